@@ -78,7 +78,8 @@ def pack_why(trace: "Trace", question: Question, table: "pandas.DataFrame", fetc
     written = _heads(rows, side, stream if several else None)
     taken = [row for row in _rows(fetched) if row["side"] == side and row["stream"] == stream]
     keys, at = trace.key_tokens(stream), question.at
-    unit = unit_of(keys if side == "key" else trace.query_tokens(stream))
+    units = {"query": unit_of(trace.query_tokens(stream)), "key": unit_of(keys)}
+    unit = units["key" if side == "key" else "query"]
     heads = [trace.head_count(layer, stream) for layer in range(trace.layer_count(stream))]
     mlps = _sums((row["layer"], row["contribution"]) for row in rows if row["kind"] == "mlp")
     header = {
@@ -96,7 +97,7 @@ def pack_why(trace: "Trace", question: Question, table: "pandas.DataFrame", fetc
         "mlps": [_rounded(mlps.get(layer, 0.0)) for layer in range(len(heads))],
         "groups": _groups(rows, written, mlps, unit),
         "unit": unit,
-        "units": {"query": unit_of(trace.query_tokens(stream)), "key": unit_of(keys)},
+        "units": units,
         "words": _by_word(taken),
         "sources": _sources(trace, stream, at, taken),
         "listed": [list(head[:2]) for head in largest_heads(table, side, stream=stream if several else None)],

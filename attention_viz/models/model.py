@@ -22,7 +22,7 @@ from attention_viz.models.inputs.media.picture import Picture
 from attention_viz.models.inputs.media.readers import Reader
 from attention_viz.models.inputs.padding import padded
 from attention_viz.models.inputs.text import Reading, Wording, count_tokens, read, read_target, token_limit
-from attention_viz.models.recording.batched_edits import batch_outputs
+from attention_viz.models.patching.batched_edits import batch_outputs
 from attention_viz.models.recording.probe import probe
 from attention_viz.models.recording.runner import Runner, versions
 from attention_viz.models.recording.tracer import Axes, Tracer

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from attention_viz.models import Plan
     from attention_viz.scratch.protocol import Model
 
-__all__ = ["Source", "check_room", "find", "note", "open_source", "plan_of", "refresh"]
+__all__ = ["Source", "check_room", "find", "note", "open_source", "plan_of", "refresh", "sweep"]
 
 # Numbers are read in float32, whatever a file holds.
 _BYTES_A_NUMBER = 4
@@ -96,10 +96,14 @@ def refresh(name: str) -> None:
     if state_of(Path(allowed.canonical_name(name))) != seen and _states.pop(name, None) is not None:
         forget_facts(name)
         discard_everywhere(lambda key: _is_of(name, key))
-        # Its objects were set aside when it was loaded.
-        gc.unfreeze()
-        gc.collect()
-        gc.freeze()
+        sweep()
+
+
+def sweep() -> None:
+    """Collect what nobody holds any more, of what was set aside when a model was loaded, too."""
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
 
 
 def _is_of(name: str, key: object) -> bool:

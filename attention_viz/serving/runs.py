@@ -13,7 +13,7 @@ from attention_viz.serving.door import ANALYSES, FORWARDS, long_text, share_core
 from attention_viz.serving.drawn import Drawn
 from attention_viz.serving.facts import remember
 from attention_viz.serving.loads import Loads
-from attention_viz.serving.models import find, note, open_source
+from attention_viz.serving.models import find, note, open_source, sweep
 from attention_viz.serving.request import OWN, OwnModule, Request
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.serving.things.uploads import KINDS, forget_runs, room_of, runs_of, thing_of
@@ -279,9 +279,7 @@ def _forget(name: str) -> None:
     """Let go of the traces of a model that had to go, which would keep it, and of its objects that were set aside."""
     _traces.discard(lambda key: key[0].model == name)
     forget_runs(name)
-    gc.unfreeze()
-    gc.collect()
-    gc.freeze()
+    sweep()
 
 
 _loads: "Loads[Model]" = Loads(_open)

@@ -146,7 +146,7 @@ def without_heads(
     Raises:
         AttentionVizError: a head can't be silenced in this model.
     """
-    from attention_viz.models.recording.batched_edits import rows_at_once
+    from attention_viz.models.patching.batched_edits import rows_at_once
 
     known = known_silenced(request, of, heads, stream)
     missing = [head for head in heads if head not in known]
@@ -221,7 +221,7 @@ def _silence(
     drawn: Drawn, request: Request, of: Score | Logit, heads: Sequence[Head], stream: str | None
 ) -> Mapping[Head, float]:
     from attention_viz.edits.kinds.ablation import Ablate
-    from attention_viz.models.recording.batched_edits import try_each
+    from attention_viz.models.patching.batched_edits import try_each
 
     tries: list[list[Edit]] = [[Ablate(*head, stream=stream)] for head in heads]
     if isinstance(of, Score):

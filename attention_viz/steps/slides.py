@@ -172,8 +172,8 @@ def _parts(opened: OpenHead) -> Float[Tensor, " head"] | None:
 
 def _listed(names: list[str], values: list[float], key: int, unit: str, *, more: bool) -> Picture:
     """Bars of what is no token; a sign after the last where there are more, a digit more where two would read alike."""
-    alike = len({f"{one:.2f}" for one in values}) < len(values)
-    written = tuple(f"{one:.3f}".replace("-", "−") for one in values) if alike else ()
+    alike = len({_written(one) for one in values}) < len(values)
+    written = tuple(_written(one, 3) for one in values) if alike else ()
     rounded = tuple(round(one, 6) for one in values)
     return Picture(
         "bars",
@@ -193,4 +193,8 @@ def _first(rows: Tensor) -> Tensor:
 
 
 def _number(value: Tensor) -> Part:
-    return f"{float(value):.2f}".replace("-", "−"), "number"
+    return _written(value), "number"
+
+
+def _written(value: float | Tensor, digits: int = 2) -> str:
+    return f"{float(value):.{digits}f}".replace("-", "−")

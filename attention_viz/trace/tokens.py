@@ -105,7 +105,7 @@ class Tokens:
             return None
         return f"{place[0]:.2f} s" if len(place) == 1 else f"patch {', '.join(f'{one:g}' for one in place)}"
 
-    @property
+    @once
     def said(self) -> tuple[str, ...]:
         """Each token as a sentence or a list says it: by its place where it has one, else as `written`."""
         return tuple(self.placed_at(at) or written for at, written in enumerate(self.written))

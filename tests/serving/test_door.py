@@ -171,7 +171,7 @@ def test_so_do_those_that_compare_a_long_text_part_by_part(family: str, monkeypa
 
 
 def test_a_batch_of_what_ifs_goes_through_the_door(watched: tuple[Counting, AttentionModel, list[bool]]) -> None:
-    from attention_viz.models.recording.batched_edits import try_each
+    from attention_viz.models.patching.batched_edits import try_each
 
     _, model, forwards = watched
     before = runs.draw(Request("watched", TEXT)).trace

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from attention_viz.analysis.findings.candidate import Candidate
 from attention_viz.analysis.findings.scene import Scene
+from attention_viz.analysis.patches import patch_grid
 
 __all__ = ["Region", "region_of", "regions_of"]
 
@@ -97,12 +98,7 @@ class _Grid:
 
     @classmethod
     def of(cls, scene: Scene) -> "_Grid":
-        places = {at: place for at, place in enumerate(scene.queries.tokens.place) if place is not None}
-        rows, columns = (int(max(place[axis] for place in places.values())) + 1 for axis in (0, 1))
-        positions = torch.full((rows, columns), -1)
-        for at, (row, column, *_) in places.items():
-            positions[int(row), int(column)] = at
-        return cls(positions)
+        return cls(patch_grid(scene.queries.tokens))
 
     def of_weights(self, weights: Float[Tensor, "head key"]) -> Float[Tensor, "head row column"]:
         """The weights as they lie in the picture."""

@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attention_viz.analysis.patches import patch_grid
 from attention_viz.analysis.slides.slide import ShownPicture, Slide
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
@@ -26,19 +27,22 @@ def picture_shown(
         query: the row and the column of the patch that looks; None where what looks is no patch.
         key: the position that is looked at; None where it is no single one.
     """
-    places = {at: place for at, place in enumerate(keys.place) if place is not None and len(place) == 2}
-    if trace.seen.picture is None or not places:
+    grid = patch_grid(keys)
+    if trace.seen.picture is None or not grid.numel():
         return None
-    down, across = (1 + int(max(place[side] for place in places.values())) for side in (0, 1))
+    down, across = grid.shape
 
     def number(place: Sequence[float] | None) -> int | None:
         return None if place is None or len(place) != 2 else int(place[0]) * across + int(place[1])
 
-    weights: list[float | None] = [0.0] * (down * across)
-    for at, place in places.items():
-        weights[int(place[0]) * across + int(place[1])] = round(float(row[at]), 4) if torch.isfinite(row[at]) else None
+    def weight(at: int) -> float | None:
+        if at < 0:
+            return 0.0
+        return round(float(row[at]), 4) if torch.isfinite(row[at]) else None
+
+    weights = tuple(weight(at) for at in grid.flatten().tolist())
     looked_at = None if key is None else number(keys.place[key])
-    return ShownPicture(trace.seen, down, across, tuple(weights), number(query), looked_at)
+    return ShownPicture(trace.seen, down, across, weights, number(query), looked_at)
 
 
 def with_picture(slide: Slide, trace: Trace, stream: str, row: Float[Tensor, " key"], query: int, key: int) -> Slide:

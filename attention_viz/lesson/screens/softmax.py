@@ -40,10 +40,8 @@ def _ask(scene: Scene) -> Ask:
     trace, temperature = _trace(scene), float(_CONTROL.value(scene))
     layer, head, query = _place(scene)
     labels = trace.query_tokens().written
-    where = f"layer {layer}, head {head}"
-    source = f"{scene.called}, {where}" + ("" if temperature == 1 else f", T = {temperature:g}")
-    row = trace.weights(layer, head)[query]
-    return row_asked(row, labels, query, source, pressed_words(trace), word=True)
+    source = f"{scene.called}, layer {layer}, head {head}" + ("" if temperature == 1 else f", T = {temperature:g}")
+    return row_asked(trace.weights(layer, head)[query], labels, query, source, pressed_words(trace), word=True)
 
 
 def _show(scene: Scene) -> Shown:

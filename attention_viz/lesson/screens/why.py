@@ -23,9 +23,9 @@ def _ask(scene: Scene) -> Ask:
     trace, query = _trace(scene), int(_CONTROL.value(scene))
     link = strongest_link(trace, query)
     labels = trace.query_tokens().written
-    where = f"layer {link.layer}, head {link.head}"
+    source = f"{scene.called}, layer {link.layer}, head {link.head}"
     row = trace.weights(link.layer, link.head)[query]
-    return row_asked(row, labels, query, f"{scene.called}, {where}", pressed_positions(trace), complete=True)
+    return row_asked(row, labels, query, source, pressed_positions(trace), complete=True)
 
 
 def _show(scene: Scene) -> Shown:

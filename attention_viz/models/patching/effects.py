@@ -12,9 +12,9 @@ from attention_viz.errors import ShapeError, TraceError
 from attention_viz.models.circuits.asked import Direction, Logit, Probability
 from attention_viz.models.circuits.open_runs import check_model
 from attention_viz.models.needing import need_trained
+from attention_viz.models.patching.batched_edits import rows_at_once, try_each
 from attention_viz.models.patching.numbers import numbers_of
 from attention_viz.models.patching.pairing import settled
-from attention_viz.models.recording.batched_edits import rows_at_once, try_each
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:

@@ -35,10 +35,8 @@ def show_fold(what: str, place: str = "", leave_out: Collection[str] | None = No
     """
     state = SHARED.current()
     place = place or f"{one_line(state.model, _LONGEST_MODEL)} · {state.layer}·{state.head}"
-    text, changed = (
-        one_line(_read(state), _LONGEST_TEXT),
-        ", ".join(() if leave_out is None else chips(state, leave_out).values()),
-    )
+    text = one_line(_read(state), _LONGEST_TEXT)
+    changed = "" if leave_out is None else ", ".join(chips(state, leave_out).values())
     _fold(key="fold", data={"text": text, "place": place, "what": what, "changed": changed})
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 import attention_viz as av
-from attention_viz.models.recording import batched_edits
+from attention_viz.models.patching import batched_edits
 from tests.models.families import build, ids
 from tests.shipped import MINILM, shipped
 

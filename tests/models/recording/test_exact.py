@@ -42,20 +42,26 @@ def in_code_of_its_own() -> tuple[Runner, dict[str, torch.Tensor]]:
     }
 
 
-@pytest.mark.parametrize("build", [through_the_interface, in_code_of_its_own])
+@pytest.mark.parametrize(
+    ("build", "bound", "rounding"),
+    # XLNet's own weights are up to 1.4e-5 away.
+    [(through_the_interface, 1e-5, 1e-5), (in_code_of_its_own, 1e-4, 3e-5)],
+)
 def test_a_run_in_float64_is_made_where_the_bound_is_missed_and_only_there(
-    build: Callable[[], tuple[Runner, dict[str, torch.Tensor]]], monkeypatch: pytest.MonkeyPatch
+    build: Callable[[], tuple[Runner, dict[str, torch.Tensor]]],
+    bound: float,
+    rounding: float,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     runner, inputs = build()
-    monkeypatch.setitem(kernel.BOUNDS, torch.float32, 1e-4)
+    monkeypatch.setitem(kernel.BOUNDS, torch.float32, bound)
     recorded = runner.record(inputs)
     assert compare(recorded, runner, inputs).eager_output_from_exact == 0
     monkeypatch.setitem(kernel.BOUNDS, torch.float32, 1e-9)
     found = compare(recorded, runner, inputs)
     assert 0 < found.eager_output_from_exact < 1e-5
     assert 0 < found.output_from_exact < 1e-5
-    # XLNet's own weights are up to 1.4e-5 away.
-    assert 0 < found.eager_weight_from_exact < 3e-5
+    assert 0 < found.eager_weight_from_exact < rounding
     assert found.ok
     assert all(one.dtype == torch.float32 for one in runner.model.parameters())
 

@@ -8,7 +8,7 @@ import streamlit as st
 from attention_viz.edits.change import Change
 from attention_viz.edits.changes import to_edits
 from attention_viz.edits.effects import moved_rows
-from attention_viz.models.recording.batched_edits import rows_at_once, try_each
+from attention_viz.models.patching.batched_edits import rows_at_once, try_each
 from attention_viz.serving.runs import Drawn, ask
 from attention_viz.ui.address import State
 

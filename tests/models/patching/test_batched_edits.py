@@ -10,9 +10,9 @@ from torch.testing import assert_close
 import attention_viz as av
 from attention_viz.edits.edit import Edit
 from attention_viz.models.inputs.media.shipped import SAMPLES
+from attention_viz.models.patching import batched_edits as trying
+from attention_viz.models.patching.batched_edits import rows_at_once, try_each
 from attention_viz.models.recording import batch
-from attention_viz.models.recording import batched_edits as trying
-from attention_viz.models.recording.batched_edits import rows_at_once, try_each
 from attention_viz.scratch.model import Scratch
 from tests.shipped import shipped, shown
 
