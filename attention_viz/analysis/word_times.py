@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy.typing import NDArray
 
+from attention_viz.analysis.places import after_the_sound
 from attention_viz.errors import TraceError
 from attention_viz.trace.shown.seen import NO_TIMES
 from attention_viz.trace.spelling import CONTINUES, SPACE
@@ -118,15 +119,14 @@ def _told(trace: Trace) -> tuple[dict[tuple[int, int], NDArray[np.float64]], lis
 
 def _said(trace: Trace) -> tuple[list[int], NDArray[np.float64]]:
     """Which rows of the cross-attention are of what is said, and when each frame of the sound begins."""
-    sound = trace.seen.sound
-    if _STREAM not in trace.streams or sound is None or not trace.key_tokens(_STREAM).placed:
+    if _STREAM not in trace.streams or trace.seen.sound is None or not trace.key_tokens(_STREAM).placed:
         raise TraceError(
             "the times of words were asked for of a trace that is of no sound that is written down; needed: one of "
             'av.Sound by an encoder–decoder, such as "whisper-tiny.en"'
         )
     said, heard = trace.query_tokens(_STREAM), trace.key_tokens(_STREAM)
     seconds = np.array([place[0] for place in heard.place if place is not None])
-    frames = max(2, int((seconds < len(sound) / trace.seen.rate).sum()))
+    frames = max(2, len(seconds) - sum(after_the_sound(trace.seen, heard)))
     first = next((row for row, special in enumerate(said.special) if not special), None)
     if first is None:
         raise TraceError("the times of words were asked for, and nothing is said in this trace")

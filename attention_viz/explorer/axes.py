@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from attention_viz.analysis.places import after_the_sound
+
 if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
     from attention_viz.trace.trace import Trace
@@ -40,11 +42,9 @@ class Axes:
 
 def in_sight(trace: "Trace", tokens: "Tokens") -> "Tokens":
     """The tokens as they are shown: frames that follow the end of a sound count as special, which can be hidden."""
-    sound, rate = trace.seen.sound, trace.seen.rate
-    if sound is None or not tokens.placed:
+    past = after_the_sound(trace.seen, tokens)
+    if not any(past):
         return tokens
-    end = len(sound) / rate
-    past = [place is not None and place[0] >= end for place in tokens.place]
     special = tuple(one or after for one, after in zip(tokens.special, past, strict=True))
     return replace(tokens, special=special)
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from attention_viz.analysis.findings.candidate import Candidate
 from attention_viz.analysis.findings.scene import Scene
-from attention_viz.analysis.patches import patch_grid
+from attention_viz.analysis.places import patch_grid
 
 __all__ = ["Region", "region_of", "regions_of"]
 

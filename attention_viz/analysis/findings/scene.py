@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from attention_viz.analysis.places import after_the_sound
 from attention_viz.analysis.row_weights import looks_back
 from attention_viz.analysis.sample import sample_of
 from attention_viz.analysis.words import Words
@@ -86,12 +87,8 @@ class Scene:
 
     def unheard(self, words: Words) -> frozenset[int]:
         """The frames after a sound's end, which is filled up with silence to what a model hears at once."""
-        seen = self.trace.seen
-        if seen.sound is None or not words.tokens.placed:
-            return frozenset()
-        end = len(seen.sound) / seen.rate
-        starts = ((word, words.tokens.place[first]) for word, (first, *_) in enumerate(words.pieces))
-        return frozenset(word for word, place in starts if place is not None and place[0] >= end)
+        after = after_the_sound(self.trace.seen, words.tokens)
+        return frozenset(word for word, (first, *_) in enumerate(words.pieces) if after[first])
 
     def apart(self, asked: Int[Tensor, "row 1"]) -> Float[Tensor, "row word"]:
         """How far each word is from each of some: in words; of a picture in patches, 0 where one of them is none."""

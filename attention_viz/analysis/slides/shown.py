@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_viz.analysis.patches import patch_grid
+from attention_viz.analysis.places import patch_grid
 from attention_viz.analysis.slides.slide import ShownPicture, Slide
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace

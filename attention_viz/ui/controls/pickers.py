@@ -19,7 +19,7 @@ from attention_viz.ui.controls import wording as wording_controls
 from attention_viz.ui.controls.chips import READ, show_chips
 from attention_viz.ui.controls.fold import show_fold
 from attention_viz.ui.controls.text_box import text_box
-from attention_viz.ui.controls.thing import end_unless_shown, reads, show_thing
+from attention_viz.ui.controls.thing import end_unless_shown, is_shown_on, reads, show_thing
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.notices import hold_notices, show_notices
 from attention_viz.ui.presenting.choice import presented
@@ -99,7 +99,7 @@ def choose(
         stream: the only one that the page is about; by default a model with several has a picker for it.
         leave_out: what of `wording_controls.WORDING` the page has no use for.
         with_readings: whether the page shows weights as weights, so that they can be read otherwise.
-        beside: draws a picker of the page's own after that for the head.
+        beside: draws a picker of the page's own after that for the head, where the page shows what is read.
         other_text: draws a box for a text of the page's own after that for the sentence.
         folded: what folds into one line on a phone, for those who can't see it.
     """
@@ -134,7 +134,8 @@ def choose(
         st.rerun()
     two_texts.settle_stream(current, stream)
     with places:
-        options = _show_places(SHARED.current(), stream, leave_out, with_readings, beside)
+        own = beside if is_shown_on(page, kind) else None
+        options = _show_places(SHARED.current(), stream, leave_out, with_readings, own)
     show_chips(chips, SHARED.current(), unused)
     end_unless_shown(page, SHARED.current(), kind)
     return Row(_current_with_notices(), bar, options)

@@ -15,7 +15,17 @@ from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.views.style.wording import one_line
 
-__all__ = ["KEPT", "ask_another", "choose_sample", "end_unless_shown", "is_own", "reads", "show_thing", "thing_label"]
+__all__ = [
+    "KEPT",
+    "ask_another",
+    "choose_sample",
+    "end_unless_shown",
+    "is_own",
+    "is_shown_on",
+    "reads",
+    "show_thing",
+    "thing_label",
+]
 
 # The pages that show what is no text, by what it is; the others say so.
 SHOWN_ON = {
@@ -67,6 +77,11 @@ def show_thing(state: State, kind: str) -> None:
         st.caption(KEPT)
 
 
+def is_shown_on(page: str, kind: str) -> bool:
+    """Whether a page shows anything of what is read: "text", "picture" or "sound"."""
+    return kind == "text" or page in SHOWN_ON.get(kind, ())
+
+
 def end_unless_shown(page: str, state: State, kind: str) -> None:
     """Where a page shows none of what the model reads, say so, name those that do, and end it there.
 
@@ -78,7 +93,7 @@ def end_unless_shown(page: str, state: State, kind: str) -> None:
     if kind != "text" and _REFUSED in st.session_state:
         # Why what was brought last can't be shown, until something else is chosen.
         st.error(as_sentence(st.session_state[_REFUSED]))
-    if kind == "text" or page in SHOWN_ON.get(kind, ()):
+    if is_shown_on(page, kind):
         return
     opened = opening.opened() is not None
     reads = f"the open trace is of a {kind}" if opened else f"{state.model} reads {kind}s"

@@ -10,6 +10,7 @@ from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.parts.markdown import plain
+from attention_viz.ui.parts.selection import pair_of
 from attention_viz.views.style.wording import shortened
 
 __all__ = ["likelier_at", "predicted", "show_likelier", "title_of"]
@@ -21,7 +22,7 @@ _MOST_PLACES = 3
 def predicted(before: Drawn, after: Drawn, state: State) -> list[int]:
     """The places where the model predicts: after the last token, or behind each mask; none for a model that doesn't.
 
-    Of an encoder–decoder, the step whose output moved most.
+    Of an encoder–decoder, the step whose output moved most, or where none did the one of the chosen pair.
 
     Args:
         before: the run without the changes.
@@ -29,7 +30,9 @@ def predicted(before: Drawn, after: Drawn, state: State) -> list[int]:
         state: what the pickers say.
     """
     if state.facts.is_encoder_decoder and state.facts.predicts:
-        return [int(moved_output(before.trace, after.trace).argmax())]
+        moved = moved_output(before.trace, after.trace)
+        of_decoder = before.stream(state.stream) in ("decoder", "cross")
+        return [int(moved.argmax()) if moved.any() or not of_decoder else pair_of(before, state)[0]]
     return list(candidates(state.request, before.trace, 1))[:_MOST_PLACES]
 
 
@@ -43,6 +46,7 @@ def show_likelier(before: Drawn, after: Drawn, state: State, places: Sequence[in
 def title_of(trace: Trace, place: int) -> str:
     """What is predicted at a position, in words."""
     label = _tokens(trace).written[place]
+    label = label.strip("· ") or label
     if trace.streams == ("encoder",):
         return f"What stands behind {label} (position {place})"
     return f"What comes after “{label}” (position {place})"

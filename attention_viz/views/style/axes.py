@@ -1,5 +1,6 @@
 """Axes with tokens or numbers along them, and the room around a picture."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import plotly.graph_objects as go
@@ -7,7 +8,7 @@ import plotly.graph_objects as go
 from attention_viz.views.style.theme import MONOSPACE, SANS, Palette
 from attention_viz.views.style.wording import shortened, spread
 
-__all__ = ["FOLDS", "arrange", "label_axes", "labelled_axis", "lower", "note_of", "number_axis"]
+__all__ = ["FOLDS", "arrange", "begin", "label_axes", "labelled_axis", "lower", "note_of", "number_axis"]
 
 # What a figure says in `layout.meta` whose panels stand below each other where a page is narrow.
 FOLDS = "panels fold"
@@ -83,6 +84,18 @@ def lower(figure: go.Figure, height: int) -> go.Figure:
             kept = spread(len(axis.ticktext), max(1, (height - _AROUND) // _ROW))
             axis.tickvals, axis.ticktext = [axis.tickvals[at] for at in kept], [axis.ticktext[at] for at in kept]
     return figure
+
+
+def begin(axis: Any, labels: Sequence[str], count: int) -> None:
+    """Show no more than the first positions along an axis of a figure, as many of them named as find room.
+
+    Args:
+        axis: of the figure's layout.
+        labels: of all positions, nothing in them markup.
+        count: how many of them are shown.
+    """
+    kept = spread(count, _NAMED_ACROSS // 2)
+    axis.update(range=[-0.5, count - 0.5], tickvals=kept, ticktext=[shortened(labels[at]) for at in kept])
 
 
 def note_of(figure: go.Figure) -> str:

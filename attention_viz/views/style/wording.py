@@ -1,5 +1,6 @@
 """How tokens are written in pictures and on pages: text stays text, whatever characters it is made of."""
 
+import re
 from collections.abc import Sequence
 
 from attention_viz.trace.spelling import visible
@@ -14,11 +15,18 @@ __all__ = [
 ]
 
 _LONGEST_LABEL = 18
+_SIGN = re.compile(r"&(?:amp|lt|gt|#34|#39);|.", re.DOTALL)
 
 
 def shortened(label: str, longest: int = _LONGEST_LABEL) -> str:
-    """A label that fits beside an axis; the full one belongs into the hover."""
-    return label if len(label) <= longest else label[: longest - 1] + "…"
+    """A label that fits beside an axis; the full one belongs into the hover.
+
+    A sign that `escaped` wrote with several letters counts as the one that is seen, and is not cut through.
+    """
+    if len(label) <= longest:
+        return label
+    signs = _SIGN.findall(label)
+    return label if len(signs) <= longest else "".join(signs[: longest - 1]) + "…"
 
 
 def escaped(text: str) -> str:
@@ -29,8 +37,15 @@ def escaped(text: str) -> str:
 
 
 def readable(labels: Sequence[str]) -> list[str]:
-    """Tokens as they are `written`, for pictures: nothing in them is taken for markup, and nothing is invisible."""
-    return [escaped(visible(label)) for label in labels]
+    """Tokens as they are `written`, for pictures: nothing in them is taken for markup, and nothing is invisible.
+
+    A space that is left in what is written stands between a number and its unit, as in "0.74 s", and is a space.
+    """
+    return [escaped(_seen(label)) for label in labels]
+
+
+def _seen(label: str) -> str:
+    return " ".join(map(visible, label.split(" "))) if all(label.split(" ")) else visible(label)
 
 
 def with_minus(number: str) -> str:

@@ -150,6 +150,8 @@ def test_a_page_that_shows_no_such_thing_says_so_by_name(page: str, model: str) 
         pytest.skip("it shows it")
     screen = Screen().open(f"/{Path(PAGES[page]).stem}?model={model}")
     assert any(one.startswith(f"{page} has nothing to show of {kind}s, and {model} reads") for one in screen.alerts)
+    # Nothing is offered that would change nothing.
+    assert "Two sentences" not in screen.menus and "causal" not in screen.menus
     assert screen.address["model"] == model
 
 

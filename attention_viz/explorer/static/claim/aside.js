@@ -1,6 +1,6 @@
 // What the picture's sentence leaves unsaid: where most of a row goes, if little of it goes where it is told.
 
-import {leftOutNames, placeInWords} from "../data/tokens.js";
+import {placeInWords} from "../data/tokens.js";
 
 /**
  * @import {Drawn} from "../data/pair.js"
@@ -27,4 +27,10 @@ export function asideOf({head, stream}, {query, key}) {
   if (!best || best.weight <= MOST_OF_ROW) return "";
   const where = placeInWords(keys, best.key) ?? `\u201c${keys.spellings[best.key].text}\u201d`;
   return `most, ${best.weight.toFixed(2)}, goes to ${where}`;
+}
+
+/** @param {Drawn["stream"]["keys"]} axis */
+function leftOutNames({special, padding}) {
+  if (!padding) return "special tokens";
+  return special ? "special tokens and padding" : "padding";
 }

@@ -118,15 +118,6 @@ export function begins({origins}, place) {
 }
 
 /**
- * What of some tokens is no word of a text, in words.
- * @param {Pick<Axis, "special" | "padding">} axis
- */
-export function leftOutNames({special, padding}) {
-  if (!padding) return "special tokens";
-  return special ? "special tokens and padding" : "padding";
-}
-
-/**
  * What stands in a picture or a sound, in a sentence: "patch 3, 5" by row and column from 0, or "1.20 s"; null for a word,
  * a class token and the like. `Tokens.placed_at` says it in the same way.
  * @param {Pick<Axis, "place">} axis

@@ -20,6 +20,7 @@ import {evenShares, giveShare, nameMost, toPercents} from "./guess.js";
  * @property {boolean[]} pressed
  * @property {number[] | null} guess
  * @property {{lengths: number[], written: string[], right: number[]} | null} truth
+ * @property {string} source whose numbers are asked for
  * @property {{bars: string, show: string, skip: string, guess: string, asks: string}} words
  */
 
@@ -105,7 +106,7 @@ function makeFoot(prediction) {
   show.addEventListener("click", () => prediction.tell("guess", written(prediction)));
   const skip = element("button", {type: "button", class: "av-skip"}, question.words.skip);
   skip.addEventListener("click", () => prediction.tell("guess", "shown"));
-  foot.append(show, skip);
+  foot.append(show, skip, element("span", {class: "av-source"}, question.source));
   return foot;
 }
 

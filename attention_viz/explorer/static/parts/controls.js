@@ -2,7 +2,6 @@
 
 import {element} from "./element.js";
 import {SCALES, SCALE_NAMES} from "../data/scale.js";
-import {leftOutNames} from "../data/tokens.js";
 
 /**
  * @import {Part, View, Writes} from "./view.js"
@@ -86,8 +85,10 @@ function createMatters({open}) {
 
 /** @param {Axis[]} axes */
 function hidingText(axes) {
-  const [special, padding] = [axes.some((axis) => axis.special), axes.some((axis) => axis.padding)];
-  return `Hide ${leftOutNames({special, padding})}`;
+  const special = axes.some((axis) => axis.special);
+  const padding = axes.some((axis) => axis.padding);
+  if (!padding) return "Hide special tokens";
+  return special ? "Hide special tokens and padding" : "Hide padding";
 }
 
 /**

@@ -1,6 +1,6 @@
 // Two vectors and their products, a row a dimension, so that a product stands beside its factors.
 
-import {bar, label, tidy} from "./scene.js";
+import {bar, cut, label, tidy} from "./scene.js";
 import {svg} from "../parts/element.js";
 import {drawEntering} from "./entering.js";
 import {present, signed, written} from "./numbers.js";
@@ -99,8 +99,8 @@ function axleOf(x, width, numbers, margin) {
 function drawTitles(scene, opened, pair, y, [query, key, product]) {
   const {header, queries, keys} = opened;
   const signs = Math.max(4, Math.floor((key.x - query.x) / 8) - 1);
-  const short = (/** @type {string} */ word) =>
-    [...word].length > signs ? `${[...word].slice(0, signs - 1).join("")}\u2026` : word;
+  // Of a patch its place is enough beside "Query" and "Key", as in the rows above.
+  const short = (/** @type {string} */ word) => cut(word.replace(/^patch (?=\d+, \d+$)/, ""), signs);
   scene.title("query", "Query", query.x, y, {role: "av-q", below: short(queries.names[pair.query]), mono: true});
   scene.title("key", "Key", key.x, y, {role: "av-k", below: short(keys.names[pair.key]), mono: true});
   scene.title("", "q × k", product.x + 6, y, {below: `${header.d_k} terms`});

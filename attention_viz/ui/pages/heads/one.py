@@ -5,10 +5,12 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz import views
+from attention_viz.analysis.places import after_the_sound
 from attention_viz.analysis.plane import queries_and_keys_plane
 from attention_viz.analysis.roles import ROLES
 from attention_viz.analysis.words import unit_of
 from attention_viz.serving.runs import Drawn
+from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls import reading as readings
@@ -26,8 +28,9 @@ from attention_viz.ui.parts.readings import heatmap, read_in_place, show_reading
 from attention_viz.ui.parts.selection import pair_of, take_pair
 from attention_viz.ui.parts.themes import theme_name
 from attention_viz.ui.parts.writes import hold_writes
-from attention_viz.views.style.axes import lower
+from attention_viz.views.style.axes import begin, lower
 from attention_viz.views.style.theme import ThemeName
+from attention_viz.views.style.wording import readable
 
 __all__ = ["export_one", "show_one"]
 
@@ -141,7 +144,19 @@ def _matrix(shown: Drawn, state: State, stream: str) -> go.Figure:
         figure = views.heatmap(trace, state.layer, state.head, stream, names=longest <= _NAMED_UP_TO, theme=theme)
     else:
         figure = heatmap(trace, state, stream, theme)
-    return lower(figure, _HEIGHT).update_layout(title_text="", margin_t=8)
+    lower(figure, _HEIGHT).update_layout(title_text="", margin_t=8)
+    _leave_silence(figure, trace, stream)
+    return figure
+
+
+def _leave_silence(figure: go.Figure, trace: Trace, stream: str) -> None:
+    """Of a sound show the frames within it: what a model hears at once is filled up with silence."""
+    axes = ((figure.layout.xaxis, trace.key_tokens(stream), 1), (figure.layout.yaxis, trace.query_tokens(stream), -1))
+    for axis, tokens, direction in axes:
+        after = after_the_sound(trace.seen, tokens)
+        if any(after) and not all(after):
+            begin(axis, readable(tokens.written), after.index(True))
+            axis.range = axis.range[::direction]
 
 
 def _show_vectors(atlas: Atlas, state: State) -> None:

@@ -17,7 +17,7 @@ from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, HeadsChoice
 from attention_viz.ui.pages.heads.effects import heads_of, known_effects, offer_all
 from attention_viz.ui.pages.heads.nearest import SENTENCES, compares, nearness
 from attention_viz.ui.pages.heads.search import Atlas
-from attention_viz.ui.parts.likelier import predicted
+from attention_viz.ui.parts.likelier import predicted, title_of
 from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.views.style.wording import shortened
 
@@ -28,6 +28,7 @@ _FIRST = "heads-silent-first"
 _ZERO = Change("zero")
 # Of what is said: so many rows; of sentences, which are longer, fewer.
 _WORDS, _SENTENCES = 4, 3
+_NEAREST = "The nearest sentence"
 # What moved by less than this is told as the same.
 _SAME = 0.0005
 
@@ -137,7 +138,7 @@ def _next_word(before: Drawn, after: Drawn, state: State, place: int, far: str) 
     labels = ask(state.request, lambda model: model.labels([number for number, *_ in found]))
     tokens = before.trace.query_tokens("decoder" if "cross" in before.trace.streams else None)
     rows = [(tokens.write(label), old, new) for label, (_, old, new) in zip(labels, found, strict=True)]
-    what = "The next word" if state.facts.continues_text else f"At position {place}, the likeliest word"
+    what = "The next word" if state.facts.continues_text else title_of(before.trace, place)
     return _Said(_became(what, rows, silent=bool(far)), _shown(rows, _WORDS), far)
 
 
@@ -148,7 +149,7 @@ def _nearest(before: Drawn, after: Drawn, state: State, far: str) -> _Said:
         f"Cosines between means of the last layer; the {len(SENTENCES)} example sentences are read by the unchanged "
         f"model. {far}"
     )
-    return _Said(_became("The nearest sentence", rows, silent=True), _shown(rows, _SENTENCES), note)
+    return _Said(_became(_NEAREST, rows, silent=True), _shown(rows, _SENTENCES), note)
 
 
 def _became(what: str, rows: Sequence[tuple[str, float, float]], *, silent: bool) -> str:
@@ -164,7 +165,7 @@ def _became(what: str, rows: Sequence[tuple[str, float, float]], *, silent: bool
 
 
 def _more(what: str, change: float) -> str:
-    if "sentence" in what:
+    if what == _NEAREST:
         return "nearer" if change > 0 else "farther"
     return "surer" if change > 0 else "less sure"
 

@@ -82,6 +82,7 @@ def show_question(
         "pressed": [bool(one) for one in ask.pressed] or [False] * len(ask.options),
         "guess": guess,
         "truth": truth,
+        "source": ask.source,
         "words": _WORDS,
     }
 

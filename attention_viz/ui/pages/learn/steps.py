@@ -3,7 +3,8 @@
 import streamlit as st
 
 from attention_viz.errors import AttentionVizError
-from attention_viz.lesson import EXERCISES, LESSONS, Ask, Exercise, Scene, Shown
+from attention_viz.lesson import EXERCISES, LESSONS, Ask, Exercise, Lesson, Scene, Shown
+from attention_viz.models.inputs.media.shipped import SAMPLES
 from attention_viz.ui.pages.learn.choice import LearnChoice
 from attention_viz.ui.pages.learn.exercise import answer_key, show_exercise
 from attention_viz.ui.pages.learn.predict import SHOWN, named, read_guess, show_question
@@ -28,6 +29,8 @@ __all__ = ["made_exercise", "show_lesson"]
 _GUESSED = "learn-guessed"
 # What the first screen leaves to a picture; one that names many words is as tall as it has to be.
 _FEW, _FEW_BARS = 10, 4
+# How wide a picture is that is asked about, in pixels.
+_SAMPLE = 300
 
 
 def show_lesson(screen: Screen, choice: LearnChoice, scene: Scene) -> None:
@@ -54,6 +57,7 @@ def show_lesson(screen: Screen, choice: LearnChoice, scene: Scene) -> None:
     with picture.container(key="learn-picture"):
         with st.container(key=_bars_key(ask)):
             _show_bars(name, ask, guess, seen=seen)
+        _show_sample(lesson, scene, ask, seen=seen)
         if shown is not None:
             with st.container(key="learn-figure"):
                 show_control(name, scene)
@@ -65,7 +69,7 @@ def show_lesson(screen: Screen, choice: LearnChoice, scene: Scene) -> None:
             show_deeper(lesson)
             show_glossary()
     with steps.container(key="learn-steps"):
-        _show_predict(ask, guess, shown)
+        _show_predict(lesson, ask, guess, shown)
         with st.container(border=True, key="learn-step-exercise"):
             if seen:
                 _show_exercise(name, scene, choice.exercise_seed)
@@ -103,11 +107,24 @@ def _show_bars(name: str, ask: Ask, guess: tuple[float, ...] | None, *, seen: bo
     show_question(ask, name, guess, shown=seen, on_guess=lambda text: set_choice(guess=text), on_press=pressed)
 
 
-def _show_predict(ask: Ask, guess: tuple[float, ...] | None, shown: Shown | None) -> None:
+def _show_sample(lesson: Lesson, scene: Scene, ask: Ask, *, seen: bool) -> None:
+    """What is asked about, where it is no sentence: a picture until the answer lies over it, a sound to be played."""
+    if lesson.sample is None:
+        return
+    sample = SAMPLES[lesson.sample(scene)]
+    if sample.kind == "sound":
+        st.audio(sample.path)
+    elif not seen and ask.seen is not None and ask.seen.seen.picture is not None:
+        with st.container(key="learn-sample"):
+            st.image(ask.seen.seen.picture.numpy(), caption=plain(sample.shows), width=_SAMPLE)
+
+
+def _show_predict(lesson: Lesson, ask: Ask, guess: tuple[float, ...] | None, shown: Shown | None) -> None:
     """What to do first; then what was said, and what is true."""
     with st.container(border=True, key="learn-step-predict"):
         if shown is None:
-            how = "Drag the bars, or press the word that you think gets most." if ask.shares else "Press your guess."
+            kind = "word" if ask.word or lesson.sample is None else "line"
+            how = f"Drag the bars, or press the {kind} that you think gets most." if ask.shares else "Press your guess."
             st.markdown(f"**1** Predict\n\n{how}")
         else:
             said = "" if guess is None else f"**✓** You guessed. {plain(ask.said(named(guess)))}\n\n"

@@ -3,6 +3,7 @@
 import numpy as np
 import plotly.graph_objects as go
 
+from attention_viz.analysis.places import after_the_sound
 from attention_viz.analysis.word_times import said_words
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.axes import arrange, label_axes, labelled_axis, number_axis
@@ -59,7 +60,6 @@ def spoken(trace: Trace, layer: int, head: int, *, theme: ThemeName = "light") -
 
 def _seconds(trace: Trace) -> list[float]:
     """When each frame within the sound begins."""
-    sound, rate = trace.seen.sound, trace.seen.rate
-    assert sound is not None, "only sounds have words in time"
-    places = trace.key_tokens(_STREAM).place
-    return [place[0] for place in places if place is not None and place[0] < len(sound) / rate]
+    frames = trace.key_tokens(_STREAM)
+    after = after_the_sound(trace.seen, frames)
+    return [place[0] for place, past in zip(frames.place, after, strict=True) if place is not None and not past]

@@ -86,3 +86,10 @@ def test_queries_and_keys_are_another_view_of_the_head() -> None:
     drawn = [one["name"] for one in screen.figure("heads-vectors")["data"] if one.get("name")]
     assert drawn == ["query", "key"]
     assert "plot" not in screen.pick("This head as", "weights").address
+
+
+def test_of_what_is_said_of_a_sound_the_word_of_the_chosen_pair_is_told_and_the_silence_after_it_is_not_drawn() -> None:
+    screen = Screen().open("/heads?model=whisper-tiny.en&layer=2&head=4&query=4&key=37")
+    assert re.search(r"What comes after “the” \(position 4\): “window”, 0\.9\d\d\.", screen.words)
+    axis = screen.figure("heads-one")["layout"]["xaxis"]
+    assert axis["range"][1] < 200 and axis["ticktext"][0] == "0.00 s" and len(axis["ticktext"]) <= 9

@@ -226,3 +226,14 @@ def test_progress_is_brought_back_from_a_file_and_nonsense_is_refused(screen: Sc
     screen.upload("Open my progress", file)
     assert f"3 of {len(LESSONS)} exercises solved" in said(screen)
     assert screen.address["done"] == "why.scores.masks"
+
+
+def test_what_is_asked_about_is_seen_or_heard_before_the_guess(screen: Screen) -> None:
+    asked = lesson(screen, "lesson=picture")
+    assert len(asked.all("image")) == 1 and not asked.all("audio")
+    assert "press the line that you think gets most" in said(screen)
+    # The answer lies over the picture itself.
+    assert not lesson(screen, "lesson=picture&guess=shown").all("image")
+    for guess in ("", "&guess=shown"):
+        assert len(lesson(screen, f"lesson=sound{guess}").all("audio")) == 1
+    assert not lesson(screen, "lesson=why").all("image", "audio")

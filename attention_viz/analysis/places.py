@@ -1,12 +1,13 @@
-"""Where the patches of a picture stand."""
+"""Where the patches of a picture stand, and which frames lie within a sound."""
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from attention_viz.trace.shown.seen import Seen
 from attention_viz.trace.tokens import Tokens
 
-__all__ = ["patch_grid"]
+__all__ = ["after_the_sound", "patch_grid"]
 
 
 def patch_grid(tokens: Tokens) -> Int[Tensor, "row column"]:
@@ -17,3 +18,16 @@ def patch_grid(tokens: Tokens) -> Int[Tensor, "row column"]:
     for at, (row, column) in places.items():
         positions[int(row), int(column)] = at
     return positions
+
+
+def after_the_sound(seen: Seen, tokens: Tokens) -> tuple[bool, ...]:
+    """Whether each position is a frame after the end of a sound, which is filled up with silence.
+
+    Args:
+        seen: what was read; where that is no sound, no position is.
+        tokens: the positions.
+    """
+    if seen.sound is None:
+        return (False,) * len(tokens)
+    end = len(seen.sound) / seen.rate
+    return tuple(place is not None and len(place) == 1 and place[0] >= end for place in tokens.place)
