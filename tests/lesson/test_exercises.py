@@ -296,9 +296,9 @@ def solve_stretch(exercise: Exercise) -> str:
     # Where two points are as good, either is right.
     first, second = (numpy.array(row) for row in given.numbers)
     sums = {
-        moment: round(float(first[:at].sum() + second[at:].sum()), 2)
+        f"{moment} s": round(float(first[:at].sum() + second[at:].sum()), 2)
         for at, moment in enumerate(given.columns)
-        if moment in exercise.answer.options
+        if f"{moment} s" in exercise.answer.options
     }
     best = [moment for moment, both in sums.items() if both == max(sums.values())]
     assert exercise.answer.right == {exercise.answer.options.index(moment) for moment in best}

@@ -28,7 +28,8 @@ def stretch(scene: Scene, seed: int) -> Exercise:
         for word in (first, first + 1)
     ]
     names = tuple(f"“{heard.words[word]}”" for word in (first, first + 1))
-    columns = tuple(f"{edge:.2f} s" for edge in edges[:-1])
+    columns = tuple(f"{edge:.2f}" for edge in edges[:-1])
+    begins = tuple(f"{second} s" for second in columns)
     gains = [round(_gain(rows, at), _DIGITS) for at in range(1, _PARTS)]
     most = max(gains)
     right = frozenset(at for at, gain in enumerate(gains) if gain == most)
@@ -40,14 +41,14 @@ def stretch(scene: Scene, seed: int) -> Exercise:
         f"{MODEL} writes {names[0]} and then {names[1]}. Here is what layer {layer}, head {head} gives to six moments "
         f"before each. All moments up to some point are {names[0]}’s, all others {names[1]}’s. When does {names[1]} "
         "begin, so that as much weight as possible lies in each word’s own part?",
-        (table("Weights, by when each moment begins", names, columns, rows),),
-        Choice(columns[1:], right),
+        (table("Weights, by the second at which each moment begins", names, columns, rows),),
+        Choice(begins[1:], right),
         (
             f"For each point add what {names[0]} has before it and what {names[1]} has from it on.",
-            f"With {columns[1]} the sum is {written(gains[0])}.",
+            f"With {begins[1]} the sum is {written(gains[0])}.",
             f"The largest sum is {written(most)}.",
         ),
-        f"With {columns[found + 1]} the sum is {written(most)}; the others have "
+        f"With {begins[found + 1]} the sum is {written(most)}; the others have "
         f"{', '.join(written(gain) for at, gain in enumerate(gains) if at not in right) or 'as much'}.",
         tuple(
             Slip(at, words)
