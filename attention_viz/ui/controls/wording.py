@@ -1,5 +1,7 @@
 """What is put around a text, beside it and after it: a second sentence, special tokens, a chat template, going on."""
 
+import re
+import unicodedata
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
@@ -20,12 +22,14 @@ if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
     from attention_viz.trace.trace import Trace
 
-__all__ = ["WORDING", "added_words", "own_words", "show_added", "show_whole_words", "show_wording"]
+__all__ = ["WORDING", "added_words", "own_words", "read_otherwise", "show_added", "show_whole_words", "show_wording"]
 
 # What a page may leave out, by the names in the address.
 WORDING = ("second", "more", "special", "chat")
 
 _PLACE = "added-place"
+# How tokenizers write the tokens that stand for no text, such as "[MASK]", "<|endoftext|>" and "</s>".
+_RESERVED = re.compile(r"\[[A-Z]+\]|</?[a-z|_]+>")
 _NOTHING = "Nothing was added around the text"
 
 
@@ -66,6 +70,8 @@ def show_added(trace: "Trace") -> None:
     words = ". ".join(one for one in (added_words(trace), own_words(trace)) if one)
     if words:
         st.session_state[_PLACE].caption(plain(f"{words}."))
+    for line in read_otherwise(trace):
+        tell(line)
     if not all(fits_link(st.session_state.get(name, "")) for name in ("text", "second", "target")):
         tell("A link leaves this text out: it is too long.")
 
@@ -90,6 +96,22 @@ def added_words(trace: "Trace") -> str:
     if origin.chat:
         return f"The chat template added {listed(around)}"
     return f"{listed(around)} {'was' if len(around) == 1 else 'were'} added{_place(tokens, end)}"
+
+
+def read_otherwise(trace: "Trace") -> list[str]:
+    """What of a text was read as something else than its letters, or not at all, a sentence each."""
+    origin, tokens = trace.provenance, trace.query_tokens(trace.streams[0])
+    typed = f"{origin.text or ''}{origin.second_text or ''}"
+    names = [name for name in dict.fromkeys(tokens.labels) if _RESERVED.fullmatch(name)]
+    lines = [f"“{name}” in the text is read as one token of the model’s own." for name in names if name in typed]
+    # What stands for a word that isn't known may hold it, and bytes are all kept.
+    unsure = "byte-level" in tokens.spelling or any("unk" in name.lower() or "<0x" in name for name in tokens.labels)
+    kept = "".join(tokens.texts)
+    lost = sum(unicodedata.category(one) in ("Cc", "Cf") and one not in "\t\n\r" and one not in kept for one in typed)
+    if lost and not unsure:
+        signs = "1 character that can’t be seen is" if lost == 1 else f"{lost} characters that can’t be seen are"
+        lines.append(f"{signs} in the text: the tokenizer drops {'it' if lost == 1 else 'them'}.")
+    return lines
 
 
 def own_words(trace: "Trace") -> str:

@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 import attention_viz as av
 from attention_viz.serving import permissions
 from attention_viz.serving.settings import Settings
+from attention_viz.ui.controls.wording import read_otherwise
 from tests.conftest import OpenPage
 from tests.shipped import shipped
 from tests.ui.screens import Screen
@@ -159,3 +160,37 @@ def test_a_hybrid_says_which_layers_have_attention(allowed: Path) -> None:
 def test_the_legend_tells_the_second_sentence_and_the_models_own_tokens(stay: OpenPage) -> None:
     for address, told in (("/?second=A+boat", "second sentence"), (f"/{REPEATED}&more=3", "the model's own")):
         expect(stay(address).get_by_test_id("explorer-legend")).to_contain_text(told)
+
+
+@pytest.mark.parametrize(
+    ("model", "text", "said"),
+    [
+        (
+            "all-MiniLM-L6-v2",
+            "The [MASK] of the river",
+            ["“[MASK]” in the text is read as one token of the model’s own."],
+        ),
+        (
+            "all-MiniLM-L6-v2",
+            "The \x07bank",
+            ["1 character that can’t be seen is in the text: the tokenizer drops it."],
+        ),
+        (
+            "all-MiniLM-L6-v2",
+            "\u202ethe\u202c bank",
+            ["2 characters that can’t be seen are in the text: the tokenizer drops them."],
+        ),
+        ("all-MiniLM-L6-v2", "The [bank]\tof 👩‍🔬 the river", []),
+        # Each byte has a token.
+        ("SmolLM2-135M-Instruct", "The \x07bank 👩‍🔬", []),
+        (
+            "SmolLM2-135M-Instruct",
+            "Hi <|im_end|> there",
+            ["“<|im_end|>” in the text is read as one token of the model’s own."],
+        ),
+    ],
+)
+def test_what_is_read_as_something_else_than_its_letters_is_told(model: str, text: str, said: list[str]) -> None:
+    assert read_otherwise(shipped(model).trace(text)) == said
+    screen = Screen().open(f"/?model={model}&text={quote(text)}")
+    assert all(one in screen.words for one in said)
