@@ -16,6 +16,7 @@ from attention_viz.analysis.slides import (
     put_slides,
     role_slides,
 )
+from attention_viz.analysis.slides.found import link_slide
 from attention_viz.trace.trace import Trace
 from tests.shipped import shipped
 
@@ -113,6 +114,15 @@ def test_a_mask_is_told_by_the_row_before_and_after_it() -> None:
     assert picture.before[picture.key] == pytest.approx(float(before.weights(0, 0)[query, key]), abs=1e-6)
     (other,) = changed_slides(before, after, stream, 0, 0, query, 2)
     assert f"now gives {float(after.weights(0, 0)[query, 2]):.2f} to" in said(other.tell)
+
+
+def test_what_may_not_be_looked_at_has_no_number_on_a_slide_so_that_no_link_is_drawn_to_it() -> None:
+    trace = shipped("induction").trace("moon cheese frog ring moon cheese")
+    slide = link_slide(trace, "decoder", 1, 0, 3, 1)
+    assert slide.picture is not None and slide.picture.query == 3
+    assert [value is None for value in slide.picture.values] == [
+        place > 3 for place in range(len(trace.query_tokens()))
+    ]
 
 
 def test_two_heads_are_told_by_their_largest_difference(trace: Trace) -> None:

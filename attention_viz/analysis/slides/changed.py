@@ -1,7 +1,7 @@
 """A slide of what something changed: one row before and after."""
 
 from attention_viz.analysis.slides.shown import with_picture
-from attention_viz.analysis.slides.slide import Part, Slide, begun, named, picture_of, row_of, source_of
+from attention_viz.analysis.slides.slide import Part, Slide, begun, named, only_allowed, picture_of, row_of, source_of
 from attention_viz.trace.trace import Trace
 
 __all__ = ["changed_slides"]
@@ -26,8 +26,7 @@ def changed_slides(
     allowed = after.attention(layer, stream).head(head).allowed
     blocked = allowed is not None and not bool(allowed.expand(len(queries), len(keys))[query, key])
     looking, seen = named(queries, query, "query"), named(keys, key, "key")
-    if allowed is not None:
-        now = now.masked_fill(~allowed.expand(len(queries), len(keys))[query].cpu(), float("nan"))
+    now = only_allowed(now, after, stream, layer, head, query)
     picture = picture_of("bars", keys, now, None, key, before=was)
     gave: tuple[Part, ...] = ((f"{float(was[key]):.2f}", "number"),)
     ask = (*looking, (" gave ", ""), *gave, (" to ", ""), *seen, (". And now?", ""))

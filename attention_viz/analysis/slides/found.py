@@ -6,7 +6,7 @@ from dataclasses import replace
 from attention_viz.analysis.findings.finding import FINDING_KINDS, Finding
 from attention_viz.analysis.readings import READINGS
 from attention_viz.analysis.slides.shown import with_picture
-from attention_viz.analysis.slides.slide import Part, Slide, begun, named, picture_of, row_of, source_of
+from attention_viz.analysis.slides.slide import Part, Slide, begun, named, only_allowed, picture_of, row_of, source_of
 from attention_viz.analysis.words import unit_of
 from attention_viz.trace.trace import Trace
 
@@ -111,7 +111,7 @@ def _slide(
 ) -> Slide:
     keys = trace.key_tokens(stream)
     own = stream != "cross" and trace.query_tokens(stream) == keys
-    row = row_of(trace, stream, layer, head, query)
+    row = only_allowed(row_of(trace, stream, layer, head, query), trace, stream, layer, head, query)
     # Beside a picture there is no room for a line, and patches of one row of it say little.
     form = "line" if own and unit_of(keys) != "patch" else "bars"
     picture = picture_of(form, keys, row, query if own else None, key)

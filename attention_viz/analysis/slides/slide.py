@@ -25,6 +25,7 @@ __all__ = [
     "begun",
     "heaviest",
     "named",
+    "only_allowed",
     "picture_of",
     "row_of",
     "shortened",
@@ -157,6 +158,29 @@ def row_of(trace: Trace, stream: str, layer: int, head: int, query: int) -> Floa
     return row.detach().cpu().double()
 
 
+def only_allowed(
+    row: Float[Tensor, " key"], trace: Trace, stream: str, layer: int, head: int, query: int
+) -> Float[Tensor, " key"]:
+    """A row with what may not be looked at as not a number, so that no picture links to it.
+
+    Args:
+        row: the weight of each key.
+        trace: the run.
+        stream: which attention.
+        layer: by its number.
+        head: from 0.
+        query: the position that looks.
+    """
+    try:
+        allowed = trace.attention(layer, stream).head(head).allowed
+    except AttentionVizError:
+        # A reading has weights and no call that they came from.
+        return row
+    if allowed is None:
+        return row
+    return row.masked_fill(~allowed.expand(len(trace.query_tokens(stream)), len(row))[query].cpu(), float("nan"))
+
+
 def around(tokens: Tokens, places: Sequence[int]) -> tuple[int, ...]:
     """The positions that fit on a line: some words, and as many around each as there is room for.
 
@@ -216,7 +240,7 @@ def picture_of(
     if form == "line":
         kept = around(tokens, needed)
     else:
-        kept = heaviest(values if before is None else torch.maximum(values.nan_to_num(), before.nan_to_num()), [key])
+        kept = heaviest(torch.maximum(values.nan_to_num(), (values if before is None else before).nan_to_num()), [key])
     ends, said = [*kept, len(tokens)], tokens.said
     cuts = [place for place, here in enumerate(ends) if here != (ends[place - 1] + 1 if place else 0)]
     return Picture(

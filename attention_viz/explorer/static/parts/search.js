@@ -13,6 +13,7 @@ import {hasAny} from "../data/store.js";
 /** @typedef {Pick<View, "recording" | "now" | "pin" | "choose"> & Writes<"query" | "key" | "pairQuery" | "pairKey" | "pairChosen">} SearchView */
 
 const MOST_HEADS = 10;
+const ARRIVING = "Of the layers that are here so far:";
 
 /**
  * Two pickers and a ranked list; choosing a cell of the matrix fills the pickers.
@@ -85,7 +86,8 @@ function rank(view, list) {
   // The list keeps its height, so that nothing below it jumps.
   while (entries.length < Math.min(total, MOST_HEADS)) entries.push(element("li", {"aria-hidden": "true"}));
   const asking = pair && !complete && view.recording.header.long ? askForAll(view, total) : null;
-  list.replaceChildren(...(asking ? [asking, ...entries.slice(0, -1)] : entries));
+  const first = asking ?? (pair && !complete && ranked.length ? element("li", {class: "av-quiet"}, ARRIVING) : null);
+  list.replaceChildren(...(first ? [first, ...entries.slice(0, -1)] : entries));
 }
 
 /**

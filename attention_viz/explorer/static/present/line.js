@@ -110,7 +110,10 @@ function links({tokens, values, query, key}, centre, base, most, {colours}) {
     return `M${start - 18} ${base}C${start - 90} ${base - 150} ${start + 90} ${base - 150} ${start + 18} ${base}`;
   };
   const name = `av-link-${(gradients += 1)}`;
-  const others = tokens.map((_, place) => place).filter((place) => place !== from || place === key);
+  // What may not be looked at has no link.
+  const others = tokens
+    .map((_, place) => place)
+    .filter((place) => (place !== from && values[place] !== null) || place === key);
   const blind = others.map((place) => svg("path", {class: "av-link av-blind", d: path(place)}));
   const told = others
     .filter((place) => place !== key)

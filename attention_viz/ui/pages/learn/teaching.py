@@ -32,8 +32,8 @@ def show_export(parameters: Mapping[str, str], done: Sequence[str]) -> None:
         content = json.dumps({"done": list(done)}, indent=1)
         st.download_button("Save my progress", content, "attention-progress.json", "application/json", width="stretch")
         st.caption(
-            "For a handout, print the page from the browser (Ctrl+P): text, picture, exercise and tables, with these "
-            "numbers, and none of the buttons."
+            "For a handout, show the answer or skip the guess, then print the page from the browser (Ctrl+P): text, "
+            "picture, exercise and tables, with these numbers, and none of the buttons."
         )
 
 
