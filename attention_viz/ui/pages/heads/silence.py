@@ -9,15 +9,15 @@ import streamlit as st
 from attention_viz.analysis.words import PLURALS, unit_of
 from attention_viz.edits.change import Change
 from attention_viz.edits.changes import to_edits
-from attention_viz.edits.effects import likelier, moved_output
+from attention_viz.edits.effects import moved_output
 from attention_viz.errors import AttentionVizError
-from attention_viz.serving.runs import Drawn, ask, draw
+from attention_viz.serving.runs import Drawn, draw
 from attention_viz.ui.address import State
 from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, HeadsChoice
 from attention_viz.ui.pages.heads.effects import heads_of, known_effects, offer_all
 from attention_viz.ui.pages.heads.nearest import SENTENCES, compares, nearness
 from attention_viz.ui.pages.heads.search import Atlas
-from attention_viz.ui.parts.likelier import predicted, title_of
+from attention_viz.ui.parts.likelier import likelier_at, predicted, title_of
 from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.views.style.wording import shortened
 
@@ -134,10 +134,7 @@ def _offer() -> str:
 
 
 def _next_word(before: Drawn, after: Drawn, state: State, place: int, far: str) -> _Said:
-    found = likelier(before.trace, after.trace, place)
-    labels = ask(state.request, lambda model: model.labels([number for number, *_ in found]))
-    tokens = before.trace.query_tokens("decoder" if "cross" in before.trace.streams else None)
-    rows = [(tokens.write(label), old, new) for label, (_, old, new) in zip(labels, found, strict=True)]
+    rows = likelier_at(before, after, state, place)
     what = "The next word" if state.facts.continues_text else title_of(before.trace, place)
     return _Said(_became(what, rows, silent=bool(far)), _shown(rows, _WORDS), far)
 

@@ -123,7 +123,7 @@ def _show_predict(lesson: Lesson, ask: Ask, guess: tuple[float, ...] | None, sho
     """What to do first; then what was said, and what is true."""
     with st.container(border=True, key="learn-step-predict"):
         if shown is None:
-            kind = "word" if ask.word or lesson.sample is None else "line"
+            kind = "word" if lesson.sample is None else "line"
             how = f"Drag the bars, or press the {kind} that you think gets most." if ask.shares else "Press your guess."
             st.markdown(f"**1** Predict\n\n{how}")
         else:
