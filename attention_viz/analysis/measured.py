@@ -58,18 +58,21 @@ def asked_rows(trace: Trace, stream: str, asked: int | Literal["all"] | None) ->
     return counted if asked == "all" else sample_of(counted, _sample_size(trace, stream) if asked is None else asked)
 
 
-def measured(trace: Trace, stream: str, rows: Sequence[int]) -> Iterator[Measured]:
+def measured(trace: Trace, stream: str, rows: Sequence[int], known: Rows | None = None) -> Iterator[Measured]:
     """Every metric of some queries, of as many heads and queries at a time as stay in the processor's caches.
 
     Args:
         trace: the run.
         stream: which attention.
         rows: the positions of the queries.
+        known: what metrics know of some queries, where it is at hand: needn't be worked out anew where these are they.
     """
     calls = {layer: trace.attention(layer, stream) for layer in trace.layer_numbers(stream)}
     groups = list(_groups(calls, len(rows)))
     for some in _blocks(rows, max(call.shape[0] * call.shape[2] for call in calls.values())):
-        known = Rows.of(trace.query_tokens(stream), trace.key_tokens(stream), alike=stream != "cross", positions=some)
+        if known is None or known.positions.tolist() != list(some):
+            queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
+            known = Rows.of(queries, keys, alike=stream != "cross", positions=some)
         last: dict[object, int] = {}
         for layers in groups:
             heads = tuple((layer, head) for layer in layers for head in range(calls[layer].shape[0]))

@@ -21,7 +21,7 @@ SIDE = 512
 # How many logits are computed at a time: 2 MiB, so that what follows finds them in the processor's cache; and of how
 # many keys, so that the products are of matrices that are no strips.
 _LOGITS_AT_A_TIME, _KEYS_AT_A_TIME = 500_000, 1_000
-# In how many parts a decoder's rows are taken at least: of its first rows no key of the last ones is computed.
+# In how many parts the rows of a mask are taken at least: of a decoder's first rows no key of its last is computed.
 _PARTS = 4
 # Exponentials of logits up to here are neither too large nor too small to be added up as they are.
 _NEAR = 16.0
@@ -77,7 +77,7 @@ def overview(
     # Of a mask that only hides what lies ahead nothing is looked up: of 8,000 tokens that is half of the time.
     closed = is_causal(call.allowed, call.shape)
     with torch.no_grad():
-        for rows in _slices(queries, keys, size, _PARTS if closed else 1):
+        for rows in _slices(queries, keys, size, 1 if call.allowed is None else _PARTS):
             part = _Rows(call, rows, size, means=means, hidden=hidden, closed=closed)
             most, total, all_of_it = part.sums(call.sinks)
             normalisers[rows] = (most.double() + all_of_it.double().log()).masked_fill(all_of_it == 0, math.inf).cpu()
@@ -123,10 +123,14 @@ class _Rows:
         nothing = query.new_zeros(query.shape[1])
         for start in range(0, rows.stop if closed else self._keys, _wide(size)):
             columns = slice(start, min(start + _wide(size), self._keys))
+            allowed = None if closed or call.allowed is None else _part(call.allowed, rows, columns)
+            if allowed is not None and not _any(allowed):
+                self._leave_out(columns, query, means=means, hidden=hidden is not None)
+                continue
             cells = (columns.stop - start) * query.shape[1]
             if room.numel() < cells or room.dtype != query.dtype:
                 room = query.new_empty(cells)
-            logits = _logits(call, query, rows, columns, room[:cells].view(-1, query.shape[1]), closed=closed)
+            logits = _logits(call, query, rows, columns, room[:cells].view(-1, query.shape[1]), allowed, closed=closed)
             self._values.append(_pooled(torch.amax, logits, size[1]))
             if hidden is not None:
                 unseen = hidden[rows, columns].T
@@ -138,6 +142,19 @@ class _Rows:
             if means:
                 self._means.append(_pooled(torch.sum, exponentials, size[1]))
             self._totals.append((self._means[-1] if means else exponentials).sum(dim=0))
+
+    def _leave_out(self, columns: slice, query: Tensor, *, means: bool, hidden: bool) -> None:
+        """Keys at which none of the rows may look: nothing of them is computed."""
+        blocks = -(-(columns.stop - columns.start) // self._size[1])
+        nothing = query.new_full((blocks, query.shape[1]), -math.inf)
+        self._values.append(nothing)
+        if hidden:
+            self._shown.append(nothing)
+        self._largest.append(nothing[0])
+        self._over.append(nothing[0])
+        if means:
+            self._means.append(torch.zeros_like(nothing))
+        self._totals.append(torch.zeros_like(nothing[0]))
 
     def sums(self, sinks: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
         """Of each row the largest logit, the sum of the exponentials over it, and that sum with the sink's."""
@@ -169,12 +186,10 @@ class _Rows:
         return pool(found.view(-1, self._size[0], across), dim=1).float().cpu().numpy()
 
 
-def _logits(call: Attention, query: Tensor, rows: slice, columns: slice, room: Tensor, *, closed: bool) -> Tensor:
+def _logits(
+    call: Attention, query: Tensor, rows: slice, columns: slice, room: Tensor, allowed: Tensor | None, *, closed: bool
+) -> Tensor:
     """The logits of some keys and rows, -inf where nothing may be looked at, in memory that is used again."""
-    allowed = None if closed or call.allowed is None else _part(call.allowed, rows, columns)
-    # Of bytes the largest and the smallest are found many times faster than whether any or all of them are true.
-    if allowed is not None and not int(allowed.view(torch.uint8).amax()):
-        return room.fill_(-math.inf)
     logits = torch.mm(widened(call.key[columns]), query, out=room)
     if call.softcap is not None:
         logits.div_(call.softcap).tanh_().mul_(call.softcap)
@@ -183,7 +198,7 @@ def _logits(call: Attention, query: Tensor, rows: slice, columns: slice, room: T
     if closed and columns.stop - 1 > rows.start:
         ahead = torch.ones_like(logits, dtype=torch.bool).tril(columns.start - rows.start - 1)
         logits.masked_fill_(ahead, -math.inf)
-    elif allowed is not None and not int(allowed.view(torch.uint8).amin()):
+    elif allowed is not None and not _all(allowed):
         logits.masked_fill_(~allowed, -math.inf)
     return logits
 
@@ -192,6 +207,15 @@ def _part(term: Tensor, rows: slice, columns: slice) -> Tensor:
     """Of a term of each cell the same part, keys first; where it is the same for all rows, or all keys, it stays so."""
     term = term[rows] if len(term) > 1 else term
     return (term[:, columns] if term.shape[1] > 1 else term).T
+
+
+def _any(allowed: Tensor) -> bool:
+    """Whether any is true: of bytes the largest and the smallest are found many times faster."""
+    return bool(allowed.view(torch.uint8).amax())
+
+
+def _all(allowed: Tensor) -> bool:
+    return bool(allowed.view(torch.uint8).amin())
 
 
 def _is_near(largest: Tensor) -> bool:

@@ -220,7 +220,7 @@ class RoleText:
 def _signs(some: RowWeights, text: RoleText) -> Float[Tensor, "head row"]:
     if not bool(text.signs.any()):
         return some.weights.new_full(some.weights.shape[:-1], nan)
-    found = (some.weights * text.signs).sum(dim=-1)
+    found = (some.weights * text.signs.to(some.weights.dtype)).sum(dim=-1)
     return found.masked_fill(~text.signs.any(dim=-1), nan)
 
 
@@ -254,7 +254,7 @@ SHARES: dict[str, _Share] = {
     "same token": _same_token,
     "induction": _induction,
     "punctuation": _signs,
-    "first": lambda some, text: some.weights[..., text.resting].sum(dim=-1),
+    "first": lambda some, text: some.weights.index_select(-1, text.resting.nonzero()[:, 0]).sum(dim=-1),
     "broad": _evenness,
 }
 

@@ -41,9 +41,10 @@ class RowWeights:
         return self.known[name] if name in self.known else METRICS[name].function(self.weights, rows)
 
     @once
-    def _columns(self) -> tuple[Float[Tensor, "head key"], Int[Tensor, "head key"]]:
+    def _columns(self) -> tuple[Float[Tensor, "head key"], Float[Tensor, "head key"]]:
         """What each key gets from all rows together, and from how many rows but one, at least 1."""
-        others = (self.weights > 0).sum(dim=1) - 1
+        # No weight is below 0, and of numbers the sum is found several times faster than of truth values.
+        others = self.weights.sign().sum(dim=1) - 1
         return self.weights.sum(dim=1), others.clamp_min(1)
 
     def above_at(self, rows: Int[Tensor, " pair"], keys: Int[Tensor, " pair"]) -> Float[Tensor, "head pair"]:

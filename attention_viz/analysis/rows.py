@@ -127,12 +127,14 @@ class Rows:
             shape: of all of them.
             keys: as there.
         """
-        has, inside = keys >= 0, keys < shape[-1]
-        if not bool(has.any()):
+        # As in `of`, what is asked of a few numbers is asked of numpy.
+        places = keys.numpy()
+        has, inside = places >= 0, places < shape[-1]
+        if not has.any():
             return torch.full(tuple(shape[:-1]), torch.nan)
-        found = weight(torch.arange(len(keys)), keys.where(has & inside, 0))
-        found = found if bool(inside.all()) else found.where(inside, 0)
-        return found if bool(has.all()) else found.where(has, torch.nan)
+        found = weight(torch.arange(len(keys)), torch.from_numpy(numpy.where(has & inside, places, 0)))
+        found = found if inside.all() else found.where(torch.from_numpy(inside), 0)
+        return found if has.all() else found.where(torch.from_numpy(has), torch.nan)
 
     def over_duplicates(
         self, numbers: Float[Tensor, "*head pair"], some: Bool[Tensor, " duplicate"]

@@ -17,7 +17,7 @@ RESTING = ("special", "first token")
 KINDS = ("word", "word piece", "number", "pronoun", "function word", "punctuation", *RESTING)
 
 _OF_WORDS = {"pronoun": "pronoun", "function": "function word", "sign": "punctuation", "special": "special"}
-_RESTING = torch.tensor([kind in RESTING for kind in KINDS])
+_AWAKE = torch.tensor([float(kind not in RESTING) for kind in KINDS])
 _PLACES = {kind: place for place, kind in enumerate(KINDS)}
 _ONE_HOT = numpy.eye(len(KINDS), dtype=numpy.float32)
 
@@ -73,15 +73,18 @@ def looks_of(
     """
     rows, columns = _one_hot(queries), _one_hot(keys)
     # Where a weight is not a number its whole row is none, and the first of it tells.
-    broken = bool(weights[..., 0].isnan().any())
-    given = (torch.nan_to_num(weights) if broken else weights) @ columns
+    weights = torch.nan_to_num(weights) if bool(weights[..., 0].isnan().any()) else weights
+    # Queries are summed before keys: a product with so few columns would take twice as long.
+    given = (rows.T @ weights) @ columns
     there = open_to.float() @ columns
-    awake, resting = there * ~_RESTING, there * _RESTING
+    awake, resting = there * _AWAKE, there * (1 - _AWAKE)
     spread = awake / awake.sum(dim=-1, keepdim=True).clamp_min(1)
     evenly = resting / there.sum(dim=-1, keepdim=True).clamp_min(1)
-    free = given[..., ~_RESTING].sum(dim=-1)
-    expected = (rows.T * free[:, None]) @ spread + rows.T @ evenly
-    return Looks((rows.T @ given).double(), expected.double(), (rows.T @ there).round().long())
+    free = weights @ (columns @ _AWAKE)
+    # Every head's queries spread it alike, so this is one matrix for all heads: (row, query kind and key kind).
+    spread = (rows[:, :, None] * spread[:, None]).flatten(1)
+    expected = (free @ spread).unflatten(-1, (len(KINDS), len(KINDS))) + rows.T @ evenly
+    return Looks(given.double(), expected.double(), (rows.T @ there).round().long())
 
 
 def _one_hot(kinds: Sequence[int]) -> Float[Tensor, "token kind"]:

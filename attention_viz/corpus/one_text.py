@@ -129,7 +129,7 @@ class _Stream:
     @classmethod
     def of(cls, trace: Trace, name: str) -> "_Stream":
         queries, keys, back = trace.query_tokens(name), trace.key_tokens(name), looks_back(trace, name)
-        lettered = torch.tensor([_has_letters(text) for text in queries.texts])
+        lettered = torch.from_numpy(numpy.array([_has_letters(text) for text in queries.texts], dtype=bool))
         words = Words(keys)
         key_kinds = kinds_of(words, looks_back=back)
         query_kinds = key_kinds if queries is keys else kinds_of(Words(queries), looks_back=back)
@@ -157,34 +157,32 @@ class _Stream:
 
     def shares(self, some: Measured) -> Float64[Tensor, "head share"] | None:
         """The shares of roles of some heads, where all rows that tell of roles were measured at once, in numbers."""
-        wanted = self.text.rows.positions.tolist()
-        told = set(wanted)
+        asked = self.text.rows.positions.tolist()
+        told = set(asked)
         rows = [row for row, position in enumerate(some.rows.positions.tolist()) if position in told]
         entropy = some.values[_PLACES["entropy"]]
-        whole = some.weights.shape[-1] == len(self.keys) and len(rows) == len(wanted)
+        whole = some.weights.shape[-1] == len(self.keys) and len(rows) == len(asked)
         if not whole or not rows or bool(entropy.isnan().any()):
             return None
         # They follow each other in most texts, and a slice of them is no copy.
         chosen = slice(rows[0], rows[-1] + 1) if rows[-1] - rows[0] < len(rows) else rows
-        known = {
-            name: torch.where(some.having[at][:, chosen], some.values[at][:, chosen], torch.nan)
-            for name, at in _PLACES.items()
-            if name in MEASURED
-        }
+        wanted = [_PLACES[name] for name in MEASURED]
+        values = torch.where(some.having[wanted][..., chosen], some.values[wanted][..., chosen], torch.nan)
+        known = dict(zip(MEASURED, values, strict=True))
         unbroken = some.weights[:, chosen]
         room = self.open_to(some)[chosen].sum(dim=-1).expand(unbroken.shape[:-1])
         return shares_of(RowWeights(some.heads, unbroken, room, known), self.text)
 
     def ids(self, query: Tensor, key: Tensor) -> "NDArray[Any]":
         """The ids of the tokens of pairs; −1 where nobody knows them."""
-        known = [torch.tensor(tokens.ids) for tokens in (self.queries, self.keys)]
-        return torch.stack([known[0][query], known[1][key]], dim=-1).numpy()
+        known = [numpy.array(tokens.ids) for tokens in (self.queries, self.keys)]
+        return numpy.stack([known[0][query.numpy()], known[1][key.numpy()]], axis=-1)
 
 
 def _of_stream(trace: Trace, name: str, asked: int | None) -> OneText:
     stream, rows = _Stream.of(trace, name), asked_rows(trace, name, asked)
     parts, shares = dict[object, _Part](), list[Tensor | None]()
-    for some in measured(trace, name, rows):
+    for some in measured(trace, name, rows, stream.text.rows):
         part = stream.part(some)
         parts[some.heads] = _together(parts[some.heads], part) if some.heads in parts else part
         shares.append(stream.shares(some))

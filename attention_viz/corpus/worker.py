@@ -2,7 +2,8 @@
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 
 import torch
 
@@ -16,8 +17,9 @@ from attention_viz.trace.trace import Trace
 
 __all__ = ["Settings", "Worker", "fingerprint_of", "runs_together"]
 
-# A batch has so many positions at most, what fills it up included, and so many texts.
-_POSITIONS, _TEXTS = 2048, 32
+# A batch has so many positions at most, what fills it up included, and so many texts: with more of them the model's
+# matrices no longer fit the processor's caches, and more of a batch is what fills it up.
+_POSITIONS, _TEXTS = 1024, 16
 # More characters than this a token are never read: a text of a million is not tokenized for its first hundred words.
 _CHARACTERS = 40
 # How far a weight may be from that of a single run: batches add in another order.
@@ -61,11 +63,13 @@ class Worker:
         model: reads the texts.
         settings: how.
         heads: how many there are in the layers that are measured.
+        measuring: held while a batch is measured, where threads take turns at it.
     """
 
     model: AttentionModel
     settings: Settings
     heads: int
+    measuring: AbstractContextManager[object] = field(default_factory=nullcontext)
 
     def run(self, start: int, texts: Sequence[str]) -> Part:
         """The sums of one chunk.
@@ -78,7 +82,9 @@ class Worker:
         found = dict[int, OneText]()
         for batch in self._batches(read):
             traces = self.traces(batch)
-            found |= {one.number: one_text(trace, self.settings.rows) for one, trace in zip(batch, traces, strict=True)}
+            with self.measuring:
+                for one, trace in zip(batch, traces, strict=True):
+                    found[one.number] = one_text(trace, self.settings.rows)
         numbers = [one.number for one in read]
         tally = Tally.of(numbers, [found[number] for number in numbers]) if read else Tally.empty(self.heads)
         tokens = sum(one.tokens for one in read)

@@ -1,4 +1,7 @@
-"""Several texts in one pass: each row filled up to the longest, and each text's trace cut out of what was heard."""
+"""Several texts in one pass: each row filled up to the longest, and each text's trace cut out of what was heard.
+
+The pass ends at the last attention that is kept: nobody asks for what the model would make of it.
+"""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,16 +25,27 @@ from attention_viz.trace.trace import Trace
 __all__ = ["calls_together", "traces_together"]
 
 
+class _Enough(Exception):
+    """All that is kept was heard."""
+
+
 @dataclass(eq=False)
 class _Kept(Batch):
-    """Keeps what it heard of some layers, with the batch axis."""
+    """Keeps what it heard of some layers, with the batch axis, and ends the pass after the last of them."""
 
     kept: dict[int, Call] = field(default_factory=dict[int, Call])
 
-    def changed(self, number: int, call: Call, output: Tensor) -> Tensor:
+    @property
+    def last(self) -> int:
+        """The number of the last call that is kept."""
+        return len(self.places) - 1 if self.keep is None else max(self.keep)
+
+    def computed(self, number: int, call: Call) -> Tensor:
         if self.keep is None or number in self.keep:
             self.kept[number] = call
-        return output
+        if number == self.last:
+            raise _Enough
+        return super().computed(number, call)
 
 
 def traces_together(
@@ -90,9 +104,11 @@ def calls_together(
     try:
         with runner.door, torch.no_grad(), runner.switch.ours():
             _ = runner.model(**given, **_without_output(runner.named))
+    except _Enough:
+        pass
     finally:
         recording.reset(token)
-    if batch.heard != len(places):
+    if batch.heard != batch.last + 1:
         raise UnsupportedModel(f"{tracer.name} doesn't run a batch as it runs its rows")
     return batch.kept
 

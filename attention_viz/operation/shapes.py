@@ -44,8 +44,9 @@ def shape_of_weights(query: Tensor, key: Tensor, value: Tensor) -> tuple[int, ..
     Raises:
         ShapeError: the leading axes don't broadcast.
     """
-    if query.shape[:-2] == key.shape[:-2] == value.shape[:-2]:  # as in most calls, and asked for many times
-        return (*query.shape[:-1], key.shape[-2])
+    of_query, of_key = query.shape, key.shape
+    if of_query[:-2] == of_key[:-2] == value.shape[:-2]:  # as in most calls, and asked for many times
+        return (*of_query[:-1], of_key[-2])
     lead = _broadcast(_lead_of_group(key, query), _lead_of_group(value, query))
     lead = None if lead is None else _broadcast(tuple(query.shape[:-2]), lead)
     if lead is None:

@@ -129,13 +129,13 @@ class Tokens:
         self.require(position + count if -count <= position < 0 else position)
         return position % count
 
-    @property
+    @once
     def counted(self) -> tuple[int, ...]:
         """The positions that stand for something in the text: neither special nor padding."""
         marks = zip(self.special, self.padding, strict=True)
         return tuple(position for position, (special, padding) in enumerate(marks) if not (special or padding))
 
-    @property
+    @once
     def pieces(self) -> tuple[tuple[int, ...], ...]:
         """The positions of each word's pieces, in order; what belongs to no word is alone."""
         groups: list[list[int]] = []
