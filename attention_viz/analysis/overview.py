@@ -121,8 +121,11 @@ class _Rows:
         self._values, self._shown, self._means = list[Tensor](), list[Tensor](), list[Tensor]()
         query, room = (widened(call.query[rows]) * call.scale).T, torch.empty(0)
         nothing = query.new_zeros(query.shape[1])
-        for start in range(0, rows.stop if closed else self._keys, _wide(size)):
-            columns = slice(start, min(start + _wide(size), self._keys))
+        stop = rows.stop if closed else _reach(call.allowed, rows, self._keys)
+        # Of few rows more keys are taken at a time: as many logits are as quickly made.
+        wide = max(_wide(size), _LOGITS_AT_A_TIME // query.shape[1] // size[1] * size[1])
+        for start in range(0, stop, wide):
+            columns = slice(start, min(start + wide, -(-stop // size[1]) * size[1], self._keys))
             allowed = None if closed or call.allowed is None else _part(call.allowed, rows, columns)
             if allowed is not None and not _any(allowed):
                 self._leave_out(columns, query, means=means, hidden=hidden is not None)
@@ -207,6 +210,14 @@ def _part(term: Tensor, rows: slice, columns: slice) -> Tensor:
     """Of a term of each cell the same part, keys first; where it is the same for all rows, or all keys, it stays so."""
     term = term[rows] if len(term) > 1 else term
     return (term[:, columns] if term.shape[1] > 1 else term).T
+
+
+def _reach(allowed: Tensor | None, rows: slice, keys: int) -> int:
+    """How many keys from the first on some rows may look at, at least 1."""
+    if allowed is None or allowed.shape[1] == 1:
+        return keys
+    some = (allowed[rows] if len(allowed) > 1 else allowed).view(torch.uint8).amax(dim=0).nonzero()
+    return int(some[-1]) + 1 if len(some) else 1
 
 
 def _any(allowed: Tensor) -> bool:
