@@ -41,10 +41,11 @@ _MARKS = {
     "memory that the map takes, in megabytes": 2000.0,
 }
 
-# Chooses a head that wasn't looked at before and waits for its map; until it comes, the note below says nothing.
+# Chooses a head that wasn't looked at before and waits for its map; until it comes, the note below says nothing, or
+# isn't there.
 _CHOOSE = """async (cell) => {
     const root = cell.getRootNode();
-    const told = () => root.querySelector('[data-testid="explorer-blocks"]').textContent;
+    const told = () => root.querySelector('[data-testid="explorer-blocks"]')?.textContent;
     const begun = performance.now();
     const until = async (done) => {
         while (!done()) {

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from math import isnan, nan
 from typing import TYPE_CHECKING
 
+import numpy
 import torch
 from jaxtyping import Bool, Float, Float64, Int
 from torch import Tensor
@@ -199,22 +200,26 @@ class RoleText:
             words: those along the keys, where they are at hand.
         """
         queries, keys, back = trace.query_tokens(stream), trace.key_tokens(stream), looks_back(trace, stream)
-        real = [position for position, padding in enumerate(keys.padding) if not padding]
-        resting = torch.tensor(keys.special) & ~torch.tensor(keys.padding)
-        resting[real[:1]] |= back
-        counted = [position for position in queries.counted if not (back and position in real[:1])]
+        # In numpy, as `Rows` is, and handed over to torch at the end.
+        real = ~numpy.array(keys.padding, dtype=bool)
+        # Where none looks ahead, the first token is one on which heads rest.
+        first = int(real.argmax()) if back and real.any() else -1
+        resting = numpy.array(keys.special, dtype=bool) & real
+        resting[first] |= first >= 0
+        counted = [position for position in queries.counted if position != first]
         shapes = [trace.attention(layer, stream).shape for layer in trace.layer_numbers(stream)]
         room = _CELLS // max(1, sum(math.prod(shape) // max(1, shape[-2]) for shape in shapes))
         chosen = sample_of(counted, max(1, room))
         rows = Rows.of(queries, keys, alike=stream != "cross", positions=chosen)
         words = words or Words(keys)
         # A mark at which heads rest, since it is the first token, says nothing of marks.
-        marks = words.are("sign")[torch.tensor(words.of_position)] & ~resting
-        signs = marks.expand(len(chosen), -1).clone()
+        is_sign = numpy.array([kind == "sign" for kind in words.kinds], dtype=bool)
+        marks = is_sign[numpy.array(words.of_position)] & ~resting
+        signs = numpy.broadcast_to(marks, (len(chosen), len(keys))).copy()
         if rows.alike:
-            places = torch.arange(len(keys))
-            signs &= places < rows.positions[:, None] if back else places != rows.positions[:, None]
-        return cls(rows, signs, resting)
+            places, own = numpy.arange(len(keys)), numpy.array(chosen, dtype=numpy.int64)[:, None]
+            signs &= places < own if back else places != own
+        return cls(rows, torch.from_numpy(signs), torch.from_numpy(resting))
 
 
 def _signs(some: RowWeights, text: RoleText) -> Float[Tensor, "head row"]:

@@ -65,7 +65,9 @@ def heads(arguments: Namespace) -> int:
     table = av.head_table(asked, arguments.stream, repeated_random=arguments.repeated_random)
     if names:
         table = table.sort_values(by=names[0], ascending=False, kind="stable")
-        kept = [name + ending for name in dict.fromkeys(names) for ending in ("", "_spread", "_error", COUNT)]
+        # Who asks for the test wants to see it, named or not.
+        asked_for = dict.fromkeys([*names, *([RANDOM] if arguments.repeated_random else [])])
+        kept = [name + ending for name in asked_for for ending in ("", "_spread", "_error", COUNT)]
         table = table[[name for name in kept if name in table]].head(arguments.top or len(table))
     shown = table.reset_index()
     show(_without_counts(shown) if arguments.format == "table" else shown, arguments.format)

@@ -90,7 +90,7 @@ class Tokens:
             )
         return self.ids
 
-    @property
+    @once
     def placed(self) -> bool:
         """Whether any of them has a place, in a picture or in a sound."""
         return any(one is not None for one in self.place)

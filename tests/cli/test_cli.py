@@ -408,6 +408,8 @@ def test_heads_make_the_standard_test_of_induction_beside_the_text(run: Run, tmp
     pandas.testing.assert_frame_equal(pandas.DataFrame(json.loads(out)), own.reset_index()[columns])
     trace.save(tmp_path / "moon.safetensors")
     assert run("heads", "--trace", str(tmp_path / "moon.safetensors"), *asked)[:2] == (code, out)
+    _, out, _ = run("heads", MOON, "--model", "induction", "--repeated-random", "--metric", "induction", "--top", "1")
+    assert out.split("\n")[0].split() == ["layer", "head", "induction", "induction_random"]
     refused(run("heads", MOON, "--model", "induction", "--metric", "induction_random"), "needs --repeated-random", 2)
 
 
