@@ -66,7 +66,7 @@ def heads(arguments: Namespace) -> int:
     if names:
         table = table.sort_values(by=names[0], ascending=False, kind="stable")
         # Who asks for the test wants to see it, named or not.
-        asked_for = dict.fromkeys([*names, *([RANDOM] if arguments.repeated_random else [])])
+        asked_for: dict[str, None] = dict.fromkeys([*names, *([RANDOM] if arguments.repeated_random else [])])
         kept = [name + ending for name in asked_for for ending in ("", "_spread", "_error", COUNT)]
         table = table[[name for name in kept if name in table]].head(arguments.top or len(table))
     shown = table.reset_index()

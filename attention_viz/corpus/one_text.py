@@ -168,7 +168,7 @@ class _Stream:
         chosen = slice(rows[0], rows[-1] + 1) if rows[-1] - rows[0] < len(rows) else rows
         wanted = [_PLACES[name] for name in MEASURED]
         values = torch.where(some.having[wanted][..., chosen], some.values[wanted][..., chosen], torch.nan)
-        known = dict(zip(MEASURED, values, strict=True))
+        known: dict[str, Tensor] = dict(zip(MEASURED, values, strict=True))
         unbroken = some.weights[:, chosen]
         room = self.open_to(some)[chosen].sum(dim=-1).expand(unbroken.shape[:-1])
         return shares_of(RowWeights(some.heads, unbroken, room, known), self.text)
