@@ -65,7 +65,7 @@ def measured(trace: Trace, stream: str, rows: Sequence[int], known: Rows | None 
         trace: the run.
         stream: which attention.
         rows: the positions of the queries.
-        known: what metrics know of some queries, where it is at hand: needn't be worked out anew where these are they.
+        known: what metrics know of the tokens, where it is at hand; what is of other queries is worked out anew.
     """
     calls = {layer: trace.attention(layer, stream) for layer in trace.layer_numbers(stream)}
     groups = list(_groups(calls, len(rows)))

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Int
 from torch import Tensor
 
 from attention_viz.trace.once import once
@@ -69,6 +69,11 @@ class Words:
     def of_position(self) -> tuple[int, ...]:
         """The word to which each position belongs."""
         return tuple(word for word, pieces in enumerate(self.pieces) for _ in pieces)
+
+    @once
+    def index(self) -> Int[Tensor, " position"]:
+        """As `of_position`, to index by: of what is known of each word, that of each position."""
+        return torch.tensor(self.of_position)
 
     @once
     def texts(self) -> tuple[str, ...]:

@@ -80,7 +80,7 @@ def jobs_of(scene: Scene) -> list[Job]:
     rows = Rows.of(tokens, tokens, alike=True, positions=scene.rows)
     of_row, key = rows.duplicates.unbind(dim=1)
     latest = torch.full((len(scene.rows),), -1).scatter_reduce(0, of_row, key, "amax")
-    content = words.are("content")[torch.tensor(words.of_position)][rows.positions]
+    content = words.are("content")[words.index][rows.positions]
     found = [
         _job(scene, rows, "previous", "previous", rows.before, rows.counted),
         _job(scene, rows, "above", "above", rows.above, rows.counted),
@@ -93,8 +93,8 @@ def jobs_of(scene: Scene) -> list[Job]:
 def _job(
     scene: Scene, rows: Rows, kind: str, metric: str, keys: Int[Tensor, " row"], counted: Bool[Tensor, " row"]
 ) -> Job:
-    of_position = torch.tensor(scene.queries.of_position)
-    looking, looked_at = of_position[rows.positions], of_position[keys]
+    words_at = scene.queries.index
+    looking, looked_at = words_at[rows.positions], words_at[keys]
     resting = torch.zeros(len(scene.queries.pieces), dtype=torch.bool)
     resting[list(scene.resting)] = True
     mute = scene.queries.are("sign", "special", "padding")

@@ -79,7 +79,7 @@ def between_words(scene: Scene, numbers: Float[Tensor, "head row key"]) -> Float
     """From pieces to words: the mean over the pieces that look, the sum over those that are looked at."""
     if len(scene.keys.pieces) != numbers.shape[-1]:
         words = numbers.new_zeros(*numbers.shape[:-1], len(scene.keys.pieces))
-        numbers = words.index_add_(-1, scene.key_words, numbers)
+        numbers = words.index_add_(-1, scene.keys.index, numbers)
     if len(scene.asked) != numbers.shape[-2]:
         counts = torch.tensor([len(scene.queries.pieces[word]) for word in scene.asked])
         of_row = torch.arange(len(scene.asked)).repeat_interleave(counts)

@@ -47,11 +47,6 @@ class Scene:
         return self.stream != "cross" and self.trace.query_tokens(self.stream) == self.trace.key_tokens(self.stream)
 
     @once
-    def key_words(self) -> Int[Tensor, " key"]:
-        """The word to which each key belongs."""
-        return torch.tensor(self.keys.of_position)
-
-    @once
     def looks_back(self) -> bool:
         """Whether no query looks ahead."""
         return looks_back(self.trace, self.stream)
