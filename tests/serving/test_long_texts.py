@@ -36,15 +36,20 @@ def test_a_page_that_shows_a_head_at_a_time_reads_more_than_one_that_takes_all(r
 
 def test_a_text_that_both_read_whole_runs_once() -> None:
     request = Request(model="induction", text="rain falls")
+    assert not is_drawn(request, longest=9)
     assert draw(request, longest=9) is draw(request, longest=24)
-    assert is_drawn(request)
+    assert is_drawn(request) and is_drawn(request, longest=9)
 
 
 def test_a_text_cut_for_one_page_is_not_taken_for_the_run_of_another(request_: Request) -> None:
     draw(request_, longest=9)
     assert not is_drawn(request_)
+    assert is_drawn(request_, longest=9)
+
+
+def test_a_text_read_whole_is_not_taken_for_the_run_of_a_page_that_cuts_it(request_: Request) -> None:
     draw(request_, longest=24)
-    assert is_drawn(request_)
+    assert is_drawn(request_) and not is_drawn(request_, longest=9)
 
 
 @pytest.fixture

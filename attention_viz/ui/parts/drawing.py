@@ -15,6 +15,7 @@ from attention_viz.serving.runs import Drawn, draw, is_drawn, is_loaded, load_mo
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.serving.things.uploads import title_of
 from attention_viz.ui.address import State
+from attention_viz.ui.controls.reading import is_raw
 from attention_viz.ui.controls.wording import show_added
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.markdown import as_sentence, plain
@@ -24,7 +25,7 @@ from attention_viz.ui.parts.notices import tell
 if TYPE_CHECKING:
     from attention_viz.trace.fitting import Fit
 
-__all__ = ["arrive", "draw_in_place", "hold", "load_in_place", "show_cut", "show_notes", "show_problem"]
+__all__ = ["arrive", "at_hand", "draw_in_place", "hold", "load_in_place", "show_cut", "show_notes", "show_problem"]
 
 _TURN = "turn"
 
@@ -46,8 +47,8 @@ def draw_in_place(
         place: an `st.empty`.
         height: of what will be drawn there, in pixels, so that nothing below jumps when it arrives.
         whole: with all streams of an open trace; by default with the one that is shown.
-        keep: what stands there stays until it is replaced, where the run is at hand: for a component that would lose
-            the keyboard's focus.
+        keep: what stands there stays until it is replaced, where the run is at hand: for a component, which would lose
+            the keyboard's focus, and on a busy server be away for a moment.
         longest: how many tokens are read at most.
         settle: what follows for what is chosen, while the place is still filled: the page may run again for it.
 
@@ -71,6 +72,20 @@ def draw_in_place(
     if not keep:
         place.empty()
     return drawn
+
+
+def at_hand(state: State, longest: int = SETTINGS.longest_study) -> bool:
+    """Whether the weights that the state asks for have been recorded: what stands on the page can stay until then.
+
+    An `st.empty` takes away what stands in its place as soon as the browser hears of it, and on a busy server what
+    follows is heard of later. A component goes with all that it knows, and is built anew. So a page holds its place by
+    an `st.container` where this is true.
+
+    Args:
+        state: what the pickers say.
+        longest: how many tokens are read at most.
+    """
+    return is_raw(state) and (opening.opened() is not None or is_drawn(state.request, longest))
 
 
 def arrive(state: State) -> None:

@@ -56,6 +56,8 @@ def read(drawn: Drawn, state: State) -> Drawn:
 def read_in_place(drawn: Drawn, state: State, place: DeltaGenerator, height: int) -> Drawn | None:
     """Read what was recorded, with its place on the page filled meanwhile; a problem is told there and gives None.
 
+    What stands there stays until it is replaced, where the reading is at hand.
+
     Args:
         drawn: what was recorded.
         state: what the pickers say.
@@ -64,14 +66,16 @@ def read_in_place(drawn: Drawn, state: State, place: DeltaGenerator, height: int
     """
     if is_raw(state):
         return drawn
-    if _identity(drawn, state) not in _cache:
+    made = _identity(drawn, state) in _cache
+    if not made:
         hold(state, place, height)
     try:
         found = read(drawn, state)
     except AttentionVizError as error:
         show_problem(error, place)
         return None
-    place.empty()
+    if not made:
+        place.empty()
     return found
 
 

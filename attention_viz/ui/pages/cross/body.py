@@ -30,7 +30,7 @@ def show_body(state: State, places: Places) -> None:
         places: from `hold_places`.
     """
     settle = functools.partial(settle_selection, state=state)
-    drawn = draw_in_place(state, places.explorer, HEIGHT, whole=True, settle=settle)
+    drawn = draw_in_place(state, places.explorer, HEIGHT, whole=True, keep=places.stays, settle=settle)
     if drawn is None:
         places.line.empty()
         return
@@ -43,7 +43,7 @@ def show_body(state: State, places: Places) -> None:
     if shown is not None:
         with places.beside.container(key="alignment"):
             show_alignment(shown.trace, state.layer, state.head)
-        _show(shown, state, places.explorer)
+        _show(shown, state, places.picture())
         present_findings(shown.alone(_STREAM), state)
         with places.downloads:
             show_read_downloads(drawn, shown, state)
@@ -56,6 +56,6 @@ def show_body(state: State, places: Places) -> None:
 def _show(drawn: Drawn, state: State, place: DeltaGenerator) -> None:
     """The explorer, with nothing in it but what this page is about."""
     shown = drawn.alone(state.stream) if drawn.trace.seen.sound is None else drawn.part(_STREAM)
-    with place.container():
+    with place:
         pair = (state.query, state.key)
         show_explorer(shown, _STREAM, state.layer, reading.head(state), take_choice, pair=pair)

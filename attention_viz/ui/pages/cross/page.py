@@ -34,8 +34,8 @@ def show_page() -> None:
     if _STREAM not in streams(state):
         _offer_example(state)
         return
-    places = hold_places(row.bar)
-    with importing("cross", state, places.explorer, HEIGHT):
+    places = hold_places(state, row.bar)
+    with importing("cross", state, None if places.stays else places.explorer, HEIGHT):
         from attention_viz.ui.pages.cross.body import show_body
     show_body(replace(state, stream=_STREAM), places)
 

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from attention_viz.ui.address import State
 from attention_viz.ui.parts.badge import Badge
+from attention_viz.ui.parts.drawing import at_hand
 
 __all__ = ["HEIGHT", "Places", "hold_places"]
 
@@ -22,7 +24,8 @@ class Places:
         badge: how far the model's output is from ours.
         downloads: what can be taken away.
         notes: what was cut, and what is shown instead of what.
-        explorer: the picture.
+        explorer: the picture's: an `st.empty`, or a container where what stands there stays until it is replaced.
+        stays: whether it does.
         beside: what is said, and the alignment.
     """
 
@@ -31,17 +34,22 @@ class Places:
     downloads: DeltaGenerator
     notes: DeltaGenerator
     explorer: DeltaGenerator
+    stays: bool
     beside: DeltaGenerator
 
+    def picture(self) -> DeltaGenerator:
+        """Where the picture is written, once."""
+        return self.explorer if self.stays else self.explorer.container()
 
-def hold_places(bar: DeltaGenerator) -> Places:
+
+def hold_places(state: State, bar: DeltaGenerator) -> Places:
     """Hold them all, top to bottom; the first two at the end of the row, in `bar`."""
     line = bar.empty()
     with line.container(key="tools", horizontal=True, vertical_alignment="center", gap="small"):
         downloads, badge = st.container(key="downloads", width="content"), Badge()
-    notes = st.container()
+    notes, stays = st.container(), at_hand(state)
     with st.container(key="cross"):
         left, right = st.columns([3.35, 1])
     with left.container(key="stage", height=HEIGHT, border=False):
-        explorer = st.empty()
-    return Places(line, badge, downloads, notes, explorer, right)
+        explorer = st.container() if stays else st.empty()
+    return Places(line, badge, downloads, notes, explorer, stays, right)
