@@ -32,8 +32,8 @@ USER viewer
 # Nothing is looked for on a hub: a name that is not inside is refused at once instead of after a long wait.
 ENV HF_HUB_OFFLINE=1 TRANSFORMERS_OFFLINE=1 HF_HUB_DISABLE_TELEMETRY=1 PYTHONUNBUFFERED=1
 
-# What a trace gave back is kept for the next one, as in scripts/serve.py.
-ENV MALLOC_TRIM_THRESHOLD_=268435456 MALLOC_MMAP_THRESHOLD_=33554432
+# What a trace gave back is kept for the next one, as in attention_viz/cli/server.py.
+ENV MALLOC_TRIM_THRESHOLD_=268435456 MALLOC_MMAP_THRESHOLD_=33554432 MALLOC_ARENA_MAX=2
 
 EXPOSE 8501
 

@@ -115,7 +115,7 @@ bench:
 	@$(setup) .venv-bench benchmarks/requirements.txt $(models)
 	@.venv-bench/bin/python scripts/browser.py
 	@echo 'Measuring ...'
-	@MALLOC_TRIM_THRESHOLD_=268435456 MALLOC_MMAP_THRESHOLD_=33554432 .venv-bench/bin/python -m benchmarks $(ARGS)
+	@MALLOC_TRIM_THRESHOLD_=268435456 MALLOC_MMAP_THRESHOLD_=33554432 MALLOC_ARENA_MAX=2 .venv-bench/bin/python -m benchmarks $(ARGS)
 
 soak:
 	@$(setup) .venv requirements-dev.txt $(models)

@@ -16,9 +16,10 @@ __all__ = ["HOME", "KEEP_MEMORY", "exit_on_signals", "start", "stop", "wait_unti
 _INSTALLED, _CHECKOUT = Path(__file__).parents[1] / "app", Path(__file__).parents[2]
 HOME = _INSTALLED if _INSTALLED.is_dir() else _CHECKOUT
 
-# For Linux's C library: keep what a trace gave back for the next one. To get fresh memory from the kernel for each run
-# costs several percent of it.
-KEEP_MEMORY = {"MALLOC_TRIM_THRESHOLD_": str(2**28), "MALLOC_MMAP_THRESHOLD_": str(2**25)}
+# For Linux's C library: keep what a trace gave back for the next one, since fresh memory from the kernel costs each run
+# several percent of it. And keep it in two places for all threads, not one for each: there, what one visitor's thread
+# gave back would wait unused while the next one's asks for more.
+KEEP_MEMORY = {"MALLOC_TRIM_THRESHOLD_": str(2**28), "MALLOC_MMAP_THRESHOLD_": str(2**25), "MALLOC_ARENA_MAX": "2"}
 
 _NOT_FOUND = 404
 

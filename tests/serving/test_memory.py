@@ -1,6 +1,7 @@
 """What a server holds of memory after texts of thousands of tokens."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -44,3 +45,10 @@ def test_what_long_texts_freed_goes_back_to_the_system() -> None:
     command = [sys.executable, "-c", _VISITORS, "8192"]
     found = subprocess.run(command, env={**os.environ, **KEEP_MEMORY}, capture_output=True, text=True, check=True)
     assert float(found.stdout) < 60  # 470 where the C library keeps it, as after texts of a few tokens
+
+
+@pytest.mark.parametrize("file", ["Dockerfile", "Makefile"])
+def test_the_image_and_the_benchmarks_keep_memory_as_the_app_does(file: str) -> None:
+    path = Path(__file__).parents[2] / file
+    set_there = dict(re.findall(r"\b(MALLOC_\w+)=(\d+)", path.read_text("utf-8")))
+    assert set_there == KEEP_MEMORY
