@@ -37,6 +37,7 @@ def draw_in_place(
     *,
     whole: bool = False,
     keep: bool = False,
+    stays: bool = False,
     longest: int = SETTINGS.longest_study,
     settle: Callable[[Drawn], None] = lambda drawn: None,
 ) -> Drawn | None:
@@ -44,11 +45,12 @@ def draw_in_place(
 
     Args:
         state: what the pickers say.
-        place: an `st.empty`.
+        place: an `st.empty`, or what `stays` tells of.
         height: of what will be drawn there, in pixels, so that nothing below jumps when it arrives.
         whole: with all streams of an open trace; by default with the one that is shown.
-        keep: what stands there stays until it is replaced, where the run is at hand: for a component, which would lose
-            the keyboard's focus, and on a busy server be away for a moment.
+        keep: nothing is put there meanwhile where the run is at hand: for a component beside it, which would lose the
+            keyboard's focus.
+        stays: the place is a container, since the run was `at_hand`: what stands there stays until it is replaced.
         longest: how many tokens are read at most.
         settle: what follows for what is chosen, while the place is still filled: the page may run again for it.
 
@@ -58,8 +60,10 @@ def draw_in_place(
     arrive(state)
     if (open_trace := opening.opened()) is not None:
         settle(open_trace)
+        if not stays:
+            place.empty()
         return open_trace if whole else open_trace.alone(state.stream)
-    keep = keep and is_drawn(state.request, longest)
+    keep = stays or (keep and is_drawn(state.request, longest))
     if not keep:
         hold(state, place, height)
     try:
@@ -69,7 +73,7 @@ def draw_in_place(
         return None
     settle(drawn)
     # What a container shows is replaced piece by piece, and the new may have fewer pieces than the old.
-    if not keep:
+    if not stays:
         place.empty()
     return drawn
 

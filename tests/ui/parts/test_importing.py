@@ -8,6 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.ui.parts import importing as module
 from attention_viz.ui.parts.importing import importing
+from tests.ui.screens import PAGES, Screen
 
 
 def test_one_thread_at_a_time_imports_and_only_the_first_visitors_are_told_to_wait(
@@ -34,3 +35,14 @@ def test_one_thread_at_a_time_imports_and_only_the_first_visitors_are_told_to_wa
     before = len(held)
     visit()
     assert before >= 1 and len(held) == before, "the body is there by now"
+
+
+@pytest.mark.parametrize("address", PAGES)
+def test_a_page_that_is_imported_while_its_run_is_at_hand_ends_with_nothing_held(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen = Screen()
+    screen.open(address).open("/")
+    monkeypatch.setattr(module, "_ready", set[str]())
+    screen.open(address)
+    assert not screen.app.get("skeleton")

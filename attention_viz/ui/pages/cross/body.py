@@ -30,7 +30,7 @@ def show_body(state: State, places: Places) -> None:
         places: from `hold_places`.
     """
     settle = functools.partial(settle_selection, state=state)
-    drawn = draw_in_place(state, places.explorer, HEIGHT, whole=True, keep=places.stays, settle=settle)
+    drawn = draw_in_place(state, places.explorer, HEIGHT, whole=True, stays=places.stays, settle=settle)
     if drawn is None:
         places.line.empty()
         return

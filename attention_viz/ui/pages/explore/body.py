@@ -35,7 +35,7 @@ def show_body(state: State, choice: ExploreChoice, places: Places) -> None:
         places.explorer,
         HEIGHT,
         whole=True,
-        keep=places.stays,
+        stays=places.stays,
         longest=SETTINGS.longest_text,
         settle=functools.partial(settle_selection, state=state),
     )
