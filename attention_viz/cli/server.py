@@ -18,7 +18,8 @@ HOME = _INSTALLED if _INSTALLED.is_dir() else _CHECKOUT
 
 # For Linux's C library: keep what a trace gave back for the next one, since fresh memory from the kernel costs each run
 # several percent of it. And keep it in two places for all threads, not one for each: there, what one visitor's thread
-# gave back would wait unused while the next one's asks for more.
+# gave back would wait unused while the next one's asks for more: gigabytes with thirty long texts, which is worth that
+# two runs at the same time wait for each other now and then.
 KEEP_MEMORY = {"MALLOC_TRIM_THRESHOLD_": str(2**28), "MALLOC_MMAP_THRESHOLD_": str(2**25), "MALLOC_ARENA_MAX": "2"}
 
 _NOT_FOUND = 404

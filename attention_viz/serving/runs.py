@@ -57,11 +57,11 @@ def is_drawn(request: Request, longest: int | None = None) -> bool:
         longest: how many tokens were read at most; by default as many as pages read that show a head at a time.
     """
     longest, runs = longest or SETTINGS.longest_text, runs_of(request.shown, _traces)
+    if (request, None, (), longest) in runs:
+        return True
     # A text that isn't cut has one run for all pages, as in `draw`.
     most = (request, None, (), SETTINGS.longest_text)
-    if most in runs and is_loaded(request.model) and not _is_cut(request, None, longest):
-        return True
-    return (request, None, (), longest) in runs
+    return most in runs and is_loaded(request.model) and not _is_cut(request, None, longest)
 
 
 def load_model(name: str, still_wanted: "Callable[[], object]" = lambda: None) -> None:

@@ -2,6 +2,7 @@
 
 import html
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -25,7 +26,17 @@ from attention_viz.ui.parts.notices import tell
 if TYPE_CHECKING:
     from attention_viz.trace.fitting import Fit
 
-__all__ = ["arrive", "at_hand", "draw_in_place", "hold", "load_in_place", "show_cut", "show_notes", "show_problem"]
+__all__ = [
+    "PicturePlace",
+    "arrive",
+    "draw_in_place",
+    "hold",
+    "load_in_place",
+    "place_picture",
+    "show_cut",
+    "show_notes",
+    "show_problem",
+]
 
 _TURN = "turn"
 
@@ -50,7 +61,7 @@ def draw_in_place(
         whole: with all streams of an open trace; by default with the one that is shown.
         keep: nothing is put there meanwhile where the run is at hand: for a component beside it, which would lose the
             keyboard's focus.
-        stays: the place is a container, since the run was `at_hand`: what stands there stays until it is replaced.
+        stays: the place is that of a `PicturePlace` where what stands there stays.
         longest: how many tokens are read at most.
         settle: what follows for what is chosen, while the place is still filled: the page may run again for it.
 
@@ -78,18 +89,39 @@ def draw_in_place(
     return drawn
 
 
-def at_hand(state: State, longest: int = SETTINGS.longest_study) -> bool:
-    """Whether the weights that the state asks for have been recorded: what stands on the page can stay until then.
+@dataclass(frozen=True)
+class PicturePlace:
+    """A picture's place on a page: what stands there stays until it is replaced, where that takes no work.
 
     An `st.empty` takes away what stands in its place as soon as the browser hears of it, and on a busy server what
-    follows is heard of later. A component goes with all that it knows, and is built anew. So a page holds its place by
-    an `st.container` where this is true.
+    follows is heard of later. A component goes with all that it knows, and is built anew.
+
+    Attributes:
+        place: a container where what stands there stays; otherwise an `st.empty`.
+        stays: whether it does.
+    """
+
+    place: DeltaGenerator
+    stays: bool
+
+    def picture(self) -> DeltaGenerator:
+        """Where the picture is written, once."""
+        return self.place if self.stays else self.place.container()
+
+    def to_fill(self) -> DeltaGenerator | None:
+        """What may be filled until the picture is there; None where something stands that is to stay."""
+        return None if self.stays else self.place
+
+
+def place_picture(state: State, longest: int = SETTINGS.longest_study) -> PicturePlace:
+    """Hold a picture's place, where it stands from the first moment on.
 
     Args:
-        state: what the pickers say.
+        state: what the pickers say: where its weights have been recorded, what stands there stays.
         longest: how many tokens are read at most.
     """
-    return is_raw(state) and (opening.opened() is not None or is_drawn(state.request, longest))
+    stays = is_raw(state) and (opening.opened() is not None or is_drawn(state.request, longest))
+    return PicturePlace(st.container() if stays else st.empty(), stays)
 
 
 def arrive(state: State) -> None:

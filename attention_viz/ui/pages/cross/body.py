@@ -30,7 +30,7 @@ def show_body(state: State, places: Places) -> None:
         places: from `hold_places`.
     """
     settle = functools.partial(settle_selection, state=state)
-    drawn = draw_in_place(state, places.explorer, HEIGHT, whole=True, stays=places.stays, settle=settle)
+    drawn = draw_in_place(state, places.explorer.place, HEIGHT, whole=True, stays=places.explorer.stays, settle=settle)
     if drawn is None:
         places.line.empty()
         return
@@ -39,11 +39,11 @@ def show_body(state: State, places: Places) -> None:
         show_notes(drawn, state, rows=False)
     with places.beside.container(key="said"):
         show_target(drawn.trace)
-    shown = read_in_place(drawn, state, places.explorer, HEIGHT)
+    shown = read_in_place(drawn, state, places.explorer.place, HEIGHT)
     if shown is not None:
         with places.beside.container(key="alignment"):
             show_alignment(shown.trace, state.layer, state.head)
-        _show(shown, state, places.picture())
+        _show(shown, state, places.explorer.picture())
         present_findings(shown.alone(_STREAM), state)
         with places.downloads:
             show_read_downloads(drawn, shown, state)

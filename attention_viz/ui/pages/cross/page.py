@@ -35,7 +35,7 @@ def show_page() -> None:
         _offer_example(state)
         return
     places = hold_places(state, row.bar)
-    with importing("cross", state, None if places.stays else places.explorer, HEIGHT):
+    with importing("cross", state, places.explorer.to_fill(), HEIGHT):
         from attention_viz.ui.pages.cross.body import show_body
     show_body(replace(state, stream=_STREAM), places)
 

@@ -7,7 +7,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.ui.address import State
 from attention_viz.ui.parts.badge import Badge
-from attention_viz.ui.parts.drawing import at_hand
+from attention_viz.ui.parts.drawing import PicturePlace, place_picture
 
 __all__ = ["HEIGHT", "Places", "hold_places"]
 
@@ -24,8 +24,7 @@ class Places:
         badge: how far the model's output is from ours.
         downloads: what can be taken away.
         notes: what was cut, and what is shown instead of what.
-        explorer: the picture's: an `st.empty`, or a container where what stands there stays until it is replaced.
-        stays: whether it does.
+        explorer: the picture.
         beside: what is said, and the alignment.
     """
 
@@ -33,13 +32,8 @@ class Places:
     badge: Badge
     downloads: DeltaGenerator
     notes: DeltaGenerator
-    explorer: DeltaGenerator
-    stays: bool
+    explorer: PicturePlace
     beside: DeltaGenerator
-
-    def picture(self) -> DeltaGenerator:
-        """Where the picture is written, once."""
-        return self.explorer if self.stays else self.explorer.container()
 
 
 def hold_places(state: State, bar: DeltaGenerator) -> Places:
@@ -47,9 +41,9 @@ def hold_places(state: State, bar: DeltaGenerator) -> Places:
     line = bar.empty()
     with line.container(key="tools", horizontal=True, vertical_alignment="center", gap="small"):
         downloads, badge = st.container(key="downloads", width="content"), Badge()
-    notes, stays = st.container(), at_hand(state)
+    notes = st.container()
     with st.container(key="cross"):
         left, right = st.columns([3.35, 1])
     with left.container(key="stage", height=HEIGHT, border=False):
-        explorer = st.container() if stays else st.empty()
-    return Places(line, badge, downloads, notes, explorer, stays, right)
+        explorer = place_picture(state)
+    return Places(line, badge, downloads, notes, explorer, right)

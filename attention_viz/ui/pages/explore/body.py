@@ -32,10 +32,10 @@ def show_body(state: State, choice: ExploreChoice, places: Places) -> None:
     """
     drawn = draw_in_place(
         state,
-        places.explorer,
+        places.explorer.place,
         HEIGHT,
         whole=True,
-        stays=places.stays,
+        stays=places.explorer.stays,
         longest=SETTINGS.longest_text,
         settle=functools.partial(settle_selection, state=state),
     )
@@ -50,7 +50,7 @@ def show_body(state: State, choice: ExploreChoice, places: Places) -> None:
         show_notes(drawn, state, rows=drawn.trace.seen.sound is None)
     back = min(choice.back, drawn.trace.provenance.generated)
     stepped = up_to_step(drawn, state, back)
-    shown = read_in_place(stepped, state, places.explorer, HEIGHT)
+    shown = read_in_place(stepped, state, places.explorer.place, HEIGHT)
     if shown is not None:
         show_picture_of(shown, stream, state, places, row_of_step(drawn, state, back))
         present_findings(shown, state)

@@ -30,6 +30,6 @@ def show_page() -> None:
             importlib.import_module("attention_viz.ui.pages.explore.body")
         run_meanwhile(state)
         st.rerun()
-    with importing("explore", state, None if places.stays else places.explorer, HEIGHT):
+    with importing("explore", state, places.explorer.to_fill(), HEIGHT):
         from attention_viz.ui.pages.explore.body import show_body
     show_body(state, choice, places)

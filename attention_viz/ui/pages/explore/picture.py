@@ -59,6 +59,6 @@ def show_picture_of(
         pair: the positions that are told of the head; by default those that were chosen.
     """
     told = pair or (state.query, state.key)
-    with places.picture():
+    with places.explorer.picture():
         part = shown.part(stream) if isinstance(shown, Drawn) else shown
         show_explorer(part, stream, state.layer, reading.head(state), take_choice, places.head, pair=told)

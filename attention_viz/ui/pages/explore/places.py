@@ -9,7 +9,7 @@ from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui.address import State
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.badge import Badge
-from attention_viz.ui.parts.drawing import at_hand
+from attention_viz.ui.parts.drawing import PicturePlace, place_picture
 from attention_viz.ui.parts.explorer import HeadPlace
 
 __all__ = ["CANDIDATES_TITLE", "CANDIDATES_WIDTH", "HEIGHT", "Places", "goes_on_for_sure", "hold_places"]
@@ -30,8 +30,7 @@ class Places:
         downloads: what can be taken away.
         notes: what was cut, and what is shown instead of what.
         head: of a long text, handed over beside the picture.
-        explorer: the picture's: an `st.empty`, or a container where what stands there stays until it is replaced.
-        stays: whether it does.
+        explorer: the picture.
         candidates: the likeliest tokens beside it.
         below: what the chosen head writes, where nothing stands beside the picture.
     """
@@ -41,14 +40,9 @@ class Places:
     downloads: DeltaGenerator
     notes: DeltaGenerator
     head: HeadPlace
-    explorer: DeltaGenerator
-    stays: bool
+    explorer: PicturePlace
     candidates: DeltaGenerator
     below: DeltaGenerator
-
-    def picture(self) -> DeltaGenerator:
-        """Where the picture is written, once."""
-        return self.explorer if self.stays else self.explorer.container()
 
 
 def hold_places(state: State, bar: DeltaGenerator, head: HeadPlace) -> Places:
@@ -56,14 +50,14 @@ def hold_places(state: State, bar: DeltaGenerator, head: HeadPlace) -> Places:
     line = bar.empty()
     with line.container(key="tools", horizontal=True, vertical_alignment="center", gap="small"):
         downloads, badge = st.container(key="downloads", width="content"), Badge()
-    notes, stays = st.container(), at_hand(state, SETTINGS.longest_text)
+    notes = st.container()
     # This height holds until the page's style has arrived, which lets the explorer have its own.
     with st.container(key="stage", height=HEIGHT, border=False):
         with st.container(key="views", horizontal=True):
             # Side by side, not one in the other: the explorer stays as it is while the panel comes and goes.
-            explorer, candidates = st.container() if stays else st.empty(), _hold_candidates(state)
+            explorer, candidates = place_picture(state, SETTINGS.longest_text), _hold_candidates(state)
         below = st.container()
-    return Places(line, badge, downloads, notes, head, explorer, stays, candidates, below)
+    return Places(line, badge, downloads, notes, head, explorer, candidates, below)
 
 
 def goes_on_for_sure(state: State) -> bool:
