@@ -55,8 +55,9 @@ def errand(draw: random.Random, word: str) -> Errand:
     if reads != "text":
         return Errand(f"a {reads}", {"model": seen[reads], reads: draw.choice(CATALOGUE[seen[reads]].samples)})
     text, model = _text(draw, word), draw.choice(sorted(of_text()))
-    # An encoder that predicts words does so behind a mask.
-    text += " [MASK]" if CATALOGUE[model].predicts and CATALOGUE[model].streams == ("encoder",) else ""
+    # An encoder that predicts words does so behind a mask, which stands first: of a long text it reads the beginning.
+    masked = CATALOGUE[model].predicts and CATALOGUE[model].streams == ("encoder",)
+    text = f"[MASK] {text}" if masked else text
     return Errand(f"a {'long' if len(text) > 200 else 'short'} text", {"model": model, "text": text})
 
 

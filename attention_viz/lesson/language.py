@@ -143,7 +143,7 @@ class Twice:
         """
         edits = tuple(Ablate(layer, head) for layer, head in silenced)
         trace = self.scene.run(self.model, self.text, edits=edits) if edits else self.trace
-        ids = torch.tensor(trace.query_tokens().numbers)
+        ids = torch.tensor(trace.query_tokens().numbers, device=trace.output.device)
         start = len(ids) // 2
         if start + 1 >= len(ids):
             return None

@@ -115,7 +115,11 @@ class OpenHead:
         heads = {name: of_head(part, self.head, self.heads).expand(-1, call.shape[-1]) for name, part in parts.items()}
         rows = slice(None) if self.queries is None else self.queries
         found = {name: part.expand(self.entry.attention.shape[-2], -1)[rows] for name, part in heads.items()}
-        live = torch.ones(call.shape, dtype=torch.bool) if call.allowed is None else call.allowed.expand(call.shape)
+        live = (
+            call.bias.new_ones(call.shape, dtype=torch.bool)
+            if call.allowed is None
+            else call.allowed.expand(call.shape)
+        )
         off = (sum(part.double() for part in found.values()) - call.bias.double()).abs().masked_fill(~live, 0)
         return found if float(off.max()) <= _EXACT * max(1.0, float(self.capped.abs().max())) else {}
 

@@ -55,7 +55,7 @@ def _show(scene: Scene) -> Shown:
     labels, query = trace.query_tokens().written, link.query
     flat, share = in_a_plane(trace, link.layer, link.head)
     call, row = flat.attention(0).head(0), trace.weights(link.layer, link.head)[query]
-    values, output = (tensor.double().numpy() for tensor in (call.value, call.output[query]))
+    values, output = (tensor.double().cpu().numpy() for tensor in (call.value, call.output[query]))
     ranked = row.argsort(descending=True, stable=True).tolist()
     terms = [f"{signed(float(row[key]))} · {_point(values[key].tolist())}" for key in ranked[:_NAMED]]
     facts = {

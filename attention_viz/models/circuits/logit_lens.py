@@ -206,7 +206,7 @@ def _opened(run: Run) -> _Lens:
 
 def _check(run: Run, lens: _Lens, trace: Trace) -> None:
     """That the last layer says what the model says."""
-    there = trace.output.float()
+    there = trace.output.detach().cpu().float()
     size, start = float(there.abs().max()), 0
     for logits in lens.logits(len(lens.streams) - 1):
         some = there[start : start + len(logits)]

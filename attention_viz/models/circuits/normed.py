@@ -45,7 +45,7 @@ def normed(turns: Turns, source: Source, number: int, count: int) -> Normed | No
         count: how many heads they have.
     """
     turn = turns.of(source.module, number)
-    if turn is None or not torch.equal(source.columns, torch.arange(len(source.columns))):
+    if turn is None or not torch.equal(source.columns, torch.arange(len(source.columns), device=source.columns.device)):
         return None
     width = turn[1].entered.shape[-1]
     norm, given = norm_of(source.module, torch.empty(width, 1)), _given(turns, turn)

@@ -74,11 +74,17 @@ class OpenNumber:
             if abs(rest) > _MOST_MISSED * max(largest, 1e-6):
                 raise UnsupportedModel(
                     f"{self.run.name} can't be opened: what is known to have written the {self.of} misses it by "
-                    f"{rest:.3g} of {self.total:.3g}; something in the model isn't linear and isn't known here"
+                    f"{rest:.3g} of {self.total:.3g}; {self._why_missed()}"
                 )
             missed = max(missed, rest, key=abs)
             tables.append(self.table(side, sums))
         return pandas.concat(tables, ignore_index=True), missed
+
+    def _why_missed(self) -> str:
+        dtype = self.run.runner.model.dtype
+        if dtype.itemsize < torch.float32.itemsize:
+            return f'the model computes in {str(dtype).removeprefix("torch.")}; load it with dtype="float32"'
+        return "something in the model isn't linear and isn't known here"
 
     def apart(self) -> tuple[float, float | None]:
         """Of a score the position bias and the soft cap, which come after it."""

@@ -63,7 +63,7 @@ def _opened(trace: Trace, run: Run) -> Opened:
         return _last[1]
     _last = None
     opened = open_run(run)
-    there, size = trace.output.float(), float(trace.output.abs().max())
+    there, size = trace.output.detach().cpu().float(), float(trace.output.abs().max())
     if not torch.allclose(opened.output.detach().cpu().float(), there, rtol=_SAME, atol=_SAME * size):
         raise TraceError(f"{run.name} has changed since this trace was made, so what wrote the trace's numbers is gone")
     _last = (weakref.ref(trace, _forget), opened)

@@ -27,7 +27,7 @@ def same(output: Tensor, trace: Trace) -> Tensor:
     Raises:
         TraceError: the model has changed since.
     """
-    found, there = output[0].detach().cpu().float(), trace.output.float()
+    found, there = output[0].detach().cpu().float(), trace.output.detach().cpu().float()
     if not torch.allclose(found, there, rtol=_SAME, atol=_SAME * float(there.abs().max())):
         raise TraceError(f"{trace.provenance.model} has changed since this trace was made; trace the text anew")
     return output

@@ -323,3 +323,10 @@ def test_a_model_that_changed_since_is_refused() -> None:
         model.hf_model.transformer.h[0].mlp.c_fc.weight.mul_(1.5)
     with pytest.raises(av.TraceError, match="has changed since"):
         av.decompose(model, trace, av.Logit(5))
+
+
+def test_a_score_of_a_model_in_half_precision_is_refused_with_what_helps() -> None:
+    model = av.load("induction", dtype="float16")
+    trace = model.trace("moon cheese frog ring moon cheese")
+    with pytest.raises(av.UnsupportedModel, match=r'computes in float16; load it with dtype="float32"'):
+        av.decompose(model, trace, av.Score(1, 0, 4, 1))
