@@ -1,7 +1,7 @@
 """A second device on a machine that has none, so that whatever forgets which device a tensor is on fails, as on a GPU.
 
 It is a backend of torch in Python: its tensors hold an ordinary one, every operation runs on that, and one that mixes
-devices is refused as CUDA refuses it. What reads the address of a tensor's memory can't be tried with it.
+devices is refused as CUDA refuses it.
 """
 
 from collections.abc import Callable, Iterator
@@ -57,6 +57,15 @@ class _Away(Tensor):
 
     def tolist(self) -> Any:
         return self.cpu().tolist()
+
+    def new_tensor(self, data: Any, **settings: Any) -> Tensor:
+        return self.near.new_tensor(data, **settings).to(self.device)
+
+    def data_ptr(self) -> int:
+        return self.near.data_ptr()
+
+    def untyped_storage(self) -> Any:
+        return self.near.untyped_storage()
 
     def numpy(self, **options: Any) -> Any:
         raise TypeError(f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() first.")

@@ -128,7 +128,7 @@ def _show(scene: Scene) -> Shown:
 
 def _nothing_left(one: Attention) -> dict[str, str]:
     """What becomes of a row with every cell blocked: by −∞, by a large negative number, and by our function."""
-    nothing = torch.zeros(len(one.weights), dtype=torch.bool)
+    nothing = one.query.new_zeros(len(one.weights), dtype=torch.bool)
     plain, large = (
         block_row(one.scaled[0], nothing, values=[value], precisions=[torch.float32])[0]
         for value in (-math.inf, _LARGE)
