@@ -247,8 +247,12 @@ def candidates(request: Request, trace: "Trace", count: int, back: int = 0) -> "
     model = _chosen(request)
     if not model.facts.predicts or model.facts.is_encoder_decoder:
         return {}
-    ids, mask = trace.query_tokens().numbers, model.mask_id
-    places = [len(ids) - 1 - back] if model.facts.continues_text else [at for at, one in enumerate(ids) if one == mask]
+    tokens, mask = trace.query_tokens(), model.mask_id
+    if model.facts.continues_text:
+        # The shorter text of a batch is followed by padding, after which nothing is predicted.
+        places = [at for at, padding in enumerate(tokens.padding) if not padding][-1 - back :][:1]
+    else:
+        places = [at for at, one in enumerate(tokens.numbers) if one == mask]
     return {place: model.candidates(trace, place, count) for place in places}
 
 

@@ -104,6 +104,11 @@ class PicturePlace:
     place: DeltaGenerator
     stays: bool
 
+    @classmethod
+    def of(cls, stays: bool) -> "PicturePlace":
+        """A place on the page, here."""
+        return cls(st.container() if stays else st.empty(), stays)
+
     def picture(self) -> DeltaGenerator:
         """Where the picture is written, once."""
         return self.place if self.stays else self.place.container()
@@ -121,7 +126,7 @@ def place_picture(state: State, longest: int = SETTINGS.longest_study) -> Pictur
         longest: how many tokens are read at most.
     """
     stays = is_raw(state) and (opening.opened() is not None or is_drawn(state.request, longest))
-    return PicturePlace(st.container() if stays else st.empty(), stays)
+    return PicturePlace.of(stays)
 
 
 def arrive(state: State) -> None:

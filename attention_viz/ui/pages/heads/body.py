@@ -17,12 +17,13 @@ from attention_viz.ui.pages.heads.numbers import mean_numbers, measure_all, role
 from attention_viz.ui.pages.heads.one import export_one, show_one
 from attention_viz.ui.pages.heads.search import Atlas, follow_text, show_search, take_row
 from attention_viz.ui.pages.heads.silence import arrive_silent
+from attention_viz.ui.pages.heads.standing import remember
 from attention_viz.ui.pages.heads.texts import MoreTexts, run_texts, show_texts
 from attention_viz.ui.pages.heads.views import export_view, opened_in_explore, show_view
 from attention_viz.ui.pages.heads.what_if import show_what_if
 from attention_viz.ui.pages.heads.words import claim_words, few_words, missing_words, safe_csv
 from attention_viz.ui.parts.badge import Badge
-from attention_viz.ui.parts.drawing import draw_in_place, hold, show_notes
+from attention_viz.ui.parts.drawing import PicturePlace, draw_in_place, hold, show_notes
 from attention_viz.ui.parts.exports import model_part, show_run_exports
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.menu import ASKED_SILENCE
@@ -38,7 +39,7 @@ def show_body(
     state: State,
     bar: DeltaGenerator,
     notes: DeltaGenerator,
-    picture: DeltaGenerator,
+    picture: PicturePlace,
     height: int,
 ) -> None:
     """Run the sentence, measure all heads, and fill the places.
@@ -47,11 +48,18 @@ def show_body(
         state: what the pickers say.
         bar: the place of the badge and of what can be taken away.
         notes: the place of what was cut and of what can't be had.
-        picture: the place of the atlas and all below it, an `st.empty`.
+        picture: the place of the atlas and all below it.
         height: of the atlas with what stands below it, in pixels.
     """
     begin_edits()
-    drawn = draw_in_place(state, picture, height, whole=True, settle=lambda found: settle_selection(found, state))
+    drawn = draw_in_place(
+        state,
+        picture.place,
+        height,
+        whole=True,
+        stays=picture.stays,
+        settle=lambda found: settle_selection(found, state),
+    )
     # Of a text that can't be drawn, too, so that nothing chosen is lost.
     choice = _choose(drawn, state, notes)
     if drawn is None:
@@ -71,7 +79,7 @@ def show_body(
             exports = st.container()
             show_run_exports(lambda: drawn.trace, model_part(drawn.trace))
         badge = Badge()
-    with picture.container():
+    with picture.picture():
         writes = _show_parts(atlas, drawn, state, choice, exports)
     present_roles(drawn, state, atlas.jobs)
     if drawn.fit is not None:
@@ -124,13 +132,17 @@ def _show_parts(
     return writes
 
 
-def _measured(drawn: Drawn, state: State, more: MoreTexts, place: DeltaGenerator, height: int) -> Atlas:
+def _measured(drawn: Drawn, state: State, more: MoreTexts, picture: PicturePlace, height: int) -> Atlas:
     """All heads in numbers, with the picture's place filled meanwhile."""
-    hold(state, place, height, "Measuring every head …")
+    place = picture.to_fill()
+    if place is not None:
+        hold(state, place, height, "Measuring every head …")
     stream = drawn.stream(state.stream)
     table = mean_numbers((drawn.trace, *more.traces), stream)
     jobs = roles_of((drawn.trace, *more.traces), stream, more.texts)
-    place.empty()
+    if place is not None:
+        place.empty()
+    remember(state)
     return Atlas(drawn.trace, stream, more.texts, more.traces, table, jobs)
 
 

@@ -22,6 +22,7 @@ from attention_viz.ui.pages.heads.search import Atlas
 from attention_viz.ui.pages.heads.silence import show_silence
 from attention_viz.ui.pages.heads.sink import show_sink
 from attention_viz.ui.pages.heads.words import head_words, seen_words
+from attention_viz.ui.parts.drawing import PicturePlace
 from attention_viz.ui.parts.exports import show_figure_exports
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.readings import heatmap, read_in_place, show_reading
@@ -104,10 +105,10 @@ def _show_title(atlas: Atlas, drawn: Drawn, state: State) -> None:
 
 def _show_matrix(atlas: Atlas, drawn: Drawn, state: State, choice: HeadsChoice, words: str) -> None:
     board = choice.search == "pattern" and not cannot_draw(atlas.trace, atlas.stream, state)
-    place = st.empty()
-    shown = read_in_place(drawn, state, place, _HEIGHT)
+    place = PicturePlace.of(readings.is_raw(state))
+    shown = read_in_place(drawn, state, place.place, _HEIGHT)
     if shown is not None:
-        with place.container():
+        with place.picture():
             _draw_matrix(atlas, shown, state, choice, words, board=board)
     if board:
         show_board_pen("heads-one", atlas.trace.query_tokens(atlas.stream))

@@ -4,7 +4,9 @@ import streamlit as st
 
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.pages.heads.choice import ADDRESS
+from attention_viz.ui.pages.heads.standing import may_stay
 from attention_viz.ui.pages.heads.texts_box import pick_texts
+from attention_viz.ui.parts.drawing import PicturePlace
 from attention_viz.ui.parts.importing import importing
 from attention_viz.ui.parts.menu import show_header
 
@@ -21,7 +23,7 @@ def show_page() -> None:
     with row.options:
         pick_texts()
     state, bar = row.state, row.bar
-    notes, picture = st.container(), st.empty()
-    with importing("heads", state, picture, _HEIGHT):
+    notes, picture = st.container(), PicturePlace.of(may_stay(state))
+    with importing("heads", state, picture.to_fill(), _HEIGHT):
         from attention_viz.ui.pages.heads.body import show_body
     show_body(state, bar, notes, picture, _HEIGHT)

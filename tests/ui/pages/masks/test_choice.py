@@ -115,6 +115,12 @@ def test_padding_stands_in_the_shorter_row_and_nobody_looks_at_it(screen: Screen
     assert screen.address["row"] == "longer"
 
 
+def test_a_decoder_predicts_after_the_shorter_text_and_not_after_its_padding(screen: Screen) -> None:
+    screen.back_to("/masks?model=induction&mask=padding&row=shorter&text=moon+cheese+frog+ring&batch=moon+cheese")
+    assert screen.channel("masks-board")["predicts"] == "What comes after “cheese” (position 2)"
+    assert not screen.app.exception and not screen.app.error
+
+
 def test_our_own_module_takes_every_mask(screen: Screen) -> None:
     address = "mask=both&row=shorter&model=scratch&head=1&text=The+cat+sat+on+mat&batch=The+cat"
     matrix = screen.back_to(f"/masks?{address}").weights()

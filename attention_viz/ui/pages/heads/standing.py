@@ -1,0 +1,34 @@
+"""Whether the atlas that stands on the page stays there while the page runs again."""
+
+from collections.abc import Hashable
+
+import streamlit as st
+
+from attention_viz.serving.runs import is_drawn
+from attention_viz.serving.settings import SETTINGS
+from attention_viz.ui.address import State
+from attention_viz.ui.pages.heads.choice import HEADS_CHOICES
+from attention_viz.ui.parts import open_trace as opening
+
+__all__ = ["may_stay", "remember"]
+
+_KEY = "heads-measured"
+
+
+def may_stay(state: State) -> bool:
+    """Whether the numbers of these texts were on this screen last, so that nothing has to be worked out.
+
+    Args:
+        state: what the pickers say.
+    """
+    at_hand = opening.opened() is not None or is_drawn(state.request, SETTINGS.longest_study)
+    return at_hand and st.session_state.get(_KEY) == _what(state)
+
+
+def remember(state: State) -> None:
+    """Keep in mind what the atlas is of that was measured just now."""
+    st.session_state[_KEY] = _what(state)
+
+
+def _what(state: State) -> Hashable:
+    return state.request, HEADS_CHOICES.current().texts, opening.opened() is not None

@@ -1,0 +1,22 @@
+"""The atlas stays where it is while the page runs again: what is taken away is built anew, and loses the focus."""
+
+from collections.abc import Callable
+
+from playwright.sync_api import Page, expect
+
+from tests.conftest import OpenPage
+from tests.ui.written import written_on
+
+
+def test_the_atlas_is_not_taken_away_for_another_head(page: OpenPage, idle: Callable[[Page], None]) -> None:
+    screen = page("/heads?text=rain+falls+again")
+    written = written_on(screen, idle)
+    screen.get_by_role("gridcell").nth(1).click()
+    expect(screen.locator(".st-key-heads-one-title")).to_contain_text("Layer 0, head 1")
+    idle(screen)
+    first = [written.stays("attention_viz_atlas")]
+    written.deltas.clear()
+    screen.get_by_role("gridcell").nth(2).click()
+    expect(screen.locator(".st-key-heads-one-title")).to_contain_text("Layer 0, head 2")
+    idle(screen)
+    assert [*first, written.stays("attention_viz_atlas")] == [True, True]
