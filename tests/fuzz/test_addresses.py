@@ -1,5 +1,6 @@
 """Whatever a page's address holds, the page is shown: what it can't have is said in words, and no error is."""
 
+import functools
 from typing import Any
 from urllib.parse import urlencode
 
@@ -32,6 +33,12 @@ def asked_of(one: Any) -> st.SearchStrategy[str]:
     return some | VALUES
 
 
+@functools.cache
+def asked_of_page(page: str) -> dict[str, st.SearchStrategy[str]]:
+    """The same by parameter, once for all examples: what there is may change with what a page shows."""
+    return {one.name: asked_of(one) for one in declared(page)}
+
+
 @pytest.mark.parametrize("page", PAGES)
 @examples(2)
 @given(data=st.data())
@@ -40,8 +47,9 @@ def test_any_address_of_a_page_shows_the_page(page: str, screen: Screen, data: s
         "model": data.draw(st.sampled_from(_MODELS)),
         "text": data.draw(st.sampled_from(["the cat sat", "frog ring", ""])),
     }
-    others = [one for one in declared(page) if one.name not in asked]
-    for one in data.draw(st.lists(st.sampled_from(others), max_size=5, unique_by=lambda one: one.name)):
-        asked[one.name] = data.draw(asked_of(one))
+    others = asked_of_page(page)
+    names = [name for name in others if name not in asked]
+    for name in data.draw(st.lists(st.sampled_from(names), max_size=5, unique=True)):
+        asked[name] = data.draw(others[name])
     screen.back_to(f"{page}?{urlencode(asked, errors='replace')}")
     assert all(screen.warnings)
