@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from attention_viz.errors import UnusableText, first_line
+from attention_viz.errors import AttentionVizError, UnusableText, first_line
 
 if TYPE_CHECKING:
     from transformers.tokenization_utils_base import PreTrainedTokenizerBase
@@ -75,10 +75,15 @@ def with_tokenizer(model: str, tokenizer: "PreTrainedTokenizerBase", text: str, 
             f"{model}'s tokenizer took longer than {SECONDS:g} seconds, for this text or for one before it: "
             "shorten it, or take another model"
         ) from None
+    except AttentionVizError:
+        raise
     except BaseException as error:
-        if not is_breakdown(error):
+        if not (isinstance(error, Exception) or is_breakdown(error)):
             raise
-        raise UnusableText(f"{model}'s tokenizer broke down over this text: {first_line(error)}") from None
+        # Also where its settings are no such, as a longest text that is no number.
+        raise UnusableText(
+            f"{model}'s tokenizer broke down over this text: {type(error).__name__}: {first_line(error)}"
+        ) from None
 
 
 def is_breakdown(error: BaseException) -> bool:

@@ -74,6 +74,13 @@ def test_a_tokenizer_that_breaks_down_is_told_as_an_error_of_ours() -> None:
         with_tokenizer("one", word_tokenizer(), "text", panic)
 
 
+def test_a_tokenizer_whose_longest_text_is_no_number_is_told_as_an_error_of_ours() -> None:
+    tokenizer = word_tokenizer()
+    tokenizer.model_max_length = []
+    with pytest.raises(av.UnusableText, match="one's tokenizer broke down over this text: TypeError: "):
+        read("one", tokenizer, "the bank")
+
+
 def test_a_tokenizer_that_breaks_down_as_it_is_read_is_told_as_an_error_of_ours(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
