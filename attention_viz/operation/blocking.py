@@ -69,7 +69,6 @@ def _block(logits: Tensor, allowed: Tensor, value: float, dtype: torch.dtype) ->
     plain = logits.to(dtype)
     # By way of float64: torch refuses to write a number straight into a precision that can't hold it.
     rounded = torch.tensor(value, dtype=torch.float64).to(dtype)
-    allowed = allowed.to(logits.device)
     weights = torch.where(allowed, plain, plain + rounded).softmax(dim=-1)
     blocked = weights[~allowed]
     leak = float(blocked.max()) if blocked.numel() else 0.0

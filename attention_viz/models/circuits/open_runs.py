@@ -5,6 +5,7 @@ import weakref
 from typing import TYPE_CHECKING
 
 import torch
+from torch import Tensor
 
 from attention_viz.errors import TraceError
 from attention_viz.models.circuits.opened import Opened, open_run
@@ -16,9 +17,9 @@ from attention_viz.trace.trace import Trace
 if TYPE_CHECKING:
     from attention_viz.models.model import AttentionModel
 
-__all__ = ["check_model", "open_alone", "open_behind", "run_behind"]
+__all__ = ["check_model", "is_output_of", "open_alone", "open_behind", "run_behind"]
 
-# The run that is opened may differ from the trace by rounding.
+# A run that is made anew may differ from the trace by rounding.
 _SAME = 1e-3
 
 _lock = threading.Lock()
@@ -63,11 +64,22 @@ def _opened(trace: Trace, run: Run) -> Opened:
         return _last[1]
     _last = None
     opened = open_run(run)
-    there, size = trace.output.detach().cpu().float(), float(trace.output.abs().max())
-    if not torch.allclose(opened.output.detach().cpu().float(), there, rtol=_SAME, atol=_SAME * size):
+    if not is_output_of(opened.output, trace):
         raise TraceError(f"{run.name} has changed since this trace was made, so what wrote the trace's numbers is gone")
     _last = (weakref.ref(trace, _forget), opened)
     return opened
+
+
+def is_output_of(output: Tensor, trace: Trace) -> bool:
+    """Whether a run that was made anew gave what a trace holds, but for rounding.
+
+    Args:
+        output: of the run, (position, width), on any device.
+        trace: of the same text.
+    """
+    found, there = (one.detach().cpu().float() for one in (output, trace.output))
+    size = float(there.abs().max())
+    return found.shape == there.shape and torch.allclose(found, there, rtol=_SAME, atol=_SAME * size)
 
 
 def _forget(gone: object) -> None:

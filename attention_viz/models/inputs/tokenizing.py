@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from attention_viz.errors import AttentionVizError, UnusableText, first_line
+from attention_viz.errors import UnusableText, first_line
 
 if TYPE_CHECKING:
     from transformers.tokenization_utils_base import PreTrainedTokenizerBase
@@ -75,8 +75,6 @@ def with_tokenizer(model: str, tokenizer: "PreTrainedTokenizerBase", text: str, 
             f"{model}'s tokenizer took longer than {SECONDS:g} seconds, for this text or for one before it: "
             "shorten it, or take another model"
         ) from None
-    except AttentionVizError:
-        raise
     except BaseException as error:
         if not (isinstance(error, Exception) or is_breakdown(error)):
             raise

@@ -10,7 +10,7 @@ from torch import Tensor
 from attention_viz.edits.kinds.ablation import Ablate
 from attention_viz.errors import ShapeError, TraceError
 from attention_viz.models.circuits.asked import Direction, Logit, Probability
-from attention_viz.models.circuits.open_runs import check_model
+from attention_viz.models.circuits.open_runs import check_model, is_output_of
 from attention_viz.models.needing import need_trained
 from attention_viz.models.patching.batched_edits import rows_at_once, try_each
 from attention_viz.models.patching.numbers import numbers_of
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from attention_viz.models.model import AttentionModel
 
 __all__ = ["effects", "mean_effects"]
-
-# How far the text run anew may be from the trace that was given.
-_SAME = 1e-3
 
 Place = tuple[str, int, int]
 
@@ -149,9 +146,7 @@ def _checked(model: "AttentionModel", trace: Trace) -> Trace:
     if trace.provenance.edits:
         raise TraceError(f"the effects of heads were asked of an edited run ({', '.join(trace.provenance.edits)})")
     (again,) = try_each(model, trace, [()])
-    there = trace.output.float()
-    same = again.shape == there.shape
-    if not same or not torch.allclose(again.float(), there, rtol=_SAME, atol=_SAME * float(there.abs().max())):
+    if not is_output_of(again, trace):
         raise TraceError(f"{model.name} has changed since this trace was made; trace the text anew")
     return trace
 

@@ -7,14 +7,12 @@ from torch import Tensor
 
 from attention_viz.errors import TraceError, UnsupportedModel
 from attention_viz.models.circuits.asked import Direction, Logit, Probability
+from attention_viz.models.circuits.open_runs import is_output_of
 from attention_viz.models.patching.bench import Bench, Change, slopes_of
 from attention_viz.models.patching.numbers import numbers_of
 from attention_viz.trace.trace import Trace
 
 __all__ = ["keeping", "same", "to_first_order", "with_slopes"]
-
-# How far the run that is made anew may be from the trace.
-_SAME = 1e-3
 
 
 def same(output: Tensor, trace: Trace) -> Tensor:
@@ -27,8 +25,7 @@ def same(output: Tensor, trace: Trace) -> Tensor:
     Raises:
         TraceError: the model has changed since.
     """
-    found, there = output[0].detach().cpu().float(), trace.output.detach().cpu().float()
-    if not torch.allclose(found, there, rtol=_SAME, atol=_SAME * float(there.abs().max())):
+    if not is_output_of(output[0], trace):
         raise TraceError(f"{trace.provenance.model} has changed since this trace was made; trace the text anew")
     return output
 

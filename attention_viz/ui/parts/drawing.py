@@ -31,6 +31,7 @@ __all__ = [
     "arrive",
     "draw_in_place",
     "hold",
+    "is_at_hand",
     "load_in_place",
     "place_picture",
     "show_cut",
@@ -125,8 +126,17 @@ def place_picture(state: State, longest: int = SETTINGS.longest_study) -> Pictur
         state: what the pickers say: where its weights have been recorded, what stands there stays.
         longest: how many tokens are read at most.
     """
-    stays = is_raw(state) and (opening.opened() is not None or is_drawn(state.request, longest))
-    return PicturePlace.of(stays)
+    return PicturePlace.of(is_raw(state) and is_at_hand(state, longest))
+
+
+def is_at_hand(state: State, longest: int = SETTINGS.longest_study) -> bool:
+    """Whether the run is there without any work: a trace is open, or the sentence was run.
+
+    Args:
+        state: what the pickers say.
+        longest: how many tokens are read at most.
+    """
+    return opening.opened() is not None or is_drawn(state.request, longest)
 
 
 def arrive(state: State) -> None:

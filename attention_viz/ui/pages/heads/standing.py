@@ -4,11 +4,10 @@ from collections.abc import Hashable
 
 import streamlit as st
 
-from attention_viz.serving.runs import is_drawn
-from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui.address import State
 from attention_viz.ui.pages.heads.choice import HEADS_CHOICES
 from attention_viz.ui.parts import open_trace as opening
+from attention_viz.ui.parts.drawing import is_at_hand
 
 __all__ = ["may_stay", "remember"]
 
@@ -21,8 +20,7 @@ def may_stay(state: State) -> bool:
     Args:
         state: what the pickers say.
     """
-    at_hand = opening.opened() is not None or is_drawn(state.request, SETTINGS.longest_study)
-    return at_hand and st.session_state.get(_KEY) == _what(state)
+    return is_at_hand(state) and st.session_state.get(_KEY) == _what(state)
 
 
 def remember(state: State) -> None:
