@@ -108,11 +108,13 @@ def test_a_mask_is_told_by_the_row_before_and_after_it() -> None:
     after = model.trace(text, edits=[av.Allow(allowed)])
     (blocked,) = changed_slides(before, after, stream, 0, 0, query, key)
     assert "may not look at" in said(blocked.tell)
+    assert said(blocked.ask).endswith(" And now?")
     picture = blocked.picture
     assert picture is not None and picture.key is not None
     assert picture.values[picture.key] is None
     assert picture.before[picture.key] == pytest.approx(float(before.weights(0, 0)[query, key]), abs=1e-6)
-    (other,) = changed_slides(before, after, stream, 0, 0, query, 2)
+    (other,) = changed_slides(before, after, stream, 0, 0, query, 2, change="Nobody looks ahead.")
+    assert other.ask[-1] == ("Nobody looks ahead.", "small")
     assert f"now gives {float(after.weights(0, 0)[query, 2]):.2f} to" in said(other.tell)
 
 

@@ -8,7 +8,7 @@ __all__ = ["changed_slides"]
 
 
 def changed_slides(
-    before: Trace, after: Trace, stream: str, layer: int, head: int, query: int, key: int
+    before: Trace, after: Trace, stream: str, layer: int, head: int, query: int, key: int, *, change: str = ""
 ) -> tuple[Slide, ...]:
     """What became of one link of a text: asked with the row as it was, answered with the row as it is.
 
@@ -20,6 +20,7 @@ def changed_slides(
         head: from 0.
         query: the position that looks.
         key: the position that is looked at.
+        change: what was changed, in a sentence, which stands below the question; empty to leave it out.
     """
     queries, keys = after.query_tokens(stream), after.key_tokens(stream)
     was, now = (row_of(trace, stream, layer, head, query) for trace in (before, after))
@@ -30,6 +31,8 @@ def changed_slides(
     picture = picture_of("bars", keys, now, None, key, before=was)
     gave: tuple[Part, ...] = ((f"{float(was[key]):.2f}", "number"),)
     ask = (*looking, (" gave ", ""), *gave, (" to ", ""), *seen, (". And now?", ""))
+    if change:
+        ask = (*ask, (change, "small"))
     if blocked:
         tell = (*looking, (" may not look at ", ""), *seen, (" any more: ", ""), ("0", "number"))
     else:

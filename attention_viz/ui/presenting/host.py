@@ -115,13 +115,14 @@ def present_findings(drawn: Drawn, state: State, *, shown: Drawn | None = None) 
     present(_slides(drawn if shown is None else shown, state))
 
 
-def present_change(before: Drawn, after: Drawn | None, state: State) -> None:
+def present_change(before: Drawn, after: Drawn | None, state: State, change: str) -> None:
     """Hand over what a mask made of the link on the screen, and what was found with it.
 
     Args:
         before: the run without it.
         after: the run with it, where that could be made; the same where nothing was added.
         state: what the pickers say.
+        change: what the mask is, in a sentence.
     """
     if after is None or after is before:
         present_findings(before, state)
@@ -130,7 +131,7 @@ def present_change(before: Drawn, after: Drawn | None, state: State) -> None:
     layer, head = after.place(stream, state.layer, state.head)
     number = after.trace.layer_numbers(stream)[layer]
     query, key = pair_of(before, state)
-    changed = changed_slides(before.trace, after.trace, stream, number, head, query, key)
+    changed = changed_slides(before.trace, after.trace, stream, number, head, query, key, change=change)
     present((*changed, *found_slides(after.trace, after.findings)))
 
 

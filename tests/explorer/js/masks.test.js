@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import {test} from "node:test";
 
 import {looksBack, ownOutputs, tokenOf} from "../../../attention_viz/explorer/static/masks/board.js";
+import {claimOf} from "../../../attention_viz/explorer/static/masks/telling.js";
 import {drawnNumbers} from "../../../attention_viz/explorer/static/masks/sheet.js";
 import {
   actsIn,
@@ -96,6 +97,16 @@ test("the heaviest link that was cut is one between words, unless that is next t
   assert.deepEqual(heaviestCut(before, open, 3, new Set([0])), {query: 2, key: 1, weight: 0.8});
   assert.deepEqual(heaviestCut(before, open, 3, new Set([0, 1])), {query: 0, key: 0, weight: 0.9});
   assert.equal(heaviestCut(before, all(3), 3, new Set()), null);
+});
+
+test("where only tokens that fill up the row lose something, no word is said to", () => {
+  const axis = {tokens: ["a", "b", "[PAD]"], special: [], padding: [2]};
+  const header = {queries: axis, keys: axis, causal: true};
+  const ground = /** @type {any} */ ({header, columns: 3});
+  const [own, open] = [cells("100 110 111"), cells("100 110 110")];
+  const matrices = {own, open, before: new Float64Array([1, 0, 0, 0.5, 0.5, 0, 0.2, 0.3, 0.5]), after: null};
+  const [said] = claimOf(ground, /** @type {any} */ (matrices), null, false);
+  assert.equal(typeof said === "string" && said.startsWith("No word of the text loses anything"), true);
 });
 
 test("this head's own output moves by the values that it fetches otherwise", () => {

@@ -23,7 +23,19 @@ export function claimOf(ground, matrices, run, none) {
   const {before, after, open} = matrices;
   const cut = heaviestCut(before, open, ground.columns, wordless(ground));
   if (!cut) return ["The cells that are blocked had no weight."];
+  if (isOfFillUp(ground, matrices))
+    return ["No word of the text loses anything: only tokens that fill up the row looked at what is blocked."];
   return [...cutParts(ground, matrices, cut), ...(after ? outputParts(ground, run, cut.query) : ["."])];
+}
+
+/**
+ * Whether every weight that was cut is of a token that only fills up the row.
+ * @param {Ground} ground
+ * @param {Matrices} matrices
+ */
+function isOfFillUp({header: {queries}, columns}, {before, open}) {
+  const padding = new Set(queries.padding);
+  return before.every((weight, at) => open[at] || !weight || padding.has(Math.floor(at / columns)));
 }
 
 /**

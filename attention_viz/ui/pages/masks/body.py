@@ -18,7 +18,14 @@ from attention_viz.ui.pages.masks.consequences import show_tables
 from attention_viz.ui.pages.masks.picture import show_masked_picture
 from attention_viz.ui.pages.masks.places import HEIGHT, Places
 from attention_viz.ui.pages.masks.results import moved
-from attention_viz.ui.pages.masks.words import blocked_words, mask_words, own_mask_words, silent_rows_words, unfit_words
+from attention_viz.ui.pages.masks.words import (
+    blocked_words,
+    mask_words,
+    own_mask_words,
+    silent_rows_words,
+    slide_words,
+    unfit_words,
+)
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.badge import Badge
 from attention_viz.ui.parts.downloads import show_downloads
@@ -75,7 +82,7 @@ def show_body(choice: MaskChoice, chosen: State, places: Places) -> None:
     if choice.mask != "none" and after is not before:
         stream = before.stream(state.stream)
         show_tables(before.trace, moved(before.trace, after.trace, stream))
-    present_change(before, after, state)
+    present_change(before, after, state, slide_words(choice))
     if after.fit is not None:
         verify(after)
     badge.show(after.trace, from_file=after.fit is None)
