@@ -168,6 +168,8 @@ class Choices(Generic[ChoiceT]):
         """
         untouched = self.untouched
         self.set(**values)
+        # Another page may come before this one runs again.
+        self._remembered.last = _values(self.current())
         if untouched or notices:
             self._remembered.first = self.current()
             self._remembered.notices = [*(self._remembered.notices if untouched else ()), *notices]

@@ -151,6 +151,16 @@ def test_what_a_page_adjusts_by_itself_is_no_choice_and_leaves_the_notices(sessi
     assert len(choices.notices()) == 2 and choices.current().depth == 2
 
 
+def test_what_a_page_adjusted_is_there_on_another_page_though_it_did_not_run_again(session: dict[str, Any]) -> None:
+    choices.begin({})
+    choices.settle(DEEP)
+    choices.adjust(depth=2)
+    # On another page Streamlit lets go of what its widgets held.
+    session.pop("dive-depth")
+    choices.restore()
+    assert choices.current().depth == 2
+
+
 def test_the_address_stays_what_the_page_before_wrote_until_something_is_chosen(session: dict[str, Any]) -> None:
     choices.begin({})
     choices.settle(DEEP)
