@@ -35,12 +35,20 @@ class Table:
         rows: the rows' names.
         columns: the columns' names.
         numbers: (row, column), rounded as they are shown: the exercise is computed from these very numbers.
+        marks: whether these are no numbers but marks: ✕ for 1, · for 0.
     """
 
     title: str
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     numbers: tuple[tuple[float, ...], ...]
+    marks: bool = False
+
+    @property
+    def cells(self) -> tuple[tuple[str, ...], ...]:
+        """(row, column), as they are written."""
+        write = (lambda number: "✕" if number else "·") if self.marks else written
+        return tuple(tuple(map(write, row)) for row in self.numbers)
 
 
 @dataclass(frozen=True)
@@ -169,9 +177,16 @@ class Cells:
         return f"{count}, {among}in the row of “{self.rows[wrong[0][0]]}”" if wrong else count
 
     @property
+    def wrong(self) -> frozenset[tuple[int, int]]:
+        """The cells that are to be changed."""
+        return self.start ^ self.right
+
+    @property
     def solution(self) -> str:
-        """The right ones, in words."""
-        return ", ".join(self._name(cell) for cell in sorted(self.right)) or "no cell"
+        """What is to be changed, in words."""
+        return ", ".join(
+            f"{'block' if cell in self.right else 'open'} {self._name(cell)}" for cell in sorted(self.wrong)
+        )
 
     def _name(self, cell: tuple[int, int]) -> str:
         return f"“{self.rows[cell[0]]}” → “{self.columns[cell[1]]}”"

@@ -126,10 +126,10 @@ def answer_sheet(scene: Scene, seeds: Sequence[int], kinds: Sequence[str] = tupl
 
 
 def given(exercise: Exercise) -> Sequence[Table]:
-    """The numbers to work with, on paper or before a room; of a matrix to mend, what is marked in it, as 1."""
+    """What there is to work with, on paper or before a room; of a matrix to mend, what is marked in it, too."""
     answer = exercise.answer
     if not isinstance(answer, Cells):
         return exercise.given
     size = range(len(answer.rows)), range(len(answer.columns))
     marks = tuple(tuple(float((row, column) in answer.start) for column in size[1]) for row in size[0])
-    return (*exercise.given, Table("Marked: 1", answer.rows, answer.columns, marks))
+    return (*exercise.given, Table("✕ is blocked", answer.rows, answer.columns, marks, marks=True))

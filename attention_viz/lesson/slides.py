@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from attention_viz.analysis.slides import Given, Picture, Slide
 from attention_viz.analysis.slides.slide import Part
 from attention_viz.lesson.asking import Ask
-from attention_viz.lesson.exercise import Cells, Choice, Exercise, written
+from attention_viz.lesson.exercise import Cells, Choice, Exercise
 from attention_viz.lesson.exercises import given
 from attention_viz.lesson.words import in_words
 
@@ -63,27 +63,16 @@ def _kept(ask: Ask) -> Sequence[int]:
 
 def _exercise(exercise: Exercise, where: str) -> Slide:
     right = exercise.answer
-    if isinstance(right, Cells):
-        tell: tuple[Part, ...] = (("The marked cells are wrong", ""), (exercise.working, "small"))
-        return Slide(((exercise.question, ""),), tell, None, where, (_mended(right),))
-    answer: tuple[Part, ...] = (("Answer: ", ""), (exercise.solution, "number"), (exercise.working, "small"))
+    wrong = tuple(sorted(right.wrong)) if isinstance(right, Cells) else ()
     tables = tuple(
-        Given(
-            table.title,
-            table.rows,
-            table.columns,
-            tuple(tuple(written(number) for number in row) for row in table.numbers),
-        )
+        Given(table.title, table.rows, table.columns, table.cells, wrong if table.marks else ())
         for table in given(exercise)
     )
+    if isinstance(right, Cells):
+        tell: tuple[Part, ...] = (("The marked cells are wrong", ""), (exercise.working, "small"))
+        return Slide(((exercise.question, ""),), tell, None, where, tables)
+    answer: tuple[Part, ...] = (("Answer: ", ""), (exercise.solution, "number"), (exercise.working, "small"))
     return Slide(((exercise.question, ""),), answer, _options(exercise), where, tables, exercise.seen)
-
-
-def _mended(answer: Cells) -> Given:
-    """A matrix to mend, written as its question says it, with the cells that are wrong."""
-    size = range(len(answer.rows)), range(len(answer.columns))
-    cells = tuple(tuple("✕" if (row, column) in answer.start else "·" for column in size[1]) for row in size[0])
-    return Given("✕ is blocked", answer.rows, answer.columns, cells, tuple(sorted(answer.start ^ answer.right)))
 
 
 def _options(exercise: Exercise) -> Picture | None:

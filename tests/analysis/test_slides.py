@@ -167,6 +167,17 @@ def test_two_texts_are_told_by_words_and_both_named(minilm: av.AttentionModel) -
     assert special > 10, "heads that differ most in what they give to [CLS] or [SEP]"
 
 
+def test_while_the_first_of_two_texts_is_asked_about_its_own_words_stand_beside_the_bars() -> None:
+    traces = (av.scratch("the cat was big"), av.scratch("the cat was small"))
+    key = 3
+    (slide, *_) = compared_slides(compare(*traces, 0, 0), (2, key))
+    picture = slide.picture
+    assert picture is not None and picture.key == key
+    assert (picture.asked[key], picture.tokens[key]) == ("big", "small")
+    assert picture.asked[:key] == picture.tokens[:key]
+    assert said(slide.ask).count("big") == 1 and said(slide.tell).count("small") == 1
+
+
 def test_heads_without_a_word_in_common_have_no_slide() -> None:
     assert compared_slides(compare(av.scratch("a b"), av.scratch("c d"), 0, 0, align="token")) == ()
 

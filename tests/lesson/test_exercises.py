@@ -579,7 +579,7 @@ def test_cells_are_read_as_pairs_inside_the_matrix() -> None:
     assert answer.read("0>2, 1 > 0;1→1") == {(0, 2), (1, 0), (1, 1)}
     assert answer.read("") == frozenset()
     assert [answer.read(one) for one in ("2>0", "0>3", "0", "a>b", "0>1 1>2", "-1>0")] == [None] * 6
-    assert answer.solution == "“a” → “c”"
+    assert answer.solution == "block “a” → “c”"
     assert answer.quoted(frozenset({(0, 0)})) == "2 cells are wrong, one of them in the row of “a”"
     assert answer.quoted(frozenset()) == "1 cell is wrong, in the row of “a”"
 

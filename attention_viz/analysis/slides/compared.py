@@ -41,6 +41,8 @@ def _slide(comparison: Comparison, query: int, key: int, called: str) -> Slide:
     tokens = side.trace.key_tokens(side.stream)
     # In the words of the second text, whose row is the answer.
     theirs = [at for at, position in enumerate(keys.other) if position is not None]
+    said, own = tokens.said, before.trace.key_tokens(before.stream).said
+    firsts = [said[at] if keys.one[at] is None else own[keys.one[at]] for at in theirs]
     now, was = comparison.other_weights[query][theirs], comparison.weights[query][theirs]
     looking = named(side.trace.query_tokens(side.stream), queries.other[query] or 0, "query")
     seen = named(tokens, keys.other[key] or 0, "key")
@@ -50,7 +52,7 @@ def _slide(comparison: Comparison, query: int, key: int, called: str) -> Slide:
     ask = begun((*asking, (" gives ", ""), (first, "number"), (" to ", ""), *asked, (f". And {called}?", "")))
     told = (*looking, (" gives ", ""), (second, "number"), (" to ", ""), *seen)
     tell = begun(((f"{called}, ", ""), *told))
-    picture = picture_of("bars", tokens, now, None, theirs.index(key), before=was)
+    picture = picture_of("bars", tokens, now, None, theirs.index(key), before=was, asked=firsts)
     slide = Slide(ask, tell, picture, _source(before, side, picture))
     place = queries.other[query]
     if place is None or len(theirs) != len(tokens):

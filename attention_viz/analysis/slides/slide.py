@@ -1,7 +1,6 @@
-"""What a slide says and shows, and which words of a row it has room for."""
+"""What a slide says and shows."""
 
-import unicodedata
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 
@@ -9,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attention_viz.analysis.slides.room import around, heaviest, short_token
 from attention_viz.analysis.words import Words
 from attention_viz.errors import AttentionVizError
 from attention_viz.trace.shown.seen import Seen
@@ -21,9 +21,7 @@ __all__ = [
     "Picture",
     "ShownPicture",
     "Slide",
-    "around",
     "begun",
-    "heaviest",
     "named",
     "only_allowed",
     "picture_of",
@@ -35,10 +33,8 @@ __all__ = [
 # A part of a sentence and its role: "query", "key", "number", "small" for what stands below it, or "".
 Part = tuple[str, str]
 
-# Letters that fit on a line across a room, in which each word has some room around it; and bars below each other.
-_LETTERS, _AROUND = 66, 2
-_BARS = 9
-_LONGEST_TOKEN, _LONGEST_SENTENCE = 16, 90
+# Letters of a text that fit into a line of small print.
+_LONGEST_SENTENCE = 90
 
 
 @dataclass(frozen=True)
@@ -56,6 +52,7 @@ class Picture:
         cuts: the places before which words are left out; as many as there are tokens: at the end.
         unit: what is said after "?" of the numbers, for those who can't see the picture.
         written: of each, what stands behind its bar in place of the number; empty where the number does.
+        asked: what each word is while `before` is shown; empty where it is the same.
     """
 
     form: str
@@ -68,6 +65,7 @@ class Picture:
     before: tuple[float | None, ...] = ()
     unit: str = "weight"
     written: tuple[str, ...] = ()
+    asked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -181,40 +179,6 @@ def only_allowed(
     return row.masked_fill(~allowed.expand(len(trace.query_tokens(stream)), len(row))[query].cpu(), float("nan"))
 
 
-def around(tokens: Tokens, places: Sequence[int]) -> tuple[int, ...]:
-    """The positions that fit on a line: some words, and as many around each as there is room for.
-
-    Args:
-        tokens: along the line.
-        places: what has to be there.
-    """
-    kept = set(places)
-    said = tokens.said
-    room = _LETTERS - sum(_width(said[place]) for place in kept)
-    for distance in range(1, len(tokens)):
-        near = [place + side for place in places for side in (-distance, distance)]
-        near = [place for place in dict.fromkeys(near) if 0 <= place < len(tokens) and place not in kept]
-        for place in near:
-            room -= _width(said[place])
-            if room < 0:
-                return tuple(sorted(kept))
-            kept.add(place)
-    return tuple(sorted(kept))
-
-
-def heaviest(values: Float[Tensor, " key"], places: Collection[int]) -> tuple[int, ...]:
-    """The positions that fit below each other: some of them, and those with the largest numbers.
-
-    Args:
-        values: of each position; what isn't a number comes last.
-        places: what has to be there.
-    """
-    ranked = values.nan_to_num(-1e30, posinf=-1e30, neginf=-1e30).abs().argsort(descending=True, stable=True).tolist()
-    wanted = list(dict.fromkeys([*places, *ranked]))
-    # A sign for one word that is left out takes as much room as the word.
-    return tuple(sorted(wanted if len(values) == _BARS + 1 else wanted[: max(_BARS, len(set(places)))]))
-
-
 def picture_of(
     form: str,
     tokens: Tokens,
@@ -224,6 +188,7 @@ def picture_of(
     *,
     before: Float[Tensor, " key"] | None = None,
     unit: str = "weight",
+    asked: Sequence[str] = (),
 ) -> Picture:
     """The part of a row that there is room for.
 
@@ -235,6 +200,7 @@ def picture_of(
         key: the position that is looked at.
         before: what the numbers were before something was changed.
         unit: what the numbers are.
+        asked: what each word was called before, of the whole row.
     """
     needed = [key] if query is None else [query, key]
     if form == "line":
@@ -245,7 +211,7 @@ def picture_of(
     cuts = [place for place, here in enumerate(ends) if here != (ends[place - 1] + 1 if place else 0)]
     return Picture(
         form,
-        tuple(_short(said[place]) for place in kept),
+        tuple(short_token(said[place]) for place in kept),
         tuple(tokens.special[place] or tokens.padding[place] for place in kept),
         _numbers(values, kept),
         kept.index(query) if query in kept else None,
@@ -253,6 +219,7 @@ def picture_of(
         tuple(cuts),
         () if before is None else _numbers(before, kept),
         unit,
+        asked=tuple(short_token(asked[place]) for place in kept) if asked else (),
     )
 
 
@@ -289,12 +256,3 @@ def named(tokens: Tokens, position: int, role: str) -> tuple[Part, ...]:
 def _numbers(values: Float[Tensor, " key"], kept: Sequence[int]) -> tuple[float | None, ...]:
     found = [float(values[place]) for place in kept]
     return tuple(round(one, 6) if isfinite(one) else None for one in found)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST_TOKEN else f"{text[: _LONGEST_TOKEN - 1]}…"
-
-
-def _width(text: str) -> int:
-    """How many letters of a monospace face a word takes, with the room around it."""
-    return sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in _short(text)) + _AROUND

@@ -18,7 +18,7 @@ const [LONG_NAME, LONG_VALUE] = [14, 6];
  * @param {Row} row
  * @param {Room} room
  */
-export function drawBars({tokens, values, before, dim, query, key, cuts, unit, written}, room) {
+export function drawBars({tokens, values, before, dim, query, key, cuts, unit, written, asked}, room) {
   const numbers = [...values, ...before, 0].map((value) => value ?? 0);
   const [low, high] = [Math.min(...numbers), Math.max(...numbers)];
   const span = high - low || 1;
@@ -40,7 +40,7 @@ export function drawBars({tokens, values, before, dim, query, key, cuts, unit, w
     const marks = [place === query ? "av-is-query" : "", place === key ? "av-is-key" : "", dim[place] ? "av-dim" : ""];
     const said = room.vote === place ? " av-voted" : "";
     const word = element("button", {type: "button", class: "av-label", "data-vote": place, tabindex: 0});
-    word.append(element("bdi", {}, text));
+    word.append(...named(asked[place] ?? text, text));
     const track = element("div", {class: "av-track"});
     const was = before[place];
     if (before.length && was !== null) track.append(bar("av-was", was, share, start));
@@ -64,6 +64,16 @@ export function drawBars({tokens, values, before, dim, query, key, cuts, unit, w
   });
   if (cuts.includes(tokens.length)) list.append(leftOut());
   return list;
+}
+
+/**
+ * A word; where another stands in its place after a change, first the one and then the other.
+ * @param {string} before
+ * @param {string} now
+ */
+function named(before, now) {
+  if (before === now) return [element("bdi", {}, now)];
+  return [element("bdi", {class: "av-blind"}, before), element("bdi", {class: "av-told"}, now)];
 }
 
 /**

@@ -101,7 +101,8 @@ function lettersOf(words) {
  * @param {Row | null} picture
  */
 function named(words, picture) {
-  const marked = picture?.tokens[picture.key ?? -1]?.replace("\u2026", "");
+  const key = picture?.key ?? -1;
+  const marked = (picture?.asked[key] ?? picture?.tokens[key])?.replace("\u2026", "");
   return marked !== undefined && words.some(([text, role]) => role === "key" && text.includes(marked));
 }
 

@@ -21,7 +21,7 @@ from attention_viz.ui.pages.learn.room import present_lesson
 from attention_viz.ui.pages.learn.screen import Screen
 from attention_viz.ui.pages.learn.state import chosen, go, open_progress, set_choice, settle_course, take
 from attention_viz.ui.pages.learn.steps import show_lesson
-from attention_viz.ui.pages.learn.teaching import show_answers, show_export, show_progress
+from attention_viz.ui.pages.learn.teaching import fit_paper, show_answers, show_export, show_progress
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.notices import tell
 from attention_viz.ui.parts.themes import theme_name
@@ -60,6 +60,7 @@ def show_body(row: DeltaGenerator, fold: DeltaGenerator, notes: DeltaGenerator) 
                 show_answers(scene, seed, LESSONS)
         else:
             _show_lesson(choice, scene, seed)
+    fit_paper()
     present_lesson(choice.lesson, scene, seed, tuple(LESSONS))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from attention_viz.lesson.exercise import Cells, Choice, Exercise, Table, written
+from attention_viz.lesson.exercise import Cells, Choice, Exercise, Table
 from attention_viz.ui.pages.learn.state import ANSWER, another_exercise
 from attention_viz.ui.parts.markdown import plain
 
@@ -55,13 +55,13 @@ def show_tables(tables: Sequence[Table]) -> None:
 def table_html(table: Table) -> str:
     """One of these tables, everything in it harmless."""
 
-    def cells(tag: str, texts: list[str], scope: str = "") -> str:
+    def cells(tag: str, texts: Sequence[str], scope: str = "") -> str:
         return "".join(f"<{tag}{scope}>{html.escape(text)}</{tag}>" for text in texts)
 
-    head = cells("td", [""]) + cells("th", list(table.columns), ' scope="col"')
+    head = cells("td", [""]) + cells("th", table.columns, ' scope="col"')
     rows = [
-        cells("th", [name], ' scope="row"') + cells("td", [written(number) for number in numbers])
-        for name, numbers in zip(table.rows, table.numbers, strict=True)
+        cells("th", [name], ' scope="row"') + cells("td", texts)
+        for name, texts in zip(table.rows, table.cells, strict=True)
     ]
     body = "".join(f"<tr>{row}</tr>" for row in (head, *rows))
     title = f"<caption>{html.escape(table.title)}</caption>"

@@ -4,8 +4,10 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
+from streamlit.components import v2 as components
 
 from attention_viz.errors import AttentionVizError
+from attention_viz.explorer import script
 from attention_viz.lesson import Lesson, Scene, answer_sheet
 from attention_viz.models.inputs.media.shipped import SAMPLES
 from attention_viz.ui.pages.learn.choice import read_progress
@@ -14,7 +16,10 @@ from attention_viz.ui.parts.exports import show_reach
 from attention_viz.ui.parts.links import link
 from attention_viz.ui.parts.markdown import plain
 
-__all__ = ["show_answers", "show_export", "show_progress"]
+__all__ = ["fit_paper", "show_answers", "show_export", "show_progress"]
+
+# Registered once, when the module is imported: a component's name stands for its code from then on.
+_paper = components.component("attention_viz_paper", js=script("page/paper.js"))
 
 
 def show_export(parameters: Mapping[str, str], done: Sequence[str]) -> None:
@@ -35,6 +40,11 @@ def show_export(parameters: Mapping[str, str], done: Sequence[str]) -> None:
             "For a handout, show the answer or skip the guess, then print the page from the browser (Ctrl+P): text, "
             "picture, exercise and tables, with these numbers, and none of the buttons."
         )
+
+
+def fit_paper() -> None:
+    """Have pictures fit the paper when the page is printed."""
+    _paper(key="learn-paper")
 
 
 def show_progress(done: Sequence[str], lessons: Sequence[str], on_read: Callable[[tuple[str, ...]], None]) -> None:
@@ -68,8 +78,11 @@ def _read(content: bytes, lessons: Sequence[str], on_read: Callable[[tuple[str, 
 def show_answers(scene: Scene, seed: int, lessons: Mapping[str, Lesson]) -> None:
     """Every question with its numbers and its answer for this sentence and seed, to print."""
     st.markdown(f"#### Answer sheet\n“{plain(scene.text)}”, seed {seed}: whoever has both has these exercises.")
-    for name, lesson in lessons.items():
-        called = f"**{list(lessons).index(name) + 1}\\. {plain(lesson.title)}.**"
+    # On paper, too, it says whether all are there.
+    told = st.empty()
+    for place, (name, lesson) in enumerate(lessons.items()):
+        told.caption(f"{place} of {len(lessons)} answers are here, the others are being worked out …")
+        called = f"**{place + 1}\\. {plain(lesson.title)}.**"
         if lesson.sample is not None:
             called = f"{called} With a {SAMPLES[lesson.sample(scene)].kind} that ships, in place of the sentence."
         with st.container(key=f"learn-solved-{name}"):
@@ -81,3 +94,4 @@ def show_answers(scene: Scene, seed: int, lessons: Mapping[str, Lesson]) -> None
             st.markdown(f"{called} {plain(solved.question)}")
             show_tables(solved.given)
             st.markdown(f"**Answer: {plain(solved.solution)}** &nbsp; {plain(solved.working)}")
+    told.caption(f"All {len(lessons)} answers are here.")

@@ -116,8 +116,13 @@ def test_a_handout_has_text_picture_and_exercise_and_nothing_to_press(stay: Open
     expect(screen.get_by_text(f"Sentence: “{TEXT}”, seed 5")).to_be_visible()
     expect(screen.locator(".st-key-learn-text")).to_have_css("color", "rgb(0, 0, 0)")
     expect(screen.locator(".learn-given table").first).to_be_visible()
-    expect(screen.locator(".st-key-learn-figure .js-plotly-plot")).to_be_visible()
+    picture = screen.locator(".st-key-learn-figure .js-plotly-plot")
+    expect(picture).to_be_visible()
+    # A page of A4 without its margins is 640 pixels wide.
+    expect(picture).to_have_css("zoom", re.compile(r"0\.\d+"))
+    assert (picture.locator("svg").first.bounding_box() or {"width": 999})["width"] <= 640
     screen.emulate_media(media="screen")
+    expect(picture).to_have_css("zoom", "1")
     recolour(screen, False)
 
 

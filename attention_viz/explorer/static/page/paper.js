@@ -1,0 +1,31 @@
+// Plotly draws a picture as wide as the screen has room for; on paper it is made as narrow as the page.
+
+// Pixels across a page of A4 without its margins and the page's own; a pixel of paper is 1/96 of an inch.
+const WIDE = 630;
+
+/** @returns {() => void} what takes it away */
+export default function fitPaper() {
+  const paper = matchMedia("print");
+  const fit = () => fitAll(paper.matches);
+  const begin = () => fitAll(true);
+  const end = () => fitAll(false);
+  paper.addEventListener("change", fit);
+  addEventListener("beforeprint", begin);
+  addEventListener("afterprint", end);
+  return () => {
+    paper.removeEventListener("change", fit);
+    removeEventListener("beforeprint", begin);
+    removeEventListener("afterprint", end);
+  };
+}
+
+/** @param {boolean} printed */
+function fitAll(printed) {
+  for (const picture of document.querySelectorAll(".js-plotly-plot")) {
+    if (!(picture instanceof HTMLElement)) continue;
+    picture.style.zoom = "";
+    const {width} = picture.getBoundingClientRect();
+    const own = Math.max(width, picture.querySelector("svg")?.width.baseVal.value ?? 0);
+    if (printed && own > WIDE) picture.style.zoom = String(WIDE / own);
+  }
+}
