@@ -124,7 +124,7 @@ def row_asked(
     taken = "itself" if best == query else short(labels[best])
     return Ask(
         f"Which word does {short(labels[query])} take most from?",
-        f"{short(labels[query])} takes {signed(values[best], 2)} from {taken}",
+        f"{short(labels[query])} takes {signed(values[best])} from {taken}",
         source,
         tuple(offered(labels).values()),
         values,

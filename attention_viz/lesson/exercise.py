@@ -1,20 +1,16 @@
 """What an exercise consists of: a question, what is given, hints in steps, and an answer that is checked."""
 
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from attention_viz.analysis.slides import ShownPicture
 from attention_viz.edits.words import listed
+from attention_viz.lesson.words import readings
 from attention_viz.views.style.wording import with_minus
 
 __all__ = ["Cells", "Choice", "Exercise", "Feedback", "Number", "Slip", "Table", "written"]
 
-# What people's keyboards make of a minus.
-_MINUS = str.maketrans(dict.fromkeys("−–—﹣－", "-"))
-_PLAIN = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)(e[+-]?\d+)?", re.IGNORECASE)
-_GROUPED = re.compile(r"[+-]?\d{1,3}(?:([ .,'’])\d{3})(?:\1\d{3})*")
 _CELL = re.compile(r"(\d+) ?> ?(\d+)")
 # What sums of decimals are off by.
 _DUST = 1e-9
@@ -24,6 +20,10 @@ def written(value: float) -> str:
     """A number as people write it by hand: at most three decimals, no zeros at the end, a true minus."""
     text = f"{value:.3f}".rstrip("0").rstrip(".")
     return "0" if text == "-0" else with_minus(text)
+
+
+def _mark(number: float) -> str:
+    return "✕" if number else "·"
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Table:
     @property
     def cells(self) -> tuple[tuple[str, ...], ...]:
         """(row, column), as they are written."""
-        write = (lambda number: "✕" if number else "·") if self.marks else written
+        write = _mark if self.marks else written
         return tuple(tuple(map(write, row)) for row in self.numbers)
 
 
@@ -67,7 +67,7 @@ class Number:
 
     def read(self, text: str) -> float | None:
         """What was typed, as a number; of two ways to read it, as in "1,024", the one nearer to the right answer."""
-        return min(_readings(text), key=lambda one: abs(one - self.value), default=None)
+        return min(readings(text), key=lambda one: abs(one - self.value), default=None)
 
     def accepts(self, given: object) -> bool:
         """Whether this is right, up to rounding."""
@@ -281,27 +281,3 @@ class Exercise:
         if parsed is None:
             return Feedback(False, self.answer.form, understood=False)
         return Feedback(self.answer.accepts(parsed), self.explain(parsed))
-
-
-def _readings(text: str) -> list[float]:
-    """Every way to read a text as a number: none where it is something else."""
-    text = " ".join(text.translate(_MINUS).split()).lstrip("=≈ ")
-    text = re.sub(r"^([+-]) ", r"\1", re.sub(r" ?([/%]) ?", r"\1", text))
-    percent = text.endswith("%")
-    found = [one / 100 if percent else one for one in _fractions(text.removesuffix("%"))]
-    return [one for one in found if math.isfinite(one)]
-
-
-def _fractions(text: str) -> list[float]:
-    above, slash, below = text.partition("/")
-    if not slash:
-        return _numbers(above)
-    return [one / other for one in _numbers(above) for other in _numbers(below) if other]
-
-
-def _numbers(text: str) -> list[float]:
-    found = [float(text.replace(",", "."))] if _PLAIN.fullmatch(text) else []
-    # A sign in between may part thousands: that counts as a second way to read it.
-    if _GROUPED.fullmatch(text):
-        found.append(float(re.sub(r"[ .,'’]", "", text)))
-    return found

@@ -1,13 +1,19 @@
-"""The words of a reader's sentence, as a lesson names them and offers them to choose from."""
+"""The words of a reader's sentence, as a lesson names them and offers them, and numbers as people write them."""
 
+import math
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 
 from attention_viz.views.style.wording import one_line, with_minus
 
-__all__ = ["carries_meaning", "counted", "in_words", "is_pronoun", "offered", "signed", "telling"]
+__all__ = ["carries_meaning", "counted", "in_words", "is_pronoun", "offered", "readings", "signed", "telling"]
 
+# What people's keyboards make of a minus.
+_MINUS = str.maketrans(dict.fromkeys("−–—﹣－", "-"))
+_PLAIN = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)(e[+-]?\d+)?", re.IGNORECASE)
+_GROUPED = re.compile(r"[+-]?\d{1,3}(?:([ .,'’])\d{3})(?:\1\d{3})*")
 # Shorter words are mostly articles and prepositions, which say little.
 _LONG_ENOUGH = 4
 _LONGEST = 24
@@ -57,3 +63,27 @@ def signed(number: float, digits: int = 3) -> str:
     """A number as a page writes it."""
     written = f"{number:.{digits}f}"
     return with_minus(written.removeprefix("-") if float(written) == 0 else written)
+
+
+def readings(text: str) -> list[float]:
+    """Every way to read a text as a number: none where it is something else."""
+    text = " ".join(text.translate(_MINUS).split()).lstrip("=≈ ")
+    text = re.sub(r"^([+-]) ", r"\1", re.sub(r" ?([/%]) ?", r"\1", text))
+    percent = text.endswith("%")
+    found = [one / 100 if percent else one for one in _fractions(text.removesuffix("%"))]
+    return [one for one in found if math.isfinite(one)]
+
+
+def _fractions(text: str) -> list[float]:
+    above, slash, below = text.partition("/")
+    if not slash:
+        return _numbers(above)
+    return [one / other for one in _numbers(above) for other in _numbers(below) if other]
+
+
+def _numbers(text: str) -> list[float]:
+    found = [float(text.replace(",", "."))] if _PLAIN.fullmatch(text) else []
+    # A sign in between may part thousands: that counts as a second way to read it.
+    if _GROUPED.fullmatch(text):
+        found.append(float(re.sub(r"[ .,'’]", "", text)))
+    return found

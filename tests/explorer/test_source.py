@@ -25,6 +25,7 @@ ENTRIES = (
     "masks/masks.js",
     "lesson/predict.js",
     "page/fold.js",
+    "page/paper.js",
     "page/pen.js",
     "page/texts.js",
     "page/themes.js",

@@ -27,7 +27,7 @@ def _ask(scene: Scene) -> Ask:
     pair = f"{short(labels[link.query])} → {short(labels[link.key])}"
     return Ask(
         f"In layer {link.layer}, which head links {pair} most?",
-        f"Head {link.head} links {pair}: {signed(link.weight, 2)}",
+        f"Head {link.head} links {pair}: {signed(link.weight)}",
         f"{scene.called}, layer {link.layer}: one weight of each head",
         tuple(f"head {head}" for head in range(len(weights))),
         tuple(weights),

@@ -57,7 +57,7 @@ def _ask(scene: Scene) -> Ask:
     return Ask(
         f"Whose vector is most like that of {short(tokens.written[query])}?",
         f"{short(tokens.written[query])} is most like {short(labels[best])}",
-        f"{scene.called}: cosine of the vectors that enter its first layer",
+        f"{scene.called}: cosine of the vectors that enter its first layer, with each word's place added",
         tuple(offered(labels).values()),
         tuple(alike),
         pressed=pressed_words(trace, others),
@@ -80,7 +80,7 @@ def _show(scene: Scene) -> Shown:
         "numbers": ", ".join(numbers),
         "closest": _closest(scene, x),
     }
-    says = f"{facts['tokens']} with {d_model} numbers each, from a seed, so by chance: {facts['closest']}."
+    says = f"Other vectors, drawn by chance: {facts['tokens']} with {d_model} numbers each. Here {facts['closest']}."
     return Shown(facts, steps(trace, 0, 0, "embeddings", notation=scene.notation, theme=scene.theme), says)
 
 

@@ -39,8 +39,8 @@ def stretch(scene: Scene, seed: int) -> Exercise:
     return Exercise(
         "stretch",
         f"{MODEL} writes {names[0]} and then {names[1]}. Here is what layer {layer}, head {head} gives to six moments "
-        f"before each. All moments up to some point are {names[0]}’s, all others {names[1]}’s. When does {names[1]} "
-        "begin, so that as much weight as possible lies in each word’s own part?",
+        f"before each. All moments up to some point belong to {names[0]}, all others to {names[1]}. When does "
+        f"{names[1]} begin, so that as much weight as possible lies in each word’s own part?",
         (table("Weights, by the second at which each moment begins", names, columns, rows),),
         Choice(begins[1:], right),
         (

@@ -63,9 +63,10 @@ def show_origin(drawn: Drawn) -> None:
     text = "ids without a text" if origin.text is None else f"“{one_line(origin.text, _LONGEST_TEXT)}”"
     text = text if seen is None else one_line(seen, _LONGEST_TEXT)
     model = one_line(origin.model, _LONGEST_MODEL)
+    changed = f". It ran with a change: {'; '.join(origin.edits)}" if origin.edits else ""
     tell(
-        f"Shown from a file, which a link can't carry: {model}, {text}",
-        short="From a file",
+        f"Shown from a file, which a link can't carry: {model}, {text}{changed}",
+        short="From a file, changed" if changed else "From a file",
         below=lambda key: st.button("Close it", on_click=close, key=key),
     )
 

@@ -18,6 +18,7 @@ from attention_viz.serving.runs import Drawn
 from attention_viz.trace.tensors import to_safetensors
 from attention_viz.ui.parts import open_trace
 from attention_viz.ui.parts.exports import trace_bytes
+from tests.shipped import shipped
 from tests.ui.screens import Screen
 
 TYPED = {"text": "What was typed", "second": "a second", "target": "", "layer": 1, "head": 2, "stream": None}
@@ -122,3 +123,10 @@ def test_without_a_folder_for_temporary_files_that_is_said_in_plain_words(
     monkeypatch.setattr(tempfile, "tempdir", "/nowhere/at/all")
     open_trace._open(upload(manager, b"anything"))
     assert held["refused"] == "this machine has no room for the file while it is read (No such file or directory)"
+
+
+def test_a_run_with_a_change_is_told_as_one(tmp_path: Path) -> None:
+    path = tmp_path / "run.safetensors"
+    shipped("coreference").trace("the ball hit the window", edits=[av.Ablate(1, 2)]).save(path)
+    screen = Screen().open("/?model=scratch&text=the+bank").open_trace(path)
+    assert "It ran with a change: ablate: the output becomes 0 in layer 1, head 2" in screen.words

@@ -22,8 +22,8 @@ import {LEAST_NUMBER} from "../data/scale.js";
  */
 
 const WIDEST = 7;
-// Of the link that is told.
-const BOLD = 4.5;
+// Of the link that is told: of next to no weight, and of all of it.
+const [THIN, BOLD] = [1.5, 4.5];
 // A link leaves a token on one side of its middle and arrives on the other, and to the left it flies lower: of two
 // tokens that look at each other both arcs can be seen.
 const ASIDE = 4;
@@ -78,7 +78,9 @@ function strokeEdge(context, [fromX, fromY, toX, toY], place, {colours, faint, b
   if (!colours.query || !colours.key) return; // drawn before the style has come; it is drawn again then
   context.strokeStyle = faint ? colours.muted : shaded(context, [fromX, fromY, toX, toY], colours, bold);
   context.lineCap = bold ? "round" : "butt";
-  context.lineWidth = bold ? BOLD : 0.75 + (WIDEST - 0.75) * place * (faint ? 0.3 : 1);
+  context.lineWidth = bold
+    ? THIN + (BOLD - THIN) * Math.sqrt(place)
+    : 0.75 + (WIDEST - 0.75) * place * (faint ? 0.3 : 1);
   context.globalAlpha = bold ? 1 : faint ? 0.08 + 0.3 * place : 0.9 * (0.12 + 0.88 * Math.sqrt(place));
   context.stroke();
 }

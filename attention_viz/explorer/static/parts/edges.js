@@ -102,7 +102,9 @@ function drawCross(context, strip, links, alone) {
 function pairEdges(strip, head) {
   const {pair} = strip.view.now;
   if (pair === null || head.isBlocked(pair.query, pair.key)) return [];
-  return edge(strip, pair.query, pair.key, head.at(pair.query, pair.key)).map((one) => ({...one, place: 1}));
+  const weight = head.at(pair.query, pair.key);
+  const place = Math.min(1, Math.abs(weight));
+  return edge(strip, pair.query, pair.key, weight).map((one) => ({...one, place}));
 }
 
 /**

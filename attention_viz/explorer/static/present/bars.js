@@ -40,7 +40,7 @@ export function drawBars({tokens, values, before, dim, query, key, cuts, unit, w
     const marks = [place === query ? "av-is-query" : "", place === key ? "av-is-key" : "", dim[place] ? "av-dim" : ""];
     const said = room.vote === place ? " av-voted" : "";
     const word = element("button", {type: "button", class: "av-label", "data-vote": place, tabindex: 0});
-    word.append(...named(asked[place] ?? text, text));
+    word.append(...bothNames(asked[place] ?? text, text));
     const track = element("div", {class: "av-track"});
     const was = before[place];
     if (before.length && was !== null) track.append(bar("av-was", was, share, start));
@@ -71,7 +71,7 @@ export function drawBars({tokens, values, before, dim, query, key, cuts, unit, w
  * @param {string} before
  * @param {string} now
  */
-function named(before, now) {
+function bothNames(before, now) {
   if (before === now) return [element("bdi", {}, now)];
   return [element("bdi", {class: "av-blind"}, before), element("bdi", {class: "av-told"}, now)];
 }

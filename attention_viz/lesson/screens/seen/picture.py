@@ -24,7 +24,7 @@ def _ask(scene: Scene) -> Ask:
     most = max(range(len(values)), key=values.__getitem__)
     return Ask(
         f"A class token reads {PICTURES[looked.sample]}, cut into patches. Where does it look?",
-        f"Most goes to {options[most]}: {signed(values[most], 2)}",
+        f"Most goes to {options[most]}: {signed(values[most])}",
         f"{MODEL}, layer {layer}, head {head}: the class token’s row, added up over quarters of the picture",
         options,
         values,

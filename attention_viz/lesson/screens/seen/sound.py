@@ -1,6 +1,6 @@
 """What is said looks at what is heard: words get their times from where heads look."""
 
-from attention_viz.lesson.asking import Ask
+from attention_viz.lesson.asking import Ask, short
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.seen.heard import MODEL, SAMPLE, Heard
@@ -28,13 +28,14 @@ def _ask(scene: Scene) -> Ask:
     heard, word = Heard(scene), _word(scene)
     layer, head = heard.place
     numbers = heard.during(word).tolist()
-    options = (*(f"“{in_words(one)}”" for one in heard.words), "the rest")
+    options = (*map(in_words, heard.words), "the rest")
     values = (*numbers, max(0.0, 1 - sum(numbers)))
     best = max(range(len(values)), key=values.__getitem__)
     said = in_words(heard.words[word])
+    most = f"the time of {short(options[best])}" if best < len(numbers) else "the rest"
     return Ask(
         f"A model writes down what it hears. Before it writes “{said}”, to which word’s time does it listen?",
-        f"Before it writes “{said}” it listens to the time of {options[best]}: {signed(values[best], 2)}",
+        f"Before it writes “{said}” it listens to {most}: {signed(values[best])}",
         f"{MODEL}, cross-attention, layer {layer}, head {head}: the row that is about to write “{said}”",
         options,
         values,

@@ -34,7 +34,7 @@ def _ask(scene: Scene) -> Ask:
     best = keys[values.index(max(values))]
     return Ask(
         f"“{job}”: where does {short(labels[query])}, token {query}, look?",
-        f"{short(labels[query])} looks at {short(labels[best])}, token {best}: {signed(float(row[best]), 2)}",
+        f"{short(labels[query])} looks at {short(labels[best])}, token {best}: {signed(float(row[best]))}",
         f"{twice.model}, layer {layer}, head {head}: its {len(keys)} largest weights",
         tuple(f"{key} {in_words(labels[key])}" for key in keys),
         tuple(values),
