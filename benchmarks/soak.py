@@ -30,6 +30,9 @@ _LOOKS, _PATIENCE = 4.0, 600
 _LEAVE, _PAGES = 1, 3
 # Megabytes for models in memory: less than all of them take, so that they come and go.
 _ROOM = 700
+# Megabytes for traces in memory: so few that they are full when memory is first looked at, on a slow machine, too. What
+# grows after that is kept for nothing.
+_TRACES = 200
 # Seconds for which Streamlit keeps a closed tab's visit, in case its visitor comes back.
 _KEPT = 120
 # What torch leaves in the folder of temporary files.
@@ -81,7 +84,8 @@ def soak(minutes: float, visitors: int, kept: int = _KEPT) -> Soak:
     found, begun = Soak(), time.monotonic()
     program = ("-m", "attention_viz.ui.process", "run", str(ROOT / "app.py"))
     program += (f"--server.disconnectedSessionTTL={kept}",)
-    in_full = {"STREAMLIT_CLIENT_SHOW_ERROR_DETAILS": "full", "ATTENTION_VIZ_MODEL_MEMORY": str(_ROOM)}
+    room = {"ATTENTION_VIZ_MODEL_MEMORY": str(_ROOM), "ATTENTION_VIZ_TRACE_MEMORY": str(_TRACES)}
+    in_full = {"STREAMLIT_CLIENT_SHOW_ERROR_DETAILS": "full", **room}
     with tempfile.TemporaryDirectory() as temporary:
         with serving(program, {**in_full, "TMPDIR": temporary}) as address, Memory() as memory:
             _come_and_go(address, memory, begun + 60 * minutes, visitors, kept, found)
@@ -221,6 +225,12 @@ def _at(memory: Sequence[tuple[float, float]], second: float) -> float:
     return values[len(values) // 2]
 
 
+def _course(memory: Sequence[tuple[float, float]]) -> str:
+    """What memory was minute by minute, from which one sees whether it grows or goes up and down."""
+    ends = range(60, int(memory[-1][0]) + 1, 60)
+    return ", ".join(f"{_at(memory, second):,.0f}" for second in ends)
+
+
 def main() -> int:
     """Run it and tell; 1 where a mark is missed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.soak", description="Visitors come and go.")
@@ -230,6 +240,7 @@ def main() -> int:
     found = soak(arguments.minutes, arguments.visitors)
     print(to_text(_table(found)))
     print(f"{found.left} tabs were closed before their page was there")
+    print(f"the server's own memory in megabytes, minute by minute: {_course(found.memory)}")
     told = verdicts(found, arguments.minutes)
     for reached, words in told:
         print(f"{'reached' if reached else 'MISSED'}: {words}")
