@@ -223,7 +223,7 @@ def _load(state: State) -> bool:
                 return False
         load_in_place(state.model, place)
     except AttentionVizError as error:
-        show_problem(error, place)
+        show_problem(error, place, instead="The picker *Model* has those that are here.")
         return False
     place.empty()
     return True

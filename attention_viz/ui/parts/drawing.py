@@ -40,6 +40,8 @@ __all__ = [
 ]
 
 _TURN = "turn"
+# Words from which on a language model of usual size takes a minute on a server of few processors.
+_LONG = 1_500
 
 
 def draw_in_place(
@@ -206,7 +208,8 @@ def _working_words(state: State | None) -> str:
         return f"{allowed.display_name(state.model)} reads {title_of(state.shown)} …"
     if not ahead and state is not None:
         count = len(f"{state.text} {state.second}".split())
-        return f"{allowed.display_name(state.model)} reads {count:,} {'word' if count == 1 else 'words'} …"
+        long = " A long text takes a minute or more and comes by itself." if count >= _LONG else ""
+        return f"{allowed.display_name(state.model)} reads {count:,} {'word' if count == 1 else 'words'} …{long}"
     return _turn_words(ahead)
 
 
@@ -219,13 +222,16 @@ def _loading_words(model: str) -> str:
     return plain(f"Loading {allowed.display_name(model)}{size} into memory, once for everybody: some seconds …")
 
 
-def show_problem(error: AttentionVizError, place: DeltaGenerator, state: State | None = None) -> None:
+def show_problem(
+    error: AttentionVizError, place: DeltaGenerator, state: State | None = None, *, instead: str = ""
+) -> None:
     """An error of ours as a sentence in the place of what can't be shown.
 
     Args:
         error: what came.
         place: an `st.empty`.
         state: what was asked for, where there is more to say than the error knows.
+        instead: what can be done, in a sentence that follows.
     """
     message = str(error)
     if isinstance(error, TextTooLong) and state is not None and state.target.strip():
@@ -236,7 +242,7 @@ def show_problem(error: AttentionVizError, place: DeltaGenerator, state: State |
         )
     # A text with nothing in it yet is no mistake.
     show = place.info if type(error) is UnusableText else place.error
-    show(as_sentence(message))
+    show(f"{as_sentence(message)} {instead}".strip())
 
 
 def show_notes(drawn: Drawn, state: State, *, rows: bool = True) -> None:

@@ -117,6 +117,8 @@ def test_who_waits_for_others_is_told_how_many_are_first(monkeypatch: pytest.Mon
     page = AppTest.from_function(holding_nothing_of_note).run()
     assert ["Still at work …" in one.value for one in page.get("html")] == [True]
     assert "scratch reads 3 words …" in drawing._working_words(State(model="scratch", text="the old bank"))
+    long = drawing._working_words(State(model="scratch", text="old " * 2_000))
+    assert "scratch reads 2,000 words …" in long and "a minute or more" in long
     with door:
         page.run()
     assert ["1 run is before this one" in one.value for one in page.get("html")] == [True]

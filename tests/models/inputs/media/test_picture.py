@@ -23,6 +23,11 @@ def as_bytes(picture: Image.Image, kind: str = "PNG", **options: Any) -> bytes:
     return held.getvalue()
 
 
+def with_byte(content: bytes, place: int, byte: int) -> bytes:
+    """A file of which one byte is another: here of a TIFF, in how many entries its head has."""
+    return content[:place] + bytes([byte]) + content[place + 1 :]
+
+
 def png_of(width: int, height: int) -> bytes:
     """A PNG that says it has this size, and holds next to nothing."""
 
@@ -94,6 +99,7 @@ def test_a_picture_is_turned_as_its_camera_was_held() -> None:
         (b"", "empty"),
         (b"no picture at all", "broken, or no picture"),
         (as_bytes(Image.effect_noise((64, 64), 50))[:900], "broken"),
+        (with_byte(as_bytes(RED, "TIFF"), 8, 8), "broken"),
         ("/nowhere/cat.png", "no picture at"),
         (np.zeros((10, 20, 5), np.uint8), "(10, 20, 5)"),
         (np.full((10, 20, 3), 300), "0 to 255"),
