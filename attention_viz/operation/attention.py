@@ -98,6 +98,10 @@ class Attention(Told):
     def __post_init__(self) -> None:
         """Refuse what doesn't fit together, in words, before torch does in its own."""
         check_call(self)
+        for name in ("scale", "softcap"):
+            # torch takes whole numbers up to 64 bits only.
+            if isinstance(number := getattr(self, name), int):
+                object.__setattr__(self, name, float(number))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -259,7 +263,7 @@ def _in_four_axes(tensor: Tensor, lead: Sequence[int]) -> Tensor:
 def is_causal(allowed: Tensor | None, shape: Sequence[int]) -> bool:
     """Whether the mask is just "no looking ahead", for which the fused kernel skips half of the work."""
     queries, keys = shape
-    if allowed is None or queries != keys or allowed.numel() != queries * keys:
+    if allowed is None or not allowed.numel() or queries != keys or allowed.numel() != queries * keys:
         return False
     matrix, tall = allowed.reshape(queries, keys).view(torch.uint8), min(_ROWS, queries)
     # Some rows at a time: a second mask of a long text would take longer to make than to compare. What rows have to be

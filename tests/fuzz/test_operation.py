@@ -76,8 +76,10 @@ def twin(
 ) -> tuple[numpy.ndarray, numpy.ndarray]:
     """Weights and output, cell by cell from the definition."""
     q, k, v = query.double().numpy(), key.double().numpy(), value.double().numpy()
-    heads = q.shape[-3]
-    k, v = (numpy.repeat(one, heads // max(one.shape[-3], 1), axis=-3) for one in (k, v))
+    counts = [one.shape[-3] for one in (q, k, v)]
+    # One head stretches to any number, to none as well.
+    heads = max(counts) if all(counts) else 0
+    q, k, v = (numpy.repeat(one, heads // max(one.shape[-3], 1), axis=-3) for one in (q, k, v))
     lead = numpy.broadcast_shapes(q.shape[:-3], k.shape[:-3], v.shape[:-3])
     q, k, v = (numpy.broadcast_to(one, (*lead, *one.shape[-3:])) for one in (q, k, v))
     cells = (*lead, heads, q.shape[-2], k.shape[-2])
@@ -89,7 +91,8 @@ def twin(
     for row in numpy.ndindex(cells[:-1]):
         scores = k[row[:-1]] @ q[row] * factor
         if softcap is not None:
-            scores = softcap * numpy.tanh(scores / softcap)
+            with numpy.errstate(over="ignore"):  # of next to nothing
+                scores = softcap * numpy.tanh(scores / softcap)
         scores = scores + added[row]
         logits = [score for score, one in zip(scores, may[row], strict=True) if one]
         if not logits:
@@ -115,7 +118,9 @@ def test_a_call_gives_the_numbers_of_its_twin_or_an_error_of_ours(given: dict[st
     if call.query.dtype != torch.float64 or not torch.isfinite(weights).all():
         return
     expected, mixed = twin(**given)
-    torch.testing.assert_close(weights, torch.from_numpy(expected).expand_as(weights), rtol=1e-9, atol=1e-12)
+    # Weights are the same for all values: they have no axis for those that only values have.
+    weights, expected = torch.broadcast_tensors(weights, torch.from_numpy(expected))
+    torch.testing.assert_close(weights, expected, rtol=1e-9, atol=1e-12)
     torch.testing.assert_close(output, torch.from_numpy(mixed).expand_as(output), rtol=1e-9, atol=1e-9)
 
 

@@ -44,6 +44,24 @@ def test_the_output_is_the_values_mixed_by_the_weights_whatever_leading_axes_the
     torch.testing.assert_close(call.output, call.weights @ call.value)
 
 
+@pytest.mark.parametrize("number", [2**64, -(2**70)])
+def test_a_whole_number_of_any_size_is_a_scale(number: int) -> None:
+    words = rows(1, 3, 2)
+    whole, floating = (av.attend(words, words, words, scale=one) for one in (number, float(number)))
+    assert torch.equal(whole.weights, floating.weights)
+
+
+def test_a_whole_number_of_any_size_is_a_softcap() -> None:
+    words = rows(1, 3, 2)
+    assert torch.equal(av.attend(words, words, words, softcap=2**64).weights, av.attend(words, words, words).weights)
+
+
+def test_of_no_tokens_a_mask_leaves_nothing_and_no_error() -> None:
+    nothing = torch.zeros(1, 0, 2)
+    call = av.attend(nothing, nothing, nothing, torch.ones(0, 0, dtype=torch.bool))
+    assert call.output.shape == (1, 0, 2) and call.weights.shape == (1, 0, 0)
+
+
 WORDS = rows(3, 2)
 
 
