@@ -91,8 +91,7 @@ def twin(
     for row in numpy.ndindex(cells[:-1]):
         scores = k[row[:-1]] @ q[row] * factor
         if softcap is not None:
-            with numpy.errstate(over="ignore"):  # of next to nothing
-                scores = softcap * numpy.tanh(scores / softcap)
+            scores = softcap * numpy.tanh(scores / softcap)
         scores = scores + added[row]
         logits = [score for score, one in zip(scores, may[row], strict=True) if one]
         if not logits:
@@ -117,7 +116,10 @@ def test_a_call_gives_the_numbers_of_its_twin_or_an_error_of_ours(given: dict[st
         return
     if call.query.dtype != torch.float64 or not torch.isfinite(weights).all():
         return
-    expected, mixed = twin(**given)
+    with numpy.errstate(over="ignore", invalid="ignore"):
+        expected, mixed = twin(**given)
+    if not numpy.isfinite(expected).all():
+        return  # what is multiplied in another order may be just beyond the largest number there is
     # Weights are the same for all values: they have no axis for those that only values have.
     weights, expected = torch.broadcast_tensors(weights, torch.from_numpy(expected))
     torch.testing.assert_close(weights, expected, rtol=1e-9, atol=1e-12)
