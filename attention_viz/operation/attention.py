@@ -98,10 +98,10 @@ class Attention(Told):
     def __post_init__(self) -> None:
         """Refuse what doesn't fit together, in words, before torch does in its own."""
         check_call(self)
-        for name in ("scale", "softcap"):
+        for term in terms_of(type(self)):
             # torch takes whole numbers up to 64 bits only.
-            if isinstance(number := getattr(self, name), int):
-                object.__setattr__(self, name, float(number))
+            if term.is_number and isinstance(number := getattr(self, term.name), int):
+                object.__setattr__(self, term.name, float(number))
 
     @property
     def shape(self) -> tuple[int, ...]:

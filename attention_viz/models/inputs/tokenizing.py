@@ -75,6 +75,8 @@ def with_tokenizer(model: str, tokenizer: "PreTrainedTokenizerBase", text: str, 
             f"{model}'s tokenizer took longer than {SECONDS:g} seconds, for this text or for one before it: "
             "shorten it, or take another model"
         ) from None
+    except MemoryError:
+        raise
     except BaseException as error:
         if not (isinstance(error, Exception) or is_breakdown(error)):
             raise

@@ -115,16 +115,16 @@ def present_findings(drawn: Drawn, state: State, *, shown: Drawn | None = None) 
     present(_slides(drawn if shown is None else shown, state))
 
 
-def present_change(before: Drawn, after: Drawn | None, state: State, change: str) -> None:
+def present_change(before: Drawn, after: Drawn, state: State, change: str) -> None:
     """Hand over what a mask made of the link on the screen, and what was found with it.
 
     Args:
         before: the run without it.
-        after: the run with it, where that could be made; the same where nothing was added.
+        after: the run with it; the same where nothing was added.
         state: what the pickers say.
         change: what the mask is, in a sentence.
     """
-    if after is None or after is before:
+    if after is before:
         present_findings(before, state)
         return
     stream = after.stream(state.stream)

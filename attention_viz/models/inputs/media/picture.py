@@ -60,6 +60,8 @@ class Picture:
         _check_size(opened, self.name)
         try:
             self.pixels = _in_colours(opened, told)
+        except MemoryError:
+            raise
         except Exception as error:  # readers of broken files raise what they happen to stumble over
             raise UnusablePicture(f"{self.name} is broken: {error}") from error
         self.pixels.flags.writeable = False
@@ -103,7 +105,9 @@ def _opened(content: bytes, name: str) -> Image.Image:
     except UnidentifiedImageError:
         what = "empty" if not content else "broken, or no picture in a format that is read"
         raise UnusablePicture(f"{name} is {what}; read are {', '.join(FORMATS)}") from None
-    except Exception as error:  # as above
+    except MemoryError:
+        raise
+    except Exception as error:  # likewise of its head
         raise UnusablePicture(f"{name} is broken: {error}") from error
 
 

@@ -60,14 +60,10 @@ def mask_words(choice: MaskChoice) -> str:
 def slide_words(choice: MaskChoice) -> str:
     """What a mask means, and where it acts if that isn't everywhere, for a class that doesn't see the controls."""
     said = ["Some cells are blocked by hand." if choice.mask == "drawn" else mask_words(choice)]
-    if choice.in_layer is not None or choice.in_head is not None:
-        said.append(f"The mask acts in {' and '.join(_where(choice))} only.")
-    return " ".join(said)
-
-
-def _where(choice: MaskChoice) -> list[str]:
     places = (("layer", choice.in_layer), ("head", choice.in_head))
-    return [f"{name} {number}" for name, number in places if number is not None]
+    if only := [f"{name} {number}" for name, number in places if number is not None]:
+        said.append(f"The mask acts in {' and '.join(only)} only.")
+    return " ".join(said)
 
 
 def blocked_words(before: Trace, after: Trace, layer: int, head: int, choice: MaskChoice) -> str:

@@ -118,7 +118,7 @@ def test_a_handout_has_text_picture_and_exercise_and_nothing_to_press(stay: Open
     expect(screen.locator(".learn-given table").first).to_be_visible()
     picture = screen.locator(".st-key-learn-figure .js-plotly-plot")
     expect(picture).to_be_visible()
-    # A page of A4 without its margins is 640 pixels wide.
+    # A page of A4 is 640 pixels wide without its margins and the page's own.
     expect(picture).to_have_css("zoom", re.compile(r"0\.\d+"))
     assert (picture.locator("svg").first.bounding_box() or {"width": 999})["width"] <= 640
     screen.emulate_media(media="screen")
