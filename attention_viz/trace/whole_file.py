@@ -9,22 +9,27 @@ from pathlib import Path
 __all__ = ["write_whole"]
 
 
-def write_whole(path: str | PathLike[str], content: bytes) -> None:
+def write_whole(path: str | PathLike[str], *content: bytes | memoryview) -> None:
     """Write a file, with the rights of the one that it takes the place of; until it is whole, that one stays.
+
+    Args:
+        path: the file.
+        content: what it will hold, in one part or in several.
 
     Raises:
         OSError: it can't be written.
     """
     path = Path(path)
     if path.exists() and not path.is_file():  # a pipe or a device, whose place nothing else can take; a folder refuses
-        path.write_bytes(content)
+        path.write_bytes(b"".join(content))
         return
     target = path.resolve()  # a link stays one
     beside = target.with_name(f".{secrets.token_hex(8)}.part")
     try:
         # Made as any file is: safetensors' own writer makes files that nobody else may read.
         with beside.open("xb") as file:
-            file.write(content)
+            for part in content:
+                file.write(part)
             file.flush()
             os.fsync(file.fileno())
         if target.exists():

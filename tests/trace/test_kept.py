@@ -1,7 +1,5 @@
 """A trace that keeps some layers: each has the number it has in its model, in everything that is made of the trace."""
 
-import json
-import struct
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -25,6 +23,7 @@ from attention_viz.trace.kept import Kept, chosen_layers
 from attention_viz.trace.merging import merge_words
 from attention_viz.trace.trace import Trace
 from attention_viz.views import changed_heads, compared_heads, head_effects, head_grid
+from tests.trace.files.taken_apart import put_together, taken_apart
 from tests.trace.test_trace import layer, tokens, trace
 
 COUNT, KEPT = 4, (1, 3)
@@ -137,19 +136,15 @@ def test_a_file_of_it_has_the_same_numbers(tmp_path: Path) -> None:
     back = Trace.load(tmp_path / "some")
     assert back.kept == one.kept
     assert torch.equal(back.weights(3, 1), one.weights(3, 1))
-    assert header(tmp_path / "some")["format"] == 2
+    _, written, _ = taken_apart(tmp_path / "some")
+    assert written["format"] == 2
 
 
 def test_a_file_of_all_layers_is_what_it_was_before_some_could_be_kept(tmp_path: Path) -> None:
     whole().save(tmp_path / "all")
-    written = header(tmp_path / "all")
+    _, written, _ = taken_apart(tmp_path / "all")
     assert written["format"] == 1
     assert set(written["streams"]["decoder"]) == {"queries", "keys", "layers"}
-
-
-def header(path: Path) -> dict[str, Any]:
-    (length,) = struct.unpack("<Q", path.read_bytes()[:8])
-    return json.loads(json.loads(path.read_bytes()[8 : 8 + length])["__metadata__"]["attention_viz"])
 
 
 @pytest.mark.parametrize(
@@ -169,13 +164,9 @@ def header(path: Path) -> dict[str, Any]:
 def test_a_file_with_numbers_that_do_not_fit_is_refused(tmp_path: Path, kept: object) -> None:
     path = tmp_path / "some"
     some(whole()).save(path)
-    content, found = path.read_bytes(), header(path)
-    (length,) = struct.unpack("<Q", content[:8])
-    outer = json.loads(content[8 : 8 + length])
+    outer, found, body = taken_apart(path)
     found["streams"]["decoder"]["kept"] = kept
-    outer["__metadata__"]["attention_viz"] = json.dumps(found)
-    text = json.dumps(outer).encode()
-    path.write_bytes(struct.pack("<Q", len(text)) + text + content[8 + length :])
+    put_together(path, outer, body, found)
     with pytest.raises(TraceError, match="some is a broken trace"):
         Trace.load(path)
 

@@ -16,6 +16,7 @@ from attention_viz.errors import AttentionVizError, AttentionVizWarning, TraceEr
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.shapes import FLOATING
 from attention_viz.operation.terms import Term, terms_of
+from attention_viz.trace.files.checksum import CHECKSUM, intact
 from attention_viz.trace.files.format import FORMAT_OF_LESS, FORMATS, HEADER, WEIGHTS
 from attention_viz.trace.files.rounding import DTYPES
 from attention_viz.trace.from_weights import attention_of
@@ -95,6 +96,9 @@ def _open(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]
         with safe_open(fspath(path), framework="pt") as file:
             metadata = file.metadata() or {}
             header = json.loads(metadata.get(HEADER, "null"))
+            # Files from before there were checksums have none.
+            if isinstance(header, dict) and CHECKSUM in header and not intact(path, header[CHECKSUM]):
+                raise TraceError(f"{name} is damaged: its bytes aren't those that were written; save or copy it anew")
             names = file.keys() if header else ()
             tensors = {key: _aligned(file.get_tensor(key)) for key in names}
     except SafetensorError:

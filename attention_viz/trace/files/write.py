@@ -15,6 +15,7 @@ from attention_viz.errors import ShapeError, TraceError
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.terms import terms_of
 from attention_viz.trace.ahead import Progress, ahead
+from attention_viz.trace.files.checksum import BLANK, CHECKSUM, sealed
 from attention_viz.trace.files.format import (
     FORMAT_OF_ALL,
     FORMAT_OF_LESS,
@@ -81,7 +82,7 @@ def write_trace(
             told(ran + (1 - ran) * 0.8 * done / count)
     header = _header(trace, kept, packed, shelf)
     try:
-        write_whole(path, save(shelf.tensors, metadata={HEADER: json.dumps(header, ensure_ascii=True)}))
+        write_whole(path, *sealed(save(shelf.tensors, metadata={HEADER: json.dumps(header, ensure_ascii=True)})))
     except (SafetensorError, OSError, ValueError) as error:
         raise TraceError(f"the trace can't be written to {fspath(path)}: {error}") from None
     told(1.0)
@@ -103,6 +104,7 @@ def _header(
     less = rounding.what == WEIGHTS or rounding.dtype is not None
     whole = all(one.whole for one in kept.values())
     return {
+        CHECKSUM: BLANK,
         "format": FORMAT_OF_LESS if less else FORMAT_OF_ALL if whole else FORMAT_OF_SOME,
         "streams": {
             stream: {

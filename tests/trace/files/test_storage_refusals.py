@@ -1,5 +1,4 @@
 import copy
-import json
 import pickle
 import struct
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from attention_viz.operation import masks
 from attention_viz.operation.attention import Attention, attend
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
+from tests.trace.files.taken_apart import put_together, taken_apart
 
 pytestmark = pytest.mark.usefixtures("unchecked_module")
 
@@ -42,19 +42,6 @@ def full_trace() -> Trace:
     return Trace({"decoder": (layer, layer)}, tokens, tokens, torch.randn(N, D_MODEL), provenance, FIDELITY)
 
 
-def parts(path: Path) -> tuple[dict[str, Any], bytes]:
-    """The safetensors header of a file and its body."""
-    raw = path.read_bytes()
-    (length,) = struct.unpack("<Q", raw[:8])
-    return json.loads(raw[8 : 8 + length]), raw[8 + length :]
-
-
-def put_together(path: Path, header: dict[str, Any], body: bytes) -> Path:
-    told = json.dumps(header).encode()
-    path.write_bytes(struct.pack("<Q", len(told)) + told + body)
-    return path
-
-
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("traces") / "good.safetensors"
@@ -64,11 +51,9 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def tampered(saved: Path, change: Callable[[dict[str, Any]], object]) -> Path:
     """A copy of the good file with our part of its header changed."""
-    header, body = parts(saved)
-    ours = json.loads(header["__metadata__"]["attention_viz"])
+    header, ours, body = taken_apart(saved)
     replaced = change(ours)
-    header["__metadata__"]["attention_viz"] = replaced if isinstance(replaced, str) else json.dumps(ours)
-    return put_together(saved.with_name("tampered"), header, body)
+    return put_together(saved.with_name("tampered"), header, body, replaced if isinstance(replaced, str) else ours)
 
 
 def pickled(path: Path) -> Path:
@@ -125,8 +110,28 @@ def test_what_is_not_a_trace_is_refused_in_plain_words(
 
 @settings(max_examples=60)
 @given(st.data())
+def test_no_bit_of_a_file_changes_unnoticed(saved: Path, data: st.DataObject) -> None:
+    raw, flipped = bytearray(saved.read_bytes()), saved.with_name("flipped")
+    bits = data.draw(st.sets(st.integers(0, 8 * len(raw) - 1), min_size=1, max_size=4))
+    for bit in bits:
+        raw[bit // 8] ^= 1 << bit % 8
+    flipped.write_bytes(raw)
+    with pytest.raises(TraceError):
+        Trace.load(flipped)
+
+
+def test_a_number_that_changed_in_the_file_is_told_in_plain_words(saved: Path) -> None:
+    raw, flipped = bytearray(saved.read_bytes()), saved.with_name("flipped")
+    raw[-1] ^= 1
+    flipped.write_bytes(raw)
+    with pytest.raises(TraceError, match="flipped is damaged: its bytes aren't those that were written"):
+        Trace.load(flipped)
+
+
+@settings(max_examples=60)
+@given(st.data())
 def test_a_truncated_or_scratched_file_loads_or_is_refused_and_nothing_else(saved: Path, data: st.DataObject) -> None:
-    raw = bytearray(saved.read_bytes())
+    raw = bytearray(put_together(saved.with_name("older"), *taken_apart(saved)[::2]).read_bytes())
     if data.draw(st.booleans()):
         raw = raw[: data.draw(st.integers(0, len(raw) - 1))]
     else:
@@ -256,8 +261,8 @@ def test_a_tampered_header_is_refused_in_plain_words(
 
 
 def test_tensors_of_other_shapes_than_the_header_says_are_refused(saved: Path) -> None:
-    header, body = parts(saved)
-    query = json.loads(header["__metadata__"]["attention_viz"])["streams"]["decoder"]["layers"][0]["tensors"]["query"]
+    header, ours, body = taken_apart(saved)
+    query = ours["streams"]["decoder"]["layers"][0]["tensors"]["query"]
     header[query]["shape"] = [HEADS, D_K, N]
     with pytest.raises(TraceError, match="same width d_k"):
         Trace.load(put_together(saved.with_name("turned"), header, body))
@@ -266,8 +271,7 @@ def test_tensors_of_other_shapes_than_the_header_says_are_refused(saved: Path) -
 @pytest.mark.parametrize("kind", ["BOOL", "I8", "U8", "F8_E4M3", "F8_E5M2", "F8_E8M0"])
 @pytest.mark.parametrize("what", [("query", "key", "value"), ("embeddings",), ("joined",), ("bias",), ("sinks",), ()])
 def test_numbers_that_cannot_be_computed_with_are_refused(saved: Path, what: tuple[str, ...], kind: str) -> None:
-    header, body = parts(saved)
-    ours = json.loads(header["__metadata__"]["attention_viz"])
+    header, ours, body = taken_apart(saved)
     tensors = ours["streams"]["decoder"]["layers"][0]["tensors"]
     for name in [tensors[one] for one in what] or [ours["output"]]:
         begin, end = header[name]["data_offsets"]

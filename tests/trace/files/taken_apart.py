@@ -1,0 +1,38 @@
+"""A trace file taken apart and put together again, so that a place in it can be changed.
+
+It has no checksum then, as files from before there were checksums: what is there is looked at, not that it changed.
+"""
+
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+__all__ = ["put_together", "taken_apart"]
+
+
+def taken_apart(path: Path) -> tuple[dict[str, Any], dict[str, Any], bytes]:
+    """The header that safetensors reads, our own part of it, and the tensors."""
+    raw = path.read_bytes()
+    (length,) = struct.unpack("<Q", raw[:8])
+    header = json.loads(raw[8 : 8 + length])
+    ours = json.loads(header["__metadata__"]["attention_viz"])
+    del ours["checksum"]
+    header["__metadata__"]["attention_viz"] = json.dumps(ours)
+    return header, ours, raw[8 + length :]
+
+
+def put_together(path: Path, header: Any, body: bytes, ours: object = None) -> Path:
+    """A file of these parts.
+
+    Args:
+        path: where it is written.
+        header: safetensors' own.
+        body: the tensors.
+        ours: our part of the header; None for the one that stands there. A text stands as it is.
+    """
+    if ours is not None:
+        header["__metadata__"]["attention_viz"] = ours if isinstance(ours, str) else json.dumps(ours)
+    told = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(told)) + told + body)
+    return path
