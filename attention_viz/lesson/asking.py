@@ -8,11 +8,49 @@ from torch import Tensor
 from attention_viz.analysis.slides import ShownPicture
 from attention_viz.errors import ShapeError
 from attention_viz.lesson.words import in_words, offered, signed
+from attention_viz.models import CATALOGUE
+from attention_viz.trace.trace import Trace
 
-__all__ = ["Ask", "row_asked", "short"]
+__all__ = ["Ask", "Place", "row_asked", "short"]
 
 # Shorter than what a text may call a word: it stands beside a bar.
 _LABEL = 24
+
+
+@dataclass(frozen=True)
+class Place:
+    """A head of a model of the catalogue, as the app's other pages show it.
+
+    Attributes:
+        model: its name.
+        text: what it read.
+        layer: from 0.
+        head: from 0.
+        query: the position that looks; None where no pair is meant.
+        key: the position looked at.
+    """
+
+    model: str
+    text: str
+    layer: int
+    head: int
+    query: int | None = None
+    key: int | None = None
+
+    @classmethod
+    def of(cls, trace: Trace, layer: int, head: int, pair: tuple[int, int] | None = None) -> "Place | None":
+        """Where a trace's head is found; None where its model isn't the catalogue's, or read no text.
+
+        Args:
+            trace: the run.
+            layer: from 0.
+            head: from 0.
+            pair: the positions that look and are looked at, where they are meant.
+        """
+        origin = trace.provenance
+        if origin.text is None or origin.model not in CATALOGUE:
+            return None
+        return cls(origin.model, origin.text, layer, head, *(pair or (None, None)))
 
 
 @dataclass(frozen=True)
@@ -33,6 +71,7 @@ class Ask:
         query: the option that asks; None where none does.
         complete: whether the bars are all that the lesson's picture shows.
         seen: a picture that is read, for a class; None where the lesson is of none.
+        place: the head that is asked about, to be looked at further; None for our own small head.
     """
 
     question: str
@@ -47,6 +86,7 @@ class Ask:
     query: int | None = None
     complete: bool = False
     seen: ShownPicture | None = None
+    place: Place | None = None
 
     def __post_init__(self) -> None:
         """Every option has its number, and what is written of it.
@@ -107,6 +147,7 @@ def row_asked(
     *,
     word: bool = False,
     complete: bool = False,
+    place: Place | None = None,
 ) -> Ask:
     """The row of weights of a word as a question.
 
@@ -118,6 +159,7 @@ def row_asked(
         pressed: by key, what the lesson is asked for when the key is pressed.
         word: whether that is a word, and not a setting of the lesson's control.
         complete: whether these bars are all that the lesson's picture shows.
+        place: the head, where it is a trained one.
     """
     values = tuple(row.detach().double().tolist())
     best = max(range(len(values)), key=values.__getitem__)
@@ -133,4 +175,5 @@ def row_asked(
         word=word,
         query=query,
         complete=complete,
+        place=place,
     )

@@ -1,5 +1,6 @@
 """What holds for each lesson: any sentence is told and drawn in any setting, and its control changes what is told."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -55,6 +56,21 @@ def test_what_can_be_changed_changes_what_is_told_and_seen(name: str, run: Run) 
     assert shown[0].figure != shown[-1].figure
     if name in SEEDED:
         assert lesson.show(replace(scene, choice=options[0], seed=4)).facts != shown[0].facts
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_the_head_to_look_at_further_is_the_one_that_was_told_of(name: str, run: Run) -> None:
+    ask = LESSONS[name].ask(Scene(TEXT, run))
+    named = re.search(r"layer (\d+)(?:, head (\d+))?", ask.source)
+    assert (ask.place is not None) == (named is not None and LESSONS[name].sample is None)
+    if ask.place is not None:
+        assert named is not None and ask.place.model in ask.source
+        layer, head = named.group(1), named.group(2) or ask.options[min(ask.right)].removeprefix("head ")
+        assert (ask.place.layer, ask.place.head) == (int(layer), int(head))
+        trace = run(ask.place.model, ask.place.text)
+        assert trace.head_count(ask.place.layer) > ask.place.head
+        if ask.place.query is not None and ask.shares:
+            assert trace.weights(ask.place.layer, ask.place.head)[ask.place.query, ask.place.key] == max(ask.values)
 
 
 # Their pictures have no words, or nothing asks in them: means over rows, every word's own change, and measurements.

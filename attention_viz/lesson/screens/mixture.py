@@ -1,7 +1,7 @@
 """The weighted sum: an output is a mixture of the values, and stays among them."""
 
 from attention_viz.analysis.convex_hull import beyond, corners
-from attention_viz.lesson.asking import Ask, short
+from attention_viz.lesson.asking import Ask, Place, short
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.links import Link, opening_position, positioned_words, pressed_positions, strongest_link
 from attention_viz.lesson.plane import in_a_plane
@@ -47,6 +47,7 @@ def _ask(scene: Scene) -> Ask:
         shown=tuple(signed(one, 2) for one in parts),
         pressed=pressed_positions(trace),
         query=link.query,
+        place=Place.of(trace, link.layer, link.head, (link.query, best)),
     )
 
 

@@ -1,6 +1,6 @@
 """Queries, keys and values: three matrices give each vector three parts to play."""
 
-from attention_viz.lesson.asking import Ask
+from attention_viz.lesson.asking import Ask, Place
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.links import Link, asking_position, strongest_link, trained_words, word_positions
 from attention_viz.lesson.own_head import D_K, D_MODEL, own_head
@@ -41,6 +41,7 @@ def _ask(scene: Scene) -> Ask:
         f"{scene.called}, layer {link.layer}, head {link.head}; mean over the words",
         ("vectors as they are", "with W_Q and W_K"),
         shares,
+        place=Place.of(scene.trained(), link.layer, link.head),
     )
 
 

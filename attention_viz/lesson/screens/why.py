@@ -1,6 +1,6 @@
 """Why attention: a word means something else beside other words, and a head looks where that is decided."""
 
-from attention_viz.lesson.asking import Ask, row_asked
+from attention_viz.lesson.asking import Ask, Place, row_asked
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.links import opening_position, positioned_words, pressed_positions, strongest_link
 from attention_viz.lesson.scene import Scene
@@ -25,7 +25,8 @@ def _ask(scene: Scene) -> Ask:
     labels = trace.query_tokens().written
     source = f"{scene.called}, layer {link.layer}, head {link.head}"
     row = trace.weights(link.layer, link.head)[query]
-    return row_asked(row, labels, query, source, pressed_positions(trace), complete=True)
+    place = Place.of(trace, link.layer, link.head, (link.query, link.key))
+    return row_asked(row, labels, query, source, pressed_positions(trace), complete=True, place=place)
 
 
 def _show(scene: Scene) -> Shown:

@@ -3,14 +3,16 @@
 import copy
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
 import streamlit as st
 from plotly.graph_objects import Figure
 
 from attention_viz.lesson import LESSONS, Ask, Lesson, Scene, Shown
+from attention_viz.lesson.asking import Place
 from attention_viz.lesson.spots import Spot
+from attention_viz.ui.address import State, write_address
 from attention_viz.ui.address.kinds import notice
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.plot import show_picture, show_to_click
@@ -205,12 +207,18 @@ def _press_spot(name: str, spots: Sequence[Spot], point: tuple[int, int]) -> Non
         set_choice(word=int(option), guess=SHOWN)
 
 
-def show_deeper(lesson: Lesson) -> None:
-    """Pages where the same can be looked at further."""
+def show_deeper(lesson: Lesson, place: Place | None) -> None:
+    """Pages where the same can be looked at further.
+
+    Args:
+        lesson: whose pages they are.
+        place: the head that it shows; None for the reader's own choice.
+    """
+    address = pickers.address() if place is None else write_address(State(**asdict(place)))
     files = {"" if page == "app.py" else page[6:-3]: (label, page) for label, page in PAGES.items()}
     found = [files[name] for name in lesson.deeper if name in files]
     if found:
         with st.container(horizontal=True, vertical_alignment="center", key="learn-further", gap="small"):
             st.caption("Look further:", width="content")
             for label, page in found:
-                st.page_link(page, label=label, query_params=pickers.address())
+                st.page_link(page, label=label, query_params=address)

@@ -66,7 +66,7 @@ def show_lesson(screen: Screen, choice: LearnChoice, scene: Scene) -> None:
                     show_picture_of(name, shown, few=len(scene.words) <= _FEW)
             with st.container(key="learn-text"):
                 show_text(name, shown, scene.notation)
-            show_deeper(lesson)
+            show_deeper(lesson, ask.place)
             show_glossary()
     with steps.container(key="learn-steps"):
         _show_predict(lesson, ask, guess, shown)

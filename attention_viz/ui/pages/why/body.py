@@ -24,6 +24,7 @@ from attention_viz.ui.pages.why.places import Places
 from attention_viz.ui.pages.why.silencing import Silenced, pick_ranked, silence_all, silence_largest
 from attention_viz.ui.pages.why.stories import settle_story
 from attention_viz.ui.pages.why.taking import offer_rows
+from attention_viz.ui.parts import open_trace
 from attention_viz.ui.parts.badge import Badge
 from attention_viz.ui.parts.downloads import show_downloads
 from attention_viz.ui.parts.drawing import draw_in_place, show_notes, show_problem
@@ -74,7 +75,7 @@ def show_body(chosen: State, state: State, places: Places, height: int) -> None:
                 tell("Only what you typed is asked about: the tokens that the model added are left out here.")
         try:
             if untold := _untold(drawn, state):
-                places.picture.info(untold)
+                _tell_untold(untold, drawn, places)
             else:
                 opened = _show(drawn, state, places, _ask(drawn, state, places))
         except AttentionVizError as error:
@@ -136,6 +137,14 @@ def _tell_words(of: Silenced, places: Places) -> None:
     words = words_written(of.drawn, of.state.request, stream, of.place, of.of.position)
     with places.board:
         tell_writes(of.name, of.place, words)
+
+
+def _tell_untold(untold: str, drawn: Drawn, places: Places) -> None:
+    """Say why nothing can be opened, and where a file is in the way, how to be rid of it."""
+    with places.picture.container():
+        st.info(untold)
+        if drawn.fit is None:
+            st.button("Close it", on_click=open_trace.close, key="why-close")
 
 
 def _untold(drawn: Drawn, state: State) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote_plus
+from urllib.parse import parse_qs, quote_plus
 
 import pytest
 
@@ -56,6 +56,20 @@ def test_a_lesson_is_told_in_the_numbers_of_the_run(screen: Screen, minilm: Atte
     screen.pick("Word that looks", "7")
     assert "in which “flooded” takes most from a word further off" in said(screen)
     assert screen.address["choice"] == "7"
+
+
+def test_looking_further_opens_on_the_lessons_own_head(screen: Screen) -> None:
+    lesson(screen, "lesson=jobs&guess=shown&layer=2&head=1")
+    # Below the menu's own links.
+    further = {one.label: parse_qs(one.query_string) for one in screen.all("page_link")[-2:]}
+    assert further.keys() == {"Explore", "Heads"}
+    assert all(address["model"] == ["SmolLM2-135M-Instruct"] for address in further.values())
+    told = re.search(r"in layer (\d+), head (\d+) of SmolLM2", said(screen))
+    assert told is not None
+    assert all((address["layer"], address["head"]) == ([told[1]], [told[2]]) for address in further.values())
+    lesson(screen, "lesson=plain&guess=shown&layer=2&head=1")
+    own = parse_qs(screen.all("page_link")[-1].query_string)
+    assert {"layer": ["2"], "head": ["1"]}.items() <= own.items()
 
 
 def asked(screen: Screen) -> dict[str, Any]:

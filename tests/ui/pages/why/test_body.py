@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from pathlib import Path
 
 import pytest
 
@@ -30,6 +31,18 @@ def test_a_line_break_that_is_likeliest_is_asked_about_by_its_sign() -> None:
     screen = Screen().open(f"/why?model={SMOLLM2}&text=The+cat+sat+because+it+was+so+tired.")
     assert not screen.app.exception and not screen.app.info
     assert screen.picker("Why").value == "↵"
+
+
+def test_a_file_that_is_in_the_way_can_be_closed_where_that_is_said(tmp_path: Path) -> None:
+    av.scratch("the bank").save(tmp_path / "a.safetensors")
+    screen = Screen().open("/why?text=The+cat+sat").open_trace(tmp_path / "a.safetensors")
+    assert [one.value for one in screen.app.info] == [
+        "A trace from a file can't be run again, and who wrote a number is asked of a model: close it."
+    ]
+    screen.app.button(key="why-close").click()
+    screen.run()
+    assert not screen.app.info and not screen.app.exception
+    assert screen.picker("Sentence").value == "The cat sat"
 
 
 def test_without_a_head_that_writes_it_the_number_is_what_the_edited_model_says() -> None:
