@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attention_viz.errors import ShapeError, TraceError
-from attention_viz.operation.attention import Attention, is_causal
+from attention_viz.operation.attention import Attention
+from attention_viz.operation.reach import first_keys, is_causal, reach
 from attention_viz.operation.shapes import widened
 
 __all__ = ["SIDE", "Overview", "overview"]
@@ -54,31 +55,41 @@ class Overview:
 
 
 def overview(
-    call: Attention, side: int = SIDE, *, means: bool = False, hidden: Bool[Tensor, "query key"] | None = None
+    call: Attention,
+    side: int | tuple[int, int] = SIDE,
+    *,
+    means: bool = False,
+    hidden: Bool[Tensor, "query key"] | None = None,
+    first: Int[Tensor, " query"] | None = None,
 ) -> Overview:
     """The map of one head and the normaliser of each of its rows, without the whole matrix ever in memory.
 
     Args:
         call: one head's, query (query, d_k).
-        side: how many blocks there are along each side at most.
+        side: how many blocks there are at most along each side, or down and across.
         means: whether the mean of each block is wanted, too.
         hidden: cells without which the largest weight of each block is wanted, too.
+        first: how many keys from the first on each query may look at, where that is known; the mask, which has to say
+            the same, isn't looked at then.
 
     Raises:
         ShapeError: the call has a head axis, or fewer than 1 block was asked for.
         TraceError: weights that are not numbers.
     """
-    if len(call.shape) != 2 or side < 1:
+    down, across = (side, side) if isinstance(side, int) else side
+    if len(call.shape) != 2 or min(down, across) < 1:
         raise ShapeError(f"one head's call and 1 block or more are needed; got weights {call.shape} and {side} blocks")
     queries, keys = call.shape
-    size = -(-queries // side), -(-keys // side)
+    size = -(-queries // down), -(-keys // across)
     normalisers, sums = numpy.empty(queries), numpy.empty(queries, numpy.float32)
     found = {name: list[numpy.ndarray]() for name in ("values", "shown", "means")}
-    # Of a mask that only hides what lies ahead nothing is looked up: of 8,000 tokens that is half of the time.
-    closed = is_causal(call.allowed, call.shape)
+    # Of a mask that leaves each row its first keys nothing is looked up: of 8,000 tokens that is half of the time.
+    closed = first is None and is_causal(call.allowed, call.shape)
+    if first is None:
+        first = torch.arange(1, queries + 1) if closed else first_keys(call.allowed, call.shape)
     with torch.no_grad():
         for rows in _slices(queries, keys, size, 1 if call.allowed is None else _PARTS):
-            part = _Rows(call, rows, size, means=means, hidden=hidden, closed=closed)
+            part = _Rows(call, rows, size, means=means, hidden=hidden, first=first)
             most, total, all_of_it = part.sums(call.sinks)
             normalisers[rows] = (most.double() + all_of_it.double().log()).masked_fill(all_of_it == 0, math.inf).cpu()
             sums[rows] = (total / all_of_it).nan_to_num(0).cpu()
@@ -114,26 +125,34 @@ class _Rows:
     """
 
     def __init__(
-        self, call: Attention, rows: slice, size: tuple[int, int], *, means: bool, hidden: Tensor | None, closed: bool
+        self,
+        call: Attention,
+        rows: slice,
+        size: tuple[int, int],
+        *,
+        means: bool,
+        hidden: Tensor | None,
+        first: Tensor | None,
     ) -> None:
         self._size, self._keys = size, call.shape[1]
         self._largest, self._over, self._totals = list[Tensor](), list[Tensor](), list[Tensor]()
         self._values, self._shown, self._means = list[Tensor](), list[Tensor](), list[Tensor]()
         query, room = (widened(call.query[rows]) * call.scale).T, torch.empty(0)
         nothing = query.new_zeros(query.shape[1])
-        stop = rows.stop if closed else _reach(call.allowed, rows, self._keys)
+        few = None if first is None else first[rows]
+        stop = reach(call.allowed, rows, self._keys) if few is None else max(1, int(few.max()))
         # Of few rows more keys are taken at a time: as many logits are as quickly made.
         wide = max(_wide(size), _LOGITS_AT_A_TIME // query.shape[1] // size[1] * size[1])
         for start in range(0, stop, wide):
             columns = slice(start, min(start + wide, -(-stop // size[1]) * size[1], self._keys))
-            allowed = None if closed or call.allowed is None else _part(call.allowed, rows, columns)
+            allowed = None if few is not None or call.allowed is None else _part(call.allowed, rows, columns)
             if allowed is not None and not _any(allowed):
                 self._leave_out(columns, query, means=means, hidden=hidden is not None)
                 continue
             cells = (columns.stop - start) * query.shape[1]
             if room.numel() < cells or room.dtype != query.dtype:
                 room = query.new_empty(cells)
-            logits = _logits(call, query, rows, columns, room[:cells].view(-1, query.shape[1]), allowed, closed=closed)
+            logits = _logits(call, query, rows, columns, room[:cells].view(-1, query.shape[1]), allowed, few)
             self._values.append(_pooled(torch.amax, logits, size[1]))
             if hidden is not None:
                 unseen = hidden[rows, columns].T
@@ -190,7 +209,13 @@ class _Rows:
 
 
 def _logits(
-    call: Attention, query: Tensor, rows: slice, columns: slice, room: Tensor, allowed: Tensor | None, *, closed: bool
+    call: Attention,
+    query: Tensor,
+    rows: slice,
+    columns: slice,
+    room: Tensor,
+    allowed: Tensor | None,
+    few: Tensor | None,
 ) -> Tensor:
     """The logits of some keys and rows, -inf where nothing may be looked at, in memory that is used again."""
     logits = torch.mm(widened(call.key[columns]), query, out=room)
@@ -198,9 +223,9 @@ def _logits(
         logits.div_(call.softcap).tanh_().mul_(call.softcap)
     if call.bias is not None:
         logits.add_(_part(call.bias, rows, columns))
-    if closed and columns.stop - 1 > rows.start:
-        ahead = torch.ones_like(logits, dtype=torch.bool).tril(columns.start - rows.start - 1)
-        logits.masked_fill_(ahead, -math.inf)
+    if few is not None and (begin := max(columns.start, int(few.min()))) < columns.stop:
+        ahead = torch.arange(begin, columns.stop)[:, None] >= few
+        logits[begin - columns.start :].masked_fill_(ahead.to(logits.device), -math.inf)
     elif allowed is not None and not _all(allowed):
         logits.masked_fill_(~allowed, -math.inf)
     return logits
@@ -210,14 +235,6 @@ def _part(term: Tensor, rows: slice, columns: slice) -> Tensor:
     """Of a term of each cell the same part, keys first; where it is the same for all rows, or all keys, it stays so."""
     term = term[rows] if len(term) > 1 else term
     return (term[:, columns] if term.shape[1] > 1 else term).T
-
-
-def _reach(allowed: Tensor | None, rows: slice, keys: int) -> int:
-    """How many keys from the first on some rows may look at, at least 1."""
-    if allowed is None or allowed.shape[1] == 1:
-        return keys
-    some = (allowed[rows] if len(allowed) > 1 else allowed).view(torch.uint8).amax(dim=0).nonzero()
-    return int(some[-1]) + 1 if len(some) else 1
 
 
 def _any(allowed: Tensor) -> bool:

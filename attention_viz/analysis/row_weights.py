@@ -10,7 +10,8 @@ from torch import Tensor
 
 from attention_viz.analysis.metrics import METRICS
 from attention_viz.analysis.rows import Rows
-from attention_viz.operation.attention import Attention, is_causal
+from attention_viz.operation.attention import Attention
+from attention_viz.operation.reach import is_causal
 from attention_viz.trace.once import once
 from attention_viz.trace.trace import Trace
 

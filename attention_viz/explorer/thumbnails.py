@@ -1,7 +1,8 @@
 """The heads of a long text as small pictures, made from a sample of their rows."""
 
 import itertools
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -13,6 +14,7 @@ from torch import Tensor
 from attention_viz.analysis.overview import overview
 from attention_viz.explorer.planes import codes_of
 from attention_viz.operation.attention import Attention
+from attention_viz.operation.reach import first_keys
 
 __all__ = ["BLOCKED", "CODES", "FAINTEST", "SIDE", "Thumbnails", "sampled_rows"]
 
@@ -50,6 +52,7 @@ def _nearest(place: int, start: int, end: int, special: Collection[int]) -> int:
 
 
 _Pictures: TypeAlias = UInt8[np.ndarray, "head column row"]
+_Largest: TypeAlias = Float[np.ndarray, "row column"]
 
 
 class Thumbnails:
@@ -75,7 +78,9 @@ class Thumbnails:
         hidden[:, list(special[1])] = True
         self._hidden = hidden if any(special) else None
         self.side = tuple(-(-count // -(-count // SIDE)) for count in (len(self.rows), keys))
+        # By a mask's place in memory; it is kept beside what was found, so that its place can't become another's.
         self._shut: dict[object, tuple[Tensor, NDArray[np.bool_]]] = {}
+        self._first: dict[object, tuple[Tensor, Tensor | None]] = {}
 
     def of(self, call: Attention) -> tuple[_Pictures, _Pictures | None]:
         """The heads of a layer: the largest weight under each cell, of the rows that were sampled, as a byte.
@@ -84,10 +89,36 @@ class Thumbnails:
         """
         some = call.rows(self.rows)
         hidden = None if self._hidden is None else self._hidden.to(call.query.device)
-        found = [overview(some.head(head), SIDE, hidden=hidden) for head in range(call.shape[0])]
-        whole = self._coded(np.stack([one.values for one in found]), call, some)
-        shown = [one.shown for one in found if one.shown is not None]
+        first = self._first_keys(call, some)
+        found = [pair for heads in _together(some) for pair in self._of_heads(*heads, hidden, first)]
+        whole = self._coded(np.stack([values for values, _ in found]), call, some)
+        shown = [shown for _, shown in found if shown is not None]
         return whole, self._coded(np.stack(shown), call, some, hidden) if shown else None
+
+    def _of_heads(
+        self, call: Attention, heads: int, hidden: Tensor | None, first: Tensor | None
+    ) -> Iterator[tuple[_Largest, _Largest | None]]:
+        """The largest weights of heads that stand in one call, and the same unhidden."""
+        hidden, first = (None if one is None else one.repeat_interleave(heads, dim=0) for one in (hidden, first))
+        found = overview(call, (call.shape[0], SIDE), hidden=hidden, first=first)
+        starts = range(0, len(self.rows), -(-len(self.rows) // SIDE))
+        for head in range(heads):
+            values, shown = (
+                None if one is None else np.maximum.reduceat(one[head::heads], starts, axis=0)
+                for one in (found.values, found.shown)
+            )
+            assert values is not None
+            yield values, shown
+
+    def _first_keys(self, call: Attention, some: Attention) -> Tensor | None:
+        """How many keys from the first on each row may look at, where that is all that the mask says, of every head."""
+        allowed = some.allowed
+        if allowed is None or call.allowed is None or not _of_all_heads(allowed):
+            return None
+        key = (call.allowed.data_ptr(), call.allowed.shape)
+        if key not in self._first:
+            self._first[key] = (call.allowed, first_keys(allowed.view(allowed.shape[-2:]), some.shape[-2:]))
+        return self._first[key][1]
 
     def _coded(
         self,
@@ -99,7 +130,6 @@ class Thumbnails:
         """As bytes, those of cells under which nothing is open among them."""
         codes = codes_of(found, CODES, FAINTEST).astype(np.uint8)
         if call.allowed is not None and some.allowed is not None:
-            # The mask is kept beside what was found, so that its place in memory can't become another's.
             key = (call.allowed.data_ptr(), call.allowed.shape, hidden is None)
             if key not in self._shut:
                 allowed = some.allowed if hidden is None else some.allowed & ~hidden
@@ -107,6 +137,27 @@ class Thumbnails:
             shut = self._shut[key][1]
             codes[np.repeat(shut, len(codes) // len(shut), axis=0)] = BLOCKED
         return codes.swapaxes(1, 2)
+
+
+def _together(call: Attention) -> Iterator[tuple[Attention, int]]:
+    """Calls without a head axis, each with how many heads stand in it, row by row.
+
+    Heads that share keys are one call, of more rows: products of larger matrices take less time each.
+    """
+    heads, groups = call.shape[0], call.key.shape[0] if call.key.ndim > 2 else 1
+    alike = call.bias is None and call.sinks is None and (call.allowed is None or _of_all_heads(call.allowed))
+    size = heads // groups if alike and call.query.ndim > 2 else 1
+    for first in range(0, heads, size):
+        one = call.head(first)
+        allowed = (
+            one.allowed if one.allowed is None or len(one.allowed) == 1 else one.allowed.repeat_interleave(size, 0)
+        )
+        query = call.query[first : first + size].swapaxes(0, 1).flatten(0, 1) if size > 1 else one.query
+        yield replace(one, query=query, allowed=allowed), size
+
+
+def _of_all_heads(allowed: Tensor) -> bool:
+    return allowed.ndim < 3 or len(allowed) == 1
 
 
 def _shut(allowed: Tensor, shape: tuple[int, ...], side: tuple[int, ...]) -> Bool[np.ndarray, "head row column"]:

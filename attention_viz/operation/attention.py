@@ -17,6 +17,7 @@ from torch.nn import functional
 
 from attention_viz.errors import ShapeError
 from attention_viz.operation.checks import check_call
+from attention_viz.operation.reach import is_causal
 from attention_viz.operation.shapes import (
     is_whole,
     of_head,
@@ -29,10 +30,7 @@ from attention_viz.operation.shapes import (
 from attention_viz.operation.terms import Term, along, map_terms, terms_of
 from attention_viz.operation.told import Told
 
-__all__ = ["Attention", "attend", "fused", "fusible", "is_causal"]
-
-# Rows of a mask that are looked at together.
-_ROWS = 256
+__all__ = ["Attention", "attend", "fused", "fusible"]
 
 # Rows of weights computed at a time where only part of a matrix is wanted: 512 rows of 32,768 keys are 64 MiB.
 _ROWS_AT_A_TIME = 512
@@ -258,21 +256,6 @@ def _in_four_axes(tensor: Tensor, lead: Sequence[int]) -> Tensor:
     while tensor.ndim < 4:
         tensor = tensor.unsqueeze(0)
     return tensor
-
-
-def is_causal(allowed: Tensor | None, shape: Sequence[int]) -> bool:
-    """Whether the mask is just "no looking ahead", for which the fused kernel skips half of the work."""
-    queries, keys = shape
-    if allowed is None or not allowed.numel() or queries != keys or allowed.numel() != queries * keys:
-        return False
-    matrix, tall = allowed.reshape(queries, keys).view(torch.uint8), min(_ROWS, queries)
-    # Some rows at a time: a second mask of a long text would take longer to make than to compare. What rows have to be
-    # are always the same rows of one pattern, the further left the later they are; bytes compare faster than booleans.
-    pattern = allowed.new_ones(tall, 2 * keys).tril(keys).view(torch.uint8)
-    return all(
-        not int((rows ^ pattern[: len(rows), keys - at * tall : 2 * keys - at * tall]).max())
-        for at, rows in enumerate(matrix.split(tall))
-    )
 
 
 def _term_of_head(term: Term, value: Any, index: int, heads: int) -> Any:

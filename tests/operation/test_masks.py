@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from attention_viz.errors import ShapeError
 from attention_viz.operation import masks
-from attention_viz.operation.attention import is_causal
+from attention_viz.operation.reach import is_causal
 
 
 def picture(*rows: str) -> list[list[bool]]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from attention_viz.analysis.findings.candidate import Candidate
 from attention_viz.analysis.findings.finding import FINDING_KINDS, Finding
 from attention_viz.analysis.findings.jobs import jobs_of
-from attention_viz.analysis.findings.pairs import between_words, pairs_of
+from attention_viz.analysis.findings.pairs import between_words, pairs_of, standing_out
 from attention_viz.analysis.findings.regions import regions_of
 from attention_viz.analysis.findings.scene import Scene
 from attention_viz.analysis.findings.sentences import tell
@@ -67,8 +67,9 @@ def _candidates(scene: Scene) -> list[Candidate]:
         return found
     pairs, jobs = pairs_of(scene), jobs_of(scene)
     for some in row_weights(scene.trace, scene.stream, scene.rows):
-        of_words = between_words(scene, some.weights), between_words(scene, some.above)
-        found += [one for kind in pairs for one in kind.best(scene, some.heads, *of_words)]
+        weights, above = between_words(scene, some.weights), between_words(scene, some.above)
+        outstanding = standing_out(weights, above)
+        found += [one for kind in pairs for one in kind.best(scene, some.heads, weights, outstanding)]
         found += [one for job in jobs for one in job.best(scene, some.heads, some.weights, some.above)]
     return found
 

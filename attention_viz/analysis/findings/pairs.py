@@ -10,7 +10,7 @@ from torch import Tensor
 from attention_viz.analysis.findings.candidate import Candidate
 from attention_viz.analysis.findings.scene import Scene
 
-__all__ = ["Pairs", "between_words", "pairs_of"]
+__all__ = ["Pairs", "between_words", "pairs_of", "standing_out"]
 
 # Pairs that are kept of each head, and of each kind in all heads that are looked through together.
 _OF_A_HEAD, _OF_A_BLOCK = 3, 24
@@ -39,7 +39,7 @@ class Pairs:
         scene: Scene,
         heads: Sequence[tuple[int, int]],
         weights: Float[Tensor, "head asked word"],
-        above: Float[Tensor, "head asked word"],
+        outstanding: Float[Tensor, "head asked word"],
     ) -> list[Candidate]:
         """The pairs that stand out most, a few of each head.
 
@@ -47,18 +47,17 @@ class Pairs:
             scene: where they are looked for.
             heads: which heads these are, by layer and number.
             weights: between words.
-            above: how much more that is than what other rows give to the same key.
+            outstanding: the same, 0 where they don't stand out.
         """
-        weights, above = weights[:, self.rows], above[:, self.rows]
-        outstanding = torch.where(_TIMES * (weights - above) < weights, weights, 0)
-        scores, places = _largest(outstanding * self.factor, _OF_A_HEAD)
+        some = outstanding if len(self.rows) == outstanding.shape[1] else outstanding[:, self.rows]
+        scores, places = _largest(some * self.factor, _OF_A_HEAD)
         best, order = scores.flatten().topk(min(_OF_A_BLOCK, scores.numel()))
         of_head, places = (order // places.shape[1]).tolist(), places.flatten()[order].tolist()
         found = list[Candidate]()
         for score, head, place in zip(best.tolist(), of_head, places, strict=True):
             row, key = divmod(place, self.factor.shape[1])
-            strength, query = float(weights[head, row, key]), scene.asked[int(self.rows[row])]
-            layer, number = heads[head]
+            asked, (layer, number) = int(self.rows[row]), heads[head]
+            strength, query = float(weights[head, asked, key]), scene.asked[asked]
             found.append(Candidate(self.kind, score, strength, scene.stream, layer, number, query, key))
         return [one for one in found if one.score > 0]
 
@@ -73,6 +72,18 @@ def _largest(
     some = scores.gather(1, rows[:, :, None].expand(-1, -1, words)).flatten(1)
     found, places = some.topk(min(count, some.shape[1]), dim=1)
     return found, rows.gather(1, places // words) * words + places % words
+
+
+def standing_out(
+    weights: Float[Tensor, "head asked word"], above: Float[Tensor, "head asked word"]
+) -> Float[Tensor, "head asked word"]:
+    """Weights between words, 0 where they don't stand out.
+
+    Args:
+        weights: between words.
+        above: how much more that is than what other rows give to the same key.
+    """
+    return torch.where(_TIMES * (weights - above) < weights, weights, 0)
 
 
 def between_words(scene: Scene, numbers: Float[Tensor, "head row key"]) -> Float[Tensor, "head asked word"]:

@@ -7,7 +7,8 @@ from torch import Tensor
 
 from attention_viz.errors import ShapeError
 from attention_viz.models.own.heard import Heard
-from attention_viz.operation.attention import Attention, is_causal
+from attention_viz.operation.attention import Attention
+from attention_viz.operation.reach import is_causal
 from attention_viz.trace.by_hand.given import Labels, tokens_of
 from attention_viz.trace.layers import STREAMS
 from attention_viz.trace.tokens import Tokens

@@ -18,8 +18,9 @@ from attention_viz.errors import UnsupportedModel
 from attention_viz.models.huggingface import ALL_MASK_ATTENTION_FUNCTIONS as _MASKS
 from attention_viz.models.huggingface import AttentionInterface, AttentionMaskInterface
 from attention_viz.models.recording.masks_read import Split, chosen_keys, split_mask, unrecorded_mask
-from attention_viz.operation.attention import Attention, attend, fused, fusible, is_causal
+from attention_viz.operation.attention import Attention, attend, fused, fusible
 from attention_viz.operation.masks import causal
+from attention_viz.operation.reach import is_causal
 from attention_viz.operation.terms import Term, map_terms, same_terms
 from attention_viz.trace.resting import RestingFile
 

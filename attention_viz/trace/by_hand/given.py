@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from attention_viz.errors import ShapeError, TraceError
-from attention_viz.operation.attention import Attention, attend, fusible, is_causal
+from attention_viz.operation.attention import Attention, attend, fusible
 from attention_viz.operation.kernel import BOUNDS, kernel_weights
+from attention_viz.operation.reach import is_causal
 from attention_viz.operation.shapes import shared_heads, side_by_side
 from attention_viz.operation.terms import map_terms
 from attention_viz.trace.by_hand.handed_over import (

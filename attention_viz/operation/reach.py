@@ -1,0 +1,53 @@
+"""How far the rows of a mask reach: what is beyond needn't be computed."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+__all__ = ["first_keys", "is_causal", "reach"]
+
+# Rows of a mask that are looked at together.
+_ROWS = 256
+
+
+def is_causal(allowed: Tensor | None, shape: Sequence[int]) -> bool:
+    """Whether the mask is just "no looking ahead", for which the fused kernel skips half of the work."""
+    queries, keys = shape
+    if allowed is None or not allowed.numel() or queries != keys or allowed.numel() != queries * keys:
+        return False
+    matrix, tall = allowed.reshape(queries, keys).view(torch.uint8), min(_ROWS, queries)
+    # Some rows at a time: a second mask of a long text would take longer to make than to compare. What rows have to be
+    # are always the same rows of one pattern, the further left the later they are; bytes compare faster than booleans.
+    pattern = allowed.new_ones(tall, 2 * keys).tril(keys).view(torch.uint8)
+    return all(
+        not int((rows ^ pattern[: len(rows), keys - at * tall : 2 * keys - at * tall]).max())
+        for at, rows in enumerate(matrix.split(tall))
+    )
+
+
+def first_keys(allowed: Tensor | None, shape: tuple[int, ...]) -> Tensor | None:
+    """Of a mask that leaves each row some first keys and nothing else, how many, (query,); None of any other.
+
+    Args:
+        allowed: True where a query may look, (query, key); None where nothing is hidden.
+        shape: queries and keys.
+    """
+    queries, keys = shape
+    if allowed is None or allowed.shape != (queries, keys):
+        return None
+    # Most that are none can be told by three rows.
+    for some in ([0, queries // 2, queries - 1], slice(None)):
+        rows = allowed[some].view(torch.uint8)
+        counts = rows.sum(dim=-1, dtype=torch.int64)
+        if not torch.equal(rows.bool(), torch.arange(keys, device=rows.device) < counts[:, None]):
+            return None
+    return counts.cpu()
+
+
+def reach(allowed: Tensor | None, rows: slice, keys: int) -> int:
+    """How many keys from the first on some rows may look at, at least 1."""
+    if allowed is None or allowed.shape[1] == 1:
+        return keys
+    some = (allowed[rows] if len(allowed) > 1 else allowed).view(torch.uint8).amax(dim=0).nonzero()
+    return int(some[-1]) + 1 if len(some) else 1
