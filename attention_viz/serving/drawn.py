@@ -37,6 +37,10 @@ class Drawn:
     _parts: "dict[str, Drawn]" = field(default_factory=dict[str, "Drawn"], init=False, repr=False)
     _beginnings: "dict[int, Drawn]" = field(default_factory=dict[int, "Drawn"], init=False, repr=False)
 
+    _links: "dict[tuple[str, int, int], tuple[int, int]]" = field(
+        default_factory=dict[tuple[str, int, int], tuple[int, int]], init=False, repr=False
+    )
+
     def beginning(self, count: int) -> "Drawn":
         """The first tokens of a decoder's text alone; the last few that were asked for are kept.
 
@@ -96,7 +100,10 @@ class Drawn:
         """The positions of the query and the key that a head is told by; the layer by its place in the stream."""
         from attention_viz.analysis.findings.link import link_of
 
-        return link_of(self.trace, stream, self.trace.layer_numbers(stream)[layer], head, self.findings)
+        place = stream, self.trace.layer_numbers(stream)[layer], head
+        if place not in self._links:
+            self._links[place] = link_of(self.trace, *place, self.findings)
+        return self._links[place]
 
     @once
     def payload(self) -> bytes:

@@ -1,13 +1,24 @@
 """The pair of tokens that a head is told by."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Collection, Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from attention_viz.analysis.findings.finding import Finding
+from attention_viz.analysis.overview import overview
 from attention_viz.analysis.words import Words
 from attention_viz.errors import AttentionVizError
+from attention_viz.operation.attention import Attention
 from attention_viz.trace.trace import Trace
 
 __all__ = ["link_of"]
+
+# Of more weights than this the largest is looked for in a map of blocks first; how far that may be from the weights,
+# as a part of them.
+_MANY, _ROUNDED = 2**22, 1e-5
 
 
 def link_of(trace: Trace, stream: str, layer: int, head: int, findings: Sequence[Finding] = ()) -> tuple[int, int]:
@@ -27,24 +38,70 @@ def link_of(trace: Trace, stream: str, layer: int, head: int, findings: Sequence
         if (one.stream, one.layer, one.head) == (stream, layer, head):
             return one.query, one.key
     queries, keys = Words(trace.query_tokens(stream)), Words(trace.key_tokens(stream))
-    shape = (range(len(queries.tokens)), range(len(keys.tokens)))
+    silent = _silent(queries), _silent(keys, [0] if stream == "decoder" else ())
+    apart = stream != "cross" and len(queries.tokens) > 1
     try:
-        weights = trace.attention(layer, stream).tile(head, *shape).nan_to_num(0)
+        call = trace.attention(layer, stream).head(head)
     except AttentionVizError:
         # A reading has weights and no call that they came from.
-        weights = trace.weights(layer, head, stream).nan_to_num(0)
-    if stream != "cross" and len(weights) > 1:
-        weights.fill_diagonal_(-1)
-    for axis, words in enumerate((queries, keys)):
-        mute = words.are("sign", "special", "padding")
-        silent = [place for place, word in enumerate(words.of_position) if mute[word]]
-        silent += [0] if axis == 1 and stream == "decoder" else []
-        if len(set(silent)) < weights.shape[axis]:
-            weights.index_fill_(axis, weights.new_tensor(silent).long(), -1)
-    if weights.max() < 0:
-        return _first_plain(queries), _first_plain(keys)
-    query, key = divmod(int(weights.argmax()), weights.shape[1])
-    return query, key
+        call = None
+    if call is not None and math.prod(call.shape) > _MANY:
+        found = _strongest_of_many(call, *silent, apart=apart)
+    else:
+        weights = trace.weights(layer, head, stream) if call is None else call.weights
+        found = _strongest(weights, range(len(weights)), *silent, apart=apart)
+    return found[1:] if found[0] >= 0 else (_first_plain(queries), _first_plain(keys))
+
+
+def _silent(words: Words, more: Collection[int] = ()) -> list[int]:
+    """The positions that no link is told of; none where there are no others."""
+    mute = words.are("sign", "special", "padding")
+    silent = {place for place, word in enumerate(words.of_position) if mute[word]} | set(more)
+    return sorted(silent) if len(silent) < len(words.of_position) else []
+
+
+def _strongest(
+    weights: Float[Tensor, "row key"], rows: range, silent_rows: list[int], silent_keys: list[int], *, apart: bool
+) -> tuple[float, int, int]:
+    """The largest weight of some rows with its query and key, the first of several; below 0 where nothing counts.
+
+    Args:
+        weights: of these rows.
+        rows: which they are, one after the other.
+        silent_rows: those that don't count.
+        silent_keys: the keys that don't.
+        apart: whether no link of a position with itself counts.
+    """
+    weights = weights.detach().nan_to_num(0)
+    if apart:
+        weights.diagonal(rows.start).fill_(-1)
+    weights[[row - rows.start for row in silent_rows if row in rows]] = -1
+    weights[:, silent_keys] = -1
+    row, key = divmod(int(weights.argmax()), weights.shape[1])
+    return float(weights[row, key]), rows.start + row, key
+
+
+def _strongest_of_many(
+    call: Attention, silent_rows: list[int], silent_keys: list[int], *, apart: bool
+) -> tuple[float, int, int]:
+    """The same of all rows of a call, in the rows of those blocks alone that hold the largest weight of any."""
+    queries, keys = call.shape
+    # Key by key, as the map is made.
+    hidden = torch.zeros(keys, queries, dtype=torch.bool, device=call.query.device)
+    hidden[silent_keys] = True
+    hidden[:, silent_rows] = True
+    if apart:
+        hidden.fill_diagonal_(True)
+    found = overview(call, hidden=hidden.T)
+    assert found.shown is not None
+    # A block's largest is the weight itself but for rounding.
+    near = (found.shown >= found.shown.max() * (1 - _ROUNDED)).any(axis=1).nonzero()[0].tolist()
+    parts = (range(block * found.size[0], min((block + 1) * found.size[0], queries)) for block in near)
+    best = (-1.0, 0, 0)
+    for rows in parts:
+        weights = call.rows(slice(rows.start, rows.stop)).weights
+        best = max(best, _strongest(weights, rows, silent_rows, silent_keys, apart=apart), key=lambda one: one[0])
+    return best
 
 
 def _first_plain(words: Words) -> int:

@@ -12,7 +12,7 @@ from attention_viz.analysis.readings import read
 from attention_viz.errors import ShapeError
 from attention_viz.models.model import AttentionModel
 from attention_viz.trace.merging import merge_words
-from tests.analysis.planted import planted, tokens_of
+from tests.analysis.planted import planted, tokens_of, trace_of
 from tests.shipped import shipped
 
 CAT = "The cat sat on the mat because it was tired."
@@ -298,3 +298,18 @@ def test_a_head_of_a_text_of_one_word_is_told_by_that_word_and_not_by_what_the_t
     trace = planted(tokens_of(["[CLS]", "cat", "[SEP]"]), {(0, 1, 0, 0): 0.9, (0, 1, 1, 2): 0.8})
     assert link_of(trace, "encoder", 0, 1, av.findings(trace)) == (1, 1)
     assert link_of(planted(tokens_of(["[CLS]", "[SEP]"]), {}), "encoder", 0, 0) == (0, 1)
+
+
+@pytest.mark.parametrize("stream", ["encoder", "decoder"])
+def test_the_pair_of_a_head_of_a_long_text_is_that_of_its_whole_matrix(
+    stream: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["[CLS]", *(f"word{number}" for number in range(600)), ",", "[SEP]"]
+    generator = torch.Generator().manual_seed(5)
+    for scale in (0.0, 1.0, 6.0):  # 0: all weights of a row are alike, so many blocks hold the largest
+        scores = scale * torch.randn(1, 2, len(words), len(words), generator=generator)
+        trace = trace_of(scores.softmax(dim=-1), tokens_of(words), stream)
+        pairs = [link_of(trace, stream, 0, head) for head in range(2)]
+        with monkeypatch.context() as patch:
+            patch.setattr("attention_viz.analysis.findings.link._MANY", 1000)
+            assert [link_of(trace, stream, 0, head) for head in range(2)] == pairs
