@@ -1,6 +1,7 @@
 """Slides: what they ask and answer, which words they show, and that their numbers are the run's."""
 
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 import torch
@@ -176,6 +177,17 @@ def test_while_the_first_of_two_texts_is_asked_about_its_own_words_stand_beside_
     assert (picture.asked[key], picture.tokens[key]) == ("big", "small")
     assert picture.asked[:key] == picture.tokens[:key]
     assert said(slide.ask).count("big") == 1 and said(slide.tell).count("small") == 1
+
+
+@pytest.mark.parametrize("align", ["position", "token"])
+def test_words_that_only_one_text_has_move_none_of_the_bars_words(align: Literal["position", "token"]) -> None:
+    traces = (av.scratch("so the old cat was very big"), av.scratch("the cat was big then and tired"))
+    (slide, *_) = compared_slides(compare(*traces, 0, 0, align=align))
+    picture = slide.picture
+    assert picture is not None and len(picture.asked) == len(picture.tokens)
+    pairs = dict(zip(picture.tokens, picture.asked, strict=True))
+    assert {"the": "the", "cat": "cat", "was": "was", "big": "big"}.items() <= pairs.items()
+    assert [pairs[word] for word in ("then", "and", "tired")] == ["then", "and", "tired"]
 
 
 def test_heads_without_a_word_in_common_have_no_slide() -> None:

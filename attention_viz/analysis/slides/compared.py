@@ -40,9 +40,10 @@ def _slide(comparison: Comparison, query: int, key: int, called: str) -> Slide:
     before, side = comparison.one, comparison.other
     tokens = side.trace.key_tokens(side.stream)
     # In the words of the second text, whose row is the answer.
-    theirs = [at for at, position in enumerate(keys.other) if position is not None]
+    positions = {at: position for at, position in enumerate(keys.other) if position is not None}
+    theirs = list(positions)
     said, own = tokens.said, before.trace.key_tokens(before.stream).said
-    firsts = [said[at] if (first := keys.one[at]) is None else own[first] for at in theirs]
+    firsts = [said[at] if (first := keys.one[place]) is None else own[first] for place, at in positions.items()]
     now, was = comparison.other_weights[query][theirs], comparison.weights[query][theirs]
     looking = named(side.trace.query_tokens(side.stream), queries.other[query] or 0, "query")
     seen = named(tokens, keys.other[key] or 0, "key")
