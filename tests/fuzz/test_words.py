@@ -18,6 +18,7 @@ from attention_viz.scratch.model import Scratch
 from attention_viz.trace.tokens import Tokens
 from attention_viz.ui.address import State, read_address, write_address
 from attention_viz.ui.address.codec import parameters
+from attention_viz.ui.address.kinds import fits_link
 from tests.fuzz.settings import examples
 from tests.shipped import shipped
 
@@ -41,9 +42,11 @@ def test_any_address_is_read_as_a_state_with_notices_in_words(address: dict[str,
     state, notices = read_address(address)
     assert isinstance(state, State)
     assert all(isinstance(one, str) and one for one in notices)
-    # What was made of it stands in its own address, and is read as the same one.
+    # What was made of it stands in its own address, and is read as the same one, but for texts that no link carries.
     written = write_address(state)
-    assert write_address(read_address(written)[0]) == written
+    again = write_address(read_address(written)[0])
+    left_out = {name for name in ("text", "second", "target") if not fits_link(getattr(state, name))}
+    assert {name: value for name, value in again.items() if name not in left_out} == written
 
 
 @examples(100)

@@ -10,8 +10,6 @@ import plotly.graph_objects as go
 import pytest
 import torch
 import transformers
-from safetensors import safe_open
-from safetensors.torch import save_file
 from tokenizers import Tokenizer
 from tokenizers.models import BPE
 
@@ -23,6 +21,7 @@ from attention_viz.models.inputs.spelling import spelling_of
 from attention_viz.views import VIEWS, heatmap_svg
 from tests.models.families import build
 from tests.models.inputs.test_text import byte_tokenizer
+from tests.trace.files.taken_apart import put_together, taken_apart
 
 TEXT = "the bank\nMary was naïve\tof — the river"
 
@@ -145,14 +144,11 @@ def test_letters_of_another_language_are_not_taken_for_bytes(tmp_path: Path) -> 
 
 def without_spelling(path: Path, target: Path, text: str | None) -> av.Trace:
     """A trace as a version wrote it that knew nothing of spellings."""
-    with safe_open(str(path), framework="pt") as file:
-        header = json.loads(file.metadata()["attention_viz"])
-        tensors = {name: file.get_tensor(name) for name in file.keys()}
+    header, ours, body = taken_apart(path)
     for axis in ("queries", "keys"):
-        del header["streams"]["decoder"][axis]["spelling"]
-    header["provenance"]["text"] = text
-    save_file(tensors, target, metadata={"attention_viz": json.dumps(header)})
-    return av.Trace.load(target)
+        del ours["streams"]["decoder"][axis]["spelling"]
+    ours["provenance"]["text"] = text
+    return av.Trace.load(put_together(target, header, body, ours))
 
 
 def test_words_are_put_together_byte_by_byte() -> None:

@@ -114,7 +114,8 @@ def test_formulas_of_other_families_can_be_set(page: OpenPage, idle: Idle, tmp_p
         wrapped(family).trace_ids(ids(9)).save(path)
         screen.get_by_role("button", name="Open a trace").click()
         screen.locator("input[type=file]").set_input_files(path)
-        expect(screen.get_by_role("heading", name=label, exact=True)).to_be_visible()
+        # All steps are drawn, one after the other: on a busy machine that takes longer than anything else here.
+        expect(screen.get_by_role("heading", name=label, exact=True)).to_be_visible(timeout=90_000)
         idle(screen)
         expect(screen.locator(".katex").first).to_be_visible()
         expect(screen.locator(".katex-error")).to_have_count(0)
