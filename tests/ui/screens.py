@@ -138,6 +138,12 @@ class Screen:
         return json.loads(found[0].proto.json) if found else {}
 
     @property
+    def line(self) -> dict[str, Any]:
+        """What the row of pickers says on a phone, where it is one line."""
+        (found,) = [one for one in self.all("bidi_component") if one.proto.id.endswith("-fold")]
+        return json.loads(found.proto.json)
+
+    @property
     def slides(self) -> list[dict[str, Any]]:
         """What the page hands over to be presented."""
         (found,) = [one for one in self.all("bidi_component") if one.proto.id.endswith("-present-slides")]

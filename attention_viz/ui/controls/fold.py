@@ -10,6 +10,7 @@ from attention_viz.ui.address import State
 from attention_viz.ui.address.shared import SHARED
 from attention_viz.ui.controls.chips import chips
 from attention_viz.ui.controls.thing import reads, thing_label
+from attention_viz.ui.parts.open_trace import opened
 from attention_viz.views.style.wording import one_line
 
 __all__ = ["show_fold"]
@@ -34,10 +35,17 @@ def show_fold(what: str, place: str = "", leave_out: Collection[str] | None = No
         leave_out: what of that which isn't at its default the page has no use for; None where it has none for any.
     """
     state = SHARED.current()
-    place = place or f"{one_line(state.model, _LONGEST_MODEL)} · {state.layer}·{state.head}"
+    place = place or f"{_model(state)} · {state.layer}·{state.head}"
     text = one_line(_read(state), _LONGEST_TEXT)
     changed = "" if leave_out is None else ", ".join(chips(state, leave_out).values())
     _fold(key="fold", data={"text": text, "place": place, "what": what, "changed": changed})
+
+
+def _model(state: State) -> str:
+    """The model that is shown, of a file its own."""
+    if (drawn := opened()) is None:
+        return one_line(state.model, _LONGEST_MODEL)
+    return f"{one_line(drawn.trace.provenance.model, _LONGEST_MODEL)} (a file)"
 
 
 def _read(state: State) -> str:

@@ -39,9 +39,12 @@ def test_a_file_that_is_in_the_way_can_be_closed_where_that_is_said(tmp_path: Pa
     assert [one.value for one in screen.app.info] == [
         "A trace from a file can't be run again, and who wrote a number is asked of a model: close it."
     ]
+    # On a phone the row is one line.
+    assert screen.line["place"] == "scratch (a file) · 0·0"
     screen.app.button(key="why-close").click()
     screen.run()
     assert not screen.app.info and not screen.app.exception
+    assert screen.line["place"].startswith("all-MiniLM-L6-v2 · ")
     assert screen.picker("Sentence").value == "The cat sat"
 
 
