@@ -99,7 +99,8 @@ function drawMatrix(stage) {
   const matrices = matricesOf(ground, stage);
   const mine = stage.peek ? matricesOf(ground, {...stage, peek: null}) : matrices;
   const colours = sheetColours(stage.root);
-  stage.parts.claim.replaceChildren(...claimOf(ground, mine, stage.run, stage.choice.mask === "none"));
+  const said = claimOf(ground, mine, stage.run, stage.choice.mask === "none", stage.pair);
+  stage.parts.claim.replaceChildren(...said);
   laySheet(stage.sheet, ground, roomOf());
   const marks = {pair: stage.peek ? null : stage.pair, row: stage.overRow, cursor: stage.cursor};
   drawSheet(stage.sheet, matrices, shownOf(stage), colours, marks);

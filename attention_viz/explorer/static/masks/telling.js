@@ -9,23 +9,36 @@ import {tokenParts} from "../claim/placed.js";
 /** @import {BoardAxis, Ground, Matrices, Run} from "./board.js" */
 
 /**
- * The heaviest link that was cut, what its query turns to, and how far that word's output moved; what isn't known yet is
- * left out.
+ * The chosen link where it was cut, else the heaviest that was; what its query turns to, and how far that word's output
+ * moved; what isn't known yet is left out.
  * @param {Ground} ground
  * @param {Matrices} matrices
  * @param {Run | null} run
  * @param {boolean} none  whether no mask is put on
+ * @param {{query: number, key: number} | null} pair  the link that was chosen
  * @returns {(Node | string)[]}
  */
-export function claimOf(ground, matrices, run, none) {
+export function claimOf(ground, matrices, run, none, pair = null) {
   if (none) return ["No mask is put on: every word looks where the model lets it."];
   if (!countCut(matrices)) return [...nothingCut(ground, matrices, run)];
   const {before, after, open} = matrices;
-  const cut = heaviestCut(before, open, ground.columns, wordless(ground));
+  const cut = chosenCut(ground, matrices, pair) ?? heaviestCut(before, open, ground.columns, wordless(ground));
   if (!cut) return ["The cells that are blocked had no weight."];
   if (isOfFillUp(ground, matrices))
     return ["No word of the text loses anything: only tokens that fill up the row looked at what is blocked."];
   return [...cutParts(ground, matrices, cut), ...(after ? outputParts(ground, run, cut.query) : ["."])];
+}
+
+/**
+ * The chosen link with what was cut of it; null where nothing was.
+ * @param {Ground} ground
+ * @param {Matrices} matrices
+ * @param {{query: number, key: number} | null} pair
+ */
+function chosenCut({columns}, {before, open}, pair) {
+  if (!pair) return null;
+  const at = pair.query * columns + pair.key;
+  return !open[at] && before[at] > 0 ? {...pair, weight: before[at]} : null;
 }
 
 /**

@@ -91,6 +91,14 @@ def test_the_first_screen_shows_a_mask_and_what_it_did_in_light_and_dark(page: O
         expect(screen.get_by_role(role, name=name)).to_have_count(1)
 
 
+def test_what_is_said_is_about_the_pair_that_was_chosen_elsewhere_where_it_is_cut(stay: OpenPage) -> None:
+    screen = stay("/masks?mask=causal&layer=0&head=4&query=2&key=7")
+    expect(claim(screen)).to_contain_text("“bank” loses “flooded” (")
+    # What the mask leaves open isn't lost: the heaviest link that is cut is told of.
+    screen = stay("/masks?mask=causal&layer=0&head=4&query=5&key=2")
+    expect(claim(screen)).to_contain_text("“bank” loses “river” (0.580)")
+
+
 def test_a_mask_is_painted_by_cells_rows_and_columns_and_what_it_did_follows(board: Page, idle: Idle) -> None:
     expected = numpy.zeros((5, 5), dtype=bool)
     board.mouse.click(*over(board, 1, 3))
