@@ -61,7 +61,7 @@ def click(host: Page, layer: int, head: int) -> None:
 
 
 def walk(host: Page, *keys: str) -> list[int]:
-    """Press keys in the grid in one moment, however busy the machine is; by their numbers, the choices that were told by then."""
+    """Press keys in the grid in one moment, however busy the machine is; the numbers of the choices told by then."""
     return host.get_by_test_id("explorer-grid").evaluate(
         """(grid, keys) => {
             for (const key of keys)
