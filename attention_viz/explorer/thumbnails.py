@@ -1,14 +1,13 @@
 """The heads of a long text as small pictures, made from a sample of their rows."""
 
 import itertools
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, UInt8
-from numpy.typing import NDArray
 from torch import Tensor
 
 from attention_viz.analysis.overview import overview
@@ -52,6 +51,7 @@ def _nearest(place: int, start: int, end: int, special: Collection[int]) -> int:
 
 
 _Pictures: TypeAlias = UInt8[np.ndarray, "head column row"]
+_Made = TypeVar("_Made")
 _Largest: TypeAlias = Float[np.ndarray, "row column"]
 
 
@@ -79,8 +79,7 @@ class Thumbnails:
         self._hidden = hidden if any(special) else None
         self.side = tuple(-(-count // -(-count // SIDE)) for count in (len(self.rows), keys))
         # By a mask's place in memory; it is kept beside what was found, so that its place can't become another's.
-        self._shut: dict[object, tuple[Tensor, NDArray[np.bool_]]] = {}
-        self._first: dict[object, tuple[Tensor, Tensor | None]] = {}
+        self._of_mask: dict[object, tuple[Tensor, Any]] = {}
 
     def of(self, call: Attention) -> tuple[_Pictures, _Pictures | None]:
         """The heads of a layer: the largest weight under each cell, of the rows that were sampled, as a byte.
@@ -115,10 +114,14 @@ class Thumbnails:
         allowed = some.allowed
         if allowed is None or call.allowed is None or not _of_all_heads(allowed):
             return None
-        key = (call.allowed.data_ptr(), call.allowed.shape)
-        if key not in self._first:
-            self._first[key] = (call.allowed, first_keys(allowed.view(allowed.shape[-2:]), some.shape[-2:]))
-        return self._first[key][1]
+        return self._known(call.allowed, "first", lambda: first_keys(allowed.view(allowed.shape[-2:]), some.shape[-2:]))
+
+    def _known(self, mask: Tensor, what: str, make: Callable[[], _Made]) -> _Made:
+        """What follows from a mask, made once."""
+        key = mask.data_ptr(), mask.shape, what
+        if key not in self._of_mask:
+            self._of_mask[key] = mask, make()
+        return self._of_mask[key][1]
 
     def _coded(
         self,
@@ -130,11 +133,12 @@ class Thumbnails:
         """As bytes, those of cells under which nothing is open among them."""
         codes = codes_of(found, CODES, FAINTEST).astype(np.uint8)
         if call.allowed is not None and some.allowed is not None:
-            key = (call.allowed.data_ptr(), call.allowed.shape, hidden is None)
-            if key not in self._shut:
-                allowed = some.allowed if hidden is None else some.allowed & ~hidden
-                self._shut[key] = (call.allowed, _shut(allowed, some.shape, self.side))
-            shut = self._shut[key][1]
+            allowed = some.allowed
+            shut = self._known(
+                call.allowed,
+                "shut" if hidden is None else "shut or hidden",
+                lambda: _shut(allowed if hidden is None else allowed & ~hidden, some.shape, self.side),
+            )
             codes[np.repeat(shut, len(codes) // len(shut), axis=0)] = BLOCKED
         return codes.swapaxes(1, 2)
 

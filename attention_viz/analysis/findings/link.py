@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from attention_viz.analysis.blocks import row_slices
 from attention_viz.analysis.findings.finding import Finding
 from attention_viz.analysis.overview import overview
 from attention_viz.analysis.words import Words
@@ -19,8 +20,6 @@ __all__ = ["link_of"]
 # Of more weights than this the largest is looked for in a map of blocks first; how far that may be from the weights,
 # as a part of them.
 _MANY, _ROUNDED = 2**22, 1e-5
-# Rows at a time where there is no such map.
-_AT_A_TIME = 512
 
 
 def link_of(trace: Trace, stream: str, layer: int, head: int, findings: Sequence[Finding] = ()) -> tuple[int, int]:
@@ -103,16 +102,16 @@ def _strongest_of_many(
 
 def _rows_of_largest(call: Attention, hidden: Bool[Tensor, "query key"]) -> list[range]:
     """The rows of each block that holds the largest weight that isn't hidden."""
-    queries = call.shape[0]
+    queries, keys = call.shape
     try:
         found = overview(call, hidden=hidden)
     except TraceError:
         # Some weights are no numbers, which count as 0: all rows are gone through.
-        return [range(start, min(start + _AT_A_TIME, queries)) for start in range(0, queries, _AT_A_TIME)]
+        return [range(queries)[rows] for rows in row_slices(queries, keys)]
     assert found.shown is not None
     # A block's largest is the weight itself but for rounding.
     near = (found.shown >= found.shown.max() * (1 - _ROUNDED)).any(axis=1).nonzero()[0].tolist()
-    return [range(block * found.size[0], min((block + 1) * found.size[0], queries)) for block in near]
+    return [range(queries)[block * found.size[0] : (block + 1) * found.size[0]] for block in near]
 
 
 def _first_plain(words: Words) -> int:

@@ -49,8 +49,7 @@ class Pairs:
             weights: between words.
             outstanding: the same, 0 where they don't stand out.
         """
-        some = outstanding if len(self.rows) == outstanding.shape[1] else outstanding[:, self.rows]
-        scores, places = _largest(some * self.factor, _OF_A_HEAD)
+        scores, places = _largest(outstanding[:, self.rows] * self.factor, _OF_A_HEAD)
         best, order = scores.flatten().topk(min(_OF_A_BLOCK, scores.numel()))
         of_head, places = (order // places.shape[1]).tolist(), places.flatten()[order].tolist()
         found = list[Candidate]()

@@ -9,6 +9,7 @@ from attention_viz.explorer import script
 from attention_viz.ui.address import State
 from attention_viz.ui.address.shared import SHARED
 from attention_viz.ui.controls.chips import chips
+from attention_viz.ui.controls.model import name_in_file
 from attention_viz.ui.controls.thing import reads, thing_label
 from attention_viz.ui.parts.open_trace import opened
 from attention_viz.views.style.wording import one_line
@@ -43,9 +44,8 @@ def show_fold(what: str, place: str = "", leave_out: Collection[str] | None = No
 
 def _model(state: State) -> str:
     """The model that is shown, of a file its own."""
-    if (drawn := opened()) is None:
-        return one_line(state.model, _LONGEST_MODEL)
-    return f"{one_line(drawn.trace.provenance.model, _LONGEST_MODEL)} (a file)"
+    drawn = opened()
+    return one_line(state.model, _LONGEST_MODEL) if drawn is None else name_in_file(drawn.trace, _LONGEST_MODEL)
 
 
 def _read(state: State) -> str:

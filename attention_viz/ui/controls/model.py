@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from attention_viz.models import Plan
     from attention_viz.trace.trace import Trace
 
-__all__ = ["described", "layer_names", "pick_model", "prepare", "show_model", "show_source"]
+__all__ = ["described", "layer_names", "name_in_file", "pick_model", "prepare", "show_model", "show_source"]
 
 # In characters: in a file a model may be called anything.
 _LONGEST = 40
@@ -37,7 +37,7 @@ _LONGEST = 40
 def pick_model() -> None:
     """The picker: the catalogue, other sources that the operator leaves open, and the model of a file."""
     model, drawn = st.session_state["model"], opening.opened()
-    file = [] if drawn is None else [_name_in_file(drawn.trace)]
+    file = [] if drawn is None else [name_in_file(drawn.trace, _LONGEST)]
     # On another page Streamlit lets go of what was picked.
     of = (model, *file, opening.count(), st.session_state.get("page"))
     # A source stays chosen before a model of it is, and what was shown is shown on; another model has its own source.
@@ -54,8 +54,9 @@ def pick_model() -> None:
     )
 
 
-def _name_in_file(trace: "Trace") -> str:
-    return f"{one_line(trace.provenance.model, _LONGEST)} (a file)"
+def name_in_file(trace: "Trace", longest: int) -> str:
+    """What the model of a file is called, with so many letters of its name at most."""
+    return f"{one_line(trace.provenance.model, longest)} (a file)"
 
 
 def show_source() -> None:

@@ -104,7 +104,7 @@ def end_unless_shown(page: str, state: State, kind: str) -> None:
         )
     )
     if opened:
-        st.button("Close it", key="close-thing", on_click=opening.close)
+        opening.offer_closing("close-thing")
     # What else the address holds stays there.
     st.query_params.update(write_address(state))
     st.stop()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from attention_viz.trace.trace import Trace
 
-__all__ = ["close", "count", "let_go", "offer", "opened", "show_origin"]
+__all__ = ["close", "count", "let_go", "offer", "offer_closing", "opened", "show_origin"]
 
 _LONGEST_MODEL, _LONGEST_TEXT = 40, 100
 
@@ -67,8 +67,13 @@ def show_origin(drawn: Drawn) -> None:
     tell(
         f"Shown from a file, which a link can't carry: {model}, {text}{changed}",
         short="From a file, changed" if changed else "From a file",
-        below=lambda key: st.button("Close it", on_click=close, key=key),
+        below=offer_closing,
     )
+
+
+def offer_closing(key: str) -> None:
+    """The button that closes the file."""
+    st.button("Close it", on_click=close, key=key)
 
 
 def close() -> None:

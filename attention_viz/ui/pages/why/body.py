@@ -144,7 +144,7 @@ def _tell_untold(untold: str, drawn: Drawn, places: Places) -> None:
     with places.picture.container():
         st.info(untold)
         if drawn.fit is None:
-            st.button("Close it", on_click=open_trace.close, key="why-close")
+            open_trace.offer_closing("why-close")
 
 
 def _untold(drawn: Drawn, state: State) -> str:
