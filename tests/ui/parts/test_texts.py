@@ -22,7 +22,7 @@ def test_enter_and_the_button_run_a_text_and_until_then_the_picture_is_pale(
     assert button is not None
     ends = "box => box.getBoundingClientRect().right - parseFloat(getComputedStyle(box).paddingRight)"
     assert box.evaluate(ends) <= button["x"]
-    expect(whole).to_have_attribute("data-stale", "")
+    expect(whole).to_have_attribute("data-not-run", "")
     expect(screen.locator(".st-key-explorer")).to_have_css("opacity", "0.4")
     expect(screen.get_by_test_id("InputInstructions").locator("visible=true")).to_have_count(0)
     expect(box).to_have_css("height", "112px")

@@ -23,7 +23,7 @@ export default function textsComponent({data}) {
   const mark = () => {
     if (signal.aborted) return;
     const stale = isStale(data.texts);
-    document.querySelector(".st-key-page")?.toggleAttribute("data-stale", stale);
+    document.querySelector(".st-key-page")?.toggleAttribute("data-not-run", stale);
     if (stale) looking ||= setInterval(mark, EVERY);
     else stop();
   };
