@@ -13,7 +13,7 @@ from attention_viz.trace.once import once
 from attention_viz.trace.spelling import visible
 from attention_viz.trace.tokens import Tokens
 
-__all__ = ["PLURALS", "Words", "ordinal", "quoted", "unit_of"]
+__all__ = ["PLURALS", "Words", "ordinal", "quoted", "unit_of", "words_of"]
 
 # Several of what `unit_of` tells.
 PLURALS = {"word": "words", "patch": "patches", "frame": "frames"}
@@ -150,6 +150,12 @@ class Words:
         occurrence = self.occurrences[word]
         repeated = occurrence > 0 and self._totals[self.same[word]] > 1
         return (f"the {ordinal(occurrence)} " if repeated else "", quoted(self.texts[word]))
+
+
+@functools.lru_cache(maxsize=16)
+def words_of(tokens: Tokens) -> Words:
+    """The words along an axis, which are worked out once: of thousands of tokens that takes a while."""
+    return Words(tokens)
 
 
 def unit_of(tokens: Tokens) -> str:

@@ -10,7 +10,7 @@ from torch import Tensor
 from attention_viz.analysis.blocks import row_slices
 from attention_viz.analysis.findings.finding import Finding
 from attention_viz.analysis.overview import overview
-from attention_viz.analysis.words import Words
+from attention_viz.analysis.words import Words, words_of
 from attention_viz.errors import AttentionVizError, TraceError
 from attention_viz.operation.attention import Attention
 from attention_viz.trace.trace import Trace
@@ -38,7 +38,7 @@ def link_of(trace: Trace, stream: str, layer: int, head: int, findings: Sequence
     for one in findings:
         if (one.stream, one.layer, one.head) == (stream, layer, head):
             return one.query, one.key
-    queries, keys = Words(trace.query_tokens(stream)), Words(trace.key_tokens(stream))
+    queries, keys = words_of(trace.query_tokens(stream)), words_of(trace.key_tokens(stream))
     silent = _silent(queries), _silent(keys, [0] if stream == "decoder" else ())
     apart = stream != "cross" and len(queries.tokens) > 1
     try:

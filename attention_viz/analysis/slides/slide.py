@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_viz.analysis.slides.room import around, heaviest, short_token
-from attention_viz.analysis.words import Words
+from attention_viz.analysis.words import words_of
 from attention_viz.errors import AttentionVizError
 from attention_viz.trace.shown.seen import Seen
 from attention_viz.trace.tokens import Tokens
@@ -248,7 +248,7 @@ def shortened(text: str) -> str:
 
 def named(tokens: Tokens, position: int, role: str) -> tuple[Part, ...]:
     """A word in a sentence, in parts: which of several of its text, and itself in quotes."""
-    words = Words(tokens)
+    words = words_of(tokens)
     which, word = words.named(words.of_position[position])
     return ((which, ""), (word, role)) if which else ((word, role),)
 

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-__all__ = ["asked", "show_button"]
+__all__ = ["asked", "show_button", "wanted"]
 
 # Kept for a visit: how many times slides were asked for before they were there.
 _ASKED = "present-asked"
@@ -18,6 +18,11 @@ def show_button() -> None:
 def asked() -> int:
     """How many times slides were asked for that the browser didn't have yet."""
     return st.session_state.get(_ASKED, 0)
+
+
+def wanted() -> bool:
+    """Whether slides were asked for in this visit, by the button or by an address that names one."""
+    return asked() > 0 or "slide" in st.query_params
 
 
 def _ask() -> None:

@@ -24,7 +24,7 @@ from attention_viz.trace.once import once_for_each
 from attention_viz.trace.shown.seen import Seen
 from attention_viz.ui.address import State
 from attention_viz.ui.parts.selection import pair_of
-from attention_viz.ui.presenting.button import asked
+from attention_viz.ui.presenting.button import asked, wanted
 from attention_viz.views.figures.seen.overlay import png_data
 
 if TYPE_CHECKING:
@@ -107,12 +107,16 @@ def _as_file(seen: Seen) -> str:
 def present_findings(drawn: Drawn, state: State, *, shown: Drawn | None = None) -> None:
     """Hand over the link on the screen and what was found, a slide each.
 
+    Of a long text the link takes as long to find as the head to draw, so that one is looked for once slides are wanted.
+
     Args:
         drawn: what ran.
         state: what the pickers say.
         shown: what the page shows of it, such as a reading; by default what ran.
     """
-    present(_slides(drawn if shown is None else shown, state))
+    drawn = drawn if shown is None else shown
+    if drawn.long_id is None or wanted():
+        present(_slides(drawn, state))
 
 
 def present_change(before: Drawn, after: Drawn, state: State, change: str) -> None:

@@ -107,6 +107,16 @@ test("the atlas's thumbnails come in the same frame, head by head and key by key
   );
 });
 
+test("a damaged plane is told where it is read, and nowhere else", async () => {
+  const {header, body} = readPayload(packed("atlas"));
+  const [offset, length] = header.plane;
+  const damaged = body.slice();
+  damaged.fill(255, offset, offset + length);
+  await assert.rejects(readPlane({body: damaged}, header.plane), TypeError);
+  const cut = readPlane({body}, [offset, length - 8]);
+  await assert.rejects(cut, TypeError);
+});
+
 test("a weight gets the number that Python gives it", () => {
   assert.deepEqual(
     [0, 0.5 / 4000, 0.6 / 4000, 1 / 4000, 0.5, 0.9999999, 1, 1.0000001].map((weight) => numberOf(weight, 4000)),

@@ -134,15 +134,27 @@ export function readPayload(bytes) {
 }
 
 /**
- * One plane, inflated.
+ * One plane, inflated. The bytes are written and read here, without a Blob or a Response between: each of those has the
+ * reader wait for its turn among all that the page has to do, and a head that was just chosen would come after it.
  * @param {{body: Uint8Array}} payload
  * @param {Place} place
+ * @returns {Promise<Uint8Array<ArrayBuffer>>}
  */
 export async function readPlane({body}, [offset, length]) {
-  const stream = new Blob([body.slice(offset, offset + length)])
-    .stream()
-    .pipeThrough(new DecompressionStream("deflate"));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
+  const {readable, writable} = new DecompressionStream("deflate");
+  const writer = writable.getWriter();
+  for (const written of [writer.write(body.slice(offset, offset + length)), writer.close()]) written.catch(() => {}); // what is wrong with the bytes is told where they are read
+  const reader = readable.getReader();
+  /** @type {Uint8Array[]} */
+  const parts = [];
+  for (let part = await reader.read(); !part.done; part = await reader.read()) parts.push(part.value);
+  const plane = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let filled = 0;
+  for (const part of parts) {
+    plane.set(part, filled);
+    filled += part.length;
+  }
+  return plane;
 }
 
 /**

@@ -66,4 +66,4 @@ def show_body(state: State, choice: ExploreChoice, places: Places) -> None:
     if drawn.fit is not None:
         verify(drawn, still_wanted=places.badge.wait)
     places.badge.show(drawn.trace, from_file=drawn.fit is None)
-    show_writes(writes, drawn, state, next(iter(found), pair_of(drawn, state)[0]))
+    show_writes(writes, drawn, state, next(iter(found)) if found else pair_of(drawn, state)[0])

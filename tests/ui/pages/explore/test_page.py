@@ -195,6 +195,12 @@ def test_of_a_long_text_the_numbers_of_each_head_that_is_chosen_come_from_the_se
         best = weights.flatten().sort(descending=True).values[:5]
         links = screen.get_by_test_id("explorer-bars").locator("li .av-number")
         expect(links).to_contain_text([f"{weight:.3f}" for weight in best])
+    # To find the link that slides begin with takes as long as the head itself: it waits until somebody wants them.
+    expect(screen.locator(".st-key-slides")).to_have_count(0)
+    screen.get_by_role("button", name="Present").click()
+    expect(screen.locator("dialog.av-present")).to_contain_text("layer 11, head 5", ignore_case=True)
+    beside = page(screen.url)
+    expect(beside.locator("dialog.av-present")).to_contain_text("layer 11, head 5", ignore_case=True)
 
 
 def test_a_word_pressed_is_told_by_what_it_looks_at_in_headline_address_and_on_the_next_page(
