@@ -91,8 +91,8 @@ def run(quick: bool) -> Result:
     ratio, memory = _map(longest, rounds)
     text = _text(tokens)
     heads, server = _in_app(text, rounds)
-    # Of passes that take half a minute each, two rounds; one more goes before them.
-    trace, first = _first_picture(text, min(rounds, 2))
+    # Passes of half a minute differ by more than what is looked for: of two rounds one would come at a bad time.
+    trace, first = _first_picture(text, min(rounds, 4))
     packed = pack_head(trace, "decoder", _LAYER, _HEAD, id_of(pack(trace, terms=())) or "")
     browser = _in_browser(packed, rounds)
     file = _file(trace)
