@@ -112,11 +112,11 @@ def named_token(request: Request, trace: "Trace", position: int, word: str, like
 
 def words_of_text(trace: "Trace", position: int, least: float) -> list[tuple[int, float]]:
     """The text's words of content that the model takes to be at least so likely at a position, likeliest first."""
-    from attention_viz.analysis.words import Words
+    from attention_viz.analysis.words import words_of
 
     likely = trace.output_at(position).detach().float().softmax(dim=-1)
     tokens = trace.query_tokens(trace.streams[-1])
-    words = Words(tokens)
+    words = words_of(tokens)
     whole = zip(words.kinds, words.pieces, strict=True)
     own = {tokens.numbers[pieces[0]] for kind, pieces in whole if kind == "content" and len(pieces) == 1}
     found = [(one, float(likely[one])) for one in own if float(likely[one]) >= least]

@@ -9,7 +9,7 @@ from torch import Tensor
 from attention_viz.analysis.places import after_the_sound
 from attention_viz.analysis.row_weights import looks_back
 from attention_viz.analysis.sample import sample_of
-from attention_viz.analysis.words import Words
+from attention_viz.analysis.words import Words, words_of
 from attention_viz.trace.once import once
 from attention_viz.trace.trace import Trace
 
@@ -34,12 +34,12 @@ class Scene:
     @once
     def queries(self) -> Words:
         """The words down the rows."""
-        return Words(self.trace.query_tokens(self.stream))
+        return words_of(self.trace.query_tokens(self.stream))
 
     @once
     def keys(self) -> Words:
         """The words across the columns."""
-        return self.queries if self.alike else Words(self.trace.key_tokens(self.stream))
+        return self.queries if self.alike else words_of(self.trace.key_tokens(self.stream))
 
     @once
     def alike(self) -> bool:

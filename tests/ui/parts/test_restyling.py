@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.pages import GO, OpenPage
+from tests.pages import GO, OpenPage, with_text
 
 # All elements of a page, components' own among them.
 COUNT = """() => {
@@ -35,10 +35,10 @@ def test_another_head_gives_few_elements_their_style_anew(
     path: str, times: int, page: OpenPage, browser: Browser, idle: Callable[[Page], None], tmp_path: Path
 ) -> None:
     screen = page(f"{path}?layer=2&head=0")
-    screen.evaluate(GO, f"{path}?text=The+bank+of+the+river+was+flooded&layer=2&head=1")  # what comes once
+    screen.evaluate(GO, with_text(f"{path}?layer=2&head=1"))  # what comes once
     idle(screen)
     browser.start_tracing(page=screen, path=tmp_path / "trace.json", categories=["-*", "devtools.timeline"])
-    screen.evaluate(GO, f"{path}?text=The+bank+of+the+river+was+flooded&layer=2&head=3")
+    screen.evaluate(GO, with_text(f"{path}?layer=2&head=3"))
     idle(screen)
     _ = browser.stop_tracing()
     assert restyled(tmp_path / "trace.json") < times * screen.evaluate(COUNT)

@@ -143,7 +143,8 @@ export function readPayload(bytes) {
 export async function readPlane({body}, [offset, length]) {
   const {readable, writable} = new DecompressionStream("deflate");
   const writer = writable.getWriter();
-  for (const written of [writer.write(body.slice(offset, offset + length)), writer.close()]) written.catch(() => {}); // what is wrong with the bytes is told where they are read
+  // What is wrong with the bytes is told where they are read.
+  for (const written of [writer.write(body.slice(offset, offset + length)), writer.close()]) written.catch(() => {});
   const reader = readable.getReader();
   /** @type {Uint8Array[]} */
   const parts = [];
