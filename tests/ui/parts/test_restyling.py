@@ -21,18 +21,18 @@ COUNT = """() => {
 }"""
 
 
-def restyled(trace: Path) -> int:
-    """How many elements got their style anew while a trace of the browser's was taken, those of each time added up."""
+def most_restyled(trace: Path) -> int:
+    """How many elements got their style anew at one time, the most of a trace of the browser's.
+
+    Not of all times together: a busy machine sends what changed in more pieces, each of which is styled by itself.
+    """
     events = json.loads(trace.read_text("utf-8"))["traceEvents"]
-    counts = [event["args"]["elementCount"] for event in events if "elementCount" in event.get("args", {})]
-    assert counts, "a click that changes no style"
-    return sum(counts)
+    return max(event["args"]["elementCount"] for event in events if "elementCount" in event.get("args", {}))
 
 
-# On Heads a chart is drawn anew as well, part by part.
-@pytest.mark.parametrize(("path", "times"), [("/", 1), ("/heads", 2), ("/masks", 1), ("/steps", 1)])
+@pytest.mark.parametrize("path", ["/", "/heads", "/masks", "/steps"])
 def test_another_head_gives_few_elements_their_style_anew(
-    path: str, times: int, page: OpenPage, browser: Browser, idle: Callable[[Page], None], tmp_path: Path
+    path: str, page: OpenPage, browser: Browser, idle: Callable[[Page], None], tmp_path: Path
 ) -> None:
     screen = page(f"{path}?layer=2&head=0")
     screen.evaluate(GO, with_text(f"{path}?layer=2&head=1"))  # what comes once
@@ -41,4 +41,4 @@ def test_another_head_gives_few_elements_their_style_anew(
     screen.evaluate(GO, with_text(f"{path}?layer=2&head=3"))
     idle(screen)
     _ = browser.stop_tracing()
-    assert restyled(tmp_path / "trace.json") < times * screen.evaluate(COUNT)
+    assert most_restyled(tmp_path / "trace.json") < screen.evaluate(COUNT) / 2
