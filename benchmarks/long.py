@@ -1,6 +1,7 @@
 """Texts of thousands of tokens: how soon they are seen, what the browser computes, what a file of them takes."""
 
 import base64
+import itertools
 import resource
 import time
 from collections.abc import Callable
@@ -26,12 +27,15 @@ __all__ = ["BENCHMARK", "products_and_exponentials"]
 _MODEL = "SmolLM2-135M-Instruct"
 # A layer and a head in the middle, and where its part of 512 × 512 cells begins.
 _LAYER, _HEAD = 15, 4
+# Layers of which no head was looked at before one of theirs is clicked.
+_OTHERS = 3, 24, 9, 28, 6, 19
 _WIDTH = 64
 # Rows at a time, of which the logits fit into the processor's cache.
 _ROWS = 64
 _MARKS = {
     "seconds beyond a plain forward until the first picture": 3.0,
     "another head in the app, from the click to its map, in milliseconds": 600.0,
+    "a head of another layer, the same": 600.0,
     "memory of the app's server with one visitor, in megabytes": 3500.0,
     "a row and a column under the pointer, in milliseconds": 16.0,
     "512 × 512 cells, in milliseconds": 120.0,
@@ -90,7 +94,7 @@ def run(quick: bool) -> Result:
     # First: what a process has taken at most can't be told apart afterwards.
     ratio, memory = _map(longest, rounds)
     text = _text(tokens)
-    heads, server = _in_app(text, rounds)
+    heads, others, server = _in_app(text, rounds)
     # Passes of half a minute differ by more than what is looked for: of two rounds one would come at a bad time.
     trace, first = _first_picture(text, min(rounds, 4))
     packed = pack_head(trace, "decoder", _LAYER, _HEAD, id_of(pack(trace, terms=())) or "")
@@ -99,6 +103,7 @@ def run(quick: bool) -> Result:
     figures = {
         "seconds beyond a plain forward until the first picture": first,
         "another head in the app, from the click to its map, in milliseconds": heads,
+        "a head of another layer, the same": others,
         "memory of the app's server with one visitor, in megabytes": Spread.of([server]),
         "a row and a column under the pointer, in milliseconds": browser["row"],
         "512 × 512 cells, in milliseconds": browser["part"],
@@ -134,8 +139,8 @@ def _text(tokens: int) -> str:
     return av.load(_MODEL).fit(" ".join(PASSAGES * 40), tokens).kept
 
 
-def _in_app(text: str, rounds: int) -> tuple[Spread, float]:
-    """Milliseconds until another head's map is there, and the megabytes that the server took at most."""
+def _in_app(text: str, rounds: int) -> tuple[Spread, Spread, float]:
+    """Milliseconds until a map is there, of a layer's other heads and of other layers, and megabytes of the server."""
     with serving(("-m", "attention_viz.ui.process", "run", str(ROOT / "app.py"))) as address, chromium() as browser:
         page = browser.new_page(viewport=VIEWPORT)
         page.goto(f"{address}/?model={_MODEL}&layer={_LAYER}&head=0")
@@ -145,14 +150,15 @@ def _in_app(text: str, rounds: int) -> tuple[Spread, float]:
         note = page.get_by_test_id("explorer-blocks").filter(has_text="weights")
         note.wait_for(timeout=1000 * _PATIENCE)
         page.get_by_role("button", name="Verified").wait_for(timeout=1000 * _PATIENCE)
-        times = [_choose(page, head) for head in range(1, rounds + 2)]
+        times = [_choose(page, _LAYER, head) for head in range(1, rounds + 2)]
+        others = [_choose(page, layer, _HEAD) for layer in _OTHERS[:rounds]]
     # The server was the largest process started here; Linux counts in kilobytes.
-    return Spread.of(times[1:]), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e3
+    return Spread.of(times[1:]), Spread.of(others), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e3
 
 
-def _choose(page: Page, head: int) -> float:
+def _choose(page: Page, layer: int, head: int) -> float:
     page.wait_for_timeout(3000)  # until the page has come to rest
-    cell = page.get_by_test_id("explorer-grid").locator(f'[data-layer="{_LAYER}"][data-head="{head}"]')
+    cell = page.get_by_test_id("explorer-grid").locator(f'[data-layer="{layer}"][data-head="{head}"]')
     return float(cell.evaluate(_CHOOSE))
 
 
@@ -175,8 +181,10 @@ def _first_picture(text: str, rounds: int) -> tuple[Trace, Spread]:
 
     ways: dict[str, Callable[[], object]] = {"plain": plain, "picture": picture}
     figures = take_turns(ways, lambda: (time.perf_counter(),), rounds=rounds)
-    pairs = zip(figures["picture"], figures["plain"], strict=True)
-    return made.pop(), Spread.of(whole - alone for (whole,), (alone,) in pairs)
+    # A machine grows slower and faster by seconds a minute: each is compared with the passes on both sides of it.
+    passes = [*(alone for (alone,) in figures["plain"]), _seconds(plain)[1]]
+    beside = [(before + after) / 2 for before, after in itertools.pairwise(passes)]
+    return made.pop(), Spread.of(whole - alone for (whole,), alone in zip(figures["picture"], beside, strict=True))
 
 
 def _seconds(do: Callable[[], object]) -> tuple[object, float]:
@@ -253,9 +261,11 @@ BENCHMARK = Benchmark(
     method=(
         "SmolLM2-135M-Instruct (30 layers × 9 heads, d_k 64) reads prose of 8,000 tokens. The first picture needs "
         "the trace, the small pictures of all heads and one head's numbers. These are made one after the other in "
-        "Python, and the time of a plain forward of the same model, measured in turns, is taken away. The plain "
-        "forward makes the logits of all positions, the trace only those that are asked for. In the app, one "
-        "visitor gives that text and clicks one head after another; memory is the most that the server held. What "
+        "Python, and the time of a plain forward of the same model, the mean of the one before and the one after, is "
+        "taken away. The plain forward makes the logits of all positions, the trace only those that are asked for. In "
+        "the app, one visitor gives that text and clicks one head after another, three seconds apart: those of a "
+        "layer, whose next heads the server makes meanwhile, and then one of each of some other layers, of which it "
+        "has made none. Memory is the most that the server held. What "
         "the browser computes of that head is timed in Chromium without a screen: a row with the column under the "
         "pointer, and 512 × 512 cells that were not looked at before. The file is that of `av.explore(trace, "
         "layers=[15])`. The map of a head of 32,768 tokens, nothing blocked, is compared in turns with its products "

@@ -5,6 +5,7 @@ from .payload import id_of as id_of
 from .payload import is_long as is_long
 from .payload import pack as pack
 from .source import atlas_source as atlas_source
+from .source import beginning_source as beginning_source
 from .source import behind_source as behind_source
 from .source import channel_source as channel_source
 from .source import component_source as component_source
@@ -16,4 +17,5 @@ from .source import present_source as present_source
 from .source import script as script
 from .source import style_sheet as style_sheet
 from .source import why_source as why_source
+from .terms import beginning_of as beginning_of
 from .terms import pack_head as pack_head

@@ -24,8 +24,10 @@ In Streamlit the explorer is two components, because data is sent whole whenever
   the explorer, and never while pointing.
 - Of a long text (`pack` with `terms`) a head comes in bytes of its own, through a third component:
   `packet(key="explorer-packet", data=pack_head(trace, stream, layer, head, of))`, `packet_source()`; `of` is the id in
-  the header of the text's bytes. The state value `pair`, ``{"stream": str, "query": int, "key": int}``, is set when the
-  reader asks for the heads that link two tokens; they come back as `ranking` through the channel.
+  the header of the text's bytes. What `beginning_of` cuts from those bytes can be handed over before them, through
+  `beginning_source()`: the head's maps are drawn while its numbers are on their way. The state value `pair`,
+  ``{"stream": str, "query": int, "key": int}``, is set when the reader asks for the heads that link two tokens; they
+  come back as `ranking` through the channel.
 - `serial` counts the reader's choices. The component ignores a choice of the server's made before it had seen the
   reader's latest, so the picture never jumps back while somebody walks along the heads.
 """
@@ -39,6 +41,7 @@ from attention_viz.views.style.theme import DARK, LIGHT, MONOSPACE, SANS, Palett
 
 __all__ = [
     "atlas_source",
+    "beginning_source",
     "behind_source",
     "channel_source",
     "component_source",
@@ -72,6 +75,11 @@ def channel_source() -> tuple[str, str, str]:
 def packet_source() -> tuple[str, str, str]:
     """HTML, CSS and JavaScript of the small component that hands one head of a long text to the explorer."""
     return "<span hidden></span>\n", ":host {\n  display: none;\n}\n", script("hosts/packet.js")
+
+
+def beginning_source() -> tuple[str, str, str]:
+    """HTML, CSS and JavaScript of the small component that hands the maps of such a head to the explorer before it."""
+    return "<span hidden></span>\n", ":host {\n  display: none;\n}\n", script("hosts/beginning.js")
 
 
 def atlas_source(height: int) -> tuple[str, str, str]:

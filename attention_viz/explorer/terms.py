@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from attention_viz.operation.attention import Attention
     from attention_viz.trace.trace import Trace
 
-__all__ = ["MOST_WEIGHTS_OF_A_HEAD", "add_head", "pack_head", "runs_of"]
+__all__ = ["MOST_WEIGHTS_OF_A_HEAD", "add_head", "beginning_of", "pack_head", "runs_of"]
 
 # The most weights of one head that travel as weights: in the browser two bytes each, 134 megabytes.
 MOST_WEIGHTS_OF_A_HEAD = 8192 * 8192
@@ -56,6 +56,18 @@ def pack_head(trace: "Trace", stream: str, layer: int, head: int, of: str) -> by
     header = {"of": of, "stream": stream, "layer": layer, "head": head, "entry": entry, "masks": masks.entries}
     text = json.dumps(header, separators=(",", ":")).encode()
     return b"".join([struct.pack("<I", len(text)), text, *body.parts])
+
+
+def beginning_of(packed: bytes) -> bytes:
+    """The beginning of a head's bytes, which its maps are made of: a twentieth of them.
+
+    Args:
+        packed: from `pack_head`.
+    """
+    (length,) = struct.unpack_from("<I", packed)
+    entry = json.loads(packed[4 : 4 + length])["entry"]
+    numbers, _ = entry["weights"]["high"] if "weights" in entry else entry["query"]
+    return packed[: 4 + length + numbers]
 
 
 def add_head(call: "Attention", body: Body, masks: Masks) -> dict[str, Any]:
@@ -90,7 +102,7 @@ def add_head(call: "Attention", body: Body, masks: Masks) -> dict[str, Any]:
     bias = _bias(call, body)
     if bias == "cells":
         return {**entry, **_weights(call, body, masks, closed=found.closed)}
-    return {
+    return {  # what the maps need comes before the numbers, see `beginning_of`
         **entry,
         "width": call.query.shape[-1],
         "scale": call.scale,
@@ -191,9 +203,10 @@ def _weights(call: "Attention", body: Body, masks: Masks, *, closed: bool) -> di
             f"the head has a bias with a number for each of its {queries:,} × {keys:,} cells; the explorer draws at "
             f"most {MOST_WEIGHTS_OF_A_HEAD:,} cells of such a head: {int(MOST_WEIGHTS_OF_A_HEAD**0.5):,} tokens"
         )
+    blocked = _pattern(call, body, masks, closed=closed)
     steps = np.empty((keys, queries), "<u2")
     for rows in row_slices(queries, keys):
         steps[:, rows] = np.rint(weights_of(call.rows(rows)) * np.float32(WEIGHT_STEPS)).T
     high, low = (steps >> 8).astype(np.uint8), steps.astype(np.uint8)
     weights = {"high": body.add(high.tobytes()), "low": body.add(low.tobytes()), "steps": WEIGHT_STEPS}
-    return {"blocked": _pattern(call, body, masks, closed=closed), "weights": weights}
+    return {"blocked": blocked, "weights": weights}

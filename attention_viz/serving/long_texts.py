@@ -1,11 +1,16 @@
 """What is asked for of a long text after its first picture: a head at a time, which heads link two tokens, a file."""
 
+import contextlib
+import threading
+import time
 import weakref
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from attention_viz.errors import AttentionVizError
 from attention_viz.serving.cache import SharedCache
-from attention_viz.serving.door import ANALYSES, long_text
+from attention_viz.serving.door import ANALYSES, FORWARDS, long_text
 from attention_viz.serving.runs import draw
 
 if TYPE_CHECKING:
@@ -17,6 +22,10 @@ __all__ = ["head_of", "lent", "ranking_of"]
 
 # The heads that were looked at last, of all texts together, in bytes: of 8,000 tokens each is some five megabytes.
 _MOST_BYTES = 96_000_000
+# What is made of it before anybody asks, in bytes: the rest stays for what was looked at.
+_MOST_AHEAD = _MOST_BYTES // 2
+# How long nobody may have computed before that begins, in seconds: a page that runs again computes in several goes.
+_REST = 0.5
 # How many heads a ranking names.
 _MOST_RANKED = 10
 
@@ -35,9 +44,10 @@ def head_of(drawn: "Drawn", stream: str, layer: int, head: int) -> bytes | None:
     """
     if drawn.long_id is None:
         return None
-    # Of a picture or a sound they go with it: it may be a visitor's own.
-    kept = drawn.heads if drawn.trace.seen.tensors else _heads
-    return kept.get((drawn.long_id, stream, layer, head), lambda: _pack(drawn, stream, layer, head))
+    packed = _made(drawn, stream, layer, head)
+    if not drawn.trace.seen.tensors:
+        _ahead.begin(_Looked(weakref.ref(drawn), stream, layer, head, len(packed)))
+    return packed
 
 
 def ranking_of(drawn: "Drawn", asked: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -76,6 +86,13 @@ def lent(drawn: "Drawn", request: "Request", longest: int) -> "Callable[[], Trac
     return lambda: kept() or draw(request, longest=longest).trace
 
 
+def _made(drawn: "Drawn", stream: str, layer: int, head: int) -> bytes:
+    assert drawn.long_id is not None
+    # Of a picture or a sound they go with it: it may be a visitor's own.
+    kept = drawn.heads if drawn.trace.seen.tensors else _heads
+    return kept.get((drawn.long_id, stream, layer, head), lambda: _pack(drawn, stream, layer, head))
+
+
 def _pack(drawn: "Drawn", stream: str, layer: int, head: int) -> bytes:
     from attention_viz.explorer import pack_head
 
@@ -84,4 +101,75 @@ def _pack(drawn: "Drawn", stream: str, layer: int, head: int) -> bytes:
         return pack_head(drawn.trace, stream, layer, head, drawn.long_id)
 
 
+@dataclass(frozen=True)
+class _Looked:
+    """A head that somebody looks at, and how many bytes it took."""
+
+    of: "weakref.ref[Drawn]"  # a text that nobody looks at any more is let go
+    stream: str
+    layer: int
+    head: int
+    size: int
+
+    def beside(self) -> list[int]:
+        """The other heads of its layer, nearest first, as many as there is memory for."""
+        drawn = self.of()
+        heads = () if drawn is None else range(drawn.trace.head_count(self.layer, self.stream))
+        others = sorted(set(heads) - {self.head}, key=lambda other: abs(other - self.head))
+        return others[: _MOST_AHEAD // self.size]
+
+
+class _Ahead:
+    """Makes the heads beside the one that was looked at last, in a thread, while nobody on the server computes.
+
+    Who looks at a head often looks at others of its layer next, and of a long text each takes a quarter of a second.
+    """
+
+    def __init__(self) -> None:
+        """Begin with nothing to do."""
+        self._lock = threading.Lock()
+        self._looked: _Looked | None = None
+        self._running = False
+        self._busy = 0.0  # when somebody was last seen to compute
+
+    def begin(self, looked: _Looked) -> None:
+        """Go on with the heads beside this one."""
+        with self._lock:
+            self._looked = looked
+            if not self._running:
+                self._running = True
+                threading.Thread(target=self._run, name="heads ahead", daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            with self._lock:
+                looked, self._looked = self._looked, None
+                self._running = looked is not None
+            if looked is None:
+                return
+            self._make(looked)
+
+    def _make(self, looked: _Looked) -> None:
+        """Make them, until somebody has looked at another head."""
+        self._busy = time.monotonic()
+        for head in looked.beside():
+            if not self._may_go_on() or (drawn := looked.of()) is None:
+                return
+            with contextlib.suppress(AttentionVizError):  # told once it is asked for
+                _made(drawn, looked.stream, looked.layer, head)
+            del drawn
+
+    def _may_go_on(self) -> bool:
+        """Wait until nobody has computed for a while; False where somebody has looked at another head."""
+        while self._looked is None:
+            now = time.monotonic()
+            if max(FORWARDS.computing, ANALYSES.computing) > 1:  # this thread is counted
+                self._busy = now
+            elif now - self._busy >= _REST:
+                return True
+            time.sleep(_REST / 10)
+        return False
+
+
 _heads: "SharedCache[tuple[str, str, int, int], bytes]" = SharedCache(_MOST_BYTES, len)
+_ahead = _Ahead()

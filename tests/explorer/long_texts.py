@@ -7,7 +7,7 @@ import torch
 
 import attention_viz as av
 from attention_viz.explorer.payload import pack
-from attention_viz.explorer.terms import pack_head
+from attention_viz.explorer.terms import beginning_of, pack_head
 from attention_viz.operation.attention import Attention
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
@@ -95,10 +95,12 @@ def long_trace() -> Trace:
 
 
 def write_recording(folder: Path) -> None:
-    """A long text with the terms of one of its layers, and a head of the other by itself."""
+    """A long text with the terms of one of its layers, and a head of the other by itself, and its beginning."""
     trace = long_trace()
     payload = pack(trace, terms=[("decoder", 1)])
     header = json.loads(payload[4 : 4 + int.from_bytes(payload[:4], "little")])
     (folder / "long.bin").write_bytes(payload)
-    (folder / "long_head.bin").write_bytes(pack_head(trace, "decoder", 0, 1, header["long"]["id"]))
+    packed = pack_head(trace, "decoder", 0, 1, header["long"]["id"])
+    (folder / "long_head.bin").write_bytes(packed)
+    (folder / "long_beginning.bin").write_bytes(beginning_of(packed))
     (folder / "long.json").write_text(json.dumps({"weight": float(trace.weights(1, 0)[700, 699])}))

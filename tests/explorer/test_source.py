@@ -19,6 +19,7 @@ ENTRIES = (
     "atlas/atlas.js",
     "atlas/behind.js",
     "hosts/channel.js",
+    "hosts/beginning.js",
     "hosts/in_page.js",
     "hosts/in_streamlit.js",
     "hosts/packet.js",

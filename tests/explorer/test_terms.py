@@ -12,13 +12,13 @@ import torch
 import attention_viz as av
 from attention_viz.explorer import terms
 from attention_viz.explorer.payload import is_long, pack
-from attention_viz.explorer.terms import pack_head, runs_of
+from attention_viz.explorer.terms import beginning_of, pack_head, runs_of
 from attention_viz.explorer.thumbnails import BLOCKED, CODES, FAINTEST, SIDE, sampled_rows
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.terms import terms_of
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
-from tests.explorer.long_texts import KEYS, QUERIES, call_of, long_trace, trace_of_call
+from tests.explorer.long_texts import KEYS, NAMES, QUERIES, call_of, long_trace, trace_of_call
 
 
 def read(packed: bytes) -> tuple[dict[str, Any], bytes]:
@@ -38,6 +38,20 @@ def test_a_head_takes_few_bytes_beside_its_weights() -> None:
     header, _ = read(packed)
     assert header["masks"] == [{"kind": "causal", "queries": QUERIES, "keys": KEYS}]
     assert len(packed) < QUERIES * KEYS / 4
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_beginning_of_a_head_holds_what_its_maps_are_made_of_and_no_numbers(name: str) -> None:
+    packed = pack_head(trace_of_call(call_of(name)), "decoder", 0, 0, "this")
+    beginning = beginning_of(packed)
+    assert packed.startswith(beginning)
+    header, body = read(beginning)
+    entry = header["entry"]
+    drawn = [entry["map"]["high"], entry["map"]["low"], entry["means"]["high"], entry["means"]["low"], entry["sums"]]
+    drawn += [mask["at"] for mask in header["masks"] if "at" in mask]
+    numbers = [*entry["weights"].values()][:2] if "weights" in entry else [entry["query"], entry["key"]]
+    assert all(at + length <= len(body) for at, length in drawn)
+    assert all(at >= len(body) for at, _ in numbers)
 
 
 def test_equal_heads_give_equal_bytes() -> None:

@@ -1,14 +1,19 @@
 """A long text on the server: which pages read how much of it, and what the browser is handed of it."""
 
 import gc
+import itertools
 import json
+import threading
+import time
 import weakref
+from types import SimpleNamespace
 
 import pytest
 
 from attention_viz.explorer import payload
-from attention_viz.serving import runs
+from attention_viz.serving import long_texts, runs
 from attention_viz.serving.cache import SharedCache
+from attention_viz.serving.door import ANALYSES
 from attention_viz.serving.long_texts import head_of, lent, ranking_of
 from attention_viz.serving.request import Request
 from attention_viz.serving.runs import Drawn, draw, is_drawn
@@ -63,6 +68,56 @@ def test_of_a_long_text_a_head_is_handed_over_by_itself_and_made_once(drawn: Dra
     assert packed is not None and packed is head_of(drawn, "decoder", 1, 0)
     header = json.loads(packed[4 : 4 + int.from_bytes(packed[:4], "little")])
     assert (header["of"], header["layer"], header["head"]) == (drawn.long_id, 1, 0)
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> threading.Semaphore:
+    """One more each time that is looked whether anybody computes; heads that were made before are forgotten."""
+    looked = threading.Semaphore(0)
+
+    def sleep(_seconds: float) -> None:
+        looked.release()
+        time.sleep(0.001)
+
+    monkeypatch.setattr(long_texts, "time", SimpleNamespace(monotonic=time.monotonic, sleep=sleep))
+    monkeypatch.setattr(long_texts, "_REST", 0.01)
+    monkeypatch.setattr(long_texts, "_heads", SharedCache(10**8, len))
+    monkeypatch.setattr(long_texts, "_ahead", long_texts._Ahead())
+    return looked
+
+
+def test_heads_of_the_layer_that_is_looked_at_are_made_ahead_while_nobody_computes(
+    drawn: Drawn, looks: threading.Semaphore
+) -> None:
+    with ANALYSES:
+        head_of(drawn, "decoder", 1, 0)
+        for _ in range(50):  # it goes on looking, and makes nothing meanwhile
+            assert looks.acquire(timeout=60)
+        assert made(drawn) == {(1, 0)}
+    until = time.monotonic() + 60
+    while made(drawn) != {(1, 0), (1, 1)}:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def test_a_text_that_nobody_looks_at_any_more_is_let_go_and_nothing_made_of_it(
+    drawn: Drawn, looks: threading.Semaphore
+) -> None:
+    another = Drawn(drawn.trace.only("decoder"))
+    with ANALYSES:
+        head_of(another, "decoder", 1, 0)
+        assert looks.acquire(timeout=60)
+        gone = weakref.ref(another)
+        del another
+        gc.collect()
+        assert gone() is None
+
+
+def made(drawn: Drawn) -> set[tuple[int, int]]:
+    """The heads that are there to be handed over, by layer and head."""
+    assert drawn.long_id is not None
+    places = itertools.product((0, 1), repeat=2)
+    return {place for place in places if (drawn.long_id, "decoder", *place) in long_texts._heads}
 
 
 def test_of_a_short_text_nothing_is_handed_over() -> None:

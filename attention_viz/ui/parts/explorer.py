@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit.components import v2 as components
 
 from attention_viz.errors import AttentionVizError
-from attention_viz.explorer import channel_source, component_source, packet_source
+from attention_viz.explorer import beginning_of, beginning_source, channel_source, component_source, packet_source
 from attention_viz.serving.long_texts import head_of, ranking_of
 from attention_viz.serving.runs import Drawn
 from attention_viz.ui.parts.markdown import as_sentence
@@ -25,6 +25,8 @@ _html, _css, _js = component_source()
 _explorer = components.component("attention_viz_explorer", html=_html, css=_css, js=_js)
 _html, _css, _js = channel_source()
 _channel = components.component("attention_viz_channel", html=_html, css=_css, js=_js)
+_html, _css, _js = beginning_source()
+_beginning = components.component("attention_viz_beginning", html=_html, css=_css, js=_js)
 _html, _css, _js = packet_source()
 _packet = components.component("attention_viz_packet", html=_html, css=_css, js=_js)
 
@@ -40,37 +42,36 @@ def asked_page() -> str | None:
 
 
 class HeadPlace:
-    """Where one head of a long text is handed to the browser; before all else, where the reader has just chosen it.
+    """Where one head of a long text is handed to the browser; its maps before all else, where it was just chosen.
 
-    Most of a page stays as it is when another head is chosen, and takes a quarter of a second to say so.
+    Most of a page stays as it is when another head is chosen, and takes a quarter of a second to say so. The head's
+    numbers, some megabytes, come after that: whatever is sent behind them waits.
     """
 
     def __init__(self) -> None:
-        """Hold the place, and fill it where what is on the screen has the head that the reader chose."""
+        """Hold the place, and hand over the maps where what is on the screen has the head that the reader chose."""
         with st.container(key="handed"):
-            self._place = st.empty()
-        self._packed: bytes | None = None
+            maps, self._place = st.empty(), st.empty()
         choice, shown = chosen(), st.session_state.get(_SHOWN, lambda: None)()
         if shown is None or choice is None or choice["serial"] == st.session_state.get(_SERVED):
             return
         with contextlib.suppress(AttentionVizError):  # told where the head would stand
-            self.fill(shown, choice["stream"], int(choice["layer"]), int(choice["head"]))
+            packed = head_of(shown, choice["stream"], int(choice["layer"]), int(choice["head"]))
+            if packed is not None:
+                with maps:
+                    _beginning(key=f"{_KEY}-beginning", data=beginning_of(packed))
 
     def fill(self, drawn: Drawn, stream: str, layer: int, head: int) -> None:
-        """Hand over a head, unless it has just been.
+        """Hand over a head.
 
         Raises:
             AttentionVizError: it can't be drawn; the message says why.
         """
         st.session_state[_SERVED] = (chosen() or {}).get("serial")
         packed = head_of(drawn, stream, layer, head)
-        if packed is None or packed is self._packed:
-            return
-        # The page may turn out to show another head than the one that was chosen.
-        key = f"{_KEY}-packet" if self._packed is None else f"{_KEY}-packet-after"
-        self._packed = packed
-        with self._place:
-            _packet(key=key, data=packed)
+        if packed is not None:
+            with self._place:
+                _packet(key=f"{_KEY}-packet", data=packed)
 
 
 def show_explorer(

@@ -3,12 +3,13 @@
 import {Head} from "./head.js";
 import {readLayer, readMask, readPayload, readPlane, weightValues} from "./payload.js";
 import {rankHeads} from "./ranking.js";
-import {readHead, readPacket} from "./terms.js";
+import {hasNumbers, readHead, readMaps, readPacket} from "./terms.js";
 import {Thumbnail, codeValues} from "./thumbnail.js";
 import {readAxis} from "./tokens.js";
 
 /**
  * @import {ComputedHead} from "./computed.js"
+ * @import {HeadMap} from "./headmap.js"
  * @import {BitMask, CausalMask, Header, PackedStream, Payload} from "./payload.js"
  * @import {RankedHead} from "./ranking.js"
  * @import {Axis} from "./tokens.js"
@@ -27,7 +28,7 @@ import {readAxis} from "./tokens.js";
 /**
  * A head as it is drawn: all of it, or of a long text as it is computed, or at first as a small picture of it.
  * @typedef {Head | ComputedHead} AnyHead
- * @typedef {AnyHead | Thumbnail} Picture
+ * @typedef {AnyHead | HeadMap | Thumbnail} Picture
  */
 
 /**
@@ -62,8 +63,7 @@ export class Recording {
     /** @type {Map<number, Promise<Uint8Array>>} */
     this.masks = new Map();
     this.codes = this.header.long ? codeValues(this.header.long) : this.values;
-    // Asks the host for a ranking; a host that ranks also hands over heads that aren't in these bytes.
-    /** @type {((pair: AskedPair) => void) | null} */
+    /** Asks a host for a ranking; such a host also hands over heads. @type {((pair: AskedPair) => void) | null} */
     this.ask = null;
     /** @type {Ranking | null} */
     this.ranking = null;
@@ -71,6 +71,8 @@ export class Recording {
     this.thumbnails = new Map();
     /** @type {Map<string, ComputedHead>} */
     this.computed = new Map();
+    /** The head whose maps came last, ahead of its numbers. @type {{place: string, maps: HeadMap} | null} */
+    this.ahead = null;
   }
 
   /** @param {string | undefined} name */
@@ -149,6 +151,14 @@ export class Recording {
   }
 
   /**
+   * The maps of a head whose numbers are on their way, if they came.
+   * @param {HeadChoice} choice
+   */
+  maps({stream, layer, head}) {
+    return this.ahead?.place === `${stream} ${layer} ${head}` ? this.ahead.maps : null;
+  }
+
+  /**
    * Whether the head is in these bytes, so that nobody has to be asked for it.
    * @param {HeadChoice} choice
    */
@@ -179,13 +189,17 @@ export class Recording {
   }
 
   /**
-   * Take a head that the host hands over in bytes of its own; tells whether it is one of this trace.
+   * Take a head, or the beginning of its bytes, that the host hands over; tells whether it is one of this trace.
    * @param {Uint8Array} bytes
    */
   async receive(bytes) {
     const {header, body} = readPacket(bytes);
     if (header.of !== this.header.long?.id) return false;
-    if (!this.head(header)) this.keep(header, await readHead({body}, header.entry, header.masks, this.values));
+    if (this.head(header)) return true;
+    const maps = this.maps(header) ?? (await readMaps({body}, header.entry, header.masks, this.values));
+    if (hasNumbers(header, body))
+      this.keep(header, await readHead({body}, header.entry, header.masks, this.values, maps));
+    else this.ahead = {place: `${header.stream} ${header.layer} ${header.head}`, maps};
     return true;
   }
 

@@ -2,6 +2,7 @@
 
 import {BlockMap, MeanMap} from "./blockmap.js";
 import {ComputedHead} from "./computed.js";
+import {HeadMap} from "./headmap.js";
 import {readOpenKeys} from "./pattern.js";
 import {numbersAt, readFineSteps, readPayload, readPlane, readSteps} from "./payload.js";
 
@@ -31,13 +32,23 @@ export function readPacket(bytes) {
 }
 
 /**
- * One head, ready to be asked for weights.
+ * Whether a head's bytes are all here, or only their beginning, which its maps are made of.
+ * @param {HeadHeader} header
+ * @param {Uint8Array} body
+ */
+export function hasNumbers({entry}, body) {
+  const [at, length] = entry.weights ? entry.weights.low : entry.normalisers;
+  return at + length <= body.length;
+}
+
+/**
+ * The maps of one head.
  * @param {{body: Uint8Array}} payload
  * @param {PackedHead} entry
  * @param {PackedMask[]} masks
  * @param {Float64Array} values  the weight that each number stands for
  */
-export async function readHead(payload, entry, masks, values) {
+export async function readMaps(payload, entry, masks, values) {
   const [numbers, averages, sums, open] = await Promise.all([
     readSteps(payload, entry.map),
     readSteps(payload, entry.means),
@@ -49,9 +60,21 @@ export async function readHead(payload, entry, masks, values) {
   const down = Math.ceil(queries / size[0]);
   const map = new BlockMap(numbers, blocked, size, down, values.length - 2);
   const means = new MeanMap(averages, blocked, size, down, entry.means);
-  const floats = new Float32Array(sums.buffer, sums.byteOffset, queries);
+  return new HeadMap(map, means, entry, new Float32Array(sums.buffer, sums.byteOffset, queries), open);
+}
+
+/**
+ * One head, ready to be asked for weights.
+ * @param {{body: Uint8Array}} payload
+ * @param {PackedHead} entry
+ * @param {PackedMask[]} masks
+ * @param {Float64Array} values  the weight that each number stands for
+ * @param {HeadMap | null} maps  where they have been read
+ */
+export async function readHead(payload, entry, masks, values, maps = null) {
+  const {map, means, sums, most, open} = maps ?? (await readMaps(payload, entry, masks, values));
   const weights = entry.weights ? await readFineSteps(payload, entry.weights) : null;
-  return new ComputedHead(termsOf(payload, entry, open, weights), floats, map, means, entry.most, values);
+  return new ComputedHead(termsOf(payload, entry, open, weights), sums, map, means, most, values);
 }
 
 /**

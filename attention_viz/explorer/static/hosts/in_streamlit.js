@@ -136,11 +136,11 @@ function hostIn(parentElement) {
 function listen(host, entry) {
   const {signal} = entry.listening;
   listenToChannel((message) => follow(entry, message), signal);
-  const receive = () => {
-    const {packet} = openChannel();
-    if (packet) entry.explorer?.receive(packet);
-  };
-  openChannel().target.addEventListener("packet", receive, {signal});
+  openChannel().target.addEventListener(
+    "packet",
+    (event) => entry.explorer?.receive(/** @type {CustomEvent<Uint8Array>} */ (event).detail),
+    {signal},
+  );
   host.addEventListener("pointerleave", () => reportNow(entry), {signal});
   host.addEventListener(
     "focusout",

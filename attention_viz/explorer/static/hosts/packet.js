@@ -9,5 +9,5 @@ export default function packetComponent({data}) {
   if (!(data instanceof Uint8Array) || data.length === 0) return;
   const channel = openChannel();
   channel.packet = data;
-  channel.target.dispatchEvent(new CustomEvent("packet"));
+  channel.target.dispatchEvent(new CustomEvent("packet", {detail: data}));
 }

@@ -4,6 +4,7 @@
 import {segments} from "./controls.js";
 import {element} from "./element.js";
 import {ComputedHead, MOST_COMPUTED} from "../data/computed.js";
+import {HeadMap} from "../data/headmap.js";
 import {Part, WithoutHidden} from "../data/part.js";
 
 /**
@@ -68,6 +69,10 @@ export function createBlocks(view, repaint) {
       if (!inBlocks(head, rows, columns)) {
         work.blocks = null;
         if (picture === null) return null;
+        if (picture instanceof HeadMap && store.state.blocks === "mean") {
+          const {means} = picture;
+          return {sample: means.sample.bind(means, rows, columns), values: means.values, relative: true};
+        }
         const sample = picture.sample.bind(picture, rows, columns);
         return {sample, values: picture.values, relative: false};
       }
@@ -89,7 +94,7 @@ export function createBlocks(view, repaint) {
       const {head} = view.now;
       // Nothing moves while one zooms: where single weights are on the screen there is only nothing to choose.
       kinds.node.hidden = head instanceof ComputedHead && head.queries * head.keys <= MOST_COMPUTED;
-      kinds.node.disabled = !inBlocks(head, rows, columns);
+      kinds.node.disabled = !inBlocks(head, rows, columns) && !(view.now.picture instanceof HeadMap);
       kinds.select(store.state.blocks);
       note.textContent = wording(view, work.blocks, rows, columns, deepest);
     },
@@ -180,7 +185,11 @@ function isSame(one, other) {
  * @param {number} deepest
  */
 function wording({store, now}, blocks, rows, columns, deepest) {
-  const {head} = now;
+  const {head, picture} = now;
+  if (picture instanceof HeadMap) {
+    const kind = store.state.blocks === "mean" ? "mean" : "largest";
+    return `The ${kind} of each ${picture.map.size.join(" \u00d7 ")} weights; each by itself is on its way`;
+  }
   if (!(head instanceof ComputedHead)) return "";
   const single = "by itself, exact to 0.00001";
   if (!inBlocks(head, rows, columns)) return `Each weight ${single}`;

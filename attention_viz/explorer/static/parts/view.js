@@ -63,7 +63,7 @@ import {positions} from "../data/tokens.js";
  * @typedef {object} Shown
  * @property {Stream} stream
  * @property {AnyHead | null} head  null until it has been read
- * @property {Picture | null} picture  what there is to draw of it: the head, or of a long text first a small picture
+ * @property {Picture | null} picture  what there is to draw of it: the head, or of a long text first a small picture, then a map
  * @property {Places} rows
  * @property {Places} columns
  * @property {number} maximum  the weight that the deepest colour stands for
@@ -211,7 +211,8 @@ export function look(state, recording, soon = false) {
   const head = recording.head(at);
   const rows = positions(stream.queries, state.hideSpecial);
   const columns = positions(stream.keys, state.hideSpecial);
-  const picture = head ?? recording.picture(at);
+  const maps = head ? null : recording.maps(at);
+  const picture = head ?? (maps?.shows(rows, columns) ? maps : recording.picture(at));
   const maximum = state.scale !== "maximum" ? 1 : (picture?.maximum(rows, columns) ?? 0);
   const drawn = {stream, head, picture, rows, columns, maximum, at};
   return {...drawn, pair: soon && linksAreMissing(recording, drawn) ? null : pairShown(state, recording, drawn)};

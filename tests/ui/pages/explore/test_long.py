@@ -14,7 +14,7 @@ from tests.ui.screens import Screen
 PLACE = "/?model=induction&text=moon+cheese+frog+ring+moon+cheese&layer=1&head=1"
 
 
-def test_a_head_that_the_reader_chose_is_handed_over_before_the_page_is_drawn_again_and_once(
+def test_the_maps_of_a_head_that_the_reader_chose_come_before_the_page_is_drawn_again_and_its_numbers_after(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(payload, "LONG", 10)
@@ -45,6 +45,8 @@ def test_a_head_that_the_reader_chose_is_handed_over_before_the_page_is_drawn_ag
     assert len(packets) == 1
     header = json.loads(packets[0].bytes[4 : 4 + int.from_bytes(packets[0].bytes[:4], "little")])
     assert (header["layer"], header["head"]) == (0, 1)
+    (beginning,) = [one.proto.bytes for one in screen.all("bidi_component") if "-beginning" in one.proto.id]
+    assert packets[0].bytes.startswith(beginning) and len(beginning) < len(packets[0].bytes)
     done.clear()
     screen.run()
     assert done == ["header", "head 0.1 of the decoder"]
