@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from attention_viz.serving.runs import Drawn
     from attention_viz.trace.trace import Trace
 
-__all__ = ["head_of", "lent", "ranking_of"]
+__all__ = ["head_of", "lent", "maps_in", "ranking_of"]
 
 # The heads that were looked at last, of all texts together, in bytes: of 8,000 tokens each is some five megabytes.
 _MOST_BYTES = 96_000_000
@@ -48,6 +48,17 @@ def head_of(drawn: "Drawn", stream: str, layer: int, head: int) -> bytes | None:
     if not drawn.trace.seen.tensors:
         _ahead.begin(_Looked(weakref.ref(drawn), stream, layer, head, len(packed)))
     return packed
+
+
+def maps_in(packed: bytes) -> bytes:
+    """The beginning of a head's bytes, which its maps are made of: they can be drawn before all of it has come.
+
+    Args:
+        packed: from `head_of`.
+    """
+    from attention_viz.explorer import beginning_of
+
+    return beginning_of(packed)
 
 
 def ranking_of(drawn: "Drawn", asked: dict[str, Any] | None) -> dict[str, Any] | None:

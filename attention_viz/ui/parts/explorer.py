@@ -9,8 +9,8 @@ import streamlit as st
 from streamlit.components import v2 as components
 
 from attention_viz.errors import AttentionVizError
-from attention_viz.explorer import beginning_of, beginning_source, channel_source, component_source, packet_source
-from attention_viz.serving.long_texts import head_of, ranking_of
+from attention_viz.explorer import beginning_source, channel_source, component_source, packet_source
+from attention_viz.serving.long_texts import head_of, maps_in, ranking_of
 from attention_viz.serving.runs import Drawn
 from attention_viz.ui.parts.markdown import as_sentence
 
@@ -59,7 +59,7 @@ class HeadPlace:
             packed = head_of(shown, choice["stream"], int(choice["layer"]), int(choice["head"]))
             if packed is not None:
                 with maps:
-                    _beginning(key=f"{_KEY}-beginning", data=beginning_of(packed))
+                    _beginning(key=f"{_KEY}-beginning", data=maps_in(packed))
 
     def fill(self, drawn: Drawn, stream: str, layer: int, head: int) -> None:
         """Hand over a head.

@@ -32,6 +32,7 @@ def test_enter_and_the_button_run_a_text_and_until_then_the_picture_is_pale(
     # The answer stands below the box, which is open again for whoever goes on in it.
     expect(box).to_be_focused()
     expect(box).to_have_css("height", "40px")
+    assert box.evaluate("box => box.scrollTop") == 0  # the text's beginning
     assert parameters(screen)["text"].endswith("so it slept ")
     box.fill("The river")
     expect(box).to_have_css("height", "112px")

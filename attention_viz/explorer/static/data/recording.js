@@ -8,8 +8,8 @@ import {Thumbnail, codeValues} from "./thumbnail.js";
 import {readAxis} from "./tokens.js";
 
 /**
+ * @import {HeadMap} from "./blockmap.js"
  * @import {ComputedHead} from "./computed.js"
- * @import {HeadMap} from "./headmap.js"
  * @import {BitMask, CausalMask, Header, PackedStream, Payload} from "./payload.js"
  * @import {RankedHead} from "./ranking.js"
  * @import {Axis} from "./tokens.js"

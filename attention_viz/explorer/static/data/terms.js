@@ -1,8 +1,7 @@
 // Reading what one head of a long text follows from, as terms.py packs it.
 
-import {BlockMap, MeanMap} from "./blockmap.js";
+import {BlockMap, HeadMap, MeanMap} from "./blockmap.js";
 import {ComputedHead} from "./computed.js";
-import {HeadMap} from "./headmap.js";
 import {readOpenKeys} from "./pattern.js";
 import {numbersAt, readFineSteps, readPayload, readPlane, readSteps} from "./payload.js";
 

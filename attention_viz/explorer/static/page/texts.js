@@ -82,8 +82,9 @@ function run(event, texts) {
     .map(boxOf)
     .find((one) => one !== null && one === target);
   if (!box) return;
-  // A box that was run gives way to the answer, by whichever keys.
+  // A box that was run gives way to the answer, by whichever keys, and shows how its text begins.
   box.dataset["ran"] = "";
+  box.scrollTop = 0;
   if (event.ctrlKey || event.metaKey) return;
   event.preventDefault();
   event.stopPropagation();

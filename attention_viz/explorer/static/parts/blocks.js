@@ -3,8 +3,8 @@
 
 import {segments} from "./controls.js";
 import {element} from "./element.js";
+import {HeadMap} from "../data/blockmap.js";
 import {ComputedHead, MOST_COMPUTED} from "../data/computed.js";
-import {HeadMap} from "../data/headmap.js";
 import {Part, WithoutHidden} from "../data/part.js";
 
 /**

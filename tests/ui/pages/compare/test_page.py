@@ -119,3 +119,18 @@ def test_on_a_narrow_screen_nothing_sticks_out_and_the_whole_menu_is_seen(page: 
     for link in screen.locator(".st-key-menu a").all():
         box = link.bounding_box()
         assert box is not None and box["x"] >= 0 and box["x"] + box["width"] <= 390
+
+
+def test_notes_lie_over_neither_badge(page: OpenPage) -> None:
+    """Of texts that were cut there are both, in a row that is full without them."""
+    cut = "rain+falls+on+the+old+bridge+" * 100
+    screen = page(f"/compare?model=all-MiniLM-L6-v2&text={cut}one&second={cut}two", width=1360, height=860)
+    badges = screen.locator(".st-key-compare-badges").get_by_role("button", name=VERIFIED)
+    expect(badges).to_have_count(2)
+    notes = screen.locator(".st-key-notices-place button")
+    for width in (1280, 1360, 1440):
+        screen.set_viewport_size({"width": width, "height": 860})
+        left = (notes.bounding_box() or {})["x"]
+        for badge in badges.get_by_text(VERIFIED).all():
+            box = badge.bounding_box()
+            assert box is not None and box["x"] + box["width"] <= left
