@@ -15,7 +15,7 @@ def test_enter_and_the_button_run_a_text_and_until_then_the_picture_is_pale(
     whole, box = screen.locator(".st-key-page"), screen.get_by_label("Sentence", exact=True)
     run = screen.get_by_role("button", name="Run", exact=True)
     expect(run).to_be_hidden()
-    box.fill("The cat sat because it was tired, and " + "so it slept " * 12)
+    box.fill("The cat sat because it was tired, and " + "so it slept " * 60)
     expect(run).to_be_visible()
     # It lies over no word of a text that fills the box.
     button = run.bounding_box()
