@@ -69,17 +69,17 @@ def component_source() -> tuple[str, str, str]:
 
 def channel_source() -> tuple[str, str, str]:
     """HTML, CSS and JavaScript of the small component that hands the page's own choice to the explorer."""
-    return "<span hidden></span>\n", ":host {\n  display: none;\n}\n", script("hosts/channel.js")
+    return _unseen("hosts/channel.js")
 
 
 def packet_source() -> tuple[str, str, str]:
     """HTML, CSS and JavaScript of the small component that hands one head of a long text to the explorer."""
-    return "<span hidden></span>\n", ":host {\n  display: none;\n}\n", script("hosts/packet.js")
+    return _unseen("hosts/packet.js")
 
 
 def beginning_source() -> tuple[str, str, str]:
     """HTML, CSS and JavaScript of the small component that hands the maps of such a head to the explorer before it."""
-    return "<span hidden></span>\n", ":host {\n  display: none;\n}\n", script("hosts/beginning.js")
+    return _unseen("hosts/beginning.js")
 
 
 def atlas_source(height: int) -> tuple[str, str, str]:
@@ -127,6 +127,11 @@ def present_source() -> tuple[str, str, str]:
 def page_source() -> str:
     """The script of a page that shows one explorer and nothing else."""
     return script("hosts/in_page.js")
+
+
+def _unseen(name: str) -> tuple[str, str, str]:
+    """HTML, CSS and JavaScript of a component that only hands something on."""
+    return "<span hidden></span>\n", ":host {\n  display: none;\n}\n", script(name)
 
 
 @functools.cache

@@ -152,13 +152,19 @@ class _Ahead:
                 threading.Thread(target=self._run, name="heads ahead", daemon=True).start()
 
     def _run(self) -> None:
-        while True:
+        try:
+            while (looked := self._next()) is not None:
+                self._make(looked)
+        except BaseException:  # the next head that is looked at begins anew
             with self._lock:
-                looked, self._looked = self._looked, None
-                self._running = looked is not None
-            if looked is None:
-                return
-            self._make(looked)
+                self._running = False
+            raise
+
+    def _next(self) -> _Looked | None:
+        with self._lock:
+            looked, self._looked = self._looked, None
+            self._running = looked is not None
+            return looked
 
     def _make(self, looked: _Looked) -> None:
         """Make them, until somebody has looked at another head."""

@@ -18,8 +18,8 @@ MODULES = sorted(file.relative_to(STATIC).as_posix() for file in STATIC.rglob("*
 ENTRIES = (
     "atlas/atlas.js",
     "atlas/behind.js",
-    "hosts/channel.js",
     "hosts/beginning.js",
+    "hosts/channel.js",
     "hosts/in_page.js",
     "hosts/in_streamlit.js",
     "hosts/packet.js",

@@ -111,6 +111,31 @@ def test_a_text_that_nobody_looks_at_any_more_is_let_go_and_nothing_made_of_it(
         del another
         gc.collect()
         assert gone() is None
+    for thread in threading.enumerate():
+        if thread.name == "heads ahead":
+            thread.join(60)
+    assert made(drawn) == {(1, 0)}
+
+
+def test_after_a_head_that_fails_in_an_unforeseen_way_others_are_made_ahead_again(
+    drawn: Drawn, looks: threading.Semaphore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pack, heard = long_texts._pack, threading.Event()
+
+    def fail(drawn: Drawn, stream: str, layer: int, head: int) -> bytes:
+        if (layer, head) == (1, 1):
+            raise MemoryError
+        return pack(drawn, stream, layer, head)
+
+    monkeypatch.setattr(long_texts, "_pack", fail)
+    monkeypatch.setattr(threading, "excepthook", lambda _: heard.set())
+    head_of(drawn, "decoder", 1, 0)
+    assert heard.wait(60)
+    head_of(drawn, "decoder", 0, 0)
+    until = time.monotonic() + 60
+    while (0, 1) not in made(drawn):
+        assert time.monotonic() < until
+        time.sleep(0.01)
 
 
 def made(drawn: Drawn) -> set[tuple[int, int]]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from attention_viz.analysis.words import Words
+from attention_viz.analysis.words import words_of
 from attention_viz.corpus.kinds import KINDS, kinds_of
 from attention_viz.trace.once import once
 from attention_viz.trace.tokens import Tokens
@@ -32,7 +32,7 @@ class Axis:
     @once
     def kinds(self) -> "NDArray[Any]":
         """What each token is, as `KINDS` names it; the first as if it were any other."""
-        return numpy.array([KINDS[kind] for kind in kinds_of(Words(self.tokens), looks_back=False)])
+        return numpy.array([KINDS[kind] for kind in kinds_of(words_of(self.tokens), looks_back=False)])
 
     @once
     def resting(self) -> "NDArray[Any]":
@@ -49,13 +49,13 @@ class Axis:
     @once
     def words(self) -> "NDArray[Any]":
         """The text of the word that each token belongs to, in small letters."""
-        known = Words(self.tokens)
+        known = words_of(self.tokens)
         return numpy.array([known.texts[word].casefold() for word in known.of_position], dtype=object)
 
     @once
     def nouns(self) -> "NDArray[Any]":
         """Which tokens belong to words that may be nouns, as far as can be told without a grammar."""
-        known = Words(self.tokens)
+        known = words_of(self.tokens)
         return known.nouns.numpy()[list(known.of_position)]
 
 
