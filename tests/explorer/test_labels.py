@@ -2,6 +2,7 @@
 
 import itertools
 import random
+import re
 from collections.abc import Callable
 
 import pytest
@@ -105,6 +106,31 @@ def test_no_label_lies_over_another(show: Show, model: AttentionModel, count: in
                 assert boxes or count == 1, f"no {kind}"
                 assert not collisions(boxes), f"{kind}, {width} wide"
         screen.keyboard.press("Escape")
+
+
+# Where a token is in each of the frames that follow.
+SEEN = """token => new Promise(done => {
+    const seen = new Set();
+    const look = left => {
+        seen.add(token.getBoundingClientRect().y);
+        if (left) requestAnimationFrame(() => look(left - 1)); else done([...seen]);
+    };
+    requestAnimationFrame(() => requestAnimationFrame(() => look(8)));
+})"""
+
+
+def test_a_token_that_is_pointed_at_stays_under_the_pointer(show: Show, model: AttentionModel) -> None:
+    """On a phone's width the headline takes one line for one token and two for another."""
+    screen = show(model.trace(text_of(25)), width=390, height=860)
+    heights = set()
+    for place in (0, 5, 1, 3):
+        token = screen.locator(".av-token").nth(place)
+        token.evaluate("token => token.scrollIntoView({block: 'center'})")
+        token.hover()
+        assert len(token.evaluate(SEEN)) == 1
+        expect(token).to_have_class(re.compile("av-is-query"))
+        heights.add(screen.get_by_test_id("explorer-sentence").bounding_box()["height"])
+    assert len(heights) > 1
 
 
 def test_the_matrix_has_the_screen_to_itself_until_escape(show: Show, bank: Trace) -> None:

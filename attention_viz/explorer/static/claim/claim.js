@@ -29,9 +29,12 @@ export function createClaim(view) {
   const why = element("button", {type: "button", class: "av-how", "data-testid": "explorer-why"}, "Why?");
   why.onclick = () => view.open?.("why");
   const hint = element("span", {class: "av-quiet", hidden: true}, "preview: a click keeps it");
+  const node = element("div", {class: "av-claim-line"}, sentence, aside, place, ...(view.open ? [how, why] : []), hint);
+  const rows = keepRows(node);
   return {
-    node: element("div", {class: "av-claim-line"}, sentence, aside, place, ...(view.open ? [how, why] : []), hint),
+    node,
     draw() {
+      rows.before(isPointing(view), JSON.stringify([view.now.stream.name, view.now.at, view.now.pair]));
       sentence.replaceChildren(...sentenceOf(view));
       aside.textContent = atRest(view) && view.now.pair ? asideOf(view.now, view.now.pair) : "";
       aside.hidden = aside.textContent === "";
@@ -48,12 +51,55 @@ export function createClaim(view) {
 }
 
 /**
+ * While something is pointed at, the line may grow, but not shrink: were it one row less, all below would move up, away
+ * from the pointer, and with nothing pointed at down again, without end. It keeps its rows until it is for another pair.
+ * @param {HTMLElement} node
+ */
+function keepRows(node) {
+  let kept = "",
+    width = 0,
+    height = 0;
+  /** @param {number} next pixels; 0 for as many as the text takes */
+  const take = (next) => {
+    height = next;
+    node.style.minHeight = next ? `${next}px` : "";
+  };
+  new ResizeObserver(
+    ([
+      {
+        borderBoxSize: [box],
+      },
+    ]) => {
+      if (box.inlineSize !== width) take(0);
+      else if (height && box.blockSize > height) take(box.blockSize);
+      width = box.inlineSize;
+    },
+  ).observe(node);
+  return {
+    /**
+     * To be called before the line is written.
+     * @param {boolean} pointed
+     * @param {string} pair
+     */
+    before(pointed, pair) {
+      if (pointed && height === 0) take(node.offsetHeight);
+      else if (!pointed && pair !== kept) take(0);
+      if (!pointed) kept = pair;
+    },
+  };
+}
+
+/**
  * Whether the sentence is of the pair that is kept: beside what is pointed at nothing may come and go.
  * @param {ClaimView} view
  */
-function atRest({store: {state}, recording, told}) {
-  const pointed = state.overQuery !== null || state.overKey !== null || state.preview !== null;
-  return !pointed && !told?.() && !recording.header.reading;
+function atRest(view) {
+  return !isPointing(view) && !view.told?.() && !view.recording.header.reading;
+}
+
+/** @param {Pick<View, "store">} view */
+function isPointing({store: {state}}) {
+  return state.overQuery !== null || state.overKey !== null || state.preview !== null;
 }
 
 /** @param {ClaimView} view */
