@@ -166,6 +166,8 @@ function paint(pipeline, opened, pair, width) {
     patternTransform: "rotate(45)",
   });
   hatch.append(svg("path", {d: "M0 0V6", class: "av-hatch-line"}));
+  // What is focused loses it by being taken away, and would be told of with the pair before and the numbers of this one.
+  pipeline.scene = null;
   stage.replaceChildren(svg("defs", {}, hatch));
   const scene = createScene(stage);
   const product = drawFactors(scene, opened, pair, places);

@@ -9,10 +9,17 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.conftest import OpenPage
 from tests.models.families import ids, wrapped
+from tests.pages import GO
 
 CAT = "/steps?model=scratch&text=The+cat+sat+on+mat"
 LABELS = [*"Embeddings Query Key Value Scores Scaled Allowed Weights Output".split(), "Heads joined"]
 Idle = Callable[[Page], None]
+# Whether a place is told of, in each of the frames that follow.
+POINTED = """place => new Promise(done => {
+    const seen = [];
+    const look = () => seen.push(place.matches(":hover")) < 8 ? requestAnimationFrame(look) : done(seen);
+    requestAnimationFrame(() => requestAnimationFrame(look));
+})"""
 
 
 def step(screen: Page, label: str) -> Locator:
@@ -83,6 +90,35 @@ def test_a_click_on_a_cell_opens_it(stay: OpenPage, idle: Idle) -> None:
     screen.wait_for_url(re.compile("query=3.*key=2"))
     idle(screen)
     assert screen.get_by_test_id("total").inner_text() != before
+
+
+def test_another_text_is_drawn_whole_while_a_place_of_the_one_before_has_the_focus(stay: OpenPage, idle: Idle) -> None:
+    screen = stay("/steps?text=the+cat+sat+down&query=5&key=5")
+    shown = screen.get_by_test_id("pipeline")
+    shown.get_by_role("button", name=re.compile("enters the softmax")).last.focus()
+    screen.evaluate(GO, "/steps?text=rain&query=1&key=2")
+    idle(screen)
+    expect(screen.get_by_test_id("pipeline-claim")).to_have_text(re.compile("^rain takes"))
+    expect(shown.get_by_role("button", name=re.compile("enters the softmax"))).to_have_count(3)
+    assert [one for one in shown.locator(".av-title").all_text_contents() if one in LABELS] == LABELS
+
+
+def test_the_line_below_does_not_take_the_pointer_from_what_it_tells_of(stay: OpenPage) -> None:
+    """On a phone's width it lies over the pipeline, and takes another row for a long formula."""
+    screen = stay("/steps?query=2&key=5", width=390, height=860)
+    reading = screen.get_by_test_id("pipeline-reading")
+    place = screen.locator(".av-hit[aria-label^='weight = e^']").last
+    place.evaluate("place => place.scrollIntoView({block: 'center'})")
+    low, at = reading.bounding_box(), place.bounding_box()
+    assert low is not None and at is not None
+    screen.mouse.wheel(0, at["y"] + at["height"] - low["y"])
+    screen.wait_for_function(
+        f"place => Math.abs(place.getBoundingClientRect().bottom - {low['y']}) < 2", arg=place.element_handle()
+    )
+    screen.mouse.move(at["x"] + at["width"] / 2, low["y"] - 4)
+    expect(reading).to_contain_text("e^")
+    assert place.evaluate(POINTED) == [True] * 8
+    assert (now := reading.bounding_box()) is not None and now["y"] < low["y"] - 4, "it lies over nothing"
 
 
 def test_the_keyboard_walks_the_steps_and_back_takes_one_back(stay: OpenPage, idle: Idle) -> None:
