@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.parse import parse_qs, quote_plus, urlsplit
 
 from playwright.sync_api import Browser, ConsoleMessage, Download, Locator, Page
@@ -49,6 +49,20 @@ GO = """address => {
     history.pushState(null, "", address);
     dispatchEvent(new PopStateEvent("popstate", {state: null}));
 }"""
+
+
+# From the second frame on: by then what was done to the place has been drawn.
+IN_FRAMES = """place => new Promise(done => {
+    const answers = [];
+    const look = () => answers.push(SAID) < 8 ? requestAnimationFrame(look) : done(answers);
+    requestAnimationFrame(() => requestAnimationFrame(look));
+})"""
+
+
+def in_frames(place: Locator, said: str) -> list[Any]:
+    """What `said`, JavaScript about `place`, comes to in each of eight frames: where it flickers, not the same."""
+    answers: list[Any] = place.evaluate(IN_FRAMES.replace("SAID", said))
+    return answers
 
 
 def open_menu(screen: Page, name: str) -> Locator:

@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 from attention_viz import AttentionModel
 from attention_viz.trace.trace import Trace
 from tests.explorer.conftest import self_attention
+from tests.pages import in_frames
 
 Show = Callable[..., Page]
 Box = tuple[str, float, float, float, float]
@@ -108,17 +109,6 @@ def test_no_label_lies_over_another(show: Show, model: AttentionModel, count: in
         screen.keyboard.press("Escape")
 
 
-# Where a token is in each of the frames that follow.
-SEEN = """token => new Promise(done => {
-    const seen = new Set();
-    const look = left => {
-        seen.add(token.getBoundingClientRect().y);
-        if (left) requestAnimationFrame(() => look(left - 1)); else done([...seen]);
-    };
-    requestAnimationFrame(() => requestAnimationFrame(() => look(8)));
-})"""
-
-
 def test_a_token_that_is_pointed_at_stays_under_the_pointer(show: Show, model: AttentionModel) -> None:
     """On a phone's width the headline takes one line for one token and two for another."""
     screen = show(model.trace(text_of(25)), width=390, height=860)
@@ -127,7 +117,7 @@ def test_a_token_that_is_pointed_at_stays_under_the_pointer(show: Show, model: A
         token = screen.locator(".av-token").nth(place)
         token.evaluate("token => token.scrollIntoView({block: 'center'})")
         token.hover()
-        assert len(token.evaluate(SEEN)) == 1
+        assert len(set(in_frames(token, "place.getBoundingClientRect().y"))) == 1
         expect(token).to_have_class(re.compile("av-is-query"))
         heights.add(screen.get_by_test_id("explorer-sentence").evaluate("sentence => sentence.offsetHeight"))
     assert len(heights) > 1

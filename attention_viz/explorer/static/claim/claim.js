@@ -56,25 +56,21 @@ export function createClaim(view) {
  * @param {HTMLElement} node
  */
 function keepRows(node) {
-  let kept = "",
-    width = 0,
-    height = 0;
-  /** @param {number} next pixels; 0 for as many as the text takes */
-  const take = (next) => {
+  let kept = "";
+  let width = 0;
+  let height = 0; // that it keeps, in pixels; 0 while it takes as many rows as its text
+  /** @param {number} next */
+  const keep = (next) => {
     height = next;
     node.style.minHeight = next ? `${next}px` : "";
   };
-  new ResizeObserver(
-    ([
-      {
-        borderBoxSize: [box],
-      },
-    ]) => {
-      if (box.inlineSize !== width) take(0);
-      else if (height && box.blockSize > height) take(box.blockSize);
-      width = box.inlineSize;
-    },
-  ).observe(node);
+  const observer = new ResizeObserver(([entry]) => {
+    const [box] = entry.borderBoxSize;
+    if (box.inlineSize !== width) keep(0);
+    else if (height && box.blockSize > height) keep(box.blockSize);
+    width = box.inlineSize;
+  });
+  observer.observe(node);
   return {
     /**
      * To be called before the line is written.
@@ -82,8 +78,8 @@ function keepRows(node) {
      * @param {string} pair
      */
     before(pointed, pair) {
-      if (pointed && height === 0) take(node.offsetHeight);
-      else if (!pointed && pair !== kept) take(0);
+      if (pointed && height === 0) keep(node.offsetHeight);
+      else if (!pointed && pair !== kept) keep(0);
       if (!pointed) kept = pair;
     },
   };

@@ -9,17 +9,11 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.conftest import OpenPage
 from tests.models.families import ids, wrapped
-from tests.pages import GO
+from tests.pages import GO, in_frames
 
 CAT = "/steps?model=scratch&text=The+cat+sat+on+mat"
 LABELS = [*"Embeddings Query Key Value Scores Scaled Allowed Weights Output".split(), "Heads joined"]
 Idle = Callable[[Page], None]
-# Whether a place is told of, in each of the frames that follow.
-POINTED = """place => new Promise(done => {
-    const seen = [];
-    const look = () => seen.push(place.matches(":hover")) < 8 ? requestAnimationFrame(look) : done(seen);
-    requestAnimationFrame(() => requestAnimationFrame(look));
-})"""
 
 
 def step(screen: Page, label: str) -> Locator:
@@ -117,7 +111,7 @@ def test_the_line_below_does_not_take_the_pointer_from_what_it_tells_of(stay: Op
     )
     screen.mouse.move(at["x"] + at["width"] / 2, low["y"] - 4)
     expect(reading).to_contain_text("e^")
-    assert place.evaluate(POINTED) == [True] * 8
+    assert all(in_frames(place, "place.matches(':hover')"))
     assert (now := reading.bounding_box()) is not None and now["y"] < low["y"] - 4, "it lies over nothing"
 
 
