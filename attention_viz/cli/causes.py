@@ -60,7 +60,7 @@ def why(arguments: Namespace) -> int:
         "model": made.provenance.model,
         "text": made.provenance.text,
         "total": found.total,
-        "remainder": f"{found.remainder:.1e}",
+        "remainder": found.remainder if arguments.format == "json" else f"{found.remainder:.1e}",
         "held": found.held,
         "position_bias": found.position_bias or None,
         "softcap": found.softcap,

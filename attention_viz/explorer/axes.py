@@ -32,7 +32,7 @@ class Axes:
         if 1 in tokens.sentence:
             entry["sentences"] = [[i for i, one in enumerate(tokens.sentence) if one == which] for which in (0, 1)]
         if self._generated:
-            entry["generated"] = list(range(len(tokens) - self._generated, len(tokens)))
+            entry["generated"] = list(range(max(0, len(tokens) - self._generated), len(tokens)))
         if tokens.placed:
             entry["place"] = [None if place is None else list(place) for place in tokens.place]
         if entry not in self.entries:

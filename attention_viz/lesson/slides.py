@@ -68,11 +68,14 @@ def _exercise(exercise: Exercise, where: str) -> Slide:
         Given(table.title, table.rows, table.columns, table.cells, wrong if table.marks else ())
         for table in given(exercise)
     )
+    # An answer of a number or two says nothing without what was asked, which stays above it.
+    asked: tuple[Part, ...] = ((exercise.question, "small"),)
+    working: tuple[Part, ...] = ((exercise.working, "small"),)
     if isinstance(right, Cells):
-        tell: tuple[Part, ...] = (("The marked cells are wrong", ""), (exercise.working, "small"))
+        tell = (*asked, ("The marked cells are wrong", ""), *working)
         return Slide(((exercise.question, ""),), tell, None, where, tables)
-    answer: tuple[Part, ...] = (("Answer: ", ""), (exercise.solution, "number"), (exercise.working, "small"))
-    return Slide(((exercise.question, ""),), answer, _options(exercise), where, tables, exercise.seen)
+    tell = (*asked, ("Answer: ", ""), (exercise.solution, "number"), *working)
+    return Slide(((exercise.question, ""),), tell, _options(exercise), where, tables, exercise.seen)
 
 
 def _options(exercise: Exercise) -> Picture | None:

@@ -13,7 +13,7 @@ from attention_viz.trace.spelling import join
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Layer, Trace
 
-__all__ = ["MERGED", "merge_words"]
+__all__ = ["MERGED", "merge_words", "tokens_of_words"]
 
 # What the provenance says of it.
 MERGED = "pieces of words merged afterwards"
@@ -52,8 +52,10 @@ def merge_words(trace: Trace) -> Trace:
     output = trace.output if trace.output_shape[0] != pieces else _mean(read, trace.output)
     return trace.derived(
         layers=layers,
-        queries={stream: _words(tokens, groups[f"{stream} queries"]) for stream, tokens in trace.queries.items()},
-        keys={stream: _words(tokens, groups[f"{stream} keys"]) for stream, tokens in trace.keys.items()},
+        queries={
+            stream: tokens_of_words(tokens, groups[f"{stream} queries"]) for stream, tokens in trace.queries.items()
+        },
+        keys={stream: tokens_of_words(tokens, groups[f"{stream} keys"]) for stream, tokens in trace.keys.items()},
         output=output,
         provenance=replace(trace.provenance, edits=(*trace.provenance.edits, MERGED)),
         before="pieces of words were merged",
@@ -88,7 +90,13 @@ def _open(allowed: Bool[Tensor, "head query key"], queries: Pieces, keys: Pieces
     return torch.stack([rows[..., list(group)].any(dim=-1) for group in keys], dim=-1)
 
 
-def _words(tokens: Tokens, groups: Pieces) -> Tokens:
+def tokens_of_words(tokens: Tokens, groups: Pieces) -> Tokens:
+    """Each word as one token, named by its whole text.
+
+    Args:
+        tokens: the pieces.
+        groups: the positions of each word's pieces.
+    """
     labels = tuple(join([tokens.labels[position] for position in group], tokens.spelling[group[0]]) for group in groups)
     known: dict[str, int] = {}
     ids = None if tokens.ids is None else tuple(known.setdefault(label, len(known)) for label in labels)

@@ -60,6 +60,30 @@ def test_a_findings_slide_asks_without_the_answer_and_then_gives_it_with_the_run
     assert chosen[0].tell == last.parts and len(chosen) == len(found)
 
 
+def test_of_words_in_pieces_a_finding_is_shown_between_words_and_a_link_between_pieces(
+    minilm: av.AttentionModel,
+) -> None:
+    trace = minilm.trace("Tokenization, an unbelievably long word, and tokenization again")
+    merged, pieces = av.merge_words(trace), trace.query_tokens().said
+    found = next(one for one in av.findings(trace) if one.kind == "repeat")
+    (slide,) = found_slides(trace, (found,))
+    picture = slide.picture
+    assert picture is not None and picture.query is not None and picture.key is not None
+    assert picture.tokens[picture.query] == picture.tokens[picture.key] == "tokenization"
+    assert picture.values[picture.key] == pytest.approx(found.strength, abs=1e-6)
+    words = merged.query_tokens().said
+    row = merged.weights(found.layer, found.head)[words.index("tokenization", 5)]
+    # Whatever stands in the text once, in the picture in its place.
+    once = [word for word in picture.tokens if words.count(word) == 1]
+    assert len(once) >= 3
+    shares = [picture.values[picture.tokens.index(word)] for word in once]
+    assert shares == pytest.approx([float(row[words.index(word)]) for word in once], abs=1e-6)
+    # Of two pieces of one word: which looks at which.
+    piece = pieces.index("token")
+    tell = said(link_slide(trace, "encoder", 0, 0, piece, piece + 1).tell)
+    assert tell.startswith(f"The first “token” gives to the first “{pieces[piece + 1]}”: ")
+
+
 def test_a_question_that_comes_again_says_of_which_head() -> None:
     trace = shipped("coreference").trace("the ball hit the window and it broke")
     first = next(one for one in av.findings(trace) if said(found_slides(trace, [one])[0].ask).startswith("Which word"))
@@ -209,7 +233,12 @@ def test_a_role_has_a_slide_where_a_head_has_it_with_the_head_that_has_it_most()
     assert picture.tokens[picture.key] == f"layer {layer}, head {head}"
     assert picture.values[picture.key] == pytest.approx(scores.max(), abs=1e-6)
     assert not any(role == "number" for _, role in induction.ask)
+    assert picture.cuts == ()
     assert role_slides(av.scratch("cat"), av.roles(av.scratch("cat"))) == ()
+    # Of more heads than are named some are left out, which is seen.
+    trace = shipped("all-MiniLM-L6-v2").trace("The bank of the river was flooded")
+    resting = next(one for one in role_slides(trace, av.roles(trace)) if "rests most" in said(one.ask))
+    assert resting.picture is not None and resting.picture.cuts == (5,) and len(resting.picture.tokens) == 5
 
 
 def test_the_head_of_another_text_that_changes_a_number_most_is_asked_for_among_five(trace: Trace) -> None:

@@ -482,6 +482,7 @@ def test_why_is_the_library_s_decomposition(run: Run) -> None:
     told, found = json.loads(out), av.decompose(model, trace, av.Logit("frog", against="ring"))
     assert code == 0
     assert told["total"] == pytest.approx(found.total)
+    assert told["remainder"] == pytest.approx(found.remainder, abs=1e-5)
     assert told["held"] == "direct effect; norms and patterns held fixed"
     assert [row["contribution"] for row in told["rows"]] == pytest.approx(found.table.contribution[:3].tolist())
     code, out, _ = run(*words, "--layer", "1", "--head", "1", "--query", "5", "--key", "frog", "--relative")

@@ -58,7 +58,8 @@ def _of_role(trace: Trace, jobs: "pandas.DataFrame", name: str, ask: str, unit: 
     values = tuple(round(float(score), 6) for score in shown)
     place = list(shown.index).index((layer, head))
     whole = {"patch": "picture", "frame": "sound"}.get(unit, "text")
-    picture = Picture("bars", labels, (False,) * len(labels), values, None, place, unit="share")
+    more = (len(labels),) if len(scores) > len(labels) else ()
+    picture = Picture("bars", labels, (False,) * len(labels), values, None, place, more, unit="share")
     heads = "head has" if len(scores) == 1 else "heads have"
     tell: tuple[Part, ...] = (
         (f"Layer {layer}, head {head}: ", ""),

@@ -10,8 +10,9 @@ from attention_viz.trace.tokens import Tokens
 
 __all__ = ["around", "heaviest", "short_token"]
 
-# Letters that fit on a line across a room, in which each word has some room around it; and bars below each other.
-_LETTERS, _AROUND = 66, 2
+# Letters that fit on a line across a room, in which each word has some room around it, and a short one the least that
+# a box takes; and bars below each other.
+_LETTERS, _AROUND, _LEAST = 66, 2, 4
 _BARS = 9
 _LONGEST_TOKEN = 16
 
@@ -57,4 +58,5 @@ def short_token(text: str) -> str:
 
 def _width(text: str) -> int:
     """How many letters of a monospace face a word takes, with the room around it."""
-    return sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in short_token(text)) + _AROUND
+    letters = sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in short_token(text))
+    return max(letters + _AROUND, _LEAST)

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_viz.analysis.slides.room import around, heaviest, short_token
-from attention_viz.analysis.words import words_of
+from attention_viz.analysis.words import ordinal, quoted, words_of
 from attention_viz.errors import AttentionVizError
 from attention_viz.trace.shown.seen import Seen
 from attention_viz.trace.tokens import Tokens
@@ -247,9 +247,17 @@ def shortened(text: str) -> str:
 
 
 def named(tokens: Tokens, position: int, role: str) -> tuple[Part, ...]:
-    """A word in a sentence, in parts: which of several of its text, and itself in quotes."""
+    """What stands at a position in a sentence, in parts: which of several of its text, and itself in quotes.
+
+    A word of several pieces has no weight of its own: its piece is named, as in the picture.
+    """
     words = words_of(tokens)
     which, word = words.named(words.of_position[position])
+    if len(words.pieces[words.of_position[position]]) > 1:
+        piece = tokens.said[position]
+        several = tokens.said.count(piece) > 1
+        which = f"the {ordinal(tokens.said[: position + 1].count(piece))} " if several else ""
+        word = quoted(piece)
     return ((which, ""), (word, role)) if which else ((word, role),)
 
 

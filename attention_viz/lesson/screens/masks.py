@@ -79,10 +79,11 @@ def _ask(scene: Scene) -> Ask:
     allowed = _allowed(tokens.padding, mask)
     open_cells = [len(tokens)] * len(tokens) if allowed is None else allowed.sum(dim=-1).tolist()
     labels = [_FILLED if filled else label for label, filled in zip(tokens.written, tokens.padding, strict=True)]
-    most = max(open_cells)
+    most, fewest = max(open_cells), min(open_cells)
+    least = f", {_who(labels, open_cells, fewest)} at {fewest}" if fewest < most else ""
     return Ask(
         f"Mask “{mask}”: who may look at the most words?",
-        f"Mask “{mask}”: {most} at most, {min(open_cells)} at least",
+        f"Mask “{mask}”: {_who(labels, open_cells, most)} may look at {most}{least}",
         "counted in the mask: the cells that each row has open",
         tuple(offered(labels).values()),
         tuple(map(float, open_cells)),
@@ -91,6 +92,14 @@ def _ask(scene: Scene) -> Ask:
         word=True,
         query=_link(scene).query,
     )
+
+
+def _who(labels: Sequence[str], counts: Sequence[int], wanted: int) -> str:
+    """Whose row has so many cells open."""
+    found = [label for label, count in zip(labels, counts, strict=True) if count == wanted]
+    if len(found) == 1:
+        return f"“{found[0]}”"
+    return "each token" if len(found) == len(labels) else f"{len(found)} tokens"
 
 
 def _show(scene: Scene) -> Shown:

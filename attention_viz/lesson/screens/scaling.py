@@ -38,7 +38,7 @@ def _ask(scene: Scene) -> Ask:
     largest = [_statistics(_traces(scene.text, scene.seed, width), "none")[0] for width in map(int, _WIDTHS)]
     best = max(range(len(largest)), key=largest.__getitem__)
     return Ask(
-        "Without ÷ √d_k, at which width does one word take nearly everything?",
+        "Without ÷ √d_k, at which width does one word take most?",
         f"At d_k = {_WIDTHS[best]}, one word takes {signed(largest[best])}",
         f"our own heads, {_RUNS} seeds: the largest weight of a row, on average",
         tuple(f"d_k = {width}" for width in _WIDTHS),

@@ -63,6 +63,10 @@ def _opened(trace: Trace, run: Run) -> Opened:
     if _last is not None and _last[0]() is trace:
         return _last[1]
     _last = None
+    if bool(trace.output.isnan().any()):
+        raise TraceError(
+            f"the output of {run.name} holds NaN, so its weights may, too, and nothing that it says can be taken apart"
+        )
     opened = open_run(run)
     if not is_output_of(opened.output, trace):
         raise TraceError(f"{run.name} has changed since this trace was made, so what wrote the trace's numbers is gone")

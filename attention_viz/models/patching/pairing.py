@@ -101,7 +101,8 @@ def paired(text: Trace, other: Trace, aligned: bool) -> tuple[tuple[int, int], .
     if not aligned:
         raise ShapeError(
             f"the texts have {len(mine)} and {len(yours)} tokens, so their positions don't belong together; make them "
-            "as long as each other, or say aligned=True to pair the tokens that both have"
+            "as long as each other, or say aligned=True (--aligned on the command line) to pair the tokens that both "
+            "have"
         )
     axis = align(mine, yours)
     found: list[tuple[int, int]] = []

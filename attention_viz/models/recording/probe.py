@@ -191,6 +191,8 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, Twin]:
     with _naming(family, inputs):
         twin = runner.twin()
         fidelity = compare(recorded, runner, inputs, twin=twin)
+    if isinstance(recorded.output, Tensor) and bool(recorded.output.isnan().any()):
+        raise UnsupportedModel(f"{family} gives NaN of whatever it reads; needed: weights that are all numbers")
     if not fidelity.ok:
         raise UnsupportedModel(
             f"{family} gives something else with our attention: output off by {fidelity.output_error:.1e}, weights by "

@@ -157,6 +157,8 @@ def _unpack_kept(entry: Mapping[str, Any]) -> Kept:
 
 
 def _unpack_provenance(entry: Mapping[str, Any]) -> Provenance:
+    if not 0 <= (generated := _as(int, entry.get("generated", 0))) < 2**31:
+        raise TraceError(f"the model is said to have generated {generated} tokens")
     return Provenance(
         model=_as(str, entry["model"]),
         text=_as_text_or_none(entry["text"]),
@@ -165,7 +167,7 @@ def _unpack_provenance(entry: Mapping[str, Any]) -> Provenance:
         picture=_as_text_or_none(entry.get("picture")),
         sound=_as_text_or_none(entry.get("sound")),
         told=tuple(_as(str, one) for one in _as(list, entry.get("told", []))),
-        generated=_as(int, entry.get("generated", 0)),
+        generated=generated,
         special_tokens=_as(bool, entry.get("special_tokens", True)),
         chat=_as(bool, entry.get("chat", False)),
         revision=_as_text_or_none(entry["revision"]),

@@ -1,7 +1,7 @@
 import {test} from "node:test";
 import assert from "node:assert/strict";
 
-import {asideOf} from "../../../attention_viz/explorer/static/claim/aside.js";
+import {asideOf, ofPieces} from "../../../attention_viz/explorer/static/claim/aside.js";
 
 const texts = ["[CLS]", "bank", "river", "[SEP]"];
 const axis = {
@@ -46,4 +46,16 @@ test("a special token that a word is told by is said to be none of its text", ()
   assert.equal(aside([0.9, 0, 0, 0.1], {query: 1, key: 0}), "not a word of the text");
   assert.equal(aside([0.9, 0, 0, 0.1], {query: 0, key: 3}), "");
   assert.equal(asideOf({head: null, stream: {queries: axis, keys: axis}}, {query: 1, key: 0}), "");
+});
+
+test("of a number between whole words, the pair's own is told where it is another", () => {
+  const head = {at: () => 0.99};
+  const found = {kind: "repeat", query: 3, key: 1, strength: 0.97};
+  const pair = {query: 3, key: 1};
+  assert.equal(ofPieces({head}, pair, found), 0.99);
+  assert.equal(ofPieces({head}, pair, {...found, strength: 0.9899}), null);
+  assert.equal(ofPieces({head}, pair, {...found, kind: "induction"}), null, "its number is a mean over the text");
+  assert.equal(ofPieces({head}, {query: 3, key: 2}, found), null, "another pair than the one that was found");
+  assert.equal(ofPieces({head}, pair, undefined), null);
+  assert.equal(ofPieces({head: null}, pair, found), null);
 });

@@ -24,7 +24,7 @@ test("numbers have a sign, but for what is next to nothing", () => {
 
 test("what is missing without a head is told beside what it wrote", () => {
   assert.match(meaningOf(2.86, 3.04), /^Confirmed/);
-  assert.match(meaningOf(0.82, -0.04), /^Later layers make up/);
+  assert.match(meaningOf(0.82, -0.04), /^What comes after makes up/);
   assert.match(meaningOf(-0.26, 1.11), /^It acts through others/);
   assert.match(meaningOf(1.0, 1.6), /^It also acts/);
   assert.match(meaningOf(0.05, 0.02), /^Next to nothing/);
@@ -128,7 +128,7 @@ test("the story of a word: who writes most, why it looks there, and what is made
       ["0 1", 6.1],
     ]),
   );
-  assert.equal(known[2].words, "0·1 looks at “Mary”, but later layers make up for it");
+  assert.equal(known[2].words, "0·1 looks at “Mary”, but what comes after makes up for it");
   assert.deepEqual(known[2].press, {head: [0, 1]});
   assert.deepEqual(storyOf({...header, listed: []}, new Map()), []);
 });

@@ -325,6 +325,14 @@ def test_a_model_that_changed_since_is_refused() -> None:
         av.decompose(model, trace, av.Logit(5))
 
 
+def test_a_model_whose_output_holds_nan_is_refused() -> None:
+    model = av.wrap(build("llama"))
+    with torch.no_grad():
+        model.hf_model.model.layers[1].mlp.up_proj.weight[0, 0] = float("nan")
+    with pytest.raises(av.TraceError, match="output of LlamaForCausalLM holds NaN"):
+        av.decompose(model, model.trace_ids(ids(6)), av.Logit(5))
+
+
 def test_a_score_of_a_model_in_half_precision_is_refused_with_what_helps() -> None:
     model = av.load("induction", dtype="float16")
     trace = model.trace("moon cheese frog ring moon cheese")

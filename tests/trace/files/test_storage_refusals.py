@@ -227,6 +227,8 @@ LAYER = ("streams", "decoder", "layers", 0)
         (put("provenance", "stored", "weights, "), "keeps ''"),
         (put("provenance", "stored_weight_error", float("nan")), "said to be nan from the run's"),
         (put("provenance", "stored_output_error", -1), "said to be -1.0 from the run's"),
+        (put("provenance", "generated", 10**30), "generated 1000000000000000000000000000000 tokens"),
+        (put("provenance", "generated", -1), "generated -1 tokens"),
         (put("streams", {}), "got none"),
         (put("streams", [1]), "garbles"),
         (put("streams", "decoder", "layers", []), "the decoder has none"),

@@ -4,10 +4,27 @@ import {placeInWords} from "../data/tokens.js";
 
 /**
  * @import {Drawn} from "../data/pair.js"
+ * @import {PackedFinding} from "../data/payload.js"
  */
 
+// Findings whose number is one between two words, which may be several pieces each.
+const BETWEEN_WORDS = new Set(["link", "pronoun", "repeat", "next word", "alignment"]);
+// A number that is told with two digits is another one from here on.
+const ANOTHER = 0.005;
 // What is told is little of its row below the first; the rest of the row is most of it above the second.
 const [LITTLE_OF_ROW, MOST_OF_ROW] = [0.25, 0.5];
+
+/**
+ * The weight of two pieces, where the sentence tells that of the words they are parts of; null where it is the same.
+ * @param {Drawn} drawn
+ * @param {{query: number, key: number}} pair
+ * @param {Pick<PackedFinding, "kind" | "query" | "key" | "strength"> | undefined} found  in this head
+ */
+export function ofPieces({head}, {query, key}, found) {
+  if (head === null || found?.query !== query || found.key !== key || !BETWEEN_WORDS.has(found.kind)) return null;
+  const weight = head.at(query, key);
+  return Math.abs(weight - found.strength) < ANOTHER ? null : weight;
+}
 
 /**
  * Words to follow the sentence of a pair; empty where there is nothing to add.

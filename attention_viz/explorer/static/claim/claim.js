@@ -1,6 +1,6 @@
 // What the picture says, in a sentence.
 
-import {asideOf} from "./aside.js";
+import {asideOf, ofPieces} from "./aside.js";
 import {element} from "../parts/element.js";
 import {tokenParts} from "./placed.js";
 import {findingIn} from "../data/pair.js";
@@ -36,11 +36,12 @@ export function createClaim(view) {
     draw() {
       rows.before(isPointing(view), JSON.stringify([view.now.stream.name, view.now.at, view.now.pair]));
       sentence.replaceChildren(...sentenceOf(view));
-      aside.textContent = atRest(view) && view.now.pair ? asideOf(view.now, view.now.pair) : "";
+      const pieces = atRest(view) ? weightOfPieces(view) : "";
+      aside.textContent = pieces ? `of whole words; this pair of tokens has ${pieces}` : asideAtRest(view);
       aside.hidden = aside.textContent === "";
       place.textContent = whereOf(view);
       const number = sentence.querySelector(".av-claim-number")?.textContent ?? "";
-      how.textContent = `How was ${number} computed?`;
+      how.textContent = `How was ${pieces || number} computed?`;
       const previewing = view.store.state.preview !== null;
       how.hidden = previewing || number === "";
       // A reading's shares aren't made of one head's scores.
@@ -83,6 +84,20 @@ function keepRows(node) {
       if (!pointed) kept = pair;
     },
   };
+}
+
+/** @param {ClaimView} view */
+function asideAtRest(view) {
+  return atRest(view) && view.now.pair ? asideOf(view.now, view.now.pair) : "";
+}
+
+/**
+ * The weight of the pair that is kept, where the sentence tells that of whole words; else nothing.
+ * @param {ClaimView} view
+ */
+function weightOfPieces({recording, now}) {
+  const weight = now.pair && ofPieces(now, now.pair, findingIn(recording, now.stream.name, now.at));
+  return weight === null ? "" : share(weight);
 }
 
 /**

@@ -35,6 +35,8 @@ export function drawBars({tokens, values, before, dim, query, key, cuts, unit, w
   const longest = Math.max(0, ...written.map((text) => text.length));
   list.classList.toggle("av-long-values", longest > LONG_VALUE);
   if (longest > LONG_VALUE) list.style.setProperty("--room", `${longest * 22 + 40}px`);
+  // "blocked" stands behind what was there before, as large as the number that is asked for.
+  else if (key !== null && values[key] === null) list.style.setProperty("--room", "290px");
   tokens.forEach((text, place) => {
     if (cuts.includes(place)) list.append(leftOut());
     const marks = [place === query ? "av-is-query" : "", place === key ? "av-is-key" : "", dim[place] ? "av-dim" : ""];

@@ -16,6 +16,8 @@ import {forRoom} from "./slides.js";
  */
 
 const [THICKEST, THINNEST, LEAST_TOLD] = [26, 2, 0.05];
+// Sizes of the number that is asked for and of the others; of these, how wide a digit is.
+const [LARGE, SMALL, DIGIT] = [76, 36, 0.58];
 let gradients = 0;
 
 /**
@@ -53,6 +55,13 @@ export function drawLine(row, room) {
   if (query !== null) all.append(...links(row, centre, base, most, room));
   for (const x of signs)
     all.append(svg("text", {class: "av-cut", x, y: base + 20 + high * 0.68, "font-size": 44}, "…"));
+  const told = values.map((weight, place) => textOf(weight, place === key));
+  // The large number lies over a neighbour's where their words are short: it stands a line lower then.
+  const half = (/** @type {number} */ place) =>
+    ((told[place]?.length ?? 0) * (place === key ? LARGE : SMALL) * DIGIT) / 2;
+  const meets = (/** @type {number} */ place) =>
+    told[place] && key !== null && Math.abs(centre(place) - centre(key)) < half(place) + half(key) + 12;
+  const lower = key !== null && (meets(key - 1) || meets(key + 1)) ? 42 : 0;
   tokens.forEach((text, place) => {
     const cell = svg("g", {class: "av-token", "data-vote": place, tabindex: 0, role: "button"});
     cell.setAttribute("aria-label", room.vote === place ? `${text}, you said` : text);
@@ -70,14 +79,25 @@ export function drawLine(row, room) {
     if (room.vote === place) {
       const around = {x: box.x - 9, y: box.y - 9, width: box.width + 18, height: high + 18, rx: 18};
       cell.append(svg("rect", {...around, class: "av-vote"}));
-      cell.append(svg("text", {x: at.x, y: box.y + high + 132, class: "av-said", "font-size": 34}, "you said"));
+      const below = place === key ? lower : 0;
+      cell.append(svg("text", {x: at.x, y: box.y + high + 132 + below, class: "av-said", "font-size": 34}, "you said"));
     }
-    if (weight === null) cell.append(number(at.x, box.y + high + 52, "av-other", 34, "—"));
-    else if (place === key) cell.append(number(at.x, box.y + high + 84, "av-main", 76, forRoom(weight)));
-    else if (weight >= LEAST_TOLD) cell.append(number(at.x, box.y + high + 52, "av-other", 36, forRoom(weight)));
+    if (place === key && weight !== null)
+      cell.append(number(at.x, box.y + high + 84 + lower, "av-main", LARGE, told[place]));
+    else if (told[place]) cell.append(number(at.x, box.y + high + 52, "av-other", SMALL, told[place]));
     all.append(cell);
   });
   return picture;
+}
+
+/**
+ * The number below a word, empty where it has none.
+ * @param {number | null} weight
+ * @param {boolean} asked  whether it is the one that is asked for
+ */
+function textOf(weight, asked) {
+  if (weight === null) return "—";
+  return asked || weight >= LEAST_TOLD ? forRoom(weight) : "";
 }
 
 /**

@@ -111,5 +111,6 @@ function named(words, picture) {
  * @returns {(Node | string)[]}
  */
 function sentence(words) {
-  return words.map(([text, role]) => (ROLES[role] ? element("bdi", {class: ROLES[role]}, text) : text));
+  // A word from right to left is set apart inside its quotes, which stand as the sentence does.
+  return words.map(([text, role]) => (ROLES[role] ? element("bdi", {class: ROLES[role], dir: "ltr"}, text) : text));
 }

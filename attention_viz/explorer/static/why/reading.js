@@ -89,8 +89,8 @@ export function meaningOf(direct, missing) {
   if (Math.abs(missing - direct) <= ALIKE * Math.abs(direct)) return "Confirmed: about as much is missing as it wrote.";
   if (Math.abs(direct) < NOTHING || Math.abs(missing) > 3 * Math.abs(direct))
     return "It acts through others: what it writes is read by later parts, and they write more.";
-  if (isMadeUpFor(direct, missing)) return "Later layers make up for it: without it, others write more of the same.";
-  return "It also acts through later layers, which read what it writes.";
+  if (isMadeUpFor(direct, missing)) return "What comes after makes up for it: without it, more of the same is written.";
+  return "It also acts through what comes after, which reads what it writes.";
 }
 
 /**

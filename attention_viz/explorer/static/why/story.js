@@ -53,7 +53,7 @@ function ofWord(header, silenced, top) {
     const heads = both ? `${nameOfHead(first)} and ${nameOfHead(second)} look` : `${nameOfHead(first)} looks`;
     const seen = wordAt(header, "key", lookedAt(header, first));
     steps.push({
-      words: `${heads} at ${seen}, but later layers make up for ${both ? "them" : "it"}`,
+      words: `${heads} at ${seen}, but what comes after makes up for ${both ? "them" : "it"}`,
       press: {head: first},
     });
   }
@@ -105,7 +105,7 @@ function writes(header, place) {
 }
 
 /**
- * Whether later layers make up for a head that wrote something.
+ * Whether what comes after makes up for a head that wrote something.
  * @param {WhyHeader} header
  * @param {Map<string, number>} silenced
  * @param {Place} place

@@ -5,6 +5,7 @@ from dataclasses import replace
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from attention_viz.analysis.row_weights import looks_back
 from attention_viz.errors import AttentionVizError
 from attention_viz.explorer.mask_payload import Likelihood, pack_board, run_of
 from attention_viz.serving.runs import Drawn, draw, fit
@@ -82,7 +83,8 @@ def show_body(choice: MaskChoice, chosen: State, places: Places) -> None:
     if choice.mask != "none" and after is not before:
         stream = before.stream(state.stream)
         show_tables(before.trace, moved(before.trace, after.trace, stream))
-    present_change(before, after, state, slide_words(choice))
+    back = looks_back(before.trace, before.stream(state.stream))
+    present_change(before, after, state, slide_words(choice, looks_back=back))
     if after.fit is not None:
         verify(after)
     badge.show(after.trace, from_file=after.fit is None)
@@ -180,6 +182,7 @@ def _show_words(before: Drawn, after: Drawn, state: State, choice: MaskChoice) -
     if after.trace is before.trace and choice.mask == "none":
         return
     words = blocked_words(before.trace, after.trace, state.layer, state.head, choice)
-    st.caption(plain(f"{mask_words(choice)} {words}".strip()))
+    back = looks_back(before.trace, before.trace.streams[0])
+    st.caption(plain(f"{mask_words(choice, looks_back=back)} {words}".strip()))
     if silent := silent_rows_words(after.trace, state.layer, state.head):
         st.markdown(plain(silent))

@@ -89,10 +89,17 @@ class MaskChoice:
         return self.mask in BATCHED
 
 
-def window_words(window: int) -> str:
-    """At what each token may look through a window of that width."""
-    sides = {0: "nothing but itself", 1: "itself and the one on each side"}
-    return sides.get(max(0, window - 1), f"itself and the {window - 1} on each side")
+def window_words(window: int, *, looks_back: bool = False) -> str:
+    """At what each token may look through a window of that width.
+
+    Args:
+        window: how wide it is to each side, the token itself included.
+        looks_back: whether the model itself lets no token look ahead.
+    """
+    around = max(0, window - 1)
+    if around == 0:
+        return "nothing but itself"
+    return f"itself and the {'one' if around == 1 else around} {'before it' if looks_back else 'on each side'}"
 
 
 MASK_CHOICES = Choices(MaskChoice(), "", "masks")

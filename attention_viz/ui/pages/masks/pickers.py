@@ -37,7 +37,7 @@ def pick_numbers(state: State) -> None:
     mask = MASK_CHOICES.current().mask
     if mask == "window":
         st.number_input("Window", key="window", step=1, persist_state="session")
-        st.caption(window_words(MASK_CHOICES.current().window))
+        st.caption(window_words(MASK_CHOICES.current().window, looks_back=state.facts.continues_text))
     if mask == "prefix":
         st.number_input("Prefix", key="prefix", step=1, persist_state="session")
     if mask != "none":

@@ -47,19 +47,30 @@ def own_mask_words(trace: Trace, layer: int, head: int) -> str:
     return f"{first} Over all layers: {'; '.join(groups)}."
 
 
-def mask_words(choice: MaskChoice) -> str:
-    """What a mask means, with its number."""
+def mask_words(choice: MaskChoice, *, looks_back: bool = False) -> str:
+    """What a mask means, with its number.
+
+    Args:
+        choice: which mask.
+        looks_back: whether the model itself lets no token look ahead, which no mask can give back.
+    """
     if choice.mask == "window":
-        return f"With a window of {choice.window}, each token may look at {window_words(choice.window)}."
+        seen = window_words(choice.window, looks_back=looks_back)
+        return f"With a window of {choice.window}, each token may look at {seen}."
     if choice.mask == "prefix" and choice.prefix > 0:
         first = "first token is" if choice.prefix == 1 else f"first {choice.prefix} tokens are"
         return f"The {first} open to everyone; after that, no looking ahead."
     return "" if choice.mask == "drawn" else MASKS[choice.mask][1]
 
 
-def slide_words(choice: MaskChoice) -> str:
-    """What a mask means, and where it acts if that isn't everywhere, for a class that doesn't see the controls."""
-    said = ["Some cells are blocked by hand." if choice.mask == "drawn" else mask_words(choice)]
+def slide_words(choice: MaskChoice, *, looks_back: bool = False) -> str:
+    """What a mask means, and where it acts if that isn't everywhere, for a class that doesn't see the controls.
+
+    Args:
+        choice: which mask.
+        looks_back: as `mask_words` has it.
+    """
+    said = ["Some cells are blocked by hand." if choice.mask == "drawn" else mask_words(choice, looks_back=looks_back)]
     places = (("layer", choice.in_layer), ("head", choice.in_head))
     if only := [f"{name} {number}" for name, number in places if number is not None]:
         said.append(f"The mask acts in {' and '.join(only)} only.")
@@ -80,6 +91,8 @@ def blocked_words(before: Trace, after: Trace, layer: int, head: int, choice: Ma
     if not blocks_more(before, after):
         return _nothing(after, choice)
     cells = f"{added:,} of {total:,} cells here"
+    if not bool(own.all()):
+        cells = f"{added:,} of the {int(own.sum()):,} cells here that the model leaves open"
     return f"It blocks {cells} (hatched: their weight is exactly 0), and acts in {depth}, {wide}."
 
 

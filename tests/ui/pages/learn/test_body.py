@@ -192,8 +192,8 @@ def test_a_room_is_asked_each_lessons_question_and_exercise_and_has_the_answers_
         assert exercise["ask"][0][0] == made.question
         told = [text for text, _ in exercise["tell"]]
         # Wrong cells of a mask are marked in its table, not listed.
-        marked = ["The marked cells are wrong", made.working]
-        assert told == (marked if name == "masks" else ["Answer: ", made.solution, made.working])
+        answer = ["The marked cells are wrong"] if name == "masks" else ["Answer: ", made.solution]
+        assert told == [made.question, *answer, made.working]
         assert len(exercise["given"]) == len(answer_sheet(SCENE, [0], [one.exercise])[0].given)
         assert (exercise["picture"] is not None) == isinstance(made.answer, Choice)
         assert all(slide["source"].startswith(f"{place}. {one.title}") for slide in screen.slides)
