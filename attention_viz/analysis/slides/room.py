@@ -12,7 +12,7 @@ __all__ = ["around", "heaviest", "short_token"]
 
 # Letters that fit on a line across a room, in which each word has some room around it, and a short one the least that
 # a box takes; and bars below each other.
-_LETTERS, _AROUND, _LEAST = 66, 2, 4
+_LETTERS, _AROUND, _LEAST = 62, 2, 4
 _BARS = 9
 _LONGEST_TOKEN = 16
 

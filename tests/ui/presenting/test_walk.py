@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.conftest import OpenPage
@@ -13,7 +14,28 @@ SMALLEST = """() => {
     const scale = stage.getBoundingClientRect().width / stage.offsetWidth;
     const written = [...stage.querySelectorAll("*")].filter(one => one.getClientRects().length
         && [...one.childNodes].some(node => node.nodeType === Node.TEXT_NODE && node.textContent.trim()));
-    return Math.min(...written.map(one => parseFloat(getComputedStyle(one).fontSize) * scale));
+    // What is drawn may be drawn smaller than its stage.
+    const scaled = one => one.getScreenCTM?.()?.a ?? scale;
+    return Math.min(...written.map(one => parseFloat(getComputedStyle(one).fontSize) * scaled(one)));
+}"""
+
+# Pairs of numbers that lie over each other, and parts of the picture that the keys cover.
+COVERED = """() => {
+    const dialog = [...document.querySelectorAll("*")].map(one => one.shadowRoot?.querySelector("dialog.av-present"))
+        .find(Boolean);
+    const told = name => [...dialog.querySelectorAll(name)].filter(one => getComputedStyle(one).opacity !== "0")
+        .map(one => [one.textContent, one.getBoundingClientRect()]);
+    const numbers = told(".av-number");
+    const over = (one, other) => one.left < other.right && other.left < one.right
+        && one.top + one.height / 5 < other.bottom - other.height / 5
+        && other.top + other.height / 5 < one.bottom - one.height / 5;
+    const keys = dialog.querySelector(".av-keys").getBoundingClientRect();
+    return [
+        ...numbers.flatMap(([text, one], at) => numbers.slice(at + 1).filter(([, other]) => over(one, other))
+            .map(([other]) => `${text} over ${other}`)),
+        ...[...numbers, ...told(".av-word"), ...told(".av-row")].filter(([, one]) => one.bottom > keys.top + 1)
+            .map(([text]) => `${text} below the keys`),
+    ];
 }"""
 
 
@@ -54,3 +76,26 @@ def test_a_class_is_led_through_the_steps_and_the_roles_by_the_keys(
         screen.keyboard.press("Escape")
         expect(dialog).to_be_hidden()
         assert "slide=" not in screen.url
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/?text=Die+müde+Katze+schläft+auf+der+Straße+vor+dem+Bäcker&layer=0&head=6&query=1&key=10",
+        "/masks?mask=causal&text=Die+müde+Katze+schläft+auf+der+Straße",
+        "/?text=القطة+تجلس+على+السجادة+لأنها+متعبة&layer=2&head=9",
+    ],
+)
+def test_numbers_stand_apart_above_the_keys_and_can_be_read_from_the_last_row(stay: OpenPage, address: str) -> None:
+    screen = stay(address, width=1280, height=720)
+    screen.get_by_role("button", name="Present").click()
+    dialog = screen.locator("dialog.av-present")
+    for _ in range(3):
+        screen.keyboard.press("ArrowRight")
+        expect(dialog.locator(".av-tell")).to_have_attribute("aria-hidden", "false")
+        screen.wait_for_function("document.getAnimations().length === 0")
+        assert screen.evaluate(COVERED) == []
+        assert screen.evaluate(SMALLEST) >= 20
+        screen.keyboard.press("ArrowRight")
+    screen.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()

@@ -117,6 +117,8 @@ function button(drawing, role, cell, choose) {
   context.putImageData(drawPattern(tinted, cell, canvas.width, canvas.height), 0, 0);
   const score = header.score[cell.place];
   const {layer, head} = cell;
+  // As wide as any other, so that five of them stand apart.
+  const share = score === null ? "" : shortShare(score).replace("1.00", "1.0");
   const told = `Layer ${layer} head ${head}${score === null ? "" : `: ${score.toFixed(2)}`}`;
   return element(
     "button",
@@ -125,6 +127,6 @@ function button(drawing, role, cell, choose) {
       onclick: () => choose(cell),
     },
     canvas,
-    element("span", {}, `${layer}·${head} `, element("i", {}, score === null ? "" : shortShare(score))),
+    element("span", {}, `${layer}·${head} `, element("i", {}, share)),
   );
 }
