@@ -97,6 +97,8 @@ test("a patch and a frame are no words in quotes, not even where words look at t
   heard.units.query = "word";
   assert.equal(wordAt(heard, "key", 0), "patch 13, 11");
   assert.equal(wordAt(heard, "query", 0), "“She”");
+  const turned = {...heard, queries: ["\u0639"]};
+  assert.equal(wordAt(turned, "query", 0), "“\u2068\u0639\u2069”", "set apart, or the words around it change places");
   assert.equal(looksAt(heard, [[1, 0.5, 0]]), "patch 0, 2 .50");
 });
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from attention_viz.analysis.words import quoted
 from attention_viz.errors import UnsupportedModel, UnusableText
 from attention_viz.models.circuits.asked import Logit, Score
 from attention_viz.serving.runs import Drawn, ask, candidates
@@ -180,7 +181,7 @@ def _line(name: str) -> DeltaGenerator:
 def _in_quotes(tokens: Tokens, position: int) -> str:
     """A token in a sentence; a patch or a frame is told by its place, which has no quotes."""
     written = tokens.written[position]
-    return tokens.placed_at(position) or f"“{shortened(_plain(written) or written)}”"
+    return tokens.placed_at(position) or quoted(shortened(_plain(written) or written))
 
 
 def _plain(written: str) -> str:

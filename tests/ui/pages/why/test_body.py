@@ -313,3 +313,15 @@ def test_of_a_sound_a_word_is_asked_about_and_its_heads_are_silenced_on_the_same
     sound, edits = av.Sound(SAMPLES["window"].path), [av.Ablate(layer, head, stream="cross")]
     after = model.trace(sound, target=before.provenance.target, edits=edits).output
     assert number == pytest.approx(float(after[at, chosen] - after[at, other]), abs=1e-3)
+
+
+def test_a_pair_from_right_to_left_is_asked_about_with_who_looks_first() -> None:
+    text = "نامت القطة المتعبة في الشارع"
+    screen = Screen().open(
+        f"/why?model=all-MiniLM-L6-v2&text={text.replace(' ', '+')}&why=pair&layer=0&head=4&query=4&key=2"
+    )
+    written = shipped("all-MiniLM-L6-v2").trace(text).query_tokens().written
+    # Each set apart: else a browser would put the one that is looked at first.
+    looking, seen = (f"“\u2068{written[at].strip('·‿')}\u2069”" for at in (4, 2))
+    (board,) = [one.proto.bytes for one in screen.all("bidi_component") if one.proto.id.endswith("-why-board")]
+    assert json.loads(board)["more"] == f"{looking} → {seen}"
