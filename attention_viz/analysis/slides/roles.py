@@ -60,11 +60,11 @@ def _of_role(trace: Trace, jobs: "pandas.DataFrame", name: str, ask: str, unit: 
     whole = {"patch": "picture", "frame": "sound"}.get(unit, "text")
     more = (len(labels),) if len(scores) > len(labels) else ()
     picture = Picture("bars", labels, (False,) * len(labels), values, None, place, more, unit="share")
-    heads = "head has" if len(scores) == 1 else "heads have"
+    have = "has" if len(scores) == 1 else "have"
     tell: tuple[Part, ...] = (
         (f"Layer {layer}, head {head}: ", ""),
         (f"{float(best.iloc[0]):.2f}", "number"),
-        (f". {len(scores)} of {len(jobs)} {heads} the role “{ROLES[name].told(unit)[0]}”", ""),
+        (f". {len(scores)} of {len(jobs)} heads {have} the role “{ROLES[name].told(unit)[0]}”", ""),
     )
     means = f"means over the {PLURALS[unit]} of this {whole}"
     return Slide(((ask, ""),), tell, picture, source_of(trace, means, picture))
