@@ -10,7 +10,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from attention_viz.trace.once import once
-from attention_viz.trace.spelling import visible
+from attention_viz.trace.spelling import set_apart, visible
 from attention_viz.trace.tokens import Tokens
 
 __all__ = ["PLURALS", "Words", "ordinal", "quoted", "unit_of", "words_of"]
@@ -175,9 +175,7 @@ def ordinal(number: int) -> str:
 def quoted(text: str) -> str:
     """A word in quotes, not too long; from right to left set apart, so that it doesn't turn what stands around it."""
     written = visible(text)
-    short = written if len(written) <= _LONGEST else f"{written[: _LONGEST - 1]}…"
-    turned = any(unicodedata.bidirectional(sign) in ("R", "AL") for sign in short)
-    return f"“\u2068{short}\u2069”" if turned else f"“{short}”"
+    return f"“{set_apart(written if len(written) <= _LONGEST else f'{written[: _LONGEST - 1]}…')}”"
 
 
 @functools.lru_cache(maxsize=1 << 14)

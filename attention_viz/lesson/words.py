@@ -2,10 +2,10 @@
 
 import math
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 
+from attention_viz.trace.spelling import set_apart
 from attention_viz.views.style.wording import one_line, with_minus
 
 __all__ = ["carries_meaning", "counted", "in_words", "is_pronoun", "offered", "readings", "signed", "telling"]
@@ -54,9 +54,7 @@ def in_words(word: str, longest: int = _LONGEST) -> str:
 
     What is written from right to left is set apart, so that it doesn't turn around the numbers after it.
     """
-    written = one_line(word, longest)
-    turned = any(unicodedata.bidirectional(sign) in ("R", "AL") for sign in written)
-    return f"\u2068{written}\u2069" if turned else written
+    return set_apart(one_line(word, longest))
 
 
 def signed(number: float, digits: int = 3) -> str:

@@ -73,7 +73,7 @@ class _Row:
             _number(terms[order[0]]),
         )
         if others:
-            tell = (*tell, (f", the other {len(others)} together ", ""), _number(terms[others].sum()))
+            tell = (*tell, (f", together the {len(others)} that aren’t shown ", ""), _number(terms[others].sum()))
         return self.slide(
             ask, tell, _listed(names, values, shown.index(order[0]), "part of the score", more=bool(others))
         )

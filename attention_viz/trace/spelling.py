@@ -8,7 +8,18 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 
-__all__ = ["CONTINUES", "SPACE", "SPELLINGS", "decode", "join", "spell", "split_words", "visible", "without_marks"]
+__all__ = [
+    "CONTINUES",
+    "SPACE",
+    "SPELLINGS",
+    "decode",
+    "join",
+    "set_apart",
+    "spell",
+    "split_words",
+    "visible",
+    "without_marks",
+]
 
 # Light marks before a piece's text: it has a space before it, or goes on with the word before it.
 SPACE, CONTINUES = "·", "‿"
@@ -217,3 +228,9 @@ def _stands_alone(character: str) -> bool:
 
 def _is_flag_half(character: str) -> bool:
     return "\U0001f1e6" <= character <= "\U0001f1ff"
+
+
+def set_apart(written: str) -> str:
+    """Words as part of a sentence: from right to left isolated, so that they don't turn what stands around them."""
+    turned = any(unicodedata.bidirectional(sign) in ("R", "AL") for sign in written)
+    return f"\u2068{written}\u2069" if turned else written

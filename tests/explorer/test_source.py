@@ -8,6 +8,7 @@ from posixpath import normpath
 
 import pytest
 
+from attention_viz.analysis.findings.finding import FINDING_KINDS
 from attention_viz.explorer import atlas_source, channel_source, component_source, script
 from attention_viz.explorer.source import page_source, style_sheet
 from attention_viz.views.style.theme import DARK, LIGHT
@@ -61,6 +62,11 @@ def reached(module: str) -> set[str]:
 def test_every_module_is_given_to_a_page_or_imported_by_one_that_is() -> None:
     assert set(ENTRIES) <= set(MODULES)
     assert set().union(*map(reached, ENTRIES)) == set(MODULES)
+
+
+def test_findings_with_a_number_between_two_words_are_those_that_are_not_of_a_head() -> None:
+    (kinds,) = re.findall(r"BETWEEN_WORDS = new Set\(\[(.*)\]\)", read("claim/aside.js"))
+    assert re.findall('"(.*?)"', kinds) == [name for name, kind in FINDING_KINDS.items() if not kind.of_a_head]
 
 
 @pytest.mark.parametrize("entry", ENTRIES)

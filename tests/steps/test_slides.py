@@ -43,7 +43,7 @@ def test_the_way_of_a_score_is_told_step_by_step_with_the_runs_numbers(opened: O
     assert picture is not None and not any("others" in name for name in picture.tokens), "a sum is no choice"
     assert picture.cuts == (6,)
     rest = score - sum(one or 0 for one in picture.values)
-    assert terms.endswith(f"the other 26 together {rest:.2f}".replace("-", "−"))
+    assert terms.endswith(f"together the 26 that aren’t shown {rest:.2f}".replace("-", "−"))
     heads = slides[-1].picture
     assert heads is not None and heads.cuts == (9,) and len(set(heads.written or heads.values)) == 9
 

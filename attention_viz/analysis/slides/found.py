@@ -4,23 +4,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from attention_viz.analysis.findings.finding import FINDING_KINDS, Finding
 from attention_viz.analysis.readings import READINGS
 from attention_viz.analysis.slides.shown import with_picture
-from attention_viz.analysis.slides.slide import (
-    Part,
-    Picture,
-    Slide,
-    begun,
-    named,
-    only_allowed,
-    picture_of,
-    row_of,
-    source_of,
-)
+from attention_viz.analysis.slides.slide import Part, Slide, begun, named, only_allowed, picture_of, row_of, source_of
 from attention_viz.analysis.words import unit_of, words_of
 from attention_viz.trace.merging import tokens_of_words
+from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 
 __all__ = ["found_slides", "link_slide"]
@@ -83,34 +76,29 @@ def link_slide(trace: Trace, stream: str, layer: int, head: int, query: int, key
 
 def _of_finding(trace: Trace, one: Finding) -> Slide:
     place = one.stream, one.layer, one.head, one.query, one.key
-    picture = None if FINDING_KINDS[one.kind].of_a_head else _between_words(trace, *place)
-    return _slide(trace, *place, _asked(trace, one), one.parts, picture)
+    return _slide(trace, *place, _asked(trace, one), one.parts, between_words=not FINDING_KINDS[one.kind].of_a_head)
 
 
-def _between_words(trace: Trace, stream: str, layer: int, head: int, query: int, key: int) -> Picture | None:
-    """The row of a whole word, as its finding's number is made; None where both words are one token each.
+def _of_words(
+    trace: Trace, stream: str, layer: int, head: int, query: int, key: int
+) -> tuple[Tokens, Float[Tensor, " word"], int, int]:
+    """The row of a whole word, as a finding's number is made, and the places of both words.
 
     The mean over the pieces that look of the sum over those that are looked at.
     """
     looking, seen = (words_of(tokens(stream)) for tokens in (trace.query_tokens, trace.key_tokens))
-    word, other = looking.of_position[query], seen.of_position[key]
-    if len(looking.pieces[word]) == len(seen.pieces[other]) == 1:
-        return None
-    rows = [
-        only_allowed(row_of(trace, stream, layer, head, at), trace, stream, layer, head, at)
-        for at in looking.pieces[word]
-    ]
-    weights = torch.stack(rows)
-    of_words = weights.new_zeros(len(seen.pieces)).index_add_(0, seen.index, weights.nan_to_num().mean(dim=0))
-    seen_at_all = weights.new_zeros(len(seen.pieces)).index_add_(0, seen.index, weights.isfinite().any(dim=0).double())
-    own = looking.tokens == seen.tokens and stream != "cross"
-    return picture_of(
-        "line" if own else "bars",
-        tokens_of_words(seen.tokens, seen.pieces),
-        of_words.masked_fill(seen_at_all == 0, float("nan")),
-        word if own else None,
-        other,
-    )
+    word = looking.of_position[query]
+    pieces = torch.stack([_row(trace, stream, layer, head, at) for at in looking.pieces[word]])
+    none = pieces.new_zeros(len(seen.pieces))
+    row = none.index_add(0, seen.index, pieces.nan_to_num().mean(dim=0))
+    closed = none.index_add(0, seen.index, pieces.isfinite().any(dim=0).double()) == 0
+    row = row.masked_fill(closed, float("nan"))
+    return tokens_of_words(seen.tokens, seen.pieces), row, word, seen.of_position[key]
+
+
+def _row(trace: Trace, stream: str, layer: int, head: int, query: int) -> Float[Tensor, " key"]:
+    """What one token gives to each, and not a number where it may not look."""
+    return only_allowed(row_of(trace, stream, layer, head, query), trace, stream, layer, head, query)
 
 
 def _asked(trace: Trace, one: Finding) -> tuple[Part, ...]:
@@ -156,17 +144,27 @@ def _slide(
     key: int,
     ask: Sequence[Part],
     tell: Sequence[Part],
-    picture: Picture | None = None,
+    *,
+    between_words: bool = False,
 ) -> Slide:
-    """A slide of one pair; its picture is the row of the query's token, if no other is given."""
-    keys = trace.key_tokens(stream)
-    own = stream != "cross" and trace.query_tokens(stream) == keys
-    row = only_allowed(row_of(trace, stream, layer, head, query), trace, stream, layer, head, query)
+    """A slide of one pair: of two tokens, or of the whole words that they are pieces of."""
+    queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
+    own = stream != "cross" and queries == keys
+    row = _row(trace, stream, layer, head, query)
     # Beside a picture there is no room for a line, and patches of one row of it say little.
     form = "line" if own and unit_of(keys) != "patch" else "bars"
-    picture = picture or picture_of(form, keys, row, query if own else None, key)
+    tokens, values, looking, seen = keys, row, query, key
+    if between_words and (_in_pieces(queries, query) or _in_pieces(keys, key)):
+        tokens, values, looking, seen = _of_words(trace, stream, layer, head, query, key)
+    picture = picture_of(form, tokens, values, looking if own else None, seen)
     slide = Slide(tuple(ask), tuple(tell), picture, source_of(trace, _where(trace, layer, head), picture))
     return with_picture(slide, trace, stream, row, query, key)
+
+
+def _in_pieces(tokens: Tokens, position: int) -> bool:
+    """Whether the token there is only a part of its word."""
+    words = words_of(tokens)
+    return len(words.pieces[words.of_position[position]]) > 1
 
 
 def _where(trace: Trace, layer: int, head: int) -> str:

@@ -252,13 +252,16 @@ def named(tokens: Tokens, position: int, role: str) -> tuple[Part, ...]:
     A word of several pieces has no weight of its own: its piece is named, as in the picture.
     """
     words = words_of(tokens)
-    which, word = words.named(words.of_position[position])
-    if len(words.pieces[words.of_position[position]]) > 1:
-        piece = tokens.said[position]
-        several = tokens.said.count(piece) > 1
-        which = f"the {ordinal(tokens.said[: position + 1].count(piece))} " if several else ""
-        word = quoted(piece)
-    return ((which, ""), (word, role)) if which else ((word, role),)
+    word = words.of_position[position]
+    which, said = words.named(word) if len(words.pieces[word]) == 1 else _piece_named(tokens.said, position)
+    return ((which, ""), (said, role)) if which else ((said, role),)
+
+
+def _piece_named(said: Sequence[str], position: int) -> tuple[str, str]:
+    """A piece of a word, as `Words.named` has whole ones."""
+    piece = said[position]
+    which = f"the {ordinal(said[: position + 1].count(piece))} " if said.count(piece) > 1 else ""
+    return which, quoted(piece)
 
 
 def _numbers(values: Float[Tensor, " key"], kept: Sequence[int]) -> tuple[float | None, ...]:

@@ -7,9 +7,14 @@ from playwright.sync_api import Page, expect
 
 from tests.conftest import OpenPage
 
-SMALLEST = """() => {
+# Where slides are drawn, wherever on the page.
+SLIDES = """() => {
     const dialog = [...document.querySelectorAll("*")].map(one => one.shadowRoot?.querySelector("dialog.av-present"))
-        .find(Boolean);
+        .find(Boolean);"""
+
+SMALLEST = (
+    SLIDES
+    + """
     const stage = dialog.querySelector(".av-stage");
     const scale = stage.getBoundingClientRect().width / stage.offsetWidth;
     const written = [...stage.querySelectorAll("*")].filter(one => one.getClientRects().length
@@ -18,11 +23,12 @@ SMALLEST = """() => {
     const scaled = one => one.getScreenCTM?.()?.a ?? scale;
     return Math.min(...written.map(one => parseFloat(getComputedStyle(one).fontSize) * scaled(one)));
 }"""
+)
 
 # Pairs of numbers that lie over each other, and parts of the picture that the keys cover.
-COVERED = """() => {
-    const dialog = [...document.querySelectorAll("*")].map(one => one.shadowRoot?.querySelector("dialog.av-present"))
-        .find(Boolean);
+COVERED = (
+    SLIDES
+    + """
     const told = name => [...dialog.querySelectorAll(name)].filter(one => getComputedStyle(one).opacity !== "0")
         .map(one => [one.textContent, one.getBoundingClientRect()]);
     const numbers = told(".av-number");
@@ -37,6 +43,7 @@ COVERED = """() => {
             .map(([text]) => `${text} below the keys`),
     ];
 }"""
+)
 
 
 def test_a_class_is_led_through_the_steps_and_the_roles_by_the_keys(

@@ -36,12 +36,12 @@ export function createClaim(view) {
     draw() {
       rows.before(isPointing(view), JSON.stringify([view.now.stream.name, view.now.at, view.now.pair]));
       sentence.replaceChildren(...sentenceOf(view));
-      const pieces = atRest(view) ? weightOfPieces(view) : "";
-      aside.textContent = pieces ? `of whole words; this pair of tokens has ${pieces}` : asideAtRest(view);
+      const {words, weight} = besideOf(view);
+      aside.textContent = words;
       aside.hidden = aside.textContent === "";
       place.textContent = whereOf(view);
       const number = sentence.querySelector(".av-claim-number")?.textContent ?? "";
-      how.textContent = `How was ${pieces || number} computed?`;
+      how.textContent = `How was ${weight || number} computed?`;
       const previewing = view.store.state.preview !== null;
       how.hidden = previewing || number === "";
       // A reading's shares aren't made of one head's scores.
@@ -86,18 +86,18 @@ function keepRows(node) {
   };
 }
 
-/** @param {ClaimView} view */
-function asideAtRest(view) {
-  return atRest(view) && view.now.pair ? asideOf(view.now, view.now.pair) : "";
-}
-
 /**
- * The weight of the pair that is kept, where the sentence tells that of whole words; else nothing.
+ * What stands beside the sentence; of a finding between whole words what the pair that is kept has alone.
  * @param {ClaimView} view
+ * @returns {{words: string, weight: string}}
  */
-function weightOfPieces({recording, now}) {
-  const weight = now.pair && ofPieces(now, now.pair, findingIn(recording, now.stream.name, now.at));
-  return weight === null ? "" : share(weight);
+function besideOf(view) {
+  const {recording, now} = view;
+  if (now.pair === null || !atRest(view)) return {words: "", weight: ""};
+  const found = ofPieces(now, now.pair, findingIn(recording, now.stream.name, now.at));
+  if (found === null) return {words: asideOf(now, now.pair), weight: ""};
+  const weight = share(found);
+  return {words: `of whole words; this pair of tokens has ${weight}`, weight};
 }
 
 /**

@@ -79,11 +79,11 @@ def show_body(choice: MaskChoice, chosen: State, places: Places) -> None:
     places.pictures.empty()
     with places.board:
         _show_board(before, after, state, choice, locked or (_FILE if before.fit is None else ""))
-    _show_words(before.alone(state.stream), after.alone(state.stream), state, choice)
+    back = looks_back(before.trace, before.stream(state.stream))
+    _show_words(before.alone(state.stream), after.alone(state.stream), state, choice, back=back)
     if choice.mask != "none" and after is not before:
         stream = before.stream(state.stream)
         show_tables(before.trace, moved(before.trace, after.trace, stream))
-    back = looks_back(before.trace, before.stream(state.stream))
     present_change(before, after, state, slide_words(choice, looks_back=back))
     if after.fit is not None:
         verify(after)
@@ -176,13 +176,12 @@ def _show_board(before: Drawn, after: Drawn, state: State, choice: MaskChoice, l
         )
 
 
-def _show_words(before: Drawn, after: Drawn, state: State, choice: MaskChoice) -> None:
-    """What the colours can't say."""
+def _show_words(before: Drawn, after: Drawn, state: State, choice: MaskChoice, *, back: bool) -> None:
+    """What the colours can't say, of a model that looks back or to both sides."""
     st.caption(plain(own_mask_words(before.trace, state.layer, state.head)))
     if after.trace is before.trace and choice.mask == "none":
         return
     words = blocked_words(before.trace, after.trace, state.layer, state.head, choice)
-    back = looks_back(before.trace, before.trace.streams[0])
     st.caption(plain(f"{mask_words(choice, looks_back=back)} {words}".strip()))
     if silent := silent_rows_words(after.trace, state.layer, state.head):
         st.markdown(plain(silent))

@@ -90,10 +90,10 @@ def blocked_words(before: Trace, after: Trace, layer: int, head: int, choice: Ma
         return f"It acts in {depth}, {wide}: in the head on the screen it blocks nothing."
     if not blocks_more(before, after):
         return _nothing(after, choice)
-    cells = f"{added:,} of {total:,} cells here"
-    if not bool(own.all()):
-        cells = f"{added:,} of the {int(own.sum()):,} cells here that the model leaves open"
-    return f"It blocks {cells} (hatched: their weight is exactly 0), and acts in {depth}, {wide}."
+    left = (
+        f"{total:,} cells here" if bool(own.all()) else f"the {int(own.sum()):,} cells here that the model leaves open"
+    )
+    return f"It blocks {added:,} of {left} (hatched: their weight is exactly 0), and acts in {depth}, {wide}."
 
 
 def _nothing(after: Trace, choice: MaskChoice) -> str:
