@@ -98,7 +98,7 @@ def _who(labels: Sequence[str], counts: Sequence[int], wanted: int) -> str:
     """Whose row has so many cells open."""
     found = [label for label, count in zip(labels, counts, strict=True) if count == wanted]
     if len(found) == 1:
-        return f"“{found[0]}”"
+        return f"“{in_words(found[0])}”"
     return "each token" if len(found) == len(labels) else f"{len(found)} tokens"
 
 
