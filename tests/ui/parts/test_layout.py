@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from tests.conftest import OpenPage, Server
 from tests.pages import LISTEN
 
-PAGES = ("/", "/steps", "/masks", "/heads", "/cross", "/?model=lists", "/learn")
+PAGES = ("/", "/steps", "/masks", "/heads", "/why", "/cross", "/?model=lists", "/learn")
 
 # Until its style is there the page is one pixel high. Notes the frame in which the style comes, from its beginning to
 # that of the next.
