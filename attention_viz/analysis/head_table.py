@@ -9,6 +9,7 @@ from torch import Tensor
 
 from attention_viz.analysis.measured import asked_rows, measured
 from attention_viz.analysis.metrics import METRICS
+from attention_viz.edits.words import listed
 from attention_viz.errors import ShapeError, TraceError
 from attention_viz.operation.shapes import is_whole
 from attention_viz.trace.ahead import Progress, ahead
@@ -18,7 +19,7 @@ from attention_viz.trace.trace import Trace
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["COUNT", "ERROR", "RANDOM", "few_behind", "head_table", "mean_table"]
+__all__ = ["COUNT", "ERROR", "RANDOM", "few_behind", "head_table", "mean_table", "together"]
 
 # What the names of columns with standard errors end in, and of those that say behind how many queries a mean stands.
 ERROR, COUNT = "_error", "_n"
@@ -69,15 +70,13 @@ def head_table(
         a number, a sample may miss them, and its error then doesn't tell.
 
     Raises:
-        TraceError: no trace, or no such stream, or none named where there are several; or traces of different heads; or
-            repeated_random of a trace with no model behind it, or of an encoder–decoder's.
+        TraceError: no trace, or no such stream, or none named where there are several; or traces of different models or
+            heads; or repeated_random of a trace with no model behind it, or of an encoder–decoder's.
         ShapeError: fewer rows than 1.
     """
     if rows not in (None, "all") and (not is_whole(rows) or int(rows) < 1):
         raise ShapeError(f"{rows!r} rows were asked for; it has to be a whole number, 1 or more, “all”, or None")
-    several = [traces] if isinstance(traces, Trace) else list(traces)
-    if not several:
-        raise TraceError("a table of heads was asked for without a trace; needed: one or more")
+    several = together(traces, "a table of heads")
     tests = [behind(several[0]).repeated_random()] if repeated_random else []
     count, cells = len(several) + len(tests), sum(_cells(trace, trace.stream(stream), rows) for trace in several)
     progress = ahead("head_table", cells, cells / _RATE, progress, "weights", "rows=… measures some rows only")
@@ -90,6 +89,28 @@ def head_table(
         found = _table(test, test.stream(), "all", _part(progress, count - 1, count)).reindex(table.index)
         table = table.assign(**{RANDOM + ending: found["induction" + ending] for ending in ("", COUNT)})
     return table
+
+
+def together(traces: "Trace | Sequence[Trace]", what: str) -> list[Trace]:
+    """One trace, or several that can be taken together, as a list.
+
+    Args:
+        traces: one, or several of one model.
+        what: is asked for, for the refusal: "a table of heads".
+
+    Raises:
+        TraceError: none, or traces of different models.
+    """
+    several = [traces] if isinstance(traces, Trace) else list(traces)
+    if not several:
+        raise TraceError(f"{what} was asked for without a trace; needed: one or more")
+    sources = [one.provenance for one in several]
+    names = sorted({source.model for source in sources})
+    if len(names) > 1:
+        raise TraceError(f"{what} can't be told of several models together; got {listed(names)}")
+    if len({source.sha256 for source in sources} - {None}) > 1:
+        raise TraceError(f"{what} can't be told of several models together; got {names[0]} with different weights")
+    return several
 
 
 def mean_table(tables: "Sequence[pandas.DataFrame]") -> "pandas.DataFrame":

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Bool, Float, Float64, Int
 from torch import Tensor
 
+from attention_viz.analysis.head_table import together
 from attention_viz.analysis.row_weights import RowWeights, looks_back, row_weights
 from attention_viz.analysis.rows import Rows
 from attention_viz.analysis.sample import sample_of
@@ -139,14 +140,12 @@ def roles(traces: "Trace | Sequence[Trace]", stream: str | None = None) -> "pand
         any. Of a text with more than 2²⁶ weights the shares are those of a sample of its queries, spread over it.
 
     Raises:
-        TraceError: no trace, or no such stream, or none named where there are several; or traces of different heads.
+        TraceError: no trace, or no such stream, or none named where there are several; or traces of different models
+            or heads.
     """
     import pandas
 
-    together = [traces] if isinstance(traces, Trace) else list(traces)
-    tables = [role_shares(trace, trace.stream(stream)) for trace in together]
-    if not tables:
-        raise TraceError("the roles of heads were asked for without a trace; needed: one or more")
+    tables = [role_shares(trace, trace.stream(stream)) for trace in together(traces, "what heads do")]
     if any(table.keys() != tables[0].keys() for table in tables):
         sizes = sorted({len(table) for table in tables})
         raise TraceError(f"the roles of heads can't be told of traces of different heads; got {sizes} heads")

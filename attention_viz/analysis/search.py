@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attention_viz.analysis.head_table import together
 from attention_viz.errors import TraceError
 from attention_viz.operation.shapes import positions
 from attention_viz.trace.trace import Trace
@@ -81,10 +82,11 @@ def find_heads(
 
     Raises:
         TraceError: a word that isn't there; no such stream, or none named where there are several; or traces of
-            different heads.
+            different models or heads.
     """
     if isinstance(traces, Trace):
         return _found(traces, query, key, stream)
+    traces = together(traces, "which heads link two words") if traces else []
     found, missing = list["pandas.DataFrame"](), None
     for trace in traces:
         trace.stream(stream)

@@ -38,17 +38,17 @@ def given(
     files: list[str] = arguments.trace or []
     if not texts and not files:
         arguments.usage_error("needed: a text, or --trace FILE")
-    if texts and arguments.model is None:
-        arguments.usage_error("the following arguments are required: --model")
     if len(texts) + len(files) > 1 and not hasattr(arguments, "texts"):
         arguments.usage_error("this command is about one text: give a text or --trace FILE, once")
+    if texts and not files and arguments.model is None:
+        arguments.usage_error("the following arguments are required: --model")
     if files and (second is not None or target is not None):
         arguments.usage_error("--trace FILE can't be run again: leave out --second and --target")
     kept = [_load(one, arguments.model) for one in files]
     if not texts:
         return kept, None
-    named = str(arguments.model)
-    model = model_of(named)
+    # Beside a saved trace its model reads the texts, where no other is named.
+    model = model_of(str(arguments.model or kept[0].provenance.model))
     return [*(model.trace(one, second, target=target) for one in texts), *kept], model
 
 

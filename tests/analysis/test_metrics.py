@@ -162,7 +162,7 @@ def test_over_several_texts_the_mean_and_its_spread() -> None:
     assert table["induction"].to_numpy() == pytest.approx(two.mean(0))
     with pytest.raises(TraceError, match="without a trace"):
         head_table([])
-    with pytest.raises(TraceError, match="different heads"):
+    with pytest.raises(TraceError, match="several models together"):
         head_table([traces[0], shipped("lists").trace("a b")])
 
 

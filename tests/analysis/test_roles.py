@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import replace
 from itertools import pairwise
 
 import pandas
@@ -189,8 +190,13 @@ def test_refusals_are_by_name() -> None:
     minilm, toy = shipped("all-MiniLM-L6-v2").trace("a b"), shipped("induction").trace("moon cheese")
     with pytest.raises(TraceError, match="without a trace"):
         av.roles([])
-    with pytest.raises(TraceError, match=r"different heads; got \[8, 72\] heads"):
+    with pytest.raises(TraceError, match="several models together; got all-MiniLM-L6-v2 and induction"):
         av.roles([minilm, toy])
+    with pytest.raises(TraceError, match=r"different heads; got \[36, 72\] heads"):
+        av.roles([minilm, shipped("all-MiniLM-L6-v2").trace("a b", layers=[0, 1, 2])])
+    later = toy.derived(provenance=replace(toy.provenance, sha256="0" * 64))
+    with pytest.raises(TraceError, match="several models together; got induction with different weights"):
+        av.roles([toy, later])
     with pytest.raises(TraceError, match="no stream was named"):
         av.roles(shipped("translation").trace("the cat sees the dog"))
 

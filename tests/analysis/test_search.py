@@ -40,8 +40,11 @@ def test_words_that_no_text_has_are_refused_with_how_many_were_read(traces: list
     with pytest.raises(TraceError, match="in 0 texts"):
         find_heads([], "it", "cat")
     other = shipped("induction").trace("moon cheese moon cheese")
-    with pytest.raises(TraceError, match=r"different heads can't be averaged; got \[8, 72\]"):
-        find_heads([shipped("all-MiniLM-L6-v2").trace("moon cheese"), other], "moon", "cheese")
+    minilm, text = shipped("all-MiniLM-L6-v2"), "moon cheese"
+    with pytest.raises(TraceError, match="several models together; got all-MiniLM-L6-v2 and induction"):
+        find_heads([minilm.trace(text), other], "moon", "cheese")
+    with pytest.raises(TraceError, match=r"different heads can't be averaged; got \[24, 72\]"):
+        find_heads([minilm.trace(text), minilm.trace(text, layers=[0, 5])], "moon", "cheese")
 
 
 def test_a_detector_is_a_metric_in_plain_words() -> None:

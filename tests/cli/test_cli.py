@@ -164,6 +164,7 @@ def test_help_loads_nothing_heavy() -> None:
         (("trace", "a b", "--out", "w.csv"), "required: --model"),
         (("heads",), "needed: a text, or --trace FILE"),
         (("find", "a", "b", "--text", "a b", "--trace", "w.safetensors", "--model", "scratch"), "about one text"),
+        (("find", "a", "b", "--text", "a b", "--trace", "w.safetensors"), "about one text"),
         (("heads", "a b", "--model", "scratch", "--top", "3"), "of which metric"),
         (("patch", "--text", "a", "--token", "b", "--model", "induction"), "needed: --other TEXT or --other-trace"),
         (("models", "--format", "xml"), "invalid choice: 'xml'"),
@@ -566,6 +567,8 @@ def test_a_saved_trace_stands_for_a_text_everywhere_and_its_path_is_never_read_a
         assert expected[0] == 0, expected
         assert run(*command, *kept, *more, *json_)[:2] == expected[:2]
     assert "Loading" not in run("heads", *kept)[2]
+    # A text beside a saved trace is read by the trace's model, where none is named.
+    assert run("heads", other, *kept, *json_)[:2] == run("heads", other, *kept, *given, *json_)[:2]
     for command in (("compare",), ("patch", *token)):
         code, out, err = run(*command, *kept, "--other", other, *json_)
         assert (code, out) == run(*command, "--text", MOON, "--other", other, *given, *json_)[:2]

@@ -257,11 +257,11 @@ def solve_shape(exercise: Exercise) -> str | float:
 
 def solve_additive(exercise: Exercise) -> float:
     (query, key, above), left, right, (squeezed,) = (numpy.array(one.numbers) for one in exercise.given)
-    # The table that is given is as exact as the answer has to be.
+    # Whoever doesn't take the table that is given, but a calculator, is right as well.
     sums = left @ query + right @ key
-    by_table = above @ (numpy.sign(sums) * squeezed[numpy.minimum(abs(sums), 5).astype(int)])
-    assert exercise.check(f"{by_table:.2f}").right
-    return above @ numpy.tanh(left @ query + right @ key)
+    exact = above @ numpy.tanh(sums)
+    assert exercise.check(f"{exact:.2f}").right
+    return above @ (numpy.sign(sums) * squeezed[numpy.minimum(abs(sums), 5).astype(int)])
 
 
 def solve_path(exercise: Exercise) -> float:

@@ -203,7 +203,7 @@ def scaled(scene: Scene, seed: int) -> Exercise:
     return Exercise(
         "scaled",
         f"{note}“{words[0]}” has the score {written(raw)} for “{words[-1]}”; queries and keys are d_k = {width} wide. "
-        "What is the scaled score, to two decimals?",
+        "What is the scaled score, to two decimals at least?",
         (),
         Number(right, ROUNDED),
         (

@@ -52,7 +52,7 @@ def plain(scene: Scene, seed: int) -> Exercise:
     return Exercise(
         "plain",
         f"{note}Attention without parameters: the vector of “{words[0]}” has these dot products with itself and with "
-        f"the others. Which share, to two decimals, does “{words[0]}” take from {from_whom}?",
+        f"the others. Which share, to two decimals at least, does “{words[0]}” take from {from_whom}?",
         (
             table("Dot products", (words[0],), words, (dots,)),
             table("e to the power of each, rounded", (words[0],), words, ([round(one, 3) for one in powers],)),
@@ -162,14 +162,14 @@ def additive(scene: Scene, seed: int) -> Exercise:
     return Exercise(
         "additive",
         f"{note}Older attention scores a pair as v · tanh(W q + U k), where W q is each row of W times q. What is the "
-        f"score of “{words[0]}”, with the query q, for “{words[-1]}”, with the key k, to two decimals?",
+        f"score of “{words[0]}”, with the query q, for “{words[-1]}”, with the key k, to two decimals at least?",
         (
             vectors(scene, "Vectors", ("q", "k", "v"), (query, key, above)),
             table("W", dimensions(2), dimensions(2), left),
             table("U", dimensions(2), dimensions(2), right),
             table("tanh, which takes a minus along", ("tanh",), [*map(str, _TANH), "more"], (_tanh(),)),
         ),
-        # What is given of tanh is rounded, too.
+        # Worked out of what is given of tanh; whoever takes an exact one is right as well.
         Number(found, ROUNDED + 0.003),
         (
             "Work out W q and U k first, and add them: each row of W times q, each row of U times k.",
@@ -211,5 +211,5 @@ def _additive_slips(above: list[int], first: _Product, second: _Product) -> tupl
 
 
 def _additive(above: Sequence[float], sums: Sequence[float]) -> float:
-    """The product of v with tanh of what W q and U k add up to."""
-    return float(matrix([above])[0] @ matrix([sums])[0].tanh())
+    """The product of v with tanh, as it is given, of what W q and U k add up to."""
+    return float(matrix([above])[0] @ matrix([sums])[0].tanh().round(decimals=3))
