@@ -63,7 +63,14 @@ class Explorer:
         )
 
     def save_html(self, path: str | PathLike[str]) -> None:
-        """Write the page to one file at exactly that path; a file that is there stays until the new one is whole."""
+        """Write the page to one file at exactly that path; a file that is there stays until the new one is whole.
+
+        Args:
+            path: the file.
+
+        Raises:
+            OSError: the file can't be written.
+        """
         write_whole(path, self.html().encode())
 
     def _repr_html_(self) -> str:

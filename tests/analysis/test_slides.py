@@ -16,8 +16,10 @@ from attention_viz.analysis.slides import (
     found_slides,
     put_slides,
     role_slides,
+    written_slides,
 )
 from attention_viz.analysis.slides.found import link_slide
+from attention_viz.analysis.slides.written import Wrote
 from attention_viz.trace.trace import Trace
 from tests.shipped import shipped
 
@@ -36,6 +38,16 @@ def shown(trace: Trace, one: Slide) -> list[str]:
 @pytest.fixture(scope="module")
 def trace() -> Trace:
     return av.scratch("the cat sat since it was tired", seed=3)
+
+
+def test_a_head_that_writes_most_against_a_number_is_not_said_to_write_most_of_it(trace: Trace) -> None:
+    wrote = Wrote("encoder", 0, 1, 3, 2.25, 3.57, "“it” over “she”")
+    (of,) = written_slides(trace, wrote)
+    assert said(of.ask) == "“it” over “she” is 3.57: which head writes most of it, and where does it look?"
+    assert said(of.tell).startswith("Layer 0, head 1 writes +2.25: from “")
+    (against,) = written_slides(trace, replace(wrote, contribution=-2.79))
+    assert "which head writes most, for it or against it, and where" in said(against.ask)
+    assert said(against.tell).startswith("Layer 0, head 1 writes −2.79, against it: from “")
 
 
 def test_a_findings_slide_asks_without_the_answer_and_then_gives_it_with_the_runs_numbers() -> None:

@@ -110,16 +110,17 @@ def written_slides(trace: Trace, wrote: Wrote) -> tuple[Slide, ...]:
     key = int(row.argmax())
     own = wrote.stream != "cross" and queries == keys
     where = f"layer {wrote.layer}, head {wrote.head}"
+    against = wrote.contribution * wrote.total < 0
     ask: tuple[Part, ...] = (
         (f"{wrote.name} is ", ""),
         (f"{wrote.total:.2f}", "number"),
-        (": which head writes most of it, and where does it look?", ""),
+        (f": which head writes most{', for it or against it' if against else ' of it'}, and where does it look?", ""),
     )
     looking, seen = named(queries, wrote.at, "query"), named(keys, key, "key")
     tell = (
         (f"{where} writes ", ""),
         (_signed(wrote.contribution), "number"),
-        (": from ", ""),
+        (", against it: from " if against else ": from ", ""),
         *looking,
         (" it looks at ", ""),
         *(seen if not own or key != wrote.at else (("itself", "key"),)),

@@ -98,7 +98,8 @@ def _nearest_working(asked: str, words: tuple[str, ...], rows: list[list[int]], 
 def _nearest_slips(asked: str, places: list[int], rows: list[list[int]], dots: dict[int, float]) -> tuple[Slip, ...]:
     largest, least = max(places, key=lambda at: dots[at]), min(places, key=lambda at: dots[at])
     apart = {at: math.dist(rows[0], rows[at]) for at in places}
-    found = [Slip(places.index(least), "its dot product is the least; a minus counts against a word.")]
+    minus = "; a minus counts against a word" if dots[least] < 0 else ""
+    found = [Slip(places.index(least), f"its dot product is the least{minus}.")]
     if asked == "cosine":
         found.insert(0, Slip(places.index(largest), "its dot product is the largest; divide by the lengths, too."))
     found.append(Slip(places.index(min(places, key=lambda at: apart[at])), "its vector is the least far away."))

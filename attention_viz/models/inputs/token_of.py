@@ -51,9 +51,10 @@ def token_of(
     if not known:
         raise UnusableText(f"{name} has no token {asked!r}")
     pieces = label_ids(tokenizer, known[0]).written
+    # What some tokenizers put before every word is a token that nobody can write.
+    named = next(filter(None, (_named(tokenizer, token) for token in known[0])))
     raise UnusableText(
-        f"{asked!r} is {len(pieces)} tokens to {name}: {' + '.join(pieces)}; ask for one of them, such as "
-        f"{_named(tokenizer, known[0][0])!r}"
+        f"{asked!r} is {len(pieces)} tokens to {name}: {' + '.join(pieces)}; ask for one of them, such as {named!r}"
     )
 
 

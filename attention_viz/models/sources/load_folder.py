@@ -219,7 +219,9 @@ def _read_tokenizer(folder: CheckedFolder) -> PreTrainedTokenizerBase | None:
     except BaseException as error:
         if not isinstance(error, Exception) and not is_breakdown(error):
             raise
-        raise ModelNotFound(f"the tokenizer of {folder.name} can't be loaded: {folder.reason(error)}") from error
+        whole = (folder.path / "tokenizer.json").is_file()
+        why = f"{'' if whole else 'there is no tokenizer.json, and without it: '}{folder.reason(error)}"
+        raise ModelNotFound(f"the tokenizer of {folder.name} can't be loaded: {why}") from error
 
 
 def _check_tokenizer(folder: CheckedFolder, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> None:

@@ -18,24 +18,27 @@ __all__ = ["pair_of", "settle_selection", "settled", "show_asked_page", "show_wh
 _OF = "selection-of"
 
 
-def settle_selection(drawn: Drawn, state: State) -> None:
+def settle_selection(drawn: Drawn, state: State, *, own_head: bool = False) -> None:
     """Have a new text open on its best finding, and let go of a pair that it doesn't have.
 
-    Layer and head stay where somebody chose them by hand or by a link. Where something else is chosen now, the page
-    runs again from its beginning.
+    Layer and head stay where somebody chose them by hand or by a link; one on which another page opened by itself gives
+    way to the finding. Where something else is chosen now, the page runs again from its beginning.
 
     Args:
         drawn: what ran.
         state: what the pickers say.
+        own_head: whether the page has a head of its own to open on, as long as nobody chose one.
     """
     of = _of(drawn, state)
     before = st.session_state.get(_OF)
     st.session_state[_OF] = of
     # What a link or somebody chose for a visit's first text stays.
-    if before == of or (before is None and not pickers.untouched_head()) or went_through_history():
+    by_nobody = pickers.untouched_head()
+    seen = before == of and (own_head or not by_nobody or state.query is not None)
+    if seen or (before is None and not by_nobody) or went_through_history():
         _let_go(drawn, state)
         return
-    by_hand = drawn.fit is not None and not pickers.untouched_head()
+    by_hand = drawn.fit is not None and not by_nobody
     if by_hand or not drawn.findings:
         _choose(state, query=None, key=None)
         return

@@ -121,6 +121,8 @@ test("what is missing is known of the heads that were silenced, and orders them"
 test("the story of a word: who writes most, why it looks there, and what is made up for once that is known", () => {
   const [first, second, ...none] = storyOf(header, new Map());
   assert.equal(first.words, "0·0 writes most: it looks at “John” and writes against it");
+  const [against] = storyOf({...header, total: -6}, new Map());
+  assert.equal(against.words, "0·0 writes most, but the other way: it looks at “John” and writes against it");
   assert.deepEqual(second.press, {pair: [0, 0, 3, 2]});
   assert.deepEqual(none, []);
   const known = storyOf(

@@ -4,6 +4,8 @@ import re
 
 import pytest
 import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast
 
 import attention_viz as av
 from attention_viz.models.inputs.token_of import token_of
@@ -20,3 +22,11 @@ def test_what_is_offered_for_a_word_of_several_tokens_can_be_asked_for(smollm2: 
     assert offered
     token = token_of(smollm2.name, tokenizer, logits, offered[1])
     assert token in {tokenizer.encode(text, add_special_tokens=False)[0] for text in (word, f" {word}")}
+
+
+def test_a_space_that_is_a_token_of_its_own_is_not_offered() -> None:
+    letters = Tokenizer(models.BPE(vocab={"<unk>": 0, "▁": 1, "e": 2, "l": 3}, merges=[], unk_token="<unk>"))
+    letters.pre_tokenizer, letters.decoder = pre_tokenizers.Metaspace(), decoders.Metaspace()
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=letters, unk_token="<unk>")
+    with pytest.raises(av.UnusableText, match=r"ask for one of them, such as 'e'$"):
+        token_of("letters", tokenizer, torch.zeros(4), "el")

@@ -219,7 +219,7 @@ def index_of_nothing(folder: Path) -> None:
         (weights_whose_header_lies, "model.safetensors is broken or half-written: it has no header of safetensors"),
         (weights_lacking_a_layer, r"incomplete: 16 are missing, such as bert.encoder.layer.1.*random numbers"),
         (garbled_tokenizer, "the tokenizer of .* can't be loaded"),
-        (half_a_tokenizer, "the tokenizer of .* can't be loaded"),
+        (half_a_tokenizer, "the tokenizer of .* can't be loaded: there is no tokenizer.json, and without it: "),
         (
             tokenizer_of_another_model,
             "another model's: it has 300 words and word pieces, and the model knows",

@@ -18,6 +18,8 @@ const ROLES = {query: "av-q", key: "av-k", next: "av-next", number: "av-n", smal
 const [LONG, VERY_LONG] = [76, 190];
 // Of the width, what a table may take that has something beside it.
 const WIDE = 0.55;
+// As high as two lines of where the numbers are from.
+const SOURCE = 80;
 // What a table beside a picture leaves to that.
 const LEFT = 0.38;
 
@@ -55,8 +57,11 @@ export function showSlide(root, stage, slide, {step, vote, pictures}) {
   const section = element("section", {class: "av-slide", "aria-roledescription": "slide"});
   // Where the question names the word of the marked bar, that is marked from the beginning; else it is the answer.
   section.toggleAttribute("data-named", named(slide.ask, slide.picture));
-  section.append(claim, beside, element("p", {class: "av-source"}, slide.source));
+  const source = element("p", {class: "av-source"}, slide.source);
+  section.append(claim, beside, source);
   stage.replaceChildren(section);
+  // As long as the keys are told, which lie over its second line, it ends on the first, and takes the same room.
+  if (width >= NARROW) source.style.minHeight = `${Math.min(source.scrollHeight, SOURCE)}px`;
   // Beside a wide table there is no room for what there is to choose from.
   const tables = beside.querySelector(".av-given");
   const below = slide.picture !== null || slide.shown === null;

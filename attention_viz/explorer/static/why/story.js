@@ -39,9 +39,13 @@ export function storyOf(header, silenced) {
 function ofWord(header, silenced, top) {
   const looked = lookedAt(header, top);
   const word = wordAt(header, "key", looked);
+  const against = header.map[top[0]][top[1]] * header.total < 0 ? ", but the other way" : "";
   /** @type {StoryStep[]} */
   const steps = [
-    {words: `${nameOfHead(top)} writes most: it looks at ${word} and ${writes(header, top)}`, press: {head: top}},
+    {
+      words: `${nameOfHead(top)} writes most${against}: it looks at ${word} and ${writes(header, top)}`,
+      press: {head: top},
+    },
     {
       words: `Why does ${nameOfHead(top)} look there?`,
       press: {pair: [top[0], top[1], header.at, looked]},

@@ -32,7 +32,8 @@ def _ask(scene: Scene) -> Ask:
     return Ask(
         f"{short(names[pair.query])} comes again, and a head looks at {found}. By which word is it found?",
         by if numbers[best] > _MOST * score > 0 else f"{found} isn't found by a word: a score of {signed(score, 2)}",
-        f"the toy {TOY} after {pair.step} steps, layer {layer}, head {head}: what wrote the key, by word",
+        f"the toy {TOY} after {pair.step} steps, layer {layer}, head {head}: what wrote the key, by word; "
+        "the rest of the score is no word's",
         tuple(in_words(names[at]) for at in numbers),
         tuple(numbers.values()),
         shown=tuple(signed(number, 2) for number in numbers.values()),

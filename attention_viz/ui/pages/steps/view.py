@@ -99,10 +99,11 @@ def _abreast() -> tuple[DeltaGenerator, DeltaGenerator]:
 
 def _facts(opened: OpenHead, name: str, step: Step, chosen: StepChoice, matrix: Tensor) -> tuple[str, str]:
     words, symbols = shape_of_step(step, matrix, chosen.notation, crossing=opened.stream == "cross")
-    since = "What comes in" if name == "embeddings" else "Since the step before"
+    # Each of the three is made of the embeddings, not of the one that stands before it.
+    since = {"embeddings": "What comes in"} | dict.fromkeys(_PROJECTED, "From what comes in")
     return (
         f"**Shape** {words} $({symbols})$",
-        f"**{since}** {plain(in_notation(step.change(opened), step, chosen.notation))}",
+        f"**{since.get(name, 'Since the step before')}** {plain(in_notation(step.change(opened), step, chosen.notation))}",
     )
 
 

@@ -77,7 +77,7 @@ def settle_story(drawn: Drawn, state: State) -> None:
         drawn: what ran.
         state: what the pickers say.
     """
-    settle_selection(drawn, state)
+    settle_selection(drawn, state, own_head=True)
     place: dict[str, Any] | None = st.session_state.pop(_NEXT, None)
     if place is not None:
         pickers.choose_next(**place)

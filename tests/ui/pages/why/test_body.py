@@ -27,6 +27,20 @@ def test_it_opens_on_the_next_word_against_one_of_the_text_and_on_the_head_that_
     assert (screen.picker("Layer").value, screen.picker("Head").value) == (23, 3)
 
 
+def test_explore_shows_its_finding_again_after_why_has_opened_on_another_head() -> None:
+    place = f"?model={SMOLLM2}&text=The+cat+sat+on+the+mat,+and+then+the+cat+saw+the+mat+and+the"
+    screen = Screen().open(f"/{place}")
+    head = [screen.picker(name).value for name in ("Layer", "Head")]
+    screen.open(f"/why{place}")
+    assert [screen.picker(name).value for name in ("Layer", "Head")] != head
+    screen.open(f"/{place}")
+    assert [screen.picker(name).value for name in ("Layer", "Head")] == head
+    # A head that somebody chose goes along.
+    screen.picker("Head").set_value(1)
+    screen.run().open(f"/why{place}").open(f"/{place}")
+    assert screen.picker("Head").value == 1
+
+
 def test_a_line_break_that_is_likeliest_is_asked_about_by_its_sign() -> None:
     screen = Screen().open(f"/why?model={SMOLLM2}&text=The+cat+sat+because+it+was+so+tired.")
     assert not screen.app.exception and not screen.app.info
