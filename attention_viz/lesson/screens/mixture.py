@@ -41,7 +41,7 @@ def _ask(scene: Scene) -> Ask:
     return Ask(
         f"Whose value makes most of the output of {word}?",
         f"{short(labels[best])} makes {signed(parts[best], 2)} of the output of {word}",
-        f"{scene.called}, layer {link.layer}, head {link.head}: weight × value along the output, which is all of them together: 1",
+        f"{scene.called}, layer {link.layer}, head {link.head}: weight × value along the output; all together 1",
         tuple(offered(labels).values()),
         tuple(parts),
         shown=tuple(signed(one, 2) for one in parts),

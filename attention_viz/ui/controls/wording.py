@@ -73,7 +73,7 @@ def show_added(trace: "Trace") -> None:
     for line in read_otherwise(trace):
         tell(line)
     if not all(fits_link(st.session_state.get(name, "")) for name in ("text", "second", "target")):
-        tell("A link leaves this text out: it is too long. So it is lost when the page is loaded again.")
+        tell("A link leaves this text out: it is too long.")
 
 
 def _show_told(trace: "Trace") -> None:

@@ -1,14 +1,24 @@
-"""Texts on a page are run by Enter; what is drawn of another text than the box holds is marked."""
+"""Texts on a page are run by Enter; what is drawn of another text than the box holds is marked.
+
+A text that no link carries is kept by the browser's tab, so that it is there again when the page is loaded again.
+"""
 
 from importlib import resources
+from typing import Any
 
 import streamlit as st
 from streamlit.components import v2 as components
+
+from attention_viz.serving.settings import SETTINGS
+from attention_viz.ui.address.kinds import fits_link
 
 __all__ = ["follow_texts"]
 
 # The boxes, by their keys, whose text is run as a whole.
 _BOXES = ("text", "second", "target", "batch", "compare-other")
+# Those that all pages share, which an address carries under the same names.
+_SHARED = ("text", "second", "target")
+_KEY = "texts-follower"
 
 # Registered once, when the module is imported: a component's name stands for its code from then on.
 _JS = resources.files("attention_viz").joinpath("explorer", "static", "page", "texts.js").read_text("utf-8")
@@ -18,4 +28,14 @@ _follower = components.component("attention_viz_texts", js=_JS)
 def follow_texts() -> None:
     """Have Enter run what is typed, and mark the page while it shows another text."""
     texts = {key: st.session_state[key] for key in _BOXES if isinstance(st.session_state.get(key), str)}
-    _follower(key="texts-follower", data={"texts": texts})
+    long = [key for key in _SHARED if not fits_link(texts.get(key, ""))]
+    _follower(key=_KEY, data={"texts": texts, "long": long}, on_kept_change=_take_kept)
+
+
+def _take_kept() -> None:
+    """Run the texts that the tab kept."""
+    kept: Any = getattr(st.session_state.get(_KEY), "kept", None)
+    # Anything can come from a browser.
+    for key in _SHARED if isinstance(kept, dict) else ():
+        if isinstance(text := kept.get(key), str):
+            st.session_state[key] = text[: SETTINGS.longest_input]

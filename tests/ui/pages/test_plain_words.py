@@ -52,7 +52,7 @@ def test_what_enters_a_later_layer_is_called_hidden_states(screen: Screen) -> No
 def test_a_text_too_long_for_a_link_is_said_whole(screen: Screen) -> None:
     screen.back_to("/?model=coreference&text=The+bank")
     screen.pick("Sentence", "bank " * 900)
-    assert "A link leaves this text out: it is too long. So it is lost when the page is loaded again." in screen.words
+    assert "A link leaves this text out: it is too long." in screen.words
     assert "text" not in screen.address
 
 

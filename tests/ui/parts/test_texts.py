@@ -47,3 +47,26 @@ def test_enter_and_the_button_run_a_text_and_until_then_the_picture_is_pale(
     idle(screen)
     expect(run).to_be_hidden()
     assert parameters(screen)["text"] == "The river bank"
+
+
+def test_a_text_that_no_link_carries_is_there_again_when_the_page_is_loaded_again(
+    page: OpenPage, idle: Callable[[Page], None]
+) -> None:
+    screen, long = page("/"), "so it slept " * 140
+    box = screen.get_by_label("Sentence", exact=True)
+    box.fill(long)
+    box.press("Enter")
+    idle(screen)
+    assert "text" not in parameters(screen)
+    screen.reload()
+    expect(box).to_have_value(long)
+    idle(screen)
+    expect(screen.get_by_text("Verified").first).to_be_visible()
+    # An address that is opened means what it says.
+    screen.goto(screen.url.partition("?")[0])
+    expect(box).to_have_value("The bank of the river was flooded")
+    box.fill("The river")
+    box.press("Enter")
+    idle(screen)
+    screen.reload()
+    expect(box).to_have_value("The river")

@@ -1,5 +1,5 @@
 // A text is run by Enter, or by the button that comes up beside its box. Until then what is on the page is of the text
-// before, and the page is marked so.
+// before, and the page is marked so. A text that no link carries is kept by the tab, for when the page is loaded again.
 
 // Milliseconds in which Streamlit puts a text that the server sent into its box; until then the page only loses its mark.
 const SETTLED = [600, 1500];
@@ -7,14 +7,24 @@ const SETTLED = [600, 1500];
 // run ends, and nothing tells.
 const EVERY = 100;
 
+// What stands before a box's key where the tab keeps its text.
+const KEPT = "attention_viz-text-";
+
 /** @type {AbortController | null} */
 let listening = null;
+// Whether the tab was asked for what it keeps, once the page is loaded.
+let asked = false;
 
 /**
- * @param {{data: {texts: Record<string, string>}}} host `texts` are those that the page was drawn from, by their boxes' keys
+ * @param {{data: {texts: Record<string, string>, long: string[]}, setTriggerValue: (name: string, value: unknown) => void}} host
+ *   `texts` are those that the page was drawn from, by their boxes' keys; `long` the keys of those that no link carries
  * @returns {() => void} ends it
  */
-export default function textsComponent({data}) {
+export default function textsComponent({data, setTriggerValue}) {
+  const before = asked ? {} : keptTexts();
+  asked = true;
+  if (Object.keys(before).length) setTriggerValue("kept", before);
+  else keep(data);
   listening?.abort();
   listening = new AbortController();
   const mine = listening;
@@ -46,6 +56,37 @@ export default function textsComponent({data}) {
   document.addEventListener("keydown", (event) => run(event, data.texts), {signal, capture: true});
   markSettled();
   return () => mine.abort();
+}
+
+/**
+ * What the tab keeps of the page that was here before it was loaded again; nothing where an address was opened.
+ * @returns {Record<string, string>}
+ */
+function keptTexts() {
+  const [way] = performance.getEntriesByType("navigation");
+  const again = way instanceof PerformanceNavigationTiming && way.type !== "navigate";
+  if (!again) return {};
+  // Not where the page is now: the server has written into the address what it opened on.
+  const named = new URL(way.name).searchParams;
+  try {
+    const keys = Object.keys(sessionStorage).filter(
+      (one) => one.startsWith(KEPT) && !named.has(one.slice(KEPT.length)),
+    );
+    return Object.fromEntries(keys.map((one) => [one.slice(KEPT.length), sessionStorage.getItem(one) ?? ""]));
+  } catch {
+    return {}; // a browser may keep nothing, and say so
+  }
+}
+
+/** @param {{texts: Record<string, string>, long: string[]}} data */
+function keep({texts, long}) {
+  try {
+    for (const [key, text] of Object.entries(texts))
+      if (long.includes(key)) sessionStorage.setItem(KEPT + key, text);
+      else sessionStorage.removeItem(KEPT + key);
+  } catch {
+    // Kept by nobody, then: the page says that a link leaves it out.
+  }
 }
 
 /**

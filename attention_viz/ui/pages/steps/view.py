@@ -101,9 +101,10 @@ def _facts(opened: OpenHead, name: str, step: Step, chosen: StepChoice, matrix: 
     words, symbols = shape_of_step(step, matrix, chosen.notation, crossing=opened.stream == "cross")
     # Each of the three is made of the embeddings, not of the one that stands before it.
     since = {"embeddings": "What comes in"} | dict.fromkeys(_PROJECTED, "From what comes in")
+    changed = plain(in_notation(step.change(opened), step, chosen.notation))
     return (
         f"**Shape** {words} $({symbols})$",
-        f"**{since.get(name, 'Since the step before')}** {plain(in_notation(step.change(opened), step, chosen.notation))}",
+        f"**{since.get(name, 'Since the step before')}** {changed}",
     )
 
 

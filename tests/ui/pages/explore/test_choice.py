@@ -107,7 +107,7 @@ def test_three_thousand_words_name_the_limit_and_stay_in_the_box(screen: Screen)
     assert screen.picker("Sentence").value == text
     assert screen.channel("explorer") and screen.weights().shape == (32, 32)
     assert "text" not in screen.address
-    assert "A link leaves this text out: it is too long. So it is lost when the page is loaded again." in screen.words
+    assert "A link leaves this text out: it is too long." in screen.words
 
 
 def test_what_an_address_says_wrong_goes_away_with_the_next_choice(screen: Screen) -> None:
