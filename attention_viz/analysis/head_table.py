@@ -104,11 +104,12 @@ def together(traces: "Trace | Sequence[Trace]", what: str) -> list[Trace]:
     several = [traces] if isinstance(traces, Trace) else list(traces)
     if not several:
         raise TraceError(f"{what} was asked for without a trace; needed: one or more")
-    sources = [one.provenance for one in several]
-    names = sorted({source.model for source in sources})
-    if len(names) > 1:
+    names = sorted({one.provenance.model for one in several})
+    weights = {one.provenance.sha256 for one in several}
+    # By another name, such as its folder's, it is the same model where the weights are the same.
+    if len(names) > 1 and (len(weights) > 1 or None in weights):
         raise TraceError(f"{what} can't be told of several models together; got {listed(names)}")
-    if len({source.sha256 for source in sources} - {None}) > 1:
+    if len(weights - {None}) > 1:
         raise TraceError(f"{what} can't be told of several models together; got {names[0]} with different weights")
     return several
 

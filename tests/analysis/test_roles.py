@@ -197,6 +197,8 @@ def test_refusals_are_by_name() -> None:
     later = toy.derived(provenance=replace(toy.provenance, sha256="0" * 64))
     with pytest.raises(TraceError, match="several models together; got induction with different weights"):
         av.roles([toy, later])
+    by_its_folder = toy.derived(provenance=replace(toy.provenance, model="/models/toy"))
+    assert av.roles([toy, by_its_folder])["role"].equals(av.roles(toy)["role"])
     with pytest.raises(TraceError, match="no stream was named"):
         av.roles(shipped("translation").trace("the cat sees the dog"))
 
