@@ -51,10 +51,11 @@ def token_of(
     if not known:
         raise UnusableText(f"{name} has no token {asked!r}")
     pieces = label_ids(tokenizer, known[0]).written
-    # What some tokenizers put before every word is a token that nobody can write.
-    named = next(filter(None, (_named(tokenizer, token) for token in known[0])))
+    # What some tokenizers put before every word is a token without letters.
+    offered = next((token for token in known[0] if str(tokenizer.decode([token])).strip()), known[0][0])
     raise UnusableText(
-        f"{asked!r} is {len(pieces)} tokens to {name}: {' + '.join(pieces)}; ask for one of them, such as {named!r}"
+        f"{asked!r} is {len(pieces)} tokens to {name}: {' + '.join(pieces)}; ask for one of them, such as "
+        f"{_named(tokenizer, offered)!r}"
     )
 
 
@@ -66,7 +67,7 @@ def _spelled(tokenizer: "PreTrainedTokenizerBase", word: str) -> list[list[int]]
 def _named(tokenizer: "PreTrainedTokenizerBase", token: int) -> str:
     """A token as whoever asks again can write it: its text, or the tokenizer's own label where that is no token."""
     text = str(tokenizer.decode([token])).strip()
-    return text if [token] in _spelled(tokenizer, text) else str(tokenizer.convert_ids_to_tokens(token))
+    return text if text and [token] in _spelled(tokenizer, text) else str(tokenizer.convert_ids_to_tokens(token))
 
 
 def _spaced(tokenizer: "PreTrainedTokenizerBase", token: int) -> bool:

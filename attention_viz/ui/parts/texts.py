@@ -3,12 +3,12 @@
 A text that no link carries is kept by the browser's tab, so that it is there again when the page is loaded again.
 """
 
-from importlib import resources
 from typing import Any
 
 import streamlit as st
 from streamlit.components import v2 as components
 
+from attention_viz.explorer import script
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui.address.kinds import fits_link
 
@@ -21,8 +21,7 @@ _SHARED = ("text", "second", "target")
 _KEY = "texts-follower"
 
 # Registered once, when the module is imported: a component's name stands for its code from then on.
-_JS = resources.files("attention_viz").joinpath("explorer", "static", "page", "texts.js").read_text("utf-8")
-_follower = components.component("attention_viz_texts", js=_JS)
+_follower = components.component("attention_viz_texts", js=script("page/texts.js"))
 
 
 def follow_texts() -> None:

@@ -30,3 +30,7 @@ def test_a_space_that_is_a_token_of_its_own_is_not_offered() -> None:
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=letters, unk_token="<unk>")
     with pytest.raises(av.UnusableText, match=r"ask for one of them, such as 'e'$"):
         token_of("letters", tokenizer, torch.zeros(4), "el")
+    # Of nothing but spaces it is offered by the tokenizer's own label, which can be asked for.
+    with pytest.raises(av.UnusableText, match=r"ask for one of them, such as '▁'$"):
+        token_of("letters", tokenizer, torch.zeros(4), "  ")
+    assert token_of("letters", tokenizer, torch.zeros(4), "▁") == 1
