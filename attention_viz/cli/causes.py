@@ -1,5 +1,6 @@
 """What each command does that asks about several runs, or about what a number rests on."""
 
+import math
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
@@ -8,7 +9,9 @@ from attention_viz.cli.output import report, show, show_with_origin
 from attention_viz.errors import AttentionVizError
 
 if TYPE_CHECKING:
+    from attention_viz.models.circuits.asked import Score
     from attention_viz.trace.tokens import Tokens
+    from attention_viz.trace.trace import Trace
 
 __all__ = ["circuits", "compare", "effects", "patch", "why"]
 
@@ -55,6 +58,8 @@ def why(arguments: Namespace) -> int:
     else:
         asked = av.Logit(arguments.token, arguments.position, arguments.against)
     found = av.decompose(model, made, asked)
+    if isinstance(asked, av.Score) and _is_blocked(made, asked):
+        report("The mask blocks this pair: whatever its score is, its weight is 0")
     origin = {
         "of": str(asked),
         "model": made.provenance.model,
@@ -160,6 +165,12 @@ def patch(arguments: Namespace) -> int:
     ranked = ranked.sort_values(["_run", "_guess"], ascending=False).drop(columns=["_run", "_guess"])
     show_with_origin(origin, ranked.head(arguments.top).reset_index(), arguments.format)
     return 0
+
+
+def _is_blocked(trace: "Trace", asked: "Score") -> bool:
+    """Whether the query may not look at the key."""
+    masked = trace.attention(asked.layer, asked.stream).head(asked.head).masked
+    return float(masked[asked.query, asked.key]) == -math.inf
 
 
 def _position(tokens: "Tokens", asked: str) -> int:

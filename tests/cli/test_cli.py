@@ -490,6 +490,8 @@ def test_why_is_the_library_s_decomposition(run: Run) -> None:
     told, found = json.loads(out), av.decompose(model, trace, av.Score(1, 1, 5, 3, relative=True))
     assert told["total"] == pytest.approx(found.total)
     assert {row["side"] for row in told["rows"]} == {"query", "key"}
+    told_of = [run(*words, "--layer", "1", "--head", "1", "--query", "3", "--key", key)[2] for key in ("1", "5")]
+    assert ["its weight is 0" in err for err in told_of] == [False, True]
     assert "total" in run("why", "--text", MOON, "--model", "induction", "--token", "frog")[1]
 
 
@@ -675,6 +677,7 @@ def test_a_table_for_eyes_shows_tokens_as_people_read_them_and_files_keep_both(
         (("--layer", "1", "--head", "1", "--query", "moon", "--key", "2"), 1, "positions 1, 5"),
         (("--layer", "1", "--head", "1", "--query", "sun", "--key", "2"), 1, "isn't one of its words"),
         (("--token", "sunshine"), 1, "no token 'sunshine'"),
+        (("--token", ""), 1, "by an empty text; needed: its text or its id"),
     ],
 )
 def test_why_refuses_what_is_no_number(words: tuple[str, ...], code: int, message: str, run: Run) -> None:

@@ -36,6 +36,8 @@ def token_of(
         if not 0 <= int(asked) < len(logits):
             raise ShapeError(f"token {asked} was asked for; {name} has tokens 0 to {len(logits) - 1}")
         return int(asked)
+    if not asked:
+        raise UnusableText("a token was asked for by an empty text; needed: its text or its id")
     if tokenizer is None:
         raise UnusableText(f"the token {asked!r} was asked for, and {name} has no tokenizer: name its id")
     spelled = _spelled(tokenizer, asked)
