@@ -8,6 +8,7 @@ from functools import partial
 import numpy
 from jaxtyping import Bool, Float
 
+from attention_viz.errors import TraceError
 from attention_viz.operation.attention import Attention
 
 __all__ = ["MOST_CELLS", "Blocks", "block_size", "blocks_of", "call_blocks", "matrix_blocks", "row_slices"]
@@ -106,9 +107,12 @@ def call_blocks(
         call: one head's, (query, d_k).
         numbers: what is drawn of a call; its weights by default.
         most: how many cells are drawn one by one.
+
+    Raises:
+        TraceError: weights that are not numbers.
     """
     shape = (call.shape[-2], call.shape[-1])
-    return blocks_of(shape, partial(_rows, call, weights_of if numbers is None else numbers), most)
+    return blocks_of(shape, partial(_rows, call, numbers or _sound_weights), most)
 
 
 def _rows(
@@ -131,6 +135,14 @@ def matrix_blocks(
 def weights_of(call: Attention) -> Float[numpy.ndarray, "*head query key"]:
     """A call's weights in float32."""
     return call.weights.detach().float().cpu().numpy()
+
+
+def _sound_weights(call: Attention) -> Float[numpy.ndarray, "query key"]:
+    """A head's weights; left blank, or as zeros, others would be a picture of something that was never computed."""
+    weights = weights_of(call)
+    if not numpy.isfinite(weights).all():
+        raise TraceError("the head has weights that are not numbers; it can't be drawn")
+    return weights
 
 
 def blocked_of(call: Attention) -> Bool[numpy.ndarray, "query key"]:

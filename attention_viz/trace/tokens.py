@@ -1,5 +1,6 @@
 """The tokens that stand along the axes of an attention matrix."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -15,6 +16,9 @@ PADDING = "[PAD]"
 
 # So many tokens are named in a message.
 _MOST_NAMED = 30
+
+# A grid of patches has at most so many places for each position there is: a model may read a quarter of a picture's.
+_EMPTIEST = 16
 
 _UNKNOWN, _TEXT = SPELLINGS[:2]
 
@@ -62,6 +66,7 @@ class Tokens:
                 raise TraceError(f"{len(self.labels)} token labels came with {len(getattr(self, name))} {name}")
         if unknown := set(self.spelling) - set(SPELLINGS):
             raise TraceError(f"the spelling {min(unknown)!r} came with tokens; allowed are {', '.join(SPELLINGS)}")
+        _check_patches(self.place)
 
     def __len__(self) -> int:
         """How many positions there are."""
@@ -261,3 +266,17 @@ def check_text(text: object, what: str = "a text") -> None:
     """
     if not isinstance(text, str):
         raise UnusableText(f"{what} has to be a str; got {type(text).__name__}")
+
+
+def _check_patches(places: Sequence[tuple[float, ...] | None]) -> None:
+    """Refuse patches that don't stand in rows and columns, or so far apart that their grid would be nearly empty."""
+    patches = [place for place in places if place is not None and len(place) == 2]
+    for place in patches:
+        if not all(math.isfinite(one) and one >= 0 and one == int(one) for one in place):
+            raise TraceError(f"a patch is said to be at {place}; its row and its column are whole numbers from 0 on")
+    rows, columns = (int(max((place[axis] for place in patches), default=-1)) + 1 for axis in (0, 1))
+    if rows * columns > _EMPTIEST * len(places):
+        raise TraceError(
+            f"{len(patches):,} patches are said to stand in {rows:,} rows and {columns:,} columns; a grid may have "
+            f"{_EMPTIEST} times as many places as there are positions, {_EMPTIEST * len(places):,}"
+        )

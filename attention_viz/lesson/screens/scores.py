@@ -37,7 +37,7 @@ def _ask(scene: Scene) -> Ask:
     best = max(range(len(scores)), key=scores.__getitem__)
     return Ask(
         f"Whose key suits the query of {short(labels[query])} best?",
-        f"{short(labels[best])} scores most: {signed(scores[best], 1)}",
+        f"{short(labels[best])} scores most for {short(labels[query])}: {signed(scores[best], 1)}",
         f"{scene.called}, layer {link.layer}, head {link.head}: q · k",
         tuple(offered(labels).values()),
         tuple(scores),

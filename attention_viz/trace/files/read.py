@@ -205,6 +205,9 @@ def _unpack_fidelity(entry: Mapping[str, Any]) -> Fidelity:
     numbers = {name: float(_as(float, entry[name])) for name in ("output_error", "weight_error", "bound", "seconds")}
     rows = entry.get("rows")  # files from before there were samples don't say
     numbers |= {name: float(_as(float, entry.get(name, 0.0))) for name in _FROM_EXACT}
+    # What nobody measured is no number; but there is no bound that isn't one.
+    if math.isnan(numbers["bound"]) or any(number < 0 for number in numbers.values()):
+        raise TraceError(f"its distances from the model's own run are said to be {numbers}; they are numbers from 0 on")
     return Fidelity(reference=_as(str, entry["reference"]), rows=None if rows is None else _as(int, rows), **numbers)
 
 

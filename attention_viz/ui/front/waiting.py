@@ -41,6 +41,6 @@ def _wait() -> None:
     people = "1 person has" if ahead == 1 else f"{ahead} people have"
     st.html(
         f'<p role="status">All {SETTINGS.most_visitors:,} places here are taken: {people} to leave before you come in. '
-        "This page opens by itself then, with all that its address holds. A tab keeps its place until it is closed."
-        "</p>"
+        "This page opens by itself then, with all that its address holds. A tab keeps its place until "
+        "it is closed, and for half a minute at most after that.</p>"
     )

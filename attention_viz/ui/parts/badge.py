@@ -51,7 +51,8 @@ def _verdict(trace: "Trace", from_file: bool, switched: bool) -> tuple[Literal["
     fidelity = trace.fidelity
     far = _power(max(fidelity.output_error, fidelity.weight_error))
     if math.isnan(fidelity.output_error):
-        return "orange", "Not verified: weights that were handed over"
+        handed = not math.isnan(fidelity.weight_error)
+        return "orange", f"Not verified: {'weights that were handed over' if handed else 'nothing was compared'}"
     if from_file:
         far = _power(max(fidelity.output_error, fidelity.weight_error, trace.provenance.stored_weight_error))
         return "orange", f"Not verified here: the file says {far} off"
@@ -75,6 +76,8 @@ def _unedited(trace: "Trace") -> bool:
 def comparison_words(trace: "Trace") -> str:
     """What the badge means, in words."""
     fidelity = trace.fidelity
+    if math.isnan(fidelity.output_error) and math.isnan(fidelity.weight_error):
+        return f"This run was compared with {fidelity.reference}."
     if math.isnan(fidelity.output_error):
         return (
             f"Nothing ran here: these are {fidelity.reference}. What is drawn differs from them by "

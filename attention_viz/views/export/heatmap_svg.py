@@ -95,7 +95,7 @@ def heatmap_svg(
         font_size: of the usual letters, in points.
 
     Raises:
-        TraceError: there is no such layer or stream.
+        TraceError: there is no such layer or stream, or the head has weights that are not numbers.
         ShapeError: there is no such head.
         AttentionVizError: a length that is none.
     """
@@ -111,7 +111,8 @@ def heatmap_svg(
     matrix = f'<g transform="translate({page.left:.1f} {page.top:.1f})">{_cells(blocks, full, page, sheet.numbers)}'
     matrix += _labels(queries.written, page, across=False) + _labels(keys.written, page, across=True)
     matrix += _titles(wide, high, page)
-    matrix += _bar(wide, full, float(blocks.values.max(initial=0.0)), page.factor, _tall(high, page.factor)) + "</g>"
+    matrix += _bar(wide, full, float(blocks.values.max(initial=0.0)), page.factor, _tall(high, page.factor))
+    matrix += (_hatching(wide, page.factor, _tall(high, page.factor)) if blocks.blocked.any() else "") + "</g>"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_px(page.width)}" height="{_px(page.height)}" '
         f'viewBox="0 0 {_px(page.width)} {_px(page.height)}" role="img" font-family="{escaped(SANS)}" '
@@ -260,7 +261,7 @@ def _titles(wide: float, high: float, page: _Page) -> str:
 
 
 def _bar(wide: float, full: float, largest: float, factor: float, tall: float) -> str:
-    """The colour bar: what each colour stands for, from 0 to the deepest, and what the hatching means."""
+    """The colour bar: what each colour stands for, from 0 to the deepest."""
     stops = LIGHT.weights
     gradient = "".join(
         f'<stop offset="{1 - step / (len(stops) - 1):.3f}" stop-color="{colour}"/>'
@@ -277,10 +278,17 @@ def _bar(wide: float, full: float, largest: float, factor: float, tall: float) -
         f'<defs><linearGradient id="weight" x1="0" x2="0" y1="0" y2="1">{gradient}</linearGradient></defs>'
         f'<rect x="{at:.1f}" width="{box:.1f}" height="{tall:.1f}" fill="url(#weight)" stroke="{LIGHT.line}"/>{ticks}'
         f'<text x="{at:.1f}" y="{-10 * factor:.1f}" font-size="{_px(size)}" fill="{LIGHT.muted}">weight</text>'
+    )
+
+
+def _hatching(wide: float, factor: float, tall: float) -> str:
+    """What the hatching means, below the colour bar."""
+    at, beside, box = wide + 24 * factor, wide + 42 * factor, 12 * factor
+    return (
         f'<rect x="{at:.1f}" y="{tall + 18 * factor:.1f}" width="{box:.1f}" height="{box:.1f}" fill="none" '
         f'stroke="{LIGHT.line}"/>'
         f'<path d="M{at:.1f} {tall + 30 * factor:.1f}l{box:.1f} -{box:.1f}" stroke="{LIGHT.blocked}"/>'
-        f'<text x="{beside:.1f}" y="{tall + 28 * factor:.1f}" font-size="{_px(size)}">blocked</text>'
+        f'<text x="{beside:.1f}" y="{tall + 28 * factor:.1f}" font-size="{_px(11 * factor)}">blocked</text>'
     )
 
 

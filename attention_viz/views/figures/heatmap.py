@@ -45,7 +45,7 @@ def heatmap(
         theme: "light" or "dark".
 
     Raises:
-        TraceError: there is no such layer or stream.
+        TraceError: there is no such layer or stream, or the head has weights that are not numbers.
         ShapeError: there is no such head.
     """
     stream = trace.stream(stream)

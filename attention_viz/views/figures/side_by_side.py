@@ -31,7 +31,7 @@ def side_by_side(trace: Trace, layer: int, stream: str | None = None, *, theme: 
         theme: "light" or "dark".
 
     Raises:
-        TraceError: there is no such layer or stream.
+        TraceError: there is no such layer or stream, or a head has weights that are not numbers.
     """
     stream, colours = trace.stream(stream), palette(theme)
     call = trace.attention(layer, stream)

@@ -49,6 +49,17 @@ def test_enter_and_the_button_run_a_text_and_until_then_the_picture_is_pale(
     assert parameters(screen)["text"] == "The river bank"
 
 
+def test_a_text_longer_than_its_box_goes_on_to_the_box_s_end(page: OpenPage) -> None:
+    screen = page("/masks?text=" + "+".join(["extraordinarily"] * 9))
+    box = screen.get_by_label("Sentence", exact=True)
+    # On one line, which fades where it is cut; not broken before the word that would be cut.
+    assert box.evaluate("box => box.scrollWidth > box.clientWidth && box.scrollHeight <= box.clientHeight")
+    assert "linear-gradient" in box.evaluate("box => getComputedStyle(box).maskImage")
+    box.focus()
+    expect(box).to_have_css("mask-image", "none")
+    assert box.evaluate("box => box.scrollWidth <= box.clientWidth")
+
+
 def test_a_text_that_no_link_carries_is_there_again_when_the_page_is_loaded_again(
     page: OpenPage, idle: Callable[[Page], None]
 ) -> None:

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import attention_viz as av
+from attention_viz.errors import TraceError
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
 from attention_viz.views import VIEWS, heatmap, heatmap_svg
 from attention_viz.views.style.hatching import segments
@@ -42,6 +43,22 @@ def test_the_figure_holds_the_weights_queries_down_keys_across() -> None:
     assert numpy.allclose(figure.data[0].z, trace.weights(0, 2).numpy(), atol=1e-7)
     assert list(figure.layout.yaxis.range) == [3.5, -0.5]
     assert list(figure.layout.xaxis.ticktext) == ["a", "b", "c", "d"]
+
+
+def test_weights_that_are_not_numbers_are_refused_rather_than_left_blank() -> None:
+    query = torch.ones(1, 3, 2)
+    query[0, 1] = float("nan")
+    broken = av.Trace.from_qkv(query, torch.ones(1, 3, 2), torch.ones(1, 3, 2))
+    for draw in (heatmap, heatmap_svg):
+        with pytest.raises(TraceError, match="weights that are not numbers; it can't be drawn"):
+            _ = draw(broken, 0, 0)
+
+
+def test_the_key_to_blocked_cells_stands_beside_a_picture_that_has_some() -> None:
+    assert [">blocked<" in heatmap_svg(trace_of(("a", "b"), causal=causal), 0, 0) for causal in (True, False)] == [
+        True,
+        False,
+    ]
 
 
 def test_hovering_says_who_looks_at_whom_and_how_much() -> None:

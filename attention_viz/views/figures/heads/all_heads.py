@@ -45,7 +45,8 @@ def all_heads(trace: Trace, stream: str | None = None, *, theme: ThemeName = "li
         theme: "light" or "dark".
 
     Raises:
-        TraceError: there is no such stream, or none was named where there are several.
+        TraceError: there is no such stream, or none was named where there are several; or a head has weights that are
+            not numbers.
     """
     stream, colours = trace.stream(stream), palette(theme)
     numbers = trace.layer_numbers(stream)

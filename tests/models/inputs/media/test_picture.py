@@ -61,6 +61,8 @@ def test_path_bytes_array_and_pillow_give_the_same(tmp_path: Path) -> None:
         (lambda: as_bytes(Image.new("RGBA", (20, 10), (0, 0, 0, 0))), "transparent", (255, 255, 255)),
         (lambda: as_bytes(Image.new("L", (20, 10), 7)), None, (7, 7, 7)),
         (lambda: as_bytes(Image.fromarray(np.full((10, 20), 65535, np.uint16))), "more than 8 bits", (255, 255, 255)),
+        (lambda: as_bytes(Image.new("F", (20, 10), 0.5), "TIFF"), "more than 8 bits", (128, 128, 128)),
+        (lambda: as_bytes(Image.new("F", (20, 10), 51.0), "TIFF"), "more than 8 bits", (51, 51, 51)),
         (
             lambda: as_bytes(RED, "GIF", save_all=True, append_images=[Image.new("RGB", (20, 10), "blue")]),
             "first of 2 frames",
