@@ -18,6 +18,8 @@ test("each token is written as its tokenizer spells it", () => {
   assert.deepEqual(axis.shown, ["<s>", "\u00b7Mary", "\u21b5", "\u27e8C3\u27e9"]);
   assert.deepEqual(axis.names, ["<s>", "Mary", "\u21b5", "\u27e8C3\u27e9"]);
   assert.deepEqual(axis.labels, labels);
+  // A space before a word says nothing of it; that a piece goes on with one does.
+  assert.deepEqual(axisOf(["bank", "##e"], {spelling: "wordpiece"}).names, ["bank", "\u203fe"]);
   assert.deepEqual(axisOf(["##", "###"], {spelling: "byte-level"}).shown, ["##", "###"]);
 });
 

@@ -61,8 +61,21 @@ function labelOf({queries, keys}, {kind, query, key, parts}) {
   if (queries.place || keys.place)
     return [element("span", {}, partOf(parts, "query"), " \u2192 ", partOf(parts, "key"))];
   if (JOBS[kind]) return [element("span", {}, JOBS[kind])];
-  const from = element("bdi", {class: "av-query"}, queries.names[query]);
-  return [element("span", {}, from, " \u2192 ", element("bdi", {class: "av-keys"}, keys.names[key]))];
+  const from = element("bdi", {class: "av-query"}, wordOf(queries, query, parts, "query"));
+  return [element("span", {}, from, " \u2192 ", element("bdi", {class: "av-keys"}, wordOf(keys, key, parts, "key")))];
+}
+
+/**
+ * A token's name; or, where the finding's number is that of a whole word of which it is a piece, the word.
+ * @param {Axis} axis
+ * @param {number} place
+ * @param {PackedFinding["parts"]} parts
+ * @param {"query" | "key"} wanted
+ */
+function wordOf({names, spellings}, place, parts, wanted) {
+  const said = parts.find(([, role]) => role === wanted)?.[0] ?? "";
+  const word = /\u201c(.+)\u201d/su.exec(said)?.[1];
+  return word === undefined || word === spellings[place].text ? names[place] : word;
 }
 
 /**

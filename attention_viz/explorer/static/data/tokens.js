@@ -1,6 +1,6 @@
 // The tokens along an axis as they stand on the screen: repeated ones told apart, and what each belongs to.
 
-import {spell} from "./spelling.js";
+import {MARKS, spell} from "./spelling.js";
 
 /** @import {PackedAxis} from "./payload.js" */
 
@@ -12,7 +12,7 @@ import {spell} from "./spelling.js";
  * @property {string[]} labels  the tokenizer's own
  * @property {{mark: string, text: string}[]} spellings  how each is written, in two parts
  * @property {string[]} shown  in one part
- * @property {string[]} names  short, repeated ones told apart
+ * @property {string[]} names  without the sign for a space, repeated ones told apart
  * @property {string[]} numbered  as written, repeated ones told apart
  * @property {string[]} spoken  in words, repeated ones told apart
  * @property {Uint8Array} dimmed  1 for special tokens and padding
@@ -56,7 +56,9 @@ export function readAxis({labels, spelling = "unknown", special, padding, senten
   const repeated = (/** @type {number} */ place) => Number(times.get(labels[place])) > 1;
   const number = (/** @type {number} */ place) => (repeated(place) ? subscript(place) : "");
   const placed = (/** @type {number} */ place) => placeInWords({place: where ?? null}, place);
-  const names = spellings.map(({text}, place) => placed(place) ?? text + number(place));
+  const names = spellings.map(
+    ({mark, text}, place) => placed(place) ?? (mark === MARKS.continues ? mark : "") + text + number(place),
+  );
   const numbered = shown.map((text, place) => text + number(place));
   const padded = new Set(padding);
   const spoken = spellings.map(({text}, place) => {
