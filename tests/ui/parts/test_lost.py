@@ -10,9 +10,7 @@ ASKED = re.compile("/_stcore/")
 TYPED = "The cat sat because it was tired"
 
 
-def test_a_lost_server_is_told_of_in_plain_words_and_what_was_typed_stays(
-    browser: Browser, app_server: Server
-) -> None:
+def test_a_lost_server_is_told_of_in_plain_words_and_what_was_typed_stays(browser: Browser, app_server: Server) -> None:
     context = browser.new_context()
     screen, sockets = context.new_page(), list[WebSocketRoute]()
 

@@ -164,7 +164,7 @@ def _in_colours(picture: Image.Image, told: list[str]) -> NDArray[np.uint8]:
 
 
 def _from_deep(picture: Image.Image, told: list[str]) -> Image.Image:
-    """Grey of 16 or 32 bits in 8, the lightest staying the lightest; numbers with a point go to 1 where none is above."""
+    """Grey of 16 or 32 bits in 8, the lightest staying the lightest; of floating numbers 1, where none is above."""
     numbers = np.nan_to_num(np.asarray(picture, np.float64))
     most = 65535.0 if picture.mode.startswith("I;16") or numbers.max(initial=0) > 255 else 255.0
     if picture.mode == "F" and numbers.max(initial=0) <= 1:

@@ -25,8 +25,7 @@ def test_the_atlas_is_not_taken_away_for_another_head(page: OpenPage, idle: Call
 def test_a_sentence_of_several_lines_pushes_down_what_is_below(page: OpenPage) -> None:
     screen = page("/heads", width=1280)
     claim, ways = (screen.locator(f".st-key-heads-{name}") for name in ("claim", "view-row"))
-    told = "h3 => { h3.append(" + '" and nothing else that has a name".repeat(3)' + "); return h3.getClientRects().length }"
-    _ = claim.locator("h3").evaluate(told)
+    claim.locator("h3").evaluate("(h3, more) => h3.append(more)", " and nothing else that has a name" * 3)
     above, below = claim.locator("h3").bounding_box(), ways.bounding_box()
     assert above is not None and below is not None
     assert above["height"] > 40 and above["y"] + above["height"] <= below["y"] + 8
