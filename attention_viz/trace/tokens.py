@@ -66,7 +66,7 @@ class Tokens:
                 raise TraceError(f"{len(self.labels)} token labels came with {len(getattr(self, name))} {name}")
         if unknown := set(self.spelling) - set(SPELLINGS):
             raise TraceError(f"the spelling {min(unknown)!r} came with tokens; allowed are {', '.join(SPELLINGS)}")
-        _check_patches(self.place)
+        _check_places(self.place)
 
     def __len__(self) -> int:
         """How many positions there are."""
@@ -268,9 +268,15 @@ def check_text(text: object, what: str = "a text") -> None:
         raise UnusableText(f"{what} has to be a str; got {type(text).__name__}")
 
 
-def _check_patches(places: Sequence[tuple[float, ...] | None]) -> None:
-    """Refuse patches that don't stand in rows and columns, or so far apart that their grid would be nearly empty."""
-    patches = [place for place in places if place is not None and len(place) == 2]
+def _check_places(places: Sequence[tuple[float, ...] | None]) -> None:
+    """Refuse places in nothing that was read, and patches whose grid would be no grid, or one that is nearly empty."""
+    kinds = {len(place) for place in places if place is not None}
+    if kinds not in (set[int](), {1}, {2}):
+        raise TraceError(
+            f"places of {' and '.join(map(str, sorted(kinds)))} numbers came with tokens; a sound's have one, in "
+            "seconds, and a picture's two, its row and its column"
+        )
+    patches = [place for place in places if place is not None] if kinds == {2} else []
     for place in patches:
         if not all(math.isfinite(one) and one >= 0 and one == int(one) for one in place):
             raise TraceError(f"a patch is said to be at {place}; its row and its column are whole numbers from 0 on")

@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import wave
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import attention_viz as av
+from attention_viz.trace.trace import Trace
 from tests.fuzz.settings import JSON, bounded_memory, examples
 from tests.models.families import build
 from tests.models.sources.test_load_folder import word_tokenizer
@@ -27,10 +29,19 @@ TEXT = "the bank of the river"
 MOST = 1_000_000_000
 
 
-@pytest.fixture(scope="module")
-def trace_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("fuzz") / "trace.safetensors"
-    av.scratch(TEXT).save(path)
+@pytest.fixture(scope="module", params=["words", "patches", "frames"])
+def trace_file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A saved run, whose tokens are words, or stand in a picture or in a sound."""
+    path, trace = tmp_path_factory.mktemp("fuzz") / "trace.safetensors", av.scratch(TEXT)
+    (stream,) = trace.streams
+    tokens = trace.query_tokens()
+    places = {
+        "words": [None for _ in range(len(tokens))],
+        "patches": [(float(at // 3), float(at % 3)) for at in range(len(tokens))],
+        "frames": [(at / 50,) for at in range(len(tokens))],
+    }
+    axis = {stream: replace(tokens, place=tuple(places[request.param]))}
+    Trace(trace.layers, axis, axis, trace.output, trace.provenance, trace.fidelity).save(path)
     return path
 
 
@@ -65,11 +76,13 @@ def looked_at(path: Path) -> None:
         trace = av.Trace.load(path)
         av.head_table(trace)
         av.findings(trace)
+        av.roles(trace)
+        av.explore(trace)
         for stream in trace.streams:
             assert trace.weights(0, 0, stream).shape == (len(trace.query_tokens(stream)), len(trace.key_tokens(stream)))
 
 
-@examples(60)
+@examples(20)
 @given(data=st.data())
 def test_a_trace_with_flipped_bits_or_another_length_is_read_or_refused(data: st.DataObject, trace_file: Path) -> None:
     beside = trace_file.with_name("flipped")
@@ -85,7 +98,7 @@ def test_a_trace_with_flipped_bits_or_another_length_is_read_or_refused(data: st
         looked_at(beside)
 
 
-@examples(60)
+@examples(20)
 @given(data=st.data())
 def test_a_trace_whose_header_lies_is_read_or_refused(data: st.DataObject, trace_file: Path) -> None:
     header, ours, body = taken_apart(trace_file)

@@ -286,11 +286,11 @@ def _as_id(value: object) -> int:
 
 
 def _as_place(value: object) -> tuple[float, ...] | None:
-    """Where a position stands in a picture or a sound: one or two numbers, or three of a picture in time."""
+    """Where a position stands in what was read."""
     if value is None:
         return None
     numbers = tuple(float(_as(float, one)) for one in _as(list, value))
-    if not 0 < len(numbers) <= 3 or not all(math.isfinite(one) for one in numbers):
+    if not numbers or not all(math.isfinite(one) for one in numbers):
         raise TypeError(f"{value!r:.40}, where a place belongs")
     return numbers
 

@@ -254,6 +254,8 @@ LAYER = ("streams", "decoder", "layers", 0)
         (put("streams", "decoder", "queries", "place", [[0, 1e308]] * 5), "5 rows|1 rows and"),
         (put("streams", "decoder", "keys", "place", [[20_000, 20_000]] * 5), "20,001 rows and 20,001 columns"),
         (put("streams", "decoder", "keys", "place", [[0, -5], *[None] * 4]), "whole numbers from 0 on"),
+        (put("streams", "decoder", "keys", "place", [[0, 0], [1.5], *[None] * 3]), "places of 1 and 2 numbers"),
+        (put("streams", "decoder", "keys", "place", [[1, 2, 3]] * 5), "places of 3 numbers"),
         (put("streams", "decoder", "keys", "place", [[0.5, 0], *[None] * 4]), "whole numbers from 0 on"),
         (lambda header: "[" * 100_000, "not a readable safetensors file"),
         (lambda header: "{", "not a readable safetensors file"),
