@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -15,9 +16,11 @@ from playwright.sync_api import Browser, ViewportSize, sync_playwright
 from scripts import serve
 from scripts.browser import LAUNCH_FLAGS, NONE_FOUND, find, install
 
-__all__ = ["Memory", "chromium", "serving"]
+__all__ = ["Memory", "ask_where", "chromium", "serving"]
 
 ROOT = Path(__file__).parents[1]
+# One thread, as Python's faulthandler writes where it is.
+_STACKS = re.compile(r"^(?:Current thread|Thread) 0x.*\n(?:  .*\n)+", re.MULTILINE)
 VIEWPORT = ViewportSize(width=1360, height=860)
 
 
@@ -94,8 +97,15 @@ def chromium() -> Generator[Browser]:
 
 
 @contextlib.contextmanager
-def serving(program: Sequence[str], environment: Mapping[str, str] | None = None) -> Generator[str]:
+def serving(
+    program: Sequence[str], environment: Mapping[str, str] | None = None, stood: list[str] | None = None
+) -> Generator[str]:
     """Run a Streamlit program (the arguments after `python`) on a port of its own; yields its address.
+
+    Args:
+        program: the arguments.
+        environment: variables besides those of this process.
+        stood: gets where the server's threads were whenever `ask_where` asked for that.
 
     Raises:
         RuntimeError: it didn't start; the message has what it printed.
@@ -113,3 +123,14 @@ def serving(program: Sequence[str], environment: Mapping[str, str] | None = None
             yield f"http://127.0.0.1:{port}"
         finally:
             serve.stop(server)
+            if stood is not None:
+                log.seek(0)
+                stood += _STACKS.findall(log.read().decode(errors="replace"))
+
+
+def ask_where() -> None:
+    """Have the app's servers that were started from here write into their logs where each of their threads is."""
+    for number in _children(os.getpid()):
+        with contextlib.suppress(OSError):
+            if b"attention_viz.ui.process" in Path(f"/proc/{number}/cmdline").read_bytes():
+                os.kill(number, signal.SIGUSR1)

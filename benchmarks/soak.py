@@ -18,7 +18,7 @@ from pathlib import Path
 from attention_viz.ui.parts.menu import PAGES
 from benchmarks.errands import Errand, errand, first_errand, word_of
 from benchmarks.report import Table, to_text
-from benchmarks.serving import ROOT, Memory, serving
+from benchmarks.serving import ROOT, Memory, ask_where, serving
 from benchmarks.uploading import Brought, uploaded_bytes
 from benchmarks.visitor import Answer, Visitor
 
@@ -53,6 +53,7 @@ class Soak:
         brought: how many files were brought and shown.
         remaining: what was left of visitors' files once all had gone, in words.
         memory: the server's own megabytes, with the second at which it was looked at.
+        stood: where the server's threads were when somebody had got no answer.
     """
 
     answers: dict[str, list[Answer]] = field(default_factory=dict[str, list[Answer]])
@@ -61,6 +62,7 @@ class Soak:
     brought: int = 0
     remaining: list[str] = field(default_factory=list[str])
     memory: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
+    stood: list[str] = field(default_factory=list[str])
 
     @property
     def errors(self) -> list[str]:
@@ -87,7 +89,7 @@ def soak(minutes: float, visitors: int, kept: int = _KEPT) -> Soak:
     room = {"ATTENTION_VIZ_MODEL_MEMORY": str(_ROOM), "ATTENTION_VIZ_TRACE_MEMORY": str(_TRACES)}
     in_full = {"STREAMLIT_CLIENT_SHOW_ERROR_DETAILS": "full", **room}
     with tempfile.TemporaryDirectory() as temporary:
-        with serving(program, {**in_full, "TMPDIR": temporary}) as address, Memory() as memory:
+        with serving(program, {**in_full, "TMPDIR": temporary}, found.stood) as address, Memory() as memory:
             _come_and_go(address, memory, begun + 60 * minutes, visitors, kept, found)
             found.remaining += _held(address)
         found.remaining += [f"the file {path.name}" for path in Path(temporary).iterdir() if path.name != _OTHERS]
@@ -184,7 +186,10 @@ async def _visit(visitor: Visitor, draw: random.Random, found: Soak, asked: Erra
     for label in draw.sample(sorted(PAGES), _PAGES):
         await asyncio.sleep(draw.uniform(0, _LOOKS))
         if label in visitor.pages:
-            found.answers.setdefault(label, []).append(await visitor.follow(label))
+            answer = await visitor.follow(label)
+            found.answers.setdefault(label, []).append(answer)
+            if answer.seconds >= _PATIENCE:
+                ask_where()
 
 
 async def _hand_in(visitor: Visitor, file: Brought) -> Answer:
@@ -241,6 +246,8 @@ def main() -> int:
     print(to_text(_table(found)))
     print(f"{found.left} tabs were closed before their page was there")
     print(f"the server's own memory in megabytes, minute by minute: {_course(found.memory)}")
+    if found.stood:
+        print("where the server's threads were when somebody got no answer:", *found.stood, sep="\n")
     told = verdicts(found, arguments.minutes)
     for reached, words in told:
         print(f"{'reached' if reached else 'MISSED'}: {words}")

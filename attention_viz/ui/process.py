@@ -3,7 +3,9 @@
 Usage: python -m attention_viz.ui.process run app.py [options of `streamlit run`].
 """
 
+import faulthandler
 import os
+import signal
 import sys
 
 from attention_viz.serving import preload
@@ -28,6 +30,9 @@ def main() -> None:
     # Threads of torch that wait for each other sleep: spinning, on a busy machine they took twenty times as long. Read
     # when torch is imported.
     _ = os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    # A server that stands still tells in its log where each thread is: code alone, nothing of what was typed.
+    if sys.platform != "win32":
+        faulthandler.register(signal.SIGUSR1)
     if not SETTINGS.log_messages:
         keep_messages_out()
     command, *words = sys.argv[1:] or ["nothing"]

@@ -3,6 +3,7 @@
 import asyncio
 import http.client
 import json
+import sys
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +17,7 @@ import pytest
 from attention_viz.models import CATALOGUE
 from attention_viz.ui.address.state import DEFAULT
 from attention_viz.ui.front.headers import headers
+from benchmarks.serving import ask_where
 from benchmarks.visitor import Visitor
 from tests.conftest import Server
 from tests.ui.served import app
@@ -97,6 +99,17 @@ def test_whoever_comes_when_all_places_are_taken_is_told_so_and_comes_in_once_th
         await second.leave()
 
     _alone(visit)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="servers are found by what Linux tells of processes")
+def test_asked_where_it_stands_it_tells_in_its_log_and_goes_on(small: Server) -> None:
+    ask_where()
+    deadline = time.monotonic() + 60
+    while "most recent call first" not in small.log.read_text("utf-8") and time.monotonic() < deadline:
+        time.sleep(0.1)
+    # What Python calls the thread in which the server waits for its visitors.
+    assert "Current thread" in small.log.read_text("utf-8")
+    assert get(small, "/attention/_stcore/health")[0] == 200
 
 
 def test_the_log_has_nothing_of_what_was_typed(small: Server) -> None:
