@@ -64,6 +64,12 @@ class Soak:
     memory: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
     stood: list[str] = field(default_factory=list[str])
 
+    def note(self, kind: str, answer: Answer) -> None:
+        """Keep an answer; where there was none, have the server tell where it stands."""
+        self.answers.setdefault(kind, []).append(answer)
+        if answer.seconds >= _PATIENCE:
+            ask_where()
+
     @property
     def errors(self) -> list[str]:
         """What pages showed instead of something."""
@@ -174,7 +180,7 @@ async def _leave(visitor: Visitor, draw: random.Random, found: Soak, asked: Erra
 
 async def _visit(visitor: Visitor, draw: random.Random, found: Soak, asked: Errand, own_seen: list[bool]) -> None:
     opened = await visitor.open()
-    found.answers.setdefault(f"Explore, {asked.kind if asked.file is None else 'before a file'}", []).append(opened)
+    found.note(f"Explore, {asked.kind if asked.file is None else 'before a file'}", opened)
     if asked.file is not None:
         own_seen.clear()
         answer = await _hand_in(visitor, asked.file)
@@ -182,14 +188,11 @@ async def _visit(visitor: Visitor, draw: random.Random, found: Soak, asked: Erra
             found.brought += 1
         else:
             answer = replace(answer, errors=(*answer.errors, f"{asked.file.name} was brought and isn't shown"))
-        found.answers.setdefault(f"Explore, {asked.kind}", []).append(answer)
+        found.note(f"Explore, {asked.kind}", answer)
     for label in draw.sample(sorted(PAGES), _PAGES):
         await asyncio.sleep(draw.uniform(0, _LOOKS))
         if label in visitor.pages:
-            answer = await visitor.follow(label)
-            found.answers.setdefault(label, []).append(answer)
-            if answer.seconds >= _PATIENCE:
-                ask_where()
+            found.note(label, await visitor.follow(label))
 
 
 async def _hand_in(visitor: Visitor, file: Brought) -> Answer:

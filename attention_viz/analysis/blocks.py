@@ -11,7 +11,16 @@ from jaxtyping import Bool, Float
 from attention_viz.errors import TraceError
 from attention_viz.operation.attention import Attention
 
-__all__ = ["MOST_CELLS", "Blocks", "block_size", "blocks_of", "call_blocks", "matrix_blocks", "row_slices"]
+__all__ = [
+    "MOST_CELLS",
+    "Blocks",
+    "block_size",
+    "blocks_of",
+    "call_blocks",
+    "matrix_blocks",
+    "refuse_broken",
+    "row_slices",
+]
 
 # A matrix of more cells than this is drawn from blocks: a picture has some 560 × 560 dots for them.
 MOST_CELLS = 250_000
@@ -138,11 +147,19 @@ def weights_of(call: Attention) -> Float[numpy.ndarray, "*head query key"]:
 
 
 def _sound_weights(call: Attention) -> Float[numpy.ndarray, "query key"]:
-    """A head's weights; left blank, or as zeros, others would be a picture of something that was never computed."""
     weights = weights_of(call)
+    refuse_broken(weights)
+    return weights
+
+
+def refuse_broken(weights: Float[numpy.ndarray, "row column"]) -> None:
+    """Left blank, or as zeros, they would be a picture of something that was never computed.
+
+    Raises:
+        TraceError: weights that are not numbers.
+    """
     if not numpy.isfinite(weights).all():
         raise TraceError("the head has weights that are not numbers; it can't be drawn")
-    return weights
 
 
 def blocked_of(call: Attention) -> Bool[numpy.ndarray, "query key"]:

@@ -10,7 +10,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attention_viz.errors import ShapeError, TraceError
+from attention_viz.analysis.blocks import refuse_broken
+from attention_viz.errors import ShapeError
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.reach import first_keys, is_causal, reach
 from attention_viz.operation.shapes import widened
@@ -97,8 +98,7 @@ def overview(
                 found[name].append(blocks)
     values, shown, totals = (numpy.concatenate(blocks) if blocks else None for blocks in found.values())
     assert values is not None
-    if not numpy.isfinite(values).all():
-        raise TraceError("the head has weights that are not numbers; it can't be drawn")
+    refuse_broken(values)
     average = None if totals is None else totals / _open_cells(call, size, closed=closed)
     return Overview(values, shown, average, normalisers, sums, (queries, keys), size, closed)
 

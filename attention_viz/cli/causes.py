@@ -169,8 +169,8 @@ def patch(arguments: Namespace) -> int:
 
 def _is_blocked(trace: "Trace", asked: "Score") -> bool:
     """Whether the query may not look at the key."""
-    masked = trace.attention(asked.layer, asked.stream).head(asked.head).masked
-    return float(masked[asked.query, asked.key]) == -math.inf
+    row = trace.attention(asked.layer, asked.stream).head(asked.head).rows(slice(asked.query, asked.query + 1))
+    return float(row.masked[0, asked.key]) == -math.inf
 
 
 def _position(tokens: "Tokens", asked: str) -> int:

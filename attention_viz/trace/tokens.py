@@ -1,6 +1,5 @@
 """The tokens that stand along the axes of an attention matrix."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -278,7 +277,7 @@ def _check_places(places: Sequence[tuple[float, ...] | None]) -> None:
         )
     patches = [place for place in places if place is not None] if kinds == {2} else []
     for place in patches:
-        if not all(math.isfinite(one) and one >= 0 and one == int(one) for one in place):
+        if not all(one >= 0 and float(one).is_integer() for one in place):
             raise TraceError(f"a patch is said to be at {place}; its row and its column are whole numbers from 0 on")
     rows, columns = (int(max((place[axis] for place in patches), default=-1)) + 1 for axis in (0, 1))
     if rows * columns > _EMPTIEST * len(places):

@@ -5,7 +5,7 @@ import {element} from "../parts/element.js";
 import {tokenParts} from "./placed.js";
 import {findingIn} from "../data/pair.js";
 import {threeDigits} from "../data/scale.js";
-import {placeInWords} from "../data/tokens.js";
+import {placeInWords, withoutSpace} from "../data/tokens.js";
 
 /**
  * @import {Part, View} from "../parts/view.js"
@@ -186,8 +186,7 @@ function partsOf({parts}) {
  */
 function named(axis, place, role) {
   const {labels, spellings} = axis;
-  const {mark, text} = spellings[place];
-  const word = mark === "\u00b7" ? text : mark + text;
+  const word = withoutSpace(spellings[place]);
   const [before, shown] = tokenParts(labels, place, word, placeInWords(axis, place), role);
   return {before, shown, nodes: before ? [before, shown] : [shown]};
 }

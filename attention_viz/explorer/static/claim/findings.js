@@ -73,8 +73,7 @@ function labelOf({queries, keys}, {kind, query, key, parts}) {
  * @param {"query" | "key"} wanted
  */
 function wordOf({names, spellings}, place, parts, wanted) {
-  const said = parts.find(([, role]) => role === wanted)?.[0] ?? "";
-  const word = /\u201c(.+)\u201d/su.exec(said)?.[1];
+  const word = /\u201c(.+)\u201d/su.exec(saidOf(parts, wanted))?.[1];
   return word === undefined || word === spellings[place].text ? names[place] : word;
 }
 
@@ -84,12 +83,19 @@ function wordOf({names, spellings}, place, parts, wanted) {
  * @param {"query" | "key"} wanted
  */
 function partOf(parts, wanted) {
-  const said = parts.find(([, role]) => role === wanted)?.[0] ?? "";
   return element(
     "bdi",
     {class: wanted === "query" ? "av-query" : "av-keys"},
-    said.replace(/^the patch at r/i, wanted === "query" ? "R" : "r"),
+    saidOf(parts, wanted).replace(/^the patch at r/i, wanted === "query" ? "R" : "r"),
   );
+}
+
+/**
+ * @param {PackedFinding["parts"]} parts
+ * @param {"query" | "key"} wanted
+ */
+function saidOf(parts, wanted) {
+  return parts.find(([, role]) => role === wanted)?.[0] ?? "";
 }
 
 /**

@@ -56,9 +56,7 @@ export function readAxis({labels, spelling = "unknown", special, padding, senten
   const repeated = (/** @type {number} */ place) => Number(times.get(labels[place])) > 1;
   const number = (/** @type {number} */ place) => (repeated(place) ? subscript(place) : "");
   const placed = (/** @type {number} */ place) => placeInWords({place: where ?? null}, place);
-  const names = spellings.map(
-    ({mark, text}, place) => placed(place) ?? (mark === MARKS.continues ? mark : "") + text + number(place),
-  );
+  const names = spellings.map((one, place) => placed(place) ?? withoutSpace(one) + number(place));
   const numbered = shown.map((text, place) => text + number(place));
   const padded = new Set(padding);
   const spoken = spellings.map(({text}, place) => {
@@ -138,6 +136,14 @@ export function placeInWords({place}, position) {
  */
 export function patchAt(row, column) {
   return `patch ${row}, ${column}`;
+}
+
+/**
+ * A token without the sign for a space before it, which says nothing of the word; that a piece goes on with one does.
+ * @param {{mark: string, text: string}} spelling
+ */
+export function withoutSpace({mark, text}) {
+  return mark === MARKS.space ? text : mark + text;
 }
 
 /** @param {number} number */

@@ -166,8 +166,10 @@ def _in_colours(picture: Image.Image, told: list[str]) -> NDArray[np.uint8]:
 def _from_deep(picture: Image.Image, told: list[str]) -> Image.Image:
     """Grey of 16 or 32 bits in 8, the lightest staying the lightest; of floating numbers 1, where none is above."""
     numbers = np.nan_to_num(np.asarray(picture, np.float64))
-    most = 65535.0 if picture.mode.startswith("I;16") or numbers.max(initial=0) > 255 else 255.0
-    if picture.mode == "F" and numbers.max(initial=0) <= 1:
-        most = 1.0
+    largest = numbers.max(initial=0)
+    if picture.mode.startswith("I;16") or largest > 255:
+        most = 65535.0
+    else:
+        most = 1.0 if picture.mode == "F" and largest <= 1 else 255.0
     told.append(f"Its grey of more than 8 bits ({picture.mode}) was rounded to 8.")
     return Image.fromarray(np.round(np.clip(numbers / most, 0, 1) * 255).astype(np.uint8))
