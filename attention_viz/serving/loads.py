@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -96,10 +96,6 @@ class Loads(Generic[_Model]):
 
 
 def _result(future: Future[_Model], still_wanted: Callable[[], object]) -> _Model:
-    while True:
-        try:
-            return future.result(_LOOK)
-        except TimeoutError:
-            if future.done():  # the load's own
-                raise
-            still_wanted()
+    while not wait([future], _LOOK).done:
+        still_wanted()
+    return future.result()

@@ -34,8 +34,8 @@ class Settings:
         trace_disk: the same of what lies in temporary files, as most of a long trace does.
         model_memory: how many megabytes the models in memory may take together; the one unused for longest goes first.
             A model that alone takes more is refused, before any download.
-        models: the folders that visitors may open models from, and those inside them, as in PATH; "off" for none. By
-            default `models` beside app.py.
+        models: the folders that visitors may open models from besides those that ship, and those inside them, as in
+            PATH; "off" for none. By default `models` beside app.py.
         scans: the folders whose folders are scans of many texts that visitors may see, as in PATH; "off" for none but
             those that ship. By default `scans` beside app.py.
         hub: "off" keeps visitors from having this machine download models from the hub.

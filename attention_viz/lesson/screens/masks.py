@@ -33,7 +33,7 @@ _FILLING, _FILLER = 2, "the"
 _FILLED = "(filling)"
 _LARGE, _SMALLER = -1e9, -1e4
 # What a row with nothing left becomes, by the outcome of the softmax.
-_OUTCOMES = {"ignored": "the weights of no mask at all", "uniform": "the same share for every cell"}
+_OUTCOMES = {"ignored": "the weights as they are without a mask", "uniform": "the same share for every cell"}
 
 
 def _beside(scene: Scene, mask: str) -> str | None:

@@ -4,7 +4,7 @@ import queue
 import threading
 import weakref
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from attention_viz.errors import UnusableText, first_line
@@ -65,16 +65,14 @@ def with_tokenizer(model: str, tokenizer: "PreTrainedTokenizerBase", text: str, 
         )
     future: Future[_Answer] = Future()
     _line_of(tokenizer).jobs.put((work, future))
-    try:
-        return future.result(SECONDS)
-    except TimeoutError:
-        if future.done():
-            raise
+    if not wait([future], SECONDS).done:
         future.cancel()
         raise UnusableText(
             f"{model}'s tokenizer took longer than {SECONDS:g} seconds, for this text or for one before it: "
             "shorten it, or take another model"
-        ) from None
+        )
+    try:
+        return future.result()
     except MemoryError:
         raise
     except BaseException as error:

@@ -3,11 +3,25 @@
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 __all__ = ["Visitors"]
 
 # Seconds that a place is kept for somebody whose connection was lost: a browser connects again within them.
 _GRACE = 20.0
+
+
+@dataclass
+class _Visitor:
+    """One visitor.
+
+    Attributes:
+        seen: when the visitor was last seen.
+        browser: in which browser the visitor came; empty where that isn't known.
+    """
+
+    seen: float
+    browser: str
 
 
 class Visitors:
@@ -22,18 +36,38 @@ class Visitors:
             grace: for how many seconds somebody who isn't keeps the place.
         """
         self._places, self._is_here, self._grace = places, is_here, grace
-        # Each visitor, in the order in which they came, and when they were last seen.
-        self._seen, self._lock = dict[str, float](), threading.Lock()
+        # In the order in which they came.
+        self._known, self._lock = dict[str, _Visitor](), threading.Lock()
 
-    def ahead(self, visitor: str) -> int:
+    def ahead(self, visitor: str, browser: str = "") -> int:
         """How many have to leave before this visitor has a place, who is now in line; 0 where there is one.
+
+        A page that is loaded again is another visitor, who comes while the one before has just left the same browser:
+        where there is no place, that one's goes over.
 
         Args:
             visitor: by a name that nobody else has.
+            browser: by a name that all visitors share who come in it; empty where it has none.
         """
         now = time.monotonic()
         with self._lock:
-            self._seen |= {one: now for one in self._seen if one == visitor or self._is_here(one)}
-            self._seen = {one: seen for one, seen in self._seen.items() if now - seen <= self._grace}
-            self._seen.setdefault(visitor, now)
-            return max(0, list(self._seen).index(visitor) - self._places + 1)
+            gone = {one for one in self._known if one != visitor and not self._is_here(one)}
+            for name, known in self._known.items():
+                known.seen = known.seen if name in gone else now
+            self._known = {name: one for name, one in self._known.items() if now - one.seen <= self._grace}
+            self._known.setdefault(visitor, _Visitor(now, browser))
+            if self._before(visitor) >= self._places:
+                self._take_over(visitor, gone)
+            return max(0, self._before(visitor) - self._places + 1)
+
+    def _before(self, visitor: str) -> int:
+        return list(self._known).index(visitor)
+
+    def _take_over(self, visitor: str, gone: set[str]) -> None:
+        """Put a visitor in the place of the first before who has left the same browser."""
+        mine, before = self._known[visitor], list(self._known)[: self._before(visitor)]
+        same = (one for one in before if one in gone and mine.browser and self._known[one].browser == mine.browser)
+        if (left := next(same, None)) is None:
+            return
+        line = [visitor if one == left else one for one in self._known if one != visitor]
+        self._known = {one: mine if one == visitor else self._known[one] for one in line}

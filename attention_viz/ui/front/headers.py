@@ -1,10 +1,17 @@
 """Headers that go with each answer of the server, whatever is asked for."""
 
+import secrets
 from collections.abc import Mapping
 
+from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["Headers", "headers"]
+__all__ = ["BROWSER", "Headers", "headers"]
+
+# The cookie by which tabs of one browser are told from those of others; it goes when the browser is closed.
+BROWSER = "attention_viz_browser"
+# What Streamlit's page asks for each time before it connects, and never out of the browser's memory.
+_ASKED_FIRST = "/_stcore/health"
 
 
 def headers(frames: str) -> dict[str, str]:
@@ -37,12 +44,24 @@ class Headers:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        added = [*self._added, *_named(scope)]
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 ours = {name for name, _ in self._added}
                 kept = [(name, value) for name, value in message.get("headers", ()) if name.lower() not in ours]
-                message = {**message, "headers": [*kept, *self._added]}
+                message = {**message, "headers": [*kept, *added]}
             await send(message)
 
-        await self._app(scope, receive, send_with_headers if scope["type"] == "http" else send)
+        await self._app(scope, receive, send_with_headers)
+
+
+def _named(scope: Scope) -> list[tuple[bytes, bytes]]:
+    """A name for a browser that has none, by chance: no script reads it, and it goes to no other site."""
+    if not scope["path"].endswith(_ASKED_FIRST) or BROWSER in HTTPConnection(scope).cookies:
+        return []
+    told = f"{BROWSER}={secrets.token_urlsafe(16)}; HttpOnly; Path=/; SameSite=Lax"
+    return [(b"set-cookie", told.encode())]

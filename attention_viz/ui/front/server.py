@@ -11,6 +11,7 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
+from streamlit import net_util
 from streamlit.starlette import App
 from streamlit.web.cli import main_run
 
@@ -39,7 +40,10 @@ def serve(words: Sequence[str], preloading: Preloading) -> None:
 
 
 def server(script: Path, preloading: Preloading) -> App:
-    """The application that answers."""
+    """The application that answers; it asks no other host for anything."""
+    # Of whoever comes from a page of another site, Streamlit would ask a host outside whether that site is at this
+    # machine's public address, and all visitors would wait meanwhile.
+    net_util.get_external_ip = _no_address
 
     async def ready(_: Request) -> JSONResponse:
         told = readiness(preloading)
@@ -49,6 +53,10 @@ def server(script: Path, preloading: Preloading) -> App:
     # The second one for an app that isn't served at the root of its host.
     routes = [Route(READY, ready), Route("/{below:path}" + READY, ready)]
     return App(script, routes=routes, middleware=[Middleware(Headers, added=headers(SETTINGS.frames))])
+
+
+def _no_address() -> None:
+    """That this machine's public address isn't known."""
 
 
 def _read(words: Sequence[str]) -> tuple[Path, list[str], dict[str, Any]]:

@@ -6,6 +6,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from attention_viz.serving.front.visitors import Visitors
 from attention_viz.serving.settings import SETTINGS
+from attention_viz.ui.front.headers import BROWSER
 
 __all__ = ["wait_for_room"]
 
@@ -30,7 +31,9 @@ _visitors = Visitors(SETTINGS.most_visitors, _is_connected)
 def _ahead() -> int:
     context = get_script_run_ctx()
     # Without a server there is one visitor.
-    return _visitors.ahead(context.session_id) if context is not None and runtime.exists() else 0
+    if context is None or not runtime.exists():
+        return 0
+    return _visitors.ahead(context.session_id, st.context.cookies.get(BROWSER, ""))
 
 
 @st.fragment(run_every=_PAUSE)
@@ -42,5 +45,5 @@ def _wait() -> None:
     st.html(
         f'<p role="status">All {SETTINGS.most_visitors:,} places here are taken: {people} to leave before you come in. '
         "This page opens by itself then, with all that its address holds. A tab keeps its place until "
-        "it is closed, and for half a minute at most after that.</p>"
+        "it is closed, and for twenty seconds after that.</p>"
     )

@@ -1,6 +1,6 @@
 """Two heads side by side on common axes, and their difference."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy
@@ -40,6 +40,7 @@ def compare(
     *,
     part: str | None = None,
     pair: tuple[int, int] | None = None,
+    cells: Sequence[tuple[int, int]] = (),
     most: int = MOST_CELLS,
     theme: ThemeName = "light",
 ) -> go.Figure:
@@ -54,6 +55,7 @@ def compare(
         comparison: from `attention_viz.compare`.
         part: only the first head ("one"), the second ("other") or the difference; all three side by side by default.
         pair: the query and the key to mark, as positions in the first text; of the second text what stands there.
+        cells: places on the common axes to mark as well, the query's first.
         most: how many cells are drawn one by one.
         theme: "light" or "dark".
 
@@ -68,11 +70,7 @@ def compare(
     titles = [_caption(comparison, name, whole=several) for name in parts]
     blocks = {name: _blocks(comparison, name, most // len(parts)) for name in PARTS}
     figure = make_subplots(
-        rows=1,
-        cols=len(parts),
-        shared_yaxes=True,
-        horizontal_spacing=_SPACE,
-        subplot_titles=titles if several else None,
+        rows=1, cols=len(parts), shared_yaxes=True, horizontal_spacing=_SPACE, subplot_titles=titles if several else ()
     )
     note = block_note(blocks[parts[0]], "the largest change" if part == "difference" else "the largest")
     arrange(figure, _far(comparison) if several else titles[0], colours, note=note)
@@ -82,7 +80,7 @@ def compare(
         places[name] = len(_drawn(figure)) - 1
         _hatch(figure, blocks[name], column, colours)
         _mark(figure, comparison, column, colours, lines=blocks[name].whole)
-        for cell in _cells_of(comparison, name, pair):
+        for cell in (*_cells_of(comparison, name, pair), *cells):
             _frame(figure, cell, column, colours, blocks[name].size)
         _name_axes(figure, comparison, column, colours)
     if several:
@@ -92,8 +90,7 @@ def compare(
         figure.update_layout(margin_t=92 if note else 76, title_y=0.95, title_yanchor="middle")
     for column, (name, at) in enumerate(places.items(), start=1):
         if _printed(blocks[name]):
-            write = _signed if name == "difference" else _short
-            add_numbers(figure, write, at=at, least=LEAST, row=1, col=column)
+            add_numbers(figure, _signed if name == "difference" else _short, at=at, least=LEAST, row=1, col=column)
     return figure
 
 

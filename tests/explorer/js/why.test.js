@@ -147,7 +147,11 @@ test("the story of a score: who writes the key, or the word itself", () => {
   };
   assert.equal(
     storyOf(score, new Map())[0].words,
-    "0·0 writes most of the key, +2.90: at “to” it looks at “John”, the word before",
+    "Of the heads 0·0 writes most of the key, +2.90: at “to” it looks at “John”, the word before",
+  );
+  assert.match(
+    storyOf({...score, total: -6}, new Map())[0].words,
+    /most of the key, \+2\.90, against the score: at “to”/,
   );
   const itself = {...score, side: "query", groups: [{kind: "Word embedding", towards: "", sum: 8.5, lines: []}]};
   const [word, other] = storyOf(itself, new Map());

@@ -108,6 +108,14 @@ def test_a_tokenizer_that_takes_too_long_is_not_waited_for_and_keeps_nobody_else
     assert len(read("one", slow, "the bank").tokens) >= 2
 
 
+def test_a_tokenizer_s_own_timeout_is_told_as_an_error_of_ours() -> None:
+    def give_up() -> None:
+        raise TimeoutError("no word for it")
+
+    with pytest.raises(av.UnusableText, match="broke down over this text: TimeoutError: no word for it"):
+        with_tokenizer("one", word_tokenizer(), "text", give_up)
+
+
 def test_a_text_longer_than_any_model_reads_is_refused_unread() -> None:
     with pytest.raises(av.UnusableText, match=r"2,000,001 characters; one's tokenizer is given at most 2,000,000"):
         read("one", word_tokenizer(), "a" * 2_000_001)

@@ -13,13 +13,21 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from playwright.sync_api import Browser, expect
+from streamlit import net_util
+from streamlit.web.server.server_util import is_url_from_allowed_origins
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+from websockets.typing import Origin
 
 from attention_viz.models import CATALOGUE
+from attention_viz.serving.preload import Preloading
 from attention_viz.ui.address.state import DEFAULT
 from attention_viz.ui.front.headers import headers
+from attention_viz.ui.front.server import server
 from benchmarks.serving import ask_where
 from benchmarks.visitor import Visitor
-from tests.conftest import Server
+from tests.conftest import ROOT, Server
 from tests.ui.served import app
 
 # A word that stands nowhere else.
@@ -99,6 +107,43 @@ def test_whoever_comes_when_all_places_are_taken_is_told_so_and_comes_in_once_th
         await second.leave()
 
     _alone(visit)
+
+
+def test_a_page_that_is_loaded_again_has_the_place_it_had_and_who_waits_is_told_the_same_number(
+    small: Server, browser: Browser
+) -> None:
+    address, waits = f"{small.address}/attention/?model=lists", "1 person has to leave before you come in"
+    with closing(browser.new_context()) as first, closing(browser.new_context()) as second:
+        here, there = first.new_page(), second.new_page()
+        here.goto(address)
+        expect(here.get_by_role("link", name="Explore", exact=True)).to_be_visible(timeout=60_000)
+        there.goto(address)
+        for _ in range(3):
+            expect(there.get_by_role("status").first).to_contain_text(waits, timeout=60_000)
+            there.reload()
+        here.reload()
+        expect(here.get_by_role("link", name="Explore", exact=True)).to_be_visible(timeout=60_000)
+        # It came in at once, not after the time for which the place of somebody who left is kept.
+        expect(there.get_by_role("status").first).to_contain_text(waits, timeout=60_000)
+
+
+def test_a_page_of_another_site_is_refused_and_no_host_is_asked_where_that_is(
+    small: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = list[str]()
+    # What is taken back afterwards.
+    monkeypatch.setattr(net_util, "get_external_ip", net_util.get_external_ip)
+    monkeypatch.setattr(net_util, "_make_blocking_http_get", lambda url, timeout=0: asked.append(url))
+    assert not is_url_from_allowed_origins("http://elsewhere.example")
+    assert asked
+    asked.clear()
+    server(ROOT / "app.py", Preloading(DEFAULT.request, ()))
+    assert not is_url_from_allowed_origins("http://elsewhere.example")
+    assert asked == []
+    stream = f"{small.address.replace('http', 'ws', 1)}/attention/_stcore/stream"
+    with pytest.raises(InvalidStatus, match="403"):
+        connect(stream, origin=Origin("http://elsewhere.example"))
+    assert "external IP" not in small.log.read_text("utf-8")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="servers are found by what Linux tells of processes")

@@ -1,7 +1,9 @@
 """A text is run by Enter or by the button beside its box; until then what is drawn is marked as of the text before."""
 
+import re
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.conftest import OpenPage
@@ -81,3 +83,19 @@ def test_a_text_that_no_link_carries_is_there_again_when_the_page_is_loaded_agai
     idle(screen)
     screen.reload()
     expect(box).to_have_value("The river")
+
+
+@pytest.mark.parametrize("tap", [True, False], ids=["tap", "click"])
+def test_a_link_that_is_pressed_right_after_typing_takes_the_text_along(
+    page: OpenPage, idle: Callable[[Page], None], tap: bool
+) -> None:
+    screen = page("/?model=coreference&text=The+zebra+ran")
+    box, link = screen.get_by_label("Sentence", exact=True), screen.get_by_role("link", name="Masks", exact=True)
+    idle(screen)
+    box.fill("The cat slept")
+    # A finger that taps presses and lets go at the same moment.
+    link.click(delay=0 if tap else 100)
+    expect(screen).to_have_url(re.compile(r"/masks\?.*text=The\+cat\+slept"))
+    idle(screen)
+    expect(screen).to_have_url(re.compile(r"/masks\?.*text=The\+cat\+slept"))
+    expect(box).to_have_value("The cat slept")

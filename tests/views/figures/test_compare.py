@@ -3,6 +3,7 @@
 import json
 
 import numpy
+import plotly.graph_objects as go
 import pytest
 import torch
 
@@ -87,11 +88,16 @@ def test_a_pair_is_framed_where_it_stands_in_both_texts() -> None:
     found = pair()  # the [+ old] cat [- sat] [+ ran]
 
     def framed(part: str, of: tuple[int, int]) -> set[tuple[float, float]]:
-        shapes = compare(found, part=part, pair=of).layout.shapes
-        return {(one.y0 + 0.5, one.x0 + 0.5) for one in shapes if one.line.color == LIGHT.accent}
+        return marked(compare(found, part=part, pair=of))
 
     assert [framed(part, (0, 1)) for part in PARTS] == [{(0, 2)}] * 3
     assert [framed(part, (1, 2)) for part in PARTS] == [{(2, 3)}, {(2, 4)}, {(2, 3), (2, 4)}]
+    assert marked(compare(found, part="other", cells=[(0, 2), (1, 3)])) == {(0, 2), (1, 3)}
+
+
+def marked(figure: go.Figure) -> set[tuple[float, float]]:
+    """The row and the column of each cell that is framed."""
+    return {(one.y0 + 0.5, one.x0 + 0.5) for one in figure.layout.shapes if one.line.color == LIGHT.accent}
 
 
 def test_where_cells_are_too_small_blocks_carry_the_largest_change_and_no_line_covers_them() -> None:

@@ -1,11 +1,18 @@
 // A text is run by Enter, or by the button that comes up beside its box. Until then what is on the page is of the text
 // before, and the page is marked so. A text that no link carries is kept by the tab, for when the page is loaded again.
+// A link to another page waits until what was typed has been heard of.
 
 // Milliseconds in which Streamlit puts a text that the server sent into its box; until then the page only loses its mark.
 const SETTLED = [600, 1500];
 // While the page is marked, how often it is looked at whether it still has to be: a box of the page before goes when the
 // run ends, and nothing tells.
 const EVERY = 100;
+
+// A link of the app's own to another of its pages.
+const LINK = 'a[data-testid="stPageLink-NavLink"]';
+// Milliseconds within which a field that was left hands over what is in it; and for which a link waits at most until a
+// text has been heard of, and how often it looks.
+const [HANDED, HEARD, LOOK] = [80, 2000, 20];
 
 // What stands before a box's key where the tab keeps its text.
 const KEPT = "attention_viz-text-";
@@ -14,6 +21,10 @@ const KEPT = "attention_viz-text-";
 let listening = null;
 // Whether the tab was asked for what it keeps, once the page is loaded.
 let asked = false;
+// The texts that the page was drawn from, by their boxes' keys, and when a field was left last.
+/** @type {Record<string, string>} */
+let drawn = {};
+let left = -Infinity;
 
 /**
  * @param {{data: {texts: Record<string, string>, long: string[]}, setTriggerValue: (name: string, value: unknown) => void}} host
@@ -23,6 +34,7 @@ let asked = false;
 export default function textsComponent({data, setTriggerValue}) {
   const before = asked ? {} : keptTexts();
   asked = true;
+  drawn = data.texts;
   if (Object.keys(before).length) setTriggerValue("kept", before);
   else keep(data);
   listening?.abort();
@@ -52,6 +64,9 @@ export default function textsComponent({data, setTriggerValue}) {
   for (const kind of ["input", "pointerdown", "focusout"])
     document.addEventListener(kind, (event) => reopen(event.target), {signal, passive: true});
   document.addEventListener("focusout", markSettled, {signal, passive: true});
+  document.addEventListener("focusout", () => (left = performance.now()), {signal, passive: true});
+  // On the way down, before Streamlit follows it.
+  document.addEventListener("click", hold, {signal, capture: true});
   // On the way down, before the box takes Enter for a line break.
   document.addEventListener("keydown", (event) => run(event, data.texts), {signal, capture: true});
   markSettled();
@@ -130,4 +145,37 @@ function run(event, texts) {
   event.preventDefault();
   event.stopPropagation();
   box.dispatchEvent(new KeyboardEvent("keydown", {key: "Enter", code: "Enter", ctrlKey: true, bubbles: true}));
+}
+
+/**
+ * Has a link wait for what was typed. A field hands that over a moment after it was left, so that a tap on a link would
+ * be heard of first: the page would come back, without the text.
+ *
+ * @param {MouseEvent} event
+ */
+function hold(event) {
+  const link = event.target instanceof Element ? event.target.closest(LINK) : null;
+  const aside = event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey;
+  if (!(link instanceof HTMLElement) || !event.isTrusted || aside) return;
+  const begun = performance.now();
+  if (!isStale(drawn) && begun - left > HANDED) return;
+  event.preventDefault();
+  event.stopPropagation();
+  const follow = () => {
+    const waited = performance.now() - begun;
+    if (waited < HANDED || (isStale(drawn) && waited < HEARD)) setTimeout(follow, LOOK);
+    else sameLink(link)?.click();
+  };
+  follow();
+}
+
+/**
+ * A link that was pressed, or the one that has come in its place.
+ *
+ * @param {HTMLElement} link
+ * @returns {HTMLElement | undefined}
+ */
+function sameLink(link) {
+  const links = Array.from(/** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(LINK)));
+  return links.find((one) => one === link) ?? links.find((one) => one.textContent === link.textContent);
 }

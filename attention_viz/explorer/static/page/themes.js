@@ -1,7 +1,8 @@
 // Figures and tables come from the server in the colours of the page. When the page goes dark or light while it is open,
 // nothing tells the server so: this does, once Streamlit has the new colours itself. As it is on every page, it is what
-// tells of a lost server, too.
+// tells of a lost server and keeps the browser's history, too.
 
+import {keepOneEntry} from "./history.js";
 import {tellOfLoss} from "./lost.js";
 
 const SETTLED = 50;
@@ -11,6 +12,7 @@ export default function followTheme({setTriggerValue}) {
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const tell = () => setTimeout(() => setTriggerValue("changed", dark.matches ? "dark" : "light"), SETTLED);
   dark.addEventListener("change", tell);
+  keepOneEntry();
   const end = tellOfLoss();
   return () => {
     dark.removeEventListener("change", tell);

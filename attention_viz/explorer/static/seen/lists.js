@@ -43,7 +43,10 @@ export function createPictureLists(view, patches) {
       const [title, lines] =
         direction === "to"
           ? ["Who looks at it", lookers(view, line, patches)]
-          : ["Where its weight goes", parts(view, line, region, patches)];
+          : [
+              "Where its weight goes",
+              parts(view, line, region, patches, head.sum(chosen, Int32Array.from(line.keys()))),
+            ];
       fillList(goes, title, direction === "to" ? "a column: it doesn’t add up to 1" : "the tick: an even share", lines);
       fillList(
         heads,
@@ -60,12 +63,12 @@ export function createPictureLists(view, patches) {
  * @param {Float32Array} line
  * @param {Region} region
  * @param {Patches} patches
+ * @param {number} whole  what the row sums to: hundreds of weights that are each rounded don't add up to it
  * @returns {Line[]}
  */
-function parts(view, line, region, patches) {
-  const all = overPatches(line, patches);
-  const rest = all.reduce((sum, weight) => sum + weight, 0) - region.share;
-  const here = region.patches.length / all.length;
+function parts(view, line, region, patches, whole) {
+  const rest = patches.others.reduce((left, position) => left - line[position], whole - region.share);
+  const here = region.patches.length / patches.positions.length;
   return [
     {label: nameOfRegion(region, patches), weight: region.share, even: here},
     ...patches.others.map((position) => ({label: view.now.stream.keys.labels[position], weight: line[position]})),

@@ -76,10 +76,11 @@ function ofPair(header, top) {
   const other = side === "key" ? "query" : "key";
   const looked = lookedAt(header, top);
   const before = header.own && header.unit === "word" && looked === header.at - 1 ? ", the word before" : "";
+  const against = wrote * header.total < 0 ? ", against the score" : "";
   const most =
     embedding && Math.abs(embedding.sum) > Math.abs(wrote)
       ? `The ${header.unit} ${wordAt(header, side, header.at)} itself writes most of the ${side}, ${signed(embedding.sum)}`
-      : `${nameOfHead(top)} writes most of the ${side}, ${signed(wrote)}: at ${wordAt(header, side, header.at)} it looks at ${wordAt(header, "key", looked)}${before}`;
+      : `Of the heads ${nameOfHead(top)} writes most of the ${side}, ${signed(wrote)}${against}: at ${wordAt(header, side, header.at)} it looks at ${wordAt(header, "key", looked)}${before}`;
   return [
     {words: most, press: {head: top}},
     {words: `And what writes the ${other}?`, press: {side: other}},

@@ -19,8 +19,8 @@ from attention_viz.ui.controls.edits import begin_edits, begin_with_change, show
 from attention_viz.ui.controls.edits_choice import CHANGES_OR_NONE
 from attention_viz.ui.controls.plot import add_targets, show_picture, show_to_click
 from attention_viz.ui.pages.compare.choice import COMPARE_CHOICES, CompareChoice
-from attention_viz.ui.pages.compare.chosen import can_choose, in_first, pair_at, places_of_pair
-from attention_viz.ui.pages.compare.claims import claim, claimed
+from attention_viz.ui.pages.compare.chosen import can_choose, pair_at, places_of_pair
+from attention_viz.ui.pages.compare.claims import claim, told_cells
 from attention_viz.ui.pages.compare.heads import show_heads
 from attention_viz.ui.pages.compare.places import HEIGHT, Places
 from attention_viz.ui.pages.compare.sides import Run, compared, run_first, run_second, show_both
@@ -165,12 +165,11 @@ def _show_parts(choice: CompareChoice, first: Run, second: Run, comparison: Comp
     blocks = block_words(comparison, _MOST_CELLS)
     captions = {"one": tokens, "other": moved, "difference": f"{blocks} {apart_words(comparison)}".strip()}
     theme = theme_name()
-    told = places_of_pair(comparison, first) or claimed(comparison)
-    pair = None if told is None else in_first(comparison, told)
+    marked = told_cells(comparison, places_of_pair(comparison, first))
     pressed = can_choose(comparison, first) and len(comparison.queries) * len(comparison.keys) <= _MOST_PRESSED
     for part, place in zip(titles, places.pictures, strict=True):
         with place.container():
-            figure = views.compare(comparison, part=part, pair=pair, most=_MOST_CELLS, theme=theme)
+            figure = views.compare(comparison, part=part, cells=marked.get(part, ()), most=_MOST_CELLS, theme=theme)
             show = functools.partial(_pressable, comparison, first) if pressed else _chart
             show(figure, titles[part], _KEYS[part], f"{titles[part]}. {moved} {tokens}")
             if captions[part]:

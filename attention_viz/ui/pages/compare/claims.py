@@ -10,7 +10,7 @@ from attention_viz.analysis.words import unit_of
 from attention_viz.ui.pages.compare.choice import CompareChoice
 from attention_viz.ui.pages.compare.words import NOTHING, said
 
-__all__ = ["claim", "claimed"]
+__all__ = ["claim", "claimed", "told_cells"]
 
 # How the two sides are called in a sentence.
 _PLACES = {
@@ -36,6 +36,30 @@ def claimed(comparison: Comparison) -> tuple[int, int] | None:
         return None
     query, key = divmod(int(change.flatten().argmax()), change.shape[1])
     return query, key
+
+
+def told_cells(comparison: Comparison, pair: tuple[int, int] | None = None) -> dict[str, tuple[tuple[int, int], ...]]:
+    """Which cells `claim` tells of: of the first head ("one"), the second ("other") and the difference.
+
+    Args:
+        comparison: both heads.
+        pair: the places of the query and the key that are chosen; by default those whose weight differs most.
+    """
+    query, key = pair or claimed(comparison) or (None, None)
+    if query is None or key is None:
+        return {}
+    if pair is None:
+        cells = [_cell_told(one, query, key) for one in (comparison.weights, comparison.other_weights)]
+    else:
+        row, column = comparison.queries.partner(query), comparison.keys.partner(key)
+        cells = [pair, *([] if row is None or column is None else [(row, column)])]
+    return {"one": (cells[0],), "other": tuple(cells[1:]), "difference": tuple(dict.fromkeys(cells))}
+
+
+def _cell_told(weights: Float[Tensor, "query key"], query: int, key: int) -> tuple[int, int]:
+    """A cell of one head; where its text lacks the key, the one that the query looks at most there."""
+    row = weights[query]
+    return query, int(row.nan_to_num().argmax()) if bool(row[key].isnan()) else key
 
 
 def claim(choice: CompareChoice, comparison: Comparison, pair: tuple[int, int] | None = None) -> list[tuple[str, str]]:
@@ -80,10 +104,10 @@ def _told_of_most(choice: CompareChoice, comparison: Comparison, query: int, key
     if not any(map(math.isnan, numbers)):
         also = _replaced(comparison, query, key)
         return [*start, (" ", ""), told[0], (f" {here}{';' if also else ','} ", ""), *also, told[1], (f" {there}", "")]
-    rest = (comparison.weights if which else comparison.other_weights)[query].nan_to_num()
+    rest = comparison.weights if which else comparison.other_weights
+    _, most = _cell_told(rest, query, key)
     keys = comparison.keys
     names = [said(keys, at, second=not which) for at in range(len(keys))]
-    best = names[int(rest.argmax())]
     has = [name for name, at in zip(names, keys.one if which else keys.other, strict=True) if at is not None]
     asks = said(comparison.queries, query, second=not which)
     lacks = "where it stands elsewhere" if start[-1][0] in has else "without it"
@@ -94,9 +118,9 @@ def _told_of_most(choice: CompareChoice, comparison: Comparison, query: int, key
         (f" {(here, there)[which]}; {(here, there)[not which]}, ", ""),
         *([(asks, "query"), (", ", "")] if asks != start[0][0] else []),
         (f"{lacks}, most at ", ""),
-        (best, "key"),
+        (names[most], "key"),
         (" ", ""),
-        (f"{float(rest.max()):.2f}", "number"),
+        (_number(rest, query, most), "number"),
     ]
 
 
