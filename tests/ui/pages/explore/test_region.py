@@ -1,8 +1,13 @@
 """Patches that nobody may look at: written in few letters, run, and told beside what was looked at before."""
 
+import re
+from collections.abc import Callable
+
 import pytest
+from playwright.sync_api import Page, expect
 
 from attention_viz.ui.pages.explore.region import patches_of, to_runs
+from tests.conftest import OpenPage
 from tests.ui.screens import Screen
 
 PICTURE = "/?model=dinov2-small&layer=11&head=0&query=0&key=1"
@@ -42,3 +47,13 @@ def test_a_press_blocks_what_the_head_looks_at_and_another_picture_begins_withou
 def test_an_address_that_blocks_what_is_not_there_is_told() -> None:
     screen = Screen().open(f"{PICTURE}&blocked=300")
     assert any("Allowed here: numbers below 256" in one for one in screen.alerts)
+
+
+def test_the_parts_of_a_patch_s_weight_add_up_to_one(page: OpenPage, idle: Callable[[Page], None]) -> None:
+    # Hundreds of its weights are so small that each by itself counts as 0 in the browser.
+    screen = page("/?model=dinov2-small&layer=2&head=5&query=0&key=1")
+    parts = screen.locator("section, div").filter(has=screen.get_by_role("heading", name="Where its weight goes")).last
+    expect(parts.get_by_role("listitem").last).to_contain_text("the other patches")
+    idle(screen)
+    told = [re.search(r"\d\.\d{3}$", one) for one in parts.get_by_role("listitem").all_inner_texts()]
+    assert len(told) == 3 and sum(float(one[0]) for one in told if one) == pytest.approx(1, abs=0.0015)
