@@ -11,8 +11,16 @@ export function keepOneEntry() {
   let done = false;
   for (const kind of DOES) document.addEventListener(kind, () => (done = true), {capture: true, passive: true});
   history.pushState = (state, unused, address) => {
-    if (done) push(state, unused, address);
+    if (done || leadsElsewhere(address)) push(state, unused, address);
     else history.replaceState(state, unused, address);
     done = false;
   };
+}
+
+/**
+ * Whether an address is another page's: of two links that are pressed one after the other, each page is an entry.
+ * @param {string | URL | null | undefined} address
+ */
+function leadsElsewhere(address) {
+  return new URL(address ?? "", location.href).pathname !== location.pathname;
 }

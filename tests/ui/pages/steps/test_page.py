@@ -118,13 +118,12 @@ def test_the_line_below_does_not_take_the_pointer_from_what_it_tells_of(stay: Op
 def test_back_leads_to_the_page_that_one_came_from_at_once(page: OpenPage, idle: Idle) -> None:
     screen = page("/?model=coreference")
     idle(screen)
-    came_from = screen.url
     screen.get_by_role("button", name=re.compile("^How was")).click()
     # The page writes what it opens on into the address after it.
     expect(screen).to_have_url(re.compile(r"/steps\?.*step="))
     idle(screen)
     screen.go_back()
-    expect(screen).to_have_url(came_from)
+    expect(screen).to_have_url(re.compile(r"/\?model=coreference"))
     expect(screen.get_by_test_id("explorer-sentence")).to_be_visible()
 
 
