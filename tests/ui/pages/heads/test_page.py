@@ -212,17 +212,17 @@ def test_a_metric_changes_the_colours_and_the_address_which_reproduces_them(
     screen = stay(plain_but())
     cells = screen.locator('[data-testid="atlas"] .av-cell')
     choose(screen, "Metric", "Previous token", idle)
-    assert cells.all_inner_texts() == [f"{value:.2f}" for value in table["previous"]]
+    expect(cells).to_have_text([f"{value:.2f}" for value in table["previous"]], use_inner_text=True)
     switch(screen, "Patterns", idle)
     assert parameters(screen)["metric"] == "previous" and parameters(screen)["view"] == "patterns"
     expect(cells.first.locator("canvas")).to_be_visible()
-    assert cells.all_inner_texts() == [""] * 72
+    expect(cells).to_have_text([""] * 72, use_inner_text=True)
     screen.go_back()
     idle(screen)
-    assert cells.all_inner_texts() == [f"{value:.2f}" for value in table["previous"]]
+    expect(cells).to_have_text([f"{value:.2f}" for value in table["previous"]], use_inner_text=True)
     screen.go_back()
     idle(screen)
-    assert cells.all_inner_texts() == [f"{value:.2f}" for value in table["entropy"]]
+    expect(cells).to_have_text([f"{value:.2f}" for value in table["entropy"]], use_inner_text=True)
 
 
 def test_heads_are_found_by_words_by_a_detector_and_by_a_drawn_pattern(
