@@ -9,6 +9,9 @@ __all__ = ["Visitors"]
 
 # Seconds that a place is kept for somebody whose connection was lost: a browser connects again within them.
 _GRACE = 20.0
+# Seconds after which a tab that waits takes the place of another that left its browser: a page that is loaded again is
+# there within them, and has its own.
+_AGAIN = 5.0
 
 
 @dataclass
@@ -51,23 +54,24 @@ class Visitors:
         """
         now = time.monotonic()
         with self._lock:
-            gone = {one for one in self._known if one != visitor and not self._is_here(one)}
             for name, known in self._known.items():
-                known.seen = known.seen if name in gone else now
+                known.seen = now if name == visitor or self._is_here(name) else known.seen
             self._known = {name: one for name, one in self._known.items() if now - one.seen <= self._grace}
+            comes = visitor not in self._known
             self._known.setdefault(visitor, _Visitor(now, browser))
             if self._before(visitor) >= self._places:
-                self._take_over(visitor, gone)
+                self._take_over(visitor, now if comes else now - _AGAIN)
             return max(0, self._before(visitor) - self._places + 1)
 
     def _before(self, visitor: str) -> int:
         return list(self._known).index(visitor)
 
-    def _take_over(self, visitor: str, gone: set[str]) -> None:
-        """Put a visitor in the place of the first before who has left the same browser."""
+    def _take_over(self, visitor: str, since: float) -> None:
+        """Put a visitor in the place of the first before who left the same browser, and wasn't seen since then."""
         mine, before = self._known[visitor], list(self._known)[: self._before(visitor)]
-        same = (one for one in before if one in gone and mine.browser and self._known[one].browser == mine.browser)
-        if (left := next(same, None)) is None:
+        same = (one for one in before if mine.browser and self._known[one].browser == mine.browser)
+        left = next((one for one in same if not self._is_here(one) and self._known[one].seen <= since), None)
+        if left is None:
             return
         line = [visitor if one == left else one for one in self._known if one != visitor]
         self._known = {one: mine if one == visitor else self._known[one] for one in line}

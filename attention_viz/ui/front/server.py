@@ -40,7 +40,7 @@ def serve(words: Sequence[str], preloading: Preloading) -> None:
 
 
 def server(script: Path, preloading: Preloading) -> App:
-    """The application that answers; it asks no other host for anything."""
+    """The application that answers."""
     # Of whoever comes from a page of another site, Streamlit would ask a host outside whether that site is at this
     # machine's public address, and all visitors would wait meanwhile.
     net_util.get_external_ip = _no_address

@@ -1,5 +1,8 @@
 """Whom a server has room for, and in which order the others come in."""
 
+import pytest
+
+from attention_viz.serving.front import visitors as line
 from attention_viz.serving.front.visitors import Visitors
 
 
@@ -64,7 +67,10 @@ def test_somebody_who_waits_and_loads_the_page_again_waits_no_longer_for_that() 
     assert visitors.ahead("c", "browser of c") == 2
 
 
-def test_a_place_goes_over_also_where_the_page_before_is_heard_to_have_left_only_afterwards() -> None:
+def test_a_place_goes_over_also_where_the_page_before_is_heard_to_have_left_only_afterwards(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(line, "_AGAIN", 0.0)
     here = {"a", "b", "a again"}
     visitors = Visitors(1, here.__contains__, grace=3600)
     assert [visitors.ahead("a", "one"), visitors.ahead("b", "two"), visitors.ahead("a again", "one")] == [0, 1, 2]
@@ -91,3 +97,13 @@ def test_a_tab_that_has_a_place_leaves_another_of_its_browser_the_one_it_keeps()
     assert visitors.ahead("b", "one") == 0
     here.add("a")
     assert [visitors.ahead("a", "one"), visitors.ahead("c", "two")] == [0, 1]
+
+
+def test_another_tab_that_waits_leaves_a_page_that_is_loaded_again_its_place() -> None:
+    here = {"a", "b", "c"}
+    visitors = Visitors(2, here.__contains__, grace=3600)
+    assert [visitors.ahead(*one) for one in (("a", "one"), ("c", "two"), ("b", "one"))] == [0, 0, 1]
+    here.remove("a")
+    assert visitors.ahead("b", "one") == 1
+    here.add("a again")
+    assert [visitors.ahead("a again", "one"), visitors.ahead("b", "one")] == [0, 1]

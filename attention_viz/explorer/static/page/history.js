@@ -1,5 +1,6 @@
 // Back takes one step back: the page writes what it chose by itself into the address, too, such as the head that it opens
-// on, and Streamlit makes an entry of the browser's history of each such change. An entry is what a reader did.
+// on, and Streamlit makes an entry of the browser's history of each such change. An entry is what a reader did. Of a link
+// that leads to another page, what that one writes may come first, while the address is still the old page's.
 
 // What a reader does that may change the address.
 const DOES = ["pointerdown", "click", "keydown", "input"];
@@ -11,16 +12,18 @@ export function keepOneEntry() {
   let done = false;
   for (const kind of DOES) document.addEventListener(kind, () => (done = true), {capture: true, passive: true});
   history.pushState = (state, unused, address) => {
-    if (done || leadsElsewhere(address)) push(state, unused, address);
+    if (done || leadsOn(address)) push(state, unused, address);
     else history.replaceState(state, unused, address);
     done = false;
   };
 }
 
 /**
- * Whether an address is another page's: of two links that are pressed one after the other, each page is an entry.
+ * Whether an address is another page's, and not what that one has just written already: of two links that are pressed one
+ * after the other, each page is an entry.
  * @param {string | URL | null | undefined} address
  */
-function leadsElsewhere(address) {
-  return new URL(address ?? "", location.href).pathname !== location.pathname;
+function leadsOn(address) {
+  const {pathname, search} = new URL(address ?? "", location.href);
+  return pathname !== location.pathname && search !== location.search;
 }

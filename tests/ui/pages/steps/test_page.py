@@ -125,6 +125,15 @@ def test_back_leads_to_the_page_that_one_came_from_at_once(page: OpenPage, idle:
     screen.go_back()
     expect(screen).to_have_url(re.compile(r"/\?model=coreference"))
     expect(screen.get_by_test_id("explorer-sentence")).to_be_visible()
+    # So it is between pages that the menu leads to, and no address mixes what two pages keep.
+    for name in ("Masks", "Heads"):
+        screen.get_by_role("link", name=name, exact=True).click()
+        expect(screen).to_have_url(re.compile(rf"/{name.lower()}\?model=coreference"))
+        idle(screen)
+    for place in (r"/masks\?(?!.*metric).*mask=", r"/\?model=coreference(?!.*mask)"):
+        screen.go_back()
+        expect(screen).to_have_url(re.compile(place))
+        idle(screen)
 
 
 def test_the_keyboard_walks_the_steps_and_back_takes_one_back(stay: OpenPage, idle: Idle) -> None:
