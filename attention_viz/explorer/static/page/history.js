@@ -9,21 +9,15 @@ const DOES = ["pointerdown", "click", "keydown", "input"];
 export function keepOneEntry() {
   if (Object.hasOwn(history, "pushState")) return;
   const push = history.pushState.bind(history);
-  let done = false;
+  let [done, added] = [false, false];
   for (const kind of DOES) document.addEventListener(kind, () => (done = true), {capture: true, passive: true});
   history.pushState = (state, unused, address) => {
-    if (done || leadsOn(address)) push(state, unused, address);
+    const {pathname, search} = new URL(address ?? "", location.href);
+    // What another page writes may have made the entry already that its own address belongs to.
+    const here = pathname === location.pathname || (added && search === location.search);
+    added = done || !here;
+    if (added) push(state, unused, address);
     else history.replaceState(state, unused, address);
     done = false;
   };
-}
-
-/**
- * Whether an address is another page's, and not what that one has just written already: of two links that are pressed one
- * after the other, each page is an entry.
- * @param {string | URL | null | undefined} address
- */
-function leadsOn(address) {
-  const {pathname, search} = new URL(address ?? "", location.href);
-  return pathname !== location.pathname && search !== location.search;
 }
