@@ -55,7 +55,8 @@ class Visitors:
         now = time.monotonic()
         with self._lock:
             for name, known in self._known.items():
-                known.seen = now if name == visitor or self._is_here(name) else known.seen
+                if name == visitor or self._is_here(name):
+                    known.seen = now
             self._known = {name: one for name, one in self._known.items() if now - one.seen <= self._grace}
             comes = visitor not in self._known
             self._known.setdefault(visitor, _Visitor(now, browser))

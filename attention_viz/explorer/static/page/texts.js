@@ -44,7 +44,7 @@ export default function textsComponent({data, setTriggerValue}) {
   let looking = 0;
   const mark = () => {
     if (signal.aborted) return;
-    const stale = isStale(data.texts);
+    const stale = isStale();
     document.querySelector(".st-key-page")?.toggleAttribute("data-not-run", stale);
     if (stale) looking ||= setInterval(mark, EVERY);
     else stop();
@@ -56,19 +56,22 @@ export default function textsComponent({data, setTriggerValue}) {
   signal.addEventListener("abort", stop);
   // What was typed may come back from the server without the line breaks at its end, which nothing tells.
   const markSettled = () => {
-    if (!isStale(data.texts)) mark();
+    if (!isStale()) mark();
     for (const wait of SETTLED) setTimeout(mark, wait);
   };
   document.addEventListener("input", mark, {signal, passive: true});
   // A box that was run gives way to the answer, until somebody goes on in it.
   for (const kind of ["input", "pointerdown", "focusout"])
     document.addEventListener(kind, (event) => reopen(event.target), {signal, passive: true});
-  document.addEventListener("focusout", markSettled, {signal, passive: true});
-  document.addEventListener("focusout", () => (left = performance.now()), {signal, passive: true});
+  const leave = () => {
+    left = performance.now();
+    markSettled();
+  };
+  document.addEventListener("focusout", leave, {signal, passive: true});
   // On the way down, before Streamlit follows it.
   document.addEventListener("click", hold, {signal, capture: true});
   // On the way down, before the box takes Enter for a line break.
-  document.addEventListener("keydown", (event) => run(event, data.texts), {signal, capture: true});
+  document.addEventListener("keydown", run, {signal, capture: true});
   markSettled();
   return () => mine.abort();
 }
@@ -112,9 +115,8 @@ function boxOf(key) {
   return document.querySelector(`.st-key-${CSS.escape(key)} textarea`);
 }
 
-/** @param {Record<string, string>} texts */
-function isStale(texts) {
-  return Object.entries(texts).some(([key, text]) => {
+function isStale() {
+  return Object.entries(drawn).some(([key, text]) => {
     const box = boxOf(key);
     return box !== null && box.value !== text;
   });
@@ -129,12 +131,11 @@ function reopen(box) {
  * Streamlit runs a text at Ctrl+Enter; Shift+Enter stays a line break.
  *
  * @param {KeyboardEvent} event
- * @param {Record<string, string>} texts
  */
-function run(event, texts) {
+function run(event) {
   const {key, target} = event;
   if (key !== "Enter" || event.shiftKey || event.altKey || event.isComposing) return;
-  const box = Object.keys(texts)
+  const box = Object.keys(drawn)
     .map(boxOf)
     .find((one) => one !== null && one === target);
   if (!box) return;
@@ -158,24 +159,24 @@ function hold(event) {
   const aside = event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey;
   if (!(link instanceof HTMLElement) || !event.isTrusted || aside) return;
   const begun = performance.now();
-  if (!isStale(drawn) && begun - left > HANDED) return;
+  if (!isStale() && begun - left > HANDED) return;
   event.preventDefault();
   event.stopPropagation();
   const follow = () => {
     const waited = performance.now() - begun;
-    if (waited < HANDED || (isStale(drawn) && waited < HEARD)) setTimeout(follow, LOOK);
-    else sameLink(link)?.click();
+    if (waited < HANDED || (isStale() && waited < HEARD)) setTimeout(follow, LOOK);
+    else (link.isConnected ? link : linkTo(link.textContent))?.click();
   };
   follow();
 }
 
 /**
- * A link that was pressed, or the one that has come in its place.
+ * The link that has come in the place of one that is gone.
  *
- * @param {HTMLElement} link
+ * @param {string | null} name
  * @returns {HTMLElement | undefined}
  */
-function sameLink(link) {
+function linkTo(name) {
   const links = Array.from(/** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(LINK)));
-  return links.find((one) => one === link) ?? links.find((one) => one.textContent === link.textContent);
+  return links.find((one) => one.textContent === name);
 }

@@ -4,7 +4,7 @@ from attention_viz.analysis.comparison.compare import Comparison
 from attention_viz.trace.tokens import Tokens
 from attention_viz.ui.pages.compare.sides import Run
 
-__all__ = ["can_choose", "in_first", "pair_at", "places_of_pair"]
+__all__ = ["can_choose", "pair_at", "places_of_pair"]
 
 
 def places_of_pair(comparison: Comparison, first: Run) -> tuple[int, int] | None:
@@ -29,7 +29,7 @@ def places_of_pair(comparison: Comparison, first: Run) -> tuple[int, int] | None
     return found[0], found[1]
 
 
-def in_first(comparison: Comparison, cell: tuple[int, int]) -> tuple[int, int] | None:
+def _in_first(comparison: Comparison, cell: tuple[int, int]) -> tuple[int, int] | None:
     """A cell of the common axes as a row and a column of the first head.
 
     Of what only the second text has it is what stands there in the first, and None where nothing does.
@@ -46,7 +46,7 @@ def in_first(comparison: Comparison, cell: tuple[int, int]) -> tuple[int, int] |
 
 def pair_at(comparison: Comparison, first: Run, cell: tuple[int, int]) -> tuple[int, int] | None:
     """The same as positions of the first text's tokens: of a whole word its first piece."""
-    rows = in_first(comparison, cell)
+    rows = _in_first(comparison, cell)
     if rows is None or not can_choose(comparison, first):
         return None
     query, key = (_groups(*axis)[row][0] for axis, row in zip(_axes(comparison, first), rows, strict=True))

@@ -45,14 +45,15 @@ def told_cells(comparison: Comparison, pair: tuple[int, int] | None = None) -> d
         comparison: both heads.
         pair: the places of the query and the key that are chosen; by default those whose weight differs most.
     """
-    query, key = pair or claimed(comparison) or (None, None)
-    if query is None or key is None:
+    places = claimed(comparison) if pair is None else pair
+    if places is None:
         return {}
+    query, key = places
     if pair is None:
         cells = [_cell_told(one, query, key) for one in (comparison.weights, comparison.other_weights)]
     else:
         row, column = comparison.queries.partner(query), comparison.keys.partner(key)
-        cells = [pair, *([] if row is None or column is None else [(row, column)])]
+        cells = [places, *([] if row is None or column is None else [(row, column)])]
     return {"one": (cells[0],), "other": tuple(cells[1:]), "difference": tuple(dict.fromkeys(cells))}
 
 
