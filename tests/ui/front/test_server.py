@@ -150,9 +150,9 @@ def test_a_page_of_another_site_is_refused_and_no_host_is_asked_where_that_is(
 def test_asked_where_it_stands_it_tells_in_its_log_and_goes_on(small: Server) -> None:
     ask_where()
     deadline = time.monotonic() + 60
-    while "most recent call first" not in small.log.read_text("utf-8") and time.monotonic() < deadline:
+    # What Python calls the thread in which the server waits for its visitors; of all threads it is written last.
+    while "Current thread" not in small.log.read_text("utf-8") and time.monotonic() < deadline:
         time.sleep(0.1)
-    # What Python calls the thread in which the server waits for its visitors.
     assert "Current thread" in small.log.read_text("utf-8")
     assert get(small, "/attention/_stcore/health")[0] == 200
 
