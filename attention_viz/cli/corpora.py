@@ -89,11 +89,15 @@ def scan(arguments: Namespace) -> int:
         os.environ["RAY_ADDRESS"] = arguments.address
     split = "sentences" if arguments.sentences else "lines"
     length = 128 if arguments.length is None else arguments.length
+    corpus = av.Corpus(arguments.corpus, arguments.column, split, 4 * length)
+    if corpus.again:
+        # One that can't be read is refused before a model is loaded, which may take minutes.
+        next(corpus.texts(), None)
     told = _Told()
     try:
         found = av.scan(
             pretrained(arguments.model),
-            av.Corpus(arguments.corpus, arguments.column, split, 4 * length),
+            corpus,
             arguments.out,
             engine=arguments.engine,
             limit=arguments.limit,

@@ -194,10 +194,11 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, Twin]:
     if isinstance(recorded.output, Tensor) and bool(recorded.output.isnan().any()):
         raise UnsupportedModel(f"{family} gives NaN of whatever it reads; needed: weights that are all numbers")
     if not fidelity.ok:
+        finer = "" if model.dtype in (torch.float32, torch.float64) else ", or the model in float32, which rounds less"
         raise UnsupportedModel(
             f"{family} gives something else with our attention: output off by {fidelity.output_error:.1e}, weights by "
             f"{fidelity.weight_error:.1e} relative, allowed {fidelity.bound:.0e}; it adds a term that is not known "
-            "here, or its numbers are so large that rounding shows; needed: that term in attention_viz.attend"
+            f"here, or its numbers are so large that rounding shows; needed: that term in attention_viz.attend{finer}"
         )
     calls = recorded.calls
     count, target = (inputs[name].shape[1] if name in inputs else 0 for name in ("input_ids", "decoder_input_ids"))

@@ -80,8 +80,19 @@ def test_numbers_other_than_eager_are_refused(family: str, term: str, monkeypatc
         return ours(*args, **options)
 
     monkeypatch.setitem(AttentionInterface._global_mapping, OURS, without)
-    with pytest.raises(UnsupportedModel, match=r"gives something else with our attention: output off by \d"):
+    with pytest.raises(UnsupportedModel, match=r"gives something else with our attention: output off by \d.*attend\. Of"):
         av.wrap(build(family))
+
+
+def test_a_model_in_half_precision_that_is_too_far_off_is_asked_for_in_float32(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = AttentionInterface._global_mapping[OURS]
+
+    def without(*args: Tensor, **options: object) -> tuple[Tensor, None]:
+        return ours(*args, **{**options, "scaling": 40.0})
+
+    monkeypatch.setitem(AttentionInterface._global_mapping, OURS, without)
+    with pytest.raises(UnsupportedModel, match=r"allowed 5e-02; .*, or the model in float32, which rounds less\. Of"):
+        av.wrap(build("gpt2").bfloat16())
 
 
 def test_a_mask_that_gets_lost_on_the_way_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
