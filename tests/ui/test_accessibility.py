@@ -72,3 +72,12 @@ def test_what_a_filled_button_says_can_be_read_in_light_and_dark(stay: OpenPage,
         )
         ink, ground = ("#" + "".join(f"{int(part):02x}" for part in re.findall(r"\d+", one)[:3]) for one in colours)
         assert contrast(ink, ground) >= 4.5, "in the dark" if dark else "in light"
+
+
+def test_a_link_of_the_menu_shows_that_the_keyboard_is_on_it(stay: OpenPage) -> None:
+    screen = stay(f"/?{FEW}")
+    link = screen.locator(".st-key-menu a", has_text="Masks")
+    assert link.evaluate("one => getComputedStyle(one).outlineStyle") == "none"
+    screen.locator(".st-key-menu a", has_text="Step by step").focus()
+    screen.keyboard.press("Tab")
+    assert link.evaluate("one => [document.activeElement === one, getComputedStyle(one).outlineStyle]") == [True, "solid"]

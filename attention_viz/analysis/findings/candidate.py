@@ -18,6 +18,8 @@ class Candidate(NamedTuple):
         query: the word that is looking.
         key: the word that is looked at.
         words: over how many different words the strength is the mean.
+        seen: the positions of the query and the key where it is seen best; None for the two pieces of the words with
+            the most weight.
     """
 
     kind: str
@@ -29,6 +31,7 @@ class Candidate(NamedTuple):
     query: int
     key: int
     words: int = 1
+    seen: tuple[int, int] | None = None
 
     @property
     def place(self) -> tuple[str, int, int]:

@@ -19,7 +19,7 @@ class Finding:
         key: the position that is looked at.
         strength: the number in the sentence: a weight, or its mean over the rows that count. Of words made of several
             pieces the mean over those that look of the sum over those that are looked at, as in `find_heads`; query and
-            key are then the two pieces with the most weight.
+            key are then the two pieces with the most weight. What a head does all over is counted piece by piece.
         parts: the sentence in parts, each with its role: "query" is who looks, "key" what is looked at, "next" the
             token that is likeliest to come next, "number" the strength, "" everything else.
     """

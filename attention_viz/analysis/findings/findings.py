@@ -24,10 +24,11 @@ def findings(trace: Trace, count: int = 5) -> tuple[Finding, ...]:
     and no pair of words comes again. Special tokens, punctuation and, where none looks ahead, the first token are
     never looked at in a finding, and a pair counts where its weight is at least twice what the other rows give to the
     same key on average: a key at which a head rests isn't news. A link counts weight × (1 − 1/distance in words), and
-    what a head does all over counts beyond what its other rows give to the same keys. In a picture distances are those
-    of its patches, and a region counts where two heads of a layer or more give it 0.4 of the weight that the class
-    token has for patches, and 1.7 times the share that it has of the picture. Of a sound what comes after its end is
-    not asked.
+    what a head does all over counts beyond what its other rows give to the same keys. Words come again where their
+    whole text does, and only rows are asked that are to look further than at their neighbour. In a picture
+    distances are those of its patches, and a region counts where two heads of a layer or more give it 0.4 of the
+    weight that the class token has for patches, and 1.7 times the share that it has of the picture. Of a sound what
+    comes after its end is not asked.
 
     The same trace gives the same findings. Only its weights are asked, and the ids and output for the token that is
     likeliest to come next; of a text with more than 2²⁵ weights in a stream the rows of a sample of its words, spread

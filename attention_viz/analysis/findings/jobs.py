@@ -63,11 +63,12 @@ class Job:
         found = list[Candidate]()
         for score, head in zip(best.tolist(), order.tolist(), strict=True):
             row = int(self.shown[numbers[head, self.shown].argmax()])
-            query, key = scene.queries.of_position[scene.rows[row]], scene.keys.of_position[int(self.keys[row])]
+            seen = scene.rows[row], int(self.keys[row])
+            query, key = scene.queries.of_position[seen[0]], scene.keys.of_position[seen[1]]
             strength, (layer, number) = float(numbers[head, self.counted].mean()), heads[head]
             score *= 1 if self.words > 1 else _ONCE
             found.append(
-                Candidate(self.kind, score, strength, scene.stream, layer, number, query, key, words=self.words)
+                Candidate(self.kind, score, strength, scene.stream, layer, number, query, key, self.words, seen)
             )
         return found
 
@@ -80,12 +81,16 @@ def jobs_of(scene: Scene) -> list[Job]:
     rows = Rows.of(tokens, tokens, alike=True, positions=scene.rows)
     of_row, key = rows.duplicates.unbind(dim=1)
     latest = torch.full((len(scene.rows),), -1).scatter_reduce(0, of_row, key, "amax")
-    content = words.are("content")[words.index][rows.positions]
+    same = torch.tensor(words.same)[words.index]
+    # Where pieces alone come again, such as a letter, no word does; and a head that looks at what stands beside may do
+    # that without knowing what came before.
+    again = words.are("content")[words.index][rows.positions] & (same[rows.positions] == same[latest])
+    further = rows.positions - 1
     found = [
         _job(scene, rows, "previous", "previous", rows.before, rows.counted),
         _job(scene, rows, "above", "above", rows.above, rows.counted),
-        _job(scene, rows, "same token", "duplicate", latest, content),
-        _job(scene, rows, "induction", "induction", rows.following, content),
+        _job(scene, rows, "same token", "duplicate", latest, again & (latest < further)),
+        _job(scene, rows, "induction", "induction", rows.following, again & (rows.following < further)),
     ]
     return [job for job in found if len(job.shown) and (job.words > 1 or job.kind == "induction")]
 

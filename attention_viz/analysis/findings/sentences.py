@@ -49,7 +49,9 @@ def tell(scene: Scene, one: Candidate) -> Finding:
 
 
 def _positions(scene: Scene, one: Candidate) -> tuple[int, int]:
-    """The pieces of the two words with the most weight."""
+    """Where it is seen: the pieces of the two words with the most weight, unless the candidate says which two."""
+    if one.seen is not None:
+        return one.seen
     queries, keys = scene.queries.pieces[one.query], scene.keys.pieces[one.key]
     if len(queries) == len(keys) == 1:
         return queries[0], keys[0]

@@ -259,9 +259,9 @@ def named(tokens: Tokens, position: int, role: str) -> tuple[Part, ...]:
 
 def _piece_named(said: Sequence[str], position: int) -> tuple[str, str]:
     """A piece of a word, as `Words.named` has whole ones."""
-    piece = said[position]
-    which = f"the {ordinal(said[: position + 1].count(piece))} " if said.count(piece) > 1 else ""
-    return which, quoted(piece)
+    folded = [piece.casefold() for piece in said]
+    count, all_of_it = folded[: position + 1].count(folded[position]), folded.count(folded[position])
+    return f"the {ordinal(count)} " if all_of_it > 1 else "", quoted(said[position])
 
 
 def _numbers(values: Float[Tensor, " key"], kept: Sequence[int]) -> tuple[float | None, ...]:

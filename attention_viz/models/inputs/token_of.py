@@ -1,5 +1,6 @@
 """Which token a word stands for."""
 
+import unicodedata
 from typing import TYPE_CHECKING
 
 from torch import Tensor
@@ -30,7 +31,7 @@ def token_of(
 
     Raises:
         ShapeError: there is no such id.
-        UnusableText: the text is no token, or several.
+        UnusableText: the text is no token, or several, or one that stands for something else.
     """
     if not isinstance(asked, str):  # a table's whole numbers, too, which are numpy's
         if not 0 <= int(asked) < len(logits):
@@ -42,6 +43,8 @@ def token_of(
         raise UnusableText(f"the token {asked!r} was asked for, and {name} has no tokenizer: name its id")
     spelled = _spelled(tokenizer, asked)
     found = [ids[0] for ids in spelled if len(ids) == 1 and ids[0] != tokenizer.unk_token_id]
+    # Some tokenizers drop letters that they don't know, and what is left may be a token of something else.
+    found = [one for one in found if _letters(str(tokenizer.decode([one]))) == _letters(asked)]
     if not found and asked in (known := tokenizer.get_vocab()):
         found = [known[asked]]
     found = [one for one in found if one < len(logits)]
@@ -53,12 +56,20 @@ def token_of(
     if not known:
         raise UnusableText(f"{name} has no token {asked!r}")
     pieces = label_ids(tokenizer, known[0]).written
+    if len(pieces) == 1:
+        raise UnusableText(f"{name} has no token {asked!r}: its tokenizer reads no more of it than {pieces[0]}")
     # What some tokenizers put before every word is a token without letters.
     offered = next((token for token in known[0] if str(tokenizer.decode([token])).strip()), known[0][0])
     raise UnusableText(
         f"{asked!r} is {len(pieces)} tokens to {name}: {' + '.join(pieces)}; ask for one of them, such as "
         f"{_named(tokenizer, offered)!r}"
     )
+
+
+def _letters(text: str) -> str:
+    """A text as many tokenizers read it: without case, accents and spaces."""
+    apart = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(sign for sign in apart if not (sign.isspace() or unicodedata.combining(sign)))
 
 
 def _spelled(tokenizer: "PreTrainedTokenizerBase", word: str) -> list[list[int]]:

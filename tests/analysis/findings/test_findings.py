@@ -99,10 +99,41 @@ def test_heads_that_look_for_words_that_come_again_are_told_by_their_job() -> No
 
 
 def test_one_word_that_comes_again_is_told_by_its_name() -> None:
-    words = ("go", "frog", "ring", "frog", "moon")
-    (first, *_) = av.findings(planted(tokens_of(words), {(0, 0, 3, 2): 0.9}, "decoder"))
+    words = ("go", "frog", "ring", "cheese", "frog", "moon")
+    (first, *_) = av.findings(planted(tokens_of(words), {(0, 0, 4, 2): 0.9}, "decoder"))
     assert first.text == "The second “frog” looks at “ring”, which followed the first one: 0.90"
-    assert (first.kind, first.query, first.key) == ("induction", 3, 2)
+    assert (first.kind, first.query, first.key) == ("induction", 4, 2)
+
+
+def test_letters_that_come_again_are_no_words_that_do() -> None:
+    # "mama" and "mole", letter by letter: the first letter comes again, and what followed it then is another's.
+    tokens = tokens_of(("m", "##a", "##m", "##a", "m", "##o", "##l", "##m", "##a"), words=(0, 0, 0, 0, 1, 1, 1, 1, 1))
+    looking = {(0, 0, 4, 1): 0.9, (0, 0, 7, 3): 0.9, (0, 0, 8, 4): 0.9, (0, 1, 4, 0): 0.9, (0, 1, 7, 2): 0.9}
+    kinds = {one.kind for one in av.findings(planted(tokens, looking), 20)}
+    assert not kinds & {"induction", "same token"}
+
+
+def test_of_words_in_pieces_a_row_is_marked_that_counts() -> None:
+    # "dursley", "owl" and later "dursley" again. Its last piece is to look at "owl"; its first does that more, uncounted.
+    between = ("owl", "potter", "frog", "ring", "moon", "cheese")
+    labels, words = ("go", "durs", "##ley", *between, "durs", "##ley"), (0, 1, 1, *range(2, 8), 8, 8)
+    elsewhere = {(0, 0, query, key): 0.01 for query in range(3, 9) for key in (2, 3)}
+    looking = {(0, 0, 9, 3): 0.95, (0, 0, 9, 2): 0.4, (0, 0, 10, 3): 0.55}
+    trace = planted(tokens_of(labels, words=words), {**elsewhere, **looking}, "decoder")
+    (told,) = (one for one in av.findings(trace, 20) if one.kind == "induction")
+    assert (told.query, told.key) == (10, 3)
+    weights = trace.attention(0).weights[0]
+    assert weights[9, 3] > weights[10, 3] > weights[9, 2]
+    assert told.strength == pytest.approx(float(weights[9, 2] + weights[10, 3]) / 2)
+    assert told.text.startswith("The second “dursley” looks at “owl”, which followed the first one: 0.4")
+
+
+def test_a_head_that_looks_at_the_word_before_is_no_induction_where_that_followed_last_time_too() -> None:
+    words = ("go", "moon", "ring", "moon", "ring", "moon", "ring")
+    before = {(0, 1, query, query - 1): 0.95 for query in range(1, len(words))}
+    found = av.findings(planted(tokens_of(words), before, "decoder"), 20)
+    assert all(one.kind != "induction" or (one.layer, one.head) != (0, 1) for one in found)
+    assert "previous" in {one.kind for one in found}
 
 
 def test_a_look_that_all_rows_share_is_no_induction() -> None:

@@ -14,4 +14,5 @@ test("numbers count as people say them", () => {
 test("a word is told apart only from its equals", () => {
   assert.equal(whichOf(["the", "cat", "the"], 1), "");
   assert.equal(whichOf(["the", "cat", "the"], 2), "the second ");
+  assert.equal(whichOf(["The", "cat", "the", "the"], 2), "the second ");
 });

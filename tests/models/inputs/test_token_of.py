@@ -4,7 +4,7 @@ import re
 
 import pytest
 import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 import attention_viz as av
@@ -34,3 +34,23 @@ def test_a_space_that_is_a_token_of_its_own_is_not_offered() -> None:
     with pytest.raises(av.UnusableText, match=r"ask for one of them, such as '▁'$"):
         token_of("letters", tokenizer, torch.zeros(4), "  ")
     assert token_of("letters", tokenizer, torch.zeros(4), "▁") == 1
+
+
+def test_what_is_left_of_a_word_whose_letters_are_dropped_is_not_taken_for_it() -> None:
+    # Without a token for what isn't known, BPE drops it: of "Mary" an "a" is left.
+    letters = Tokenizer(models.BPE(vocab={"a": 0, "b": 1, "zebra": 2}, merges=[]))
+    letters.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=letters)
+    assert tokenizer.encode("Mary") == [0]
+    with pytest.raises(av.UnusableText, match=r"letters has no token 'Mary': its tokenizer reads no more of it than a$"):
+        token_of("letters", tokenizer, torch.zeros(3), "Mary")
+    assert token_of("letters", tokenizer, torch.zeros(3), "a") == 0
+    # What the vocabulary has by that name can be asked for, whatever the tokenizer makes of its letters.
+    assert token_of("letters", tokenizer, torch.zeros(3), "zebra") == 2
+
+
+def test_a_token_is_found_by_a_word_in_another_case_or_with_accents_where_the_tokenizer_leaves_them_out() -> None:
+    words = Tokenizer(models.WordLevel(vocab={"[UNK]": 0, "cafe": 1}, unk_token="[UNK]"))
+    words.normalizer, words.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.Whitespace()
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, unk_token="[UNK]")
+    assert token_of("words", tokenizer, torch.zeros(2), "Café") == 1

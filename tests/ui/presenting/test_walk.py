@@ -129,3 +129,17 @@ def test_where_numbers_are_from_ends_above_the_keys_and_takes_the_same_room_with
     assert source.bounding_box() == with_keys
     screen.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
+
+
+def test_bars_below_a_table_keep_a_line_each(stay: OpenPage) -> None:
+    # A long question and a table of five rows leave little room for four heads to choose from.
+    address = "/learn?lesson=heads&text=Our+cat+sleeps+on+the+warm+stove&exercise_seed=7&slide=2.1"
+    screen = stay(address, width=1920, height=1080)
+    dialog = screen.locator("dialog.av-present")
+    expect(dialog.locator(".av-below .av-row")).to_have_count(4)
+    expect(dialog.locator(".av-given")).to_be_visible()
+    boxes = [row.bounding_box() for row in dialog.locator(".av-row").all()]
+    assert all(box is not None and box["height"] >= 44 for box in boxes)
+    assert screen.evaluate(COVERED) == []
+    screen.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()

@@ -1,4 +1,4 @@
-// Which of several equal words is meant. Python's `analysis/words.py` counts them in the same way.
+// Which of several equal words is meant. Python's `analysis/words.py` counts them in the same way, in any case.
 
 const ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"];
 const ENDINGS = ["th", "st", "nd", "rd"];
@@ -18,6 +18,7 @@ export function ordinal(number) {
  * @param {number} place
  */
 export function whichOf(words, place) {
-  const same = words.flatMap((word, at) => (word === words[place] ? [at] : []));
+  const wanted = words[place].toLowerCase();
+  const same = words.flatMap((word, at) => (word.toLowerCase() === wanted ? [at] : []));
   return same.length > 1 ? `the ${ordinal(same.indexOf(place) + 1)} ` : "";
 }

@@ -8,6 +8,8 @@ import {forRoom} from "./slides.js";
  * @import {Room} from "./line.js"
  */
 
+// A bar's row is at least so high.
+export const LEAST_ROW = 44;
 // Of the longest bar: what is shorter has no number.
 const LEAST = 0.005;
 // Letters from which on a name, or what stands behind a bar, needs more room.
@@ -25,7 +27,7 @@ export function drawBars({tokens, values, before, dim, query, key, cuts, unit, w
   const share = (/** @type {number} */ value) => (100 * Math.abs(value)) / span;
   const start = (/** @type {number} */ value) => (100 * (Math.min(value, 0) - low)) / span;
   const count = tokens.length + cuts.length;
-  const height = Math.min(76, Math.max(44, Math.floor(room.height / count)));
+  const height = Math.min(76, Math.max(LEAST_ROW, Math.floor(room.height / count)));
   const list = element("div", {class: "av-rows", role: "group", "aria-label": `Bars: each ${unit}`});
   list.style.setProperty("--row", `${height}px`);
   list.classList.toggle(

@@ -2,7 +2,7 @@
 
 import {element} from "../parts/element.js";
 import {readStyle} from "../parts/style.js";
-import {drawBars} from "./bars.js";
+import {LEAST_ROW, drawBars} from "./bars.js";
 import {drawGiven} from "./given.js";
 import {drawLine} from "./line.js";
 import {NARROW, stageOf} from "./room.js";
@@ -72,6 +72,7 @@ export function showSlide(root, stage, slide, {step, vote, pictures}) {
     beside.prepend(drawShown(slide.shown, file, {width: wide * beside.clientWidth, height: high}));
   }
   if (slide.picture) {
+    if (tables) makeRoom(beside, tables, claim, slide.picture.tokens.length + slide.picture.cuts.length);
     const {colours} = readStyle(root);
     const mono = getComputedStyle(root).getPropertyValue("--av-mono").trim();
     const room = {width: place.clientWidth, height: place.clientHeight, colours, mono, vote};
@@ -79,6 +80,21 @@ export function showSlide(root, stage, slide, {step, vote, pictures}) {
     place.append((onOneLine ? drawLine : drawBars)(slide.picture, room));
   }
   showStep(stage, step);
+}
+
+/**
+ * Where bars below a table would run into each other, the table is written smaller, and then the sentence.
+ * @param {HTMLElement} beside
+ * @param {Element} tables
+ * @param {HTMLElement} claim
+ * @param {number} count  of bars
+ */
+function makeRoom(beside, tables, claim, count) {
+  if (!beside.classList.contains("av-below")) return;
+  const picture = beside.querySelector(".av-picture");
+  const narrow = () => picture !== null && picture.clientHeight < LEAST_ROW * count;
+  if (narrow()) tables.classList.add("av-dense");
+  if (narrow()) for (const words of claim.children) words.classList.add("av-very-long");
 }
 
 /**
