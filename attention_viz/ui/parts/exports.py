@@ -151,6 +151,7 @@ def show_figure_exports(
     stream: str | None = None,
     *,
     title: str = "",
+    other: Trace | None = None,
 ) -> None:
     """A figure as SVG, PNG and PDF, and its numbers as CSV and parquet: a menu "Export", or a part of the page's.
 
@@ -163,10 +164,12 @@ def show_figure_exports(
         head: which head the figure shows, if it shows one.
         stream: which stream the figure shows, of a trace with several.
         title: stands above the buttons inside a menu that is open already; without one, they get a menu of their own.
+        other: the run with which it is compared, where there is one.
     """
 
     def picture(form: str) -> bytes:
-        return printed(figure_maker(), (form,), trace, layer=layer, head=head, stream=stream)[form]
+        runs = [trace] if other is None else [trace, other]
+        return printed(figure_maker(), (form,), runs, layer=layer, head=head, stream=stream)[form]
 
     with contextlib.nullcontext() if title else st.popover("Export", key=f"export-{name}"):
         if title:

@@ -76,11 +76,12 @@ def _draw(told: _Told) -> None:
 
 
 def _label(notices: Sequence[_Notice]) -> str:
-    """The shortest of what there is: "1 note", "Text cut", "Text cut · 2 notes"."""
+    """The shortest of what there is: "2 notes", "Text cut", "Text cut · 2 more"."""
     short = next((one.short for one in notices if one.short), "")
     others = len(notices) - bool(short)
-    count = f"{others} note{'s' * (others != 1)}" if others else ""
-    return " · ".join(part for part in (short, count) if part)
+    if short:
+        return f"{short} · {others} more" if others else short
+    return f"{others} note{'s' * (others != 1)}"
 
 
 def show_notices(notices: Sequence[str]) -> None:

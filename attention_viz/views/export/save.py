@@ -16,7 +16,7 @@ from attention_viz.trace.whole_file import write_whole
 from attention_viz.views.export.fitted import fitted
 from attention_viz.views.export.rendering import Draw, rendered
 from attention_viz.views.export.sheet import AS_DRAWN, Sheet
-from attention_viz.views.style.captions import provenance_line
+from attention_viz.views.style.captions import provenance_line, provenance_lines
 from attention_viz.views.style.theme import LIGHT, SANS
 from attention_viz.views.style.wording import escaped
 
@@ -36,7 +36,7 @@ _LETTER, _LINE, _SIDE = 5.4, 13, 8
 def save(
     picture: go.Figure | str,
     path: str | Path,
-    trace: Trace | None = None,
+    trace: Trace | Sequence[Trace] | None = None,
     *,
     layer: int | None = None,
     head: int | None = None,
@@ -59,7 +59,7 @@ def save(
     Args:
         picture: a figure from `views`, in the light theme if it is for paper; or an SVG document from `heatmap_svg`.
         path: where to; what is there already stays until the new one is whole.
-        trace: what a figure was made from; an SVG document says so itself.
+        trace: what a figure was made from, or the several that it compares; an SVG document says so itself.
         layer: which layer a figure shows, if it shows one.
         head: which head a figure shows, if it shows one.
         stream: which stream; None for the only one there is.
@@ -97,7 +97,7 @@ def format_of(path: str | Path) -> str:
 def printed(
     picture: go.Figure | str,
     forms: Sequence[str],
-    trace: Trace | None = None,
+    trace: Trace | Sequence[Trace] | None = None,
     *,
     layer: int | None = None,
     head: int | None = None,
@@ -109,7 +109,7 @@ def printed(
     Args:
         picture: a figure from `views`, in the light theme if it is for paper; or an SVG document from `heatmap_svg`.
         forms: some of `FORMATS`.
-        trace: what a figure was made from; an SVG document says so itself.
+        trace: what a figure was made from, or the several that it compares; an SVG document says so itself.
         layer: which layer a figure shows, if it shows one.
         head: which head a figure shows, if it shows one.
         stream: which stream; None for the only one there is.
@@ -124,7 +124,8 @@ def printed(
     elif trace is None:
         raise AttentionVizError("a figure is written with the line that says where it comes from: give its trace too")
     else:
-        line = _origin(trace, layer, head, stream)
+        traces = [trace] if isinstance(trace, Trace) else trace
+        line = provenance_lines([_origin(one, layer, head, stream) for one in traces])
         document, figure = "", fitted(picture.to_plotly_json(), sheet, _below(line, sheet, picture))
     if figure is None and set(forms) == {"svg"}:
         return {"svg": document.encode()}

@@ -14,7 +14,7 @@ from attention_viz.analysis.comparison.compare import Comparison, Side
 from attention_viz.errors import ShapeError
 from attention_viz.views.style.axes import FOLDS, arrange, labelled_axis
 from attention_viz.views.style.blocks import block_coordinates, block_note, hover_texts, spans
-from attention_viz.views.style.captions import caption
+from attention_viz.views.style.captions import caption, caption_lines
 from attention_viz.views.style.hatching import add_hatch
 from attention_viz.views.style.numbers import LEAST, add_numbers
 from attention_viz.views.style.scale import colour_bar, full_change, full_colour, lying_bar
@@ -29,7 +29,8 @@ PARTS = ("one", "other", "difference")
 _PRINTED_UP_TO = 14
 _GONE, _ADDED = "−", "+"
 _SPACE = 0.02
-_LONGEST = 44
+# Letters across one of three panels.
+_LONGEST = 34
 _BELOW = 150
 # In a text of more positions than this, at most so many replaced words have their lines.
 _LONG, _LINES = 100, 6
@@ -119,8 +120,9 @@ def _caption(comparison: Comparison, part: str, *, whole: bool) -> str:
     origin = side.trace.provenance
     notes = [caption(side.trace, side.layer, side.head, side.stream)]
     if whole:
-        notes += [f"“{one_line(origin.text, _LONGEST)}”"] if origin.text is not None else []
-        notes += [f"edited: {one_line(edit, _LONGEST)}" for edit in origin.edits]
+        notes = caption_lines(side.trace, side.layer, side.head, side.stream, _LONGEST)
+        notes += [f"“{one_line(origin.text, _LONGEST - 2)}”"] if origin.text is not None else []
+        notes += [one_line(f"edited: {edit}", _LONGEST) for edit in origin.edits]
     return "<br>".join(map(escaped, notes))
 
 
@@ -289,7 +291,8 @@ def _bars_below(figure: go.Figure, note: str) -> None:
     lines = max(str(note.text).count("<br>") for note in layout.annotations)
     figure.update_annotations(font_size=12)
     layout.height += _BELOW // 2  # for slanted tokens, what they are, and the bars
-    figure.update_layout(margin_t=64 + 16 * (lines + bool(note)), margin_b=_BELOW, meta=FOLDS)
+    top = {"title_y": 1 - 12 / layout.height, "title_yanchor": "top"}
+    figure.update_layout(margin_t=64 + 16 * (lines + bool(note)), margin_b=_BELOW, meta=FOLDS, **top)
 
 
 def _drawn(figure: go.Figure) -> list[Any]:

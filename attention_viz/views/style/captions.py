@@ -1,14 +1,19 @@
 """What a picture says of itself in a line: which head of what it shows, and where its numbers come from."""
 
 import re
+from collections.abc import Sequence
 
 from attention_viz import __version__
 from attention_viz.analysis.readings import READINGS
+from attention_viz.analysis.words import ordinal
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.wording import one_line
 
-__all__ = ["caption", "model_name", "provenance_line"]
+__all__ = ["caption", "caption_lines", "model_name", "provenance_line", "provenance_lines"]
+
+# What stands between the parts of a line.
+_BETWEEN = " · "
 
 
 def model_name(model: str) -> str:
@@ -23,7 +28,26 @@ def caption(trace: Trace, layer: int, head: int, stream: str) -> str:
     found = READINGS.get(trace.provenance.reading)
     which = f"head {head}" if found is None or found.per_head else "all heads together"
     read = "" if found is None or found.function is None else f" · {found.label}"
-    return f"{model_name(trace.provenance.model)} · {stream} layer {trace.label(layer, stream)}, {which}{read}"
+    return f"{model_name(trace.provenance.model)}{_BETWEEN}{stream} layer {trace.label(layer, stream)}, {which}{read}"
+
+
+def caption_lines(trace: Trace, layer: int, head: int, stream: str, longest: int) -> list[str]:
+    """The same where there is less room: in lines of so many letters, broken between its parts."""
+    lines = list[str]()
+    for part in caption(trace, layer, head, stream).split(_BETWEEN):
+        if lines and len(lines[-1]) + len(_BETWEEN) + len(part) <= longest:
+            lines[-1] += _BETWEEN + part
+        else:
+            lines.append(one_line(part, longest))
+    return lines
+
+
+def provenance_lines(lines: Sequence[str]) -> str:
+    """Where the numbers of a picture of several runs come from: which is which, unless all say the same."""
+    different = list(dict.fromkeys(lines))
+    if len(different) == 1:
+        return different[0]
+    return "; ".join(f"{ordinal(place)}: {line}" for place, line in enumerate(different, start=1))
 
 
 def provenance_line(trace: Trace, layer: int | None, head: int | None, tokens: Tokens | None) -> str:
@@ -49,4 +73,4 @@ def provenance_line(trace: Trace, layer: int | None, head: int | None, tokens: T
         if text:
             parts.append(f"{name} “{one_line(text, 90)}”")
     parts.append(f"attention_viz {origin.versions.get('attention_viz', __version__)}")
-    return " · ".join(parts)
+    return _BETWEEN.join(parts)

@@ -14,7 +14,7 @@ import attention_viz as av
 from attention_viz.errors import AttentionVizError
 from attention_viz.scratch.model import Scratch
 from attention_viz.trace.trace import Trace
-from attention_viz.views import head_grid, heatmap, heatmap_svg, save
+from attention_viz.views import compare, head_grid, heatmap, heatmap_svg, save
 from attention_viz.views.export import browsers, rendering
 from attention_viz.views.export.save import printed
 from attention_viz.views.style.captions import provenance_line
@@ -122,6 +122,19 @@ def test_others_pictures_are_waited_for_but_not_for_ever() -> None:
     finally:
         done.set()
         other.join()
+
+
+def test_under_a_figure_of_two_runs_stands_where_both_come_from(trace: Trace) -> None:
+    if browsers.at_hand() is None:
+        pytest.skip("no Chrome, Chromium or Edge by its usual name")
+    other = Scratch().trace("another sentence")
+    figure = compare(av.compare(trace, other, 0, 1))
+    root = ElementTree.fromstring(printed(figure, ("svg",), [trace, other])["svg"])
+    lines = [provenance_line(one, None, None, one.query_tokens()) for one in (trace, other)]
+    assert root.findtext(f"{SVG}desc") == f"first: {lines[0]}; second: {lines[1]}"
+    # Of two heads of one run that is said once.
+    root = ElementTree.fromstring(printed(figure, ("svg",), [trace, trace])["svg"])
+    assert root.findtext(f"{SVG}desc") == lines[0]
 
 
 def test_a_figure_as_svg_png_and_pdf_by_one_browser(trace: Trace) -> None:

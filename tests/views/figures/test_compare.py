@@ -168,6 +168,16 @@ def test_tokens_stay_text() -> None:
         assert "<b>" not in written and "<script>" not in written and "<i>" not in written
 
 
+def test_what_stands_above_a_matrix_is_no_wider_than_that() -> None:
+    long = "the old cat that lives in the house on the hill sat down on the mat beside the door"
+    above = [note for note in compare(pair(long, f"{long} again")).layout.annotations if note.y == 1]
+    first, second, change = ([line for line in note.text.split("<br>")] for note in above)
+    assert first[:-1] == second[:-1] == ["scratch · encoder layer 0, head 1"] and change == ["second − first"]
+    # On a page of 800 pixels a letter of 12 is some 6.5 wide, and a matrix some 225.
+    assert max(map(len, [*first, *second])) <= 34
+    assert first[-1].startswith("“the old cat that lives") and first[-1].endswith("…”")
+
+
 def test_texts_with_nothing_in_common_and_single_tokens_are_drawn() -> None:
     for one, other in (("a", "b"), ("a", "a"), ("a", " ".join(["b"] * 100))):
         assert len(compare(pair(one, other)).data) >= 3

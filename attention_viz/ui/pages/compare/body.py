@@ -185,6 +185,7 @@ def _show_exports(choice: CompareChoice, comparison: Comparison) -> None:
             comparison.table,
             comparison.one.trace,
             title="Both and their difference",
+            other=comparison.other.trace,
         )
         show_link()
 
