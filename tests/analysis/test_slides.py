@@ -19,8 +19,10 @@ from attention_viz.analysis.slides import (
     written_slides,
 )
 from attention_viz.analysis.slides.found import link_slide
+from attention_viz.analysis.slides.slide import named
 from attention_viz.analysis.slides.written import Wrote
 from attention_viz.trace.trace import Trace
+from tests.analysis.planted import tokens_of
 from tests.shipped import shipped
 
 LONG = " ".join(f"word{number} and" for number in range(60))
@@ -270,3 +272,11 @@ def test_the_head_of_another_text_that_changes_a_number_most_is_asked_for_among_
     assert put_slides(trace, replace(put, changes={})) == ()
     (ran,) = put_slides(trace, replace(put, run=True))
     assert said(ran.tell) == "Layer 2, head 3: −2.30" and "total effects" in ran.source
+
+
+def test_equal_words_and_pieces_are_counted_in_any_case_as_on_the_page() -> None:
+    tokens = tokens_of(("The", "cat", "the", "THE", "##a", "the"), words=(0, 1, 2, 3, 3, 4))
+    assert named(tokens, 2, "query") == (("the second ", ""), ("“the”", "query"))
+    # A piece is counted among all tokens, a word among words.
+    assert named(tokens, 3, "key") == (("the third ", ""), ("“THE”", "key"))
+    assert named(tokens, 5, "key") == (("the third ", ""), ("“the”", "key"))

@@ -6,6 +6,7 @@ from typing import Any
 
 import axe_playwright_python
 import pytest
+from playwright.sync_api import expect
 
 from tests.conftest import OpenPage, Recolour
 from tests.views.style.test_theme import contrast
@@ -81,3 +82,28 @@ def test_a_link_of_the_menu_shows_that_the_keyboard_is_on_it(stay: OpenPage) -> 
     screen.locator(".st-key-menu a", has_text="Step by step").focus()
     screen.keyboard.press("Tab")
     assert link.evaluate("one => [document.activeElement === one, getComputedStyle(one).outlineStyle]") == [True, "solid"]
+
+
+def test_the_tab_key_goes_through_an_open_menu_where_its_button_stands(stay: OpenPage) -> None:
+    screen = stay("/")
+    where = """() => [document.activeElement.closest('[data-testid="stPopoverBody"]') !== null,
+        document.activeElement.innerText.split("\\n")[0]]"""
+    button = screen.get_by_role("button", name="Options")
+    button.focus()
+    screen.keyboard.press("Enter")
+    # All of it is there, and what stands behind the button.
+    expect(screen.get_by_test_id("stPopoverBody").get_by_role("switch", name="Whole words")).to_be_visible()
+    expect(screen.get_by_role("button", name="Export")).to_be_enabled()
+    screen.keyboard.press("Tab")
+    inside = [screen.evaluate(where)]
+    assert inside[0][0]
+    screen.keyboard.press("Shift+Tab")
+    assert screen.evaluate(where) == [False, "Options"]
+    screen.keyboard.press("Tab")
+    while inside[-1][0]:
+        screen.keyboard.press("Tab")
+        inside.append(screen.evaluate(where))
+    # All of it was passed, and what comes next is what stands behind the button.
+    assert len(inside) > 2 and inside[-1] == [False, "Export"]
+    screen.keyboard.press("Escape")
+    expect(screen.get_by_test_id("stPopoverBody")).to_be_hidden()

@@ -1,9 +1,10 @@
 // Figures and tables come from the server in the colours of the page. When the page goes dark or light while it is open,
 // nothing tells the server so: this does, once Streamlit has the new colours itself. As it is on every page, it is what
-// tells of a lost server and keeps the browser's history, too.
+// tells of a lost server, keeps the browser's history and leads the keyboard through what is open, too.
 
 import {keepOneEntry} from "./history.js";
 import {tellOfLoss} from "./lost.js";
+import {tabThroughMenus} from "./menus.js";
 
 const SETTLED = 50;
 
@@ -13,9 +14,9 @@ export default function followTheme({setTriggerValue}) {
   const tell = () => setTimeout(() => setTriggerValue("changed", dark.matches ? "dark" : "light"), SETTLED);
   dark.addEventListener("change", tell);
   keepOneEntry();
-  const end = tellOfLoss();
+  const ends = [tellOfLoss(), tabThroughMenus()];
   return () => {
     dark.removeEventListener("change", tell);
-    end();
+    for (const end of ends) end();
   };
 }
