@@ -647,7 +647,8 @@ def test_scan_is_the_library_s_and_says_how_to_go_on(run: Run, tmp_path: Path, m
         (layer, head, role) for (layer, head), role in found.roles["role"].items()
     ]
     refused(run(*words), "is a scan with other settings")
-    refused(run(*words[:1], "nowhere/no-model", str(tmp_path / "no.csv"), *words[3:]), "the corpus .*no.csv isn't there")
+    elsewhere = (words[0], "nowhere/no-model", str(tmp_path / "no.csv"), *words[3:])
+    refused(run(*elsewhere), "the corpus .*no.csv isn't there")
 
     def interrupted(*_arguments: object, **_options: object) -> None:
         raise KeyboardInterrupt

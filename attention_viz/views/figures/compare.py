@@ -291,8 +291,8 @@ def _bars_below(figure: go.Figure, note: str) -> None:
     lines = max(str(note.text).count("<br>") for note in layout.annotations)
     figure.update_annotations(font_size=12)
     layout.height += _BELOW // 2  # for slanted tokens, what they are, and the bars
-    top = {"title_y": 1 - 12 / layout.height, "title_yanchor": "top"}
-    figure.update_layout(margin_t=64 + 16 * (lines + bool(note)), margin_b=_BELOW, meta=FOLDS, **top)
+    figure.update_layout(margin_t=64 + 16 * (lines + bool(note)), margin_b=_BELOW, meta=FOLDS)
+    figure.update_layout(title_y=1 - 12 / layout.height, title_yanchor="top")
 
 
 def _drawn(figure: go.Figure) -> list[Any]:

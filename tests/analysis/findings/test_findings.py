@@ -114,7 +114,7 @@ def test_letters_that_come_again_are_no_words_that_do() -> None:
 
 
 def test_of_words_in_pieces_a_row_is_marked_that_counts() -> None:
-    # "dursley", "owl" and later "dursley" again. Its last piece is to look at "owl"; its first does that more, uncounted.
+    # "dursley", "owl" and later "dursley" again. Its last piece is to look at "owl"; its first does so more, uncounted.
     between = ("owl", "potter", "frog", "ring", "moon", "cheese")
     labels, words = ("go", "durs", "##ley", *between, "durs", "##ley"), (0, 1, 1, *range(2, 8), 8, 8)
     elsewhere = {(0, 0, query, key): 0.01 for query in range(3, 9) for key in (2, 3)}
