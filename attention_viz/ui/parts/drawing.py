@@ -20,7 +20,7 @@ from attention_viz.ui.controls.reading import is_raw
 from attention_viz.ui.controls.wording import show_added
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.markdown import as_sentence, plain
-from attention_viz.ui.parts.model_words import stopped_words, unknown_words, without_words
+from attention_viz.ui.parts.model_words import accent_words, stopped_words, unknown_words, without_words
 from attention_viz.ui.parts.notices import tell
 
 if TYPE_CHECKING:
@@ -265,7 +265,7 @@ def show_notes(drawn: Drawn, state: State, *, rows: bool = True) -> None:
         show_cut(drawn.second, state, "With the second sentence there are")
     if unknown := unknown_words(drawn.trace):
         tell(unknown, loud=True, short="Unknown words")
-    for words in (without_words(drawn.trace, state), stopped_words(drawn.trace, state)):
+    for words in (accent_words(drawn.trace), without_words(drawn.trace, state), stopped_words(drawn.trace, state)):
         if words:
             tell(words)
 

@@ -1,5 +1,7 @@
-"""What has to be said of a model that isn't like the others: layers without attention, and a text that ended early."""
+"""What has to be said of how a model reads and writes: layers without attention, words read as others, an early end."""
 
+import re
+import unicodedata
 from typing import TYPE_CHECKING
 
 from attention_viz.edits.words import is_eviction, listed
@@ -9,10 +11,11 @@ from attention_viz.ui.address import State
 if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
 
-__all__ = ["stopped_words", "unknown_words", "without_words"]
+__all__ = ["accent_words", "stopped_words", "unknown_words", "without_words"]
 
 # What tokenizers put in the place of a word that they don't have.
 _UNKNOWN = ("<unk>", "[UNK]", "<|unk|>")
+_NAMED = 3
 
 
 def without_words(trace: "Trace", state: State) -> str:
@@ -56,6 +59,25 @@ def unknown_words(trace: "Trace") -> str:
         return ""
     (sign, *_) = [label for labels in found.values() for label in labels]
     return f"{trace.provenance.model} doesn't know {' and '.join(unknown)}, and reads “{sign}” (unknown) instead."
+
+
+def accent_words(trace: "Trace") -> str:
+    """Which words the model reads without their accents; "" where there is none."""
+    tokens = trace.key_tokens(trace.streams[0])
+    read = {tokens.text_of(pieces).casefold() for pieces in tokens.pieces}
+    typed = dict.fromkeys(re.findall(r"\w+", unicodedata.normalize("NFC", trace.provenance.text or "")))
+    bare = {word: _without_accents(word) for word in typed if word.casefold() not in read}
+    lost = [f"“{word}” as “{left}”" for word, left in bare.items() if left != word.casefold() and left in read]
+    if not lost:
+        return ""
+    others = len(lost) - _NAMED
+    more = [f"{others} more word{'s' * (others > 1)} likewise"] if others > 0 else []
+    return f"{trace.provenance.model} leaves accents out: it reads {listed([*lost[:_NAMED], *more])}."
+
+
+def _without_accents(word: str) -> str:
+    apart = unicodedata.normalize("NFD", word.casefold())
+    return "".join(sign for sign in apart if not unicodedata.combining(sign))
 
 
 def _layers(numbers: "range | tuple[str, ...]") -> str:
