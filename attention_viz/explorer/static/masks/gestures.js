@@ -56,6 +56,7 @@ function listenToSheet(stage, hear) {
       event.preventDefault();
       canvas.setPointerCapture(event.pointerId);
       stroke = {at, open: touch(stage, at, stage.brush, null)};
+      stage.painting = true;
       stage.pair = at;
       hear.pointed();
     },
@@ -78,6 +79,7 @@ function listenToSheet(stage, hear) {
   const end = () => {
     if (!stroke) return;
     stroke = null;
+    stage.painting = false;
     hear.painted();
   };
   canvas.addEventListener("pointerup", end, {signal});

@@ -69,7 +69,7 @@ function create(parentElement, setStateValue) {
     ...{cells: new Map(), layout: null, bytes: null, id: "", ground: null, message: null},
     choice: {mask: "none", window: 2, prefix: 2, in_layer: null, in_head: null},
     ...{added: new Uint8Array(0), drawn: null, run: null, last: null, shown: "difference", brush: "cell", size: 1},
-    ...{peek: null, pair: null, over: null, overRow: null, cursor: null},
+    ...{peek: null, pair: null, over: null, overRow: null, cursor: null, painting: false},
     ...{serial: 0, width: 0, leaving: 0, listening: new AbortController()},
   };
   arrange(stage);
@@ -168,7 +168,8 @@ function follow(stage, told) {
   const message = /** @type {BoardMessage} */ (told);
   const {header, rows, columns} = ground;
   if (message.board !== header.id) return;
-  const heard = (message.seen ?? 0) >= stage.serial;
+  // Of a stroke that isn't at its end the page hears once it is.
+  const heard = (message.seen ?? 0) >= stage.serial && !stage.painting;
   if (stage.message && !heard) return;
   const size = rows * columns;
   stage.serial = Math.max(stage.serial, message.seen ?? 0);

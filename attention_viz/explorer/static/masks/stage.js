@@ -54,6 +54,7 @@ import {element} from "../parts/element.js";
  * @property {Cell | null} over
  * @property {number | null} overRow
  * @property {Cell | null} cursor
+ * @property {boolean} painting  whether a stroke isn't at its end
  * @property {number} serial
  * @property {number} width
  * @property {number} leaving

@@ -142,6 +142,19 @@ def test_quick_clicks_all_count(board: Page, idle: Idle) -> None:
     assert comes_to(board, (numpy.arange(5)[:, None] < 4) & (numpy.arange(5) == 4), idle)
 
 
+def test_a_stroke_goes_on_while_the_page_answers_the_one_before(board: Page, idle: Idle) -> None:
+    board.mouse.click(*over(board, 0, 2))
+    board.mouse.move(*over(board, 1, 3))
+    board.mouse.down()
+    expected = numpy.zeros((5, 5), dtype=bool)
+    expected[0, 2] = True
+    assert comes_to(board, expected, idle)
+    board.mouse.move(*over(board, 1, 4), steps=2)
+    board.mouse.up()
+    expected[1, 3:] = True
+    assert comes_to(board, expected, idle)
+
+
 def test_a_mask_is_painted_from_the_keyboard_and_gets_its_name_where_it_has_one(board: Page, idle: Idle) -> None:
     matrix = board.get_by_role("application", name=re.compile("^Mask"))
     matrix.focus()
