@@ -18,6 +18,7 @@ __all__ = [
     "spell",
     "split_words",
     "visible",
+    "without_accents",
     "without_marks",
 ]
 
@@ -234,3 +235,8 @@ def set_apart(written: str) -> str:
     """Words as part of a sentence: from right to left isolated, so that they don't turn what stands around them."""
     turned = any(unicodedata.bidirectional(sign) in ("R", "AL") for sign in written)
     return f"\u2068{written}\u2069" if turned else written
+
+
+def without_accents(text: str) -> str:
+    """A text as some tokenizers read it: without the signs above and below its letters."""
+    return "".join(sign for sign in unicodedata.normalize("NFD", text) if not unicodedata.combining(sign))

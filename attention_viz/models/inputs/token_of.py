@@ -7,6 +7,7 @@ from torch import Tensor
 
 from attention_viz.errors import ShapeError, UnusableText
 from attention_viz.models.inputs.text import label_ids
+from attention_viz.trace.spelling import without_accents
 
 if TYPE_CHECKING:
     from transformers.tokenization_utils_base import PreTrainedTokenizerBase
@@ -68,8 +69,7 @@ def token_of(
 
 def _letters(text: str) -> str:
     """A text as many tokenizers read it: without case, accents and spaces."""
-    apart = unicodedata.normalize("NFKD", text.casefold())
-    return "".join(sign for sign in apart if not (sign.isspace() or unicodedata.combining(sign)))
+    return "".join(without_accents(unicodedata.normalize("NFKC", text.casefold())).split())
 
 
 def _spelled(tokenizer: "PreTrainedTokenizerBase", word: str) -> list[list[int]]:

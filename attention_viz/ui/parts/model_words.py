@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from attention_viz.edits.words import is_eviction, listed
 from attention_viz.serving.runs import candidates, is_full
+from attention_viz.trace.spelling import without_accents
 from attention_viz.ui.address import State
 
 if TYPE_CHECKING:
@@ -63,21 +64,19 @@ def unknown_words(trace: "Trace") -> str:
 
 def accent_words(trace: "Trace") -> str:
     """Which words the model reads without their accents; "" where there is none."""
+    typed = dict.fromkeys(re.findall(r"\w+", unicodedata.normalize("NFC", trace.provenance.text or "")))
+    bare = {word: without_accents(word.casefold()) for word in typed if not word.isascii()}
+    accented = {word: left for word, left in bare.items() if left != word.casefold()}
+    if not accented:  # as of most texts, whose words needn't be put together for that
+        return ""
     tokens = trace.key_tokens(trace.streams[0])
     read = {tokens.text_of(pieces).casefold() for pieces in tokens.pieces}
-    typed = dict.fromkeys(re.findall(r"\w+", unicodedata.normalize("NFC", trace.provenance.text or "")))
-    bare = {word: _without_accents(word) for word in typed if word.casefold() not in read}
-    lost = [f"“{word}” as “{left}”" for word, left in bare.items() if left != word.casefold() and left in read]
+    lost = [f"“{word}” as “{left}”" for word, left in accented.items() if word.casefold() not in read and left in read]
     if not lost:
         return ""
     others = len(lost) - _NAMED
     more = [f"{others} more word{'s' * (others > 1)} likewise"] if others > 0 else []
     return f"{trace.provenance.model} leaves accents out: it reads {listed([*lost[:_NAMED], *more])}."
-
-
-def _without_accents(word: str) -> str:
-    apart = unicodedata.normalize("NFD", word.casefold())
-    return "".join(sign for sign in apart if not unicodedata.combining(sign))
 
 
 def _layers(numbers: "range | tuple[str, ...]") -> str:

@@ -117,12 +117,12 @@ def _caption(comparison: Comparison, part: str, *, whole: bool) -> str:
     if part == "difference":
         return "second − first"
     side = comparison.one if part == "one" else comparison.other
+    if not whole:
+        return escaped(caption(side.trace, side.layer, side.head, side.stream))
     origin = side.trace.provenance
-    notes = [caption(side.trace, side.layer, side.head, side.stream)]
-    if whole:
-        notes = caption_lines(side.trace, side.layer, side.head, side.stream, _LONGEST)
-        notes += [f"“{one_line(origin.text, _LONGEST - 2)}”"] if origin.text is not None else []
-        notes += [one_line(f"edited: {edit}", _LONGEST) for edit in origin.edits]
+    notes = caption_lines(side.trace, side.layer, side.head, side.stream, _LONGEST)
+    notes += [f"“{one_line(origin.text, _LONGEST - 2)}”"] if origin.text is not None else []
+    notes += [one_line(f"edited: {edit}", _LONGEST) for edit in origin.edits]
     return "<br>".join(map(escaped, notes))
 
 

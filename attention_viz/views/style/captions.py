@@ -25,21 +25,25 @@ def model_name(model: str) -> str:
 
 def caption(trace: Trace, layer: int, head: int, stream: str) -> str:
     """What a picture of one head shows, in a line: also how its numbers are read, where they aren't the weights."""
-    found = READINGS.get(trace.provenance.reading)
-    which = f"head {head}" if found is None or found.per_head else "all heads together"
-    read = "" if found is None or found.function is None else f" · {found.label}"
-    return f"{model_name(trace.provenance.model)}{_BETWEEN}{stream} layer {trace.label(layer, stream)}, {which}{read}"
+    return _BETWEEN.join(_caption(trace, layer, head, stream))
 
 
 def caption_lines(trace: Trace, layer: int, head: int, stream: str, longest: int) -> list[str]:
     """The same where there is less room: in lines of so many letters, broken between its parts."""
     lines = list[str]()
-    for part in caption(trace, layer, head, stream).split(_BETWEEN):
+    for part in _caption(trace, layer, head, stream):
         if lines and len(lines[-1]) + len(_BETWEEN) + len(part) <= longest:
             lines[-1] += _BETWEEN + part
         else:
             lines.append(one_line(part, longest))
     return lines
+
+
+def _caption(trace: Trace, layer: int, head: int, stream: str) -> list[str]:
+    found = READINGS.get(trace.provenance.reading)
+    which = f"head {head}" if found is None or found.per_head else "all heads together"
+    read = [] if found is None or found.function is None else [found.label]
+    return [model_name(trace.provenance.model), f"{stream} layer {trace.label(layer, stream)}, {which}", *read]
 
 
 def provenance_lines(lines: Sequence[str]) -> str:

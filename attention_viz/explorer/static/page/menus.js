@@ -17,13 +17,10 @@ export function tabThroughMenus() {
 
 /** @param {KeyboardEvent} event */
 function goThrough(event) {
-  const [buttons, body, focused] = [
-    document.querySelectorAll(OPEN),
-    [...document.querySelectorAll(BODY)].at(-1),
-    document.activeElement,
-  ];
-  const button = buttons[buttons.length - 1];
-  if (event.key !== "Tab" || event.defaultPrevented || !body || !focused || !(button instanceof HTMLElement)) return;
+  if (event.key !== "Tab" || event.defaultPrevented) return;
+  const [button, body] = [OPEN, BODY].map((each) => [...document.querySelectorAll(each)].at(-1));
+  const focused = document.activeElement;
+  if (!body || !focused || !(button instanceof HTMLElement)) return;
   const inside = reachedIn(body);
   if (focused === button && !event.shiftKey && inside.length) {
     event.preventDefault();

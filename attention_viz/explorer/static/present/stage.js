@@ -65,14 +65,15 @@ export function showSlide(root, stage, slide, {step, vote, pictures}) {
   // Beside a wide table there is no room for what there is to choose from.
   const tables = beside.querySelector(".av-given");
   const below = slide.picture !== null || slide.shown === null;
-  beside.classList.toggle("av-below", below && tables !== null && tables.scrollWidth > WIDE * beside.clientWidth);
+  const wider = below && tables !== null && tables.scrollWidth > WIDE * beside.clientWidth;
+  beside.classList.toggle("av-below", wider);
   if (slide.shown && file) {
     const wide = width < NARROW ? 1 : slide.picture ? WIDE : LEFT;
     const high = beside.clientHeight * (width < NARROW ? 1 - WIDE : 1);
     beside.prepend(drawShown(slide.shown, file, {width: wide * beside.clientWidth, height: high}));
   }
   if (slide.picture) {
-    if (tables) makeRoom(beside, tables, claim, slide.picture.tokens.length + slide.picture.cuts.length);
+    if (wider) makeRoom(place, tables, claim, slide.picture.tokens.length + slide.picture.cuts.length);
     const {colours} = readStyle(root);
     const mono = getComputedStyle(root).getPropertyValue("--av-mono").trim();
     const room = {width: place.clientWidth, height: place.clientHeight, colours, mono, vote};
@@ -84,15 +85,13 @@ export function showSlide(root, stage, slide, {step, vote, pictures}) {
 
 /**
  * Where bars below a table would run into each other, the table is written smaller, and then the sentence.
- * @param {HTMLElement} beside
+ * @param {HTMLElement} picture  of the bars
  * @param {Element} tables
  * @param {HTMLElement} claim
  * @param {number} count  of bars
  */
-function makeRoom(beside, tables, claim, count) {
-  if (!beside.classList.contains("av-below")) return;
-  const picture = beside.querySelector(".av-picture");
-  const narrow = () => picture !== null && picture.clientHeight < LEAST_ROW * count;
+function makeRoom(picture, tables, claim, count) {
+  const narrow = () => picture.clientHeight < LEAST_ROW * count;
   if (narrow()) tables.classList.add("av-dense");
   if (narrow()) for (const words of claim.children) words.classList.add("av-very-long");
 }
