@@ -1,0 +1,1 @@
+"""Processes with bounds, in which whatever strangers wrote is parsed, built and run: see `process.Process`."""

@@ -1,0 +1,68 @@
+"""Messages between a process and the one that watches it: a JSON object and raw bytes, with their lengths first.
+
+Nothing is unpickled: what a program of strangers sends back can't run anything here.
+"""
+
+import json
+import struct
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+__all__ = ["Message", "TooLong", "pack", "receive"]
+
+# The lengths of the JSON and of the bytes.
+_LENGTHS = struct.Struct(">QQ")
+# JSON takes many times its length once it is parsed, so large contents go as bytes.
+_LONGEST_JSON = 16_000_000
+
+
+class TooLong(Exception):
+    """A message that announces more than is read."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """What one process sends to the other.
+
+    Attributes:
+        values: what can be written as a JSON object.
+        content: raw bytes; empty for none.
+    """
+
+    values: Mapping[str, Any]
+    content: bytes = b""
+
+
+def pack(message: Message) -> bytes:
+    """Write a message as bytes."""
+    values = json.dumps(message.values).encode()
+    return b"".join((_LENGTHS.pack(len(values), len(message.content)), values, message.content))
+
+
+def receive(read: Callable[[int], bytes], longest: int) -> Message:
+    """Read one message.
+
+    Args:
+        read: returns exactly as many bytes as it is called with.
+        longest: how many bytes the message may have.
+
+    Raises:
+        TooLong: it announces more than that; nothing of it was read.
+        ValueError: it isn't a message.
+    """
+    values_length, content_length = _LENGTHS.unpack(read(_LENGTHS.size))
+    if values_length > min(longest, _LONGEST_JSON) or values_length + content_length > longest:
+        raise TooLong
+    values = _parsed(read(values_length))
+    return Message(values, read(content_length))
+
+
+def _parsed(content: bytes) -> dict[str, Any]:
+    try:
+        values = json.loads(content)
+    except RecursionError as error:
+        raise ValueError("the message is nested too deeply") from error
+    if not isinstance(values, dict):
+        raise ValueError("the message isn't a JSON object")
+    return cast("dict[str, Any]", values)

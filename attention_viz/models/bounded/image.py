@@ -1,0 +1,114 @@
+"""A process with everything imported, from which bounded processes are forked in some milliseconds.
+
+It is run as a program, whose argument is the module to import. Each datagram on its standard input, a socket, has a
+process forked: it holds the limits, and brings two sockets. Over the first the new process is talked to. The second
+stays here: once its other end is closed, the process is killed; once the process ends, its status is written to it.
+"""
+
+import contextlib
+import gc
+import importlib
+import json
+import os
+import selectors
+import signal
+import socket
+import struct
+import sys
+from typing import Any
+
+from attention_viz.models.bounded.limits import Limits, end_with_parent, leave_network
+from attention_viz.models.bounded.serving import channel_of_standard_input, serve
+
+__all__ = ["LONGEST_ORDER", "STATUS", "main"]
+
+# How a process ended, as `os.waitstatus_to_exitcode` says it.
+STATUS = struct.Struct(">i")
+LONGEST_ORDER = 4_000
+
+
+class _Image:
+    """Forks processes by order, and watches them."""
+
+    def __init__(self, orders: socket.socket, module: Any) -> None:
+        self._orders, self._module = orders, module
+        self._watched = dict[int, socket.socket]()
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(orders, selectors.EVENT_READ)
+        self._ended, self._wake = socket.socketpair()
+        self._wake.setblocking(False)
+        self._ended.setblocking(False)
+        self._selector.register(self._ended, selectors.EVENT_READ)
+        signal.set_wakeup_fd(self._wake.fileno(), warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, _go_on)  # any function has the descriptor written to
+
+    def run(self) -> None:
+        """Work until nobody can order any more."""
+        while True:
+            for key, _ in self._selector.select():
+                if key.fileobj is self._orders:
+                    if not self._fork():
+                        return
+                elif key.fileobj is self._ended:
+                    self._reap()
+                elif key.data in self._watched:  # nobody waits for that one
+                    self._selector.unregister(key.fileobj)
+                    os.kill(key.data, signal.SIGKILL)
+
+    def _fork(self) -> bool:
+        order, sockets, _, _ = socket.recv_fds(self._orders, LONGEST_ORDER, 2)
+        if not order:
+            return False
+        channel, control = (socket.socket(fileno=number) for number in sockets)
+        parent, process = os.getpid(), os.fork()
+        if process == 0:
+            self._become(parent, channel, control, Limits.of_json(json.loads(order)))
+        channel.close()
+        control.setblocking(False)
+        self._watched[process] = control
+        self._selector.register(control, selectors.EVENT_READ, process)
+        return True
+
+    def _become(self, parent: int, channel: socket.socket, control: socket.socket, limits: Limits) -> None:
+        """Be the process that was ordered, to the end."""
+        try:
+            end_with_parent(parent)
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            self._selector.close()
+            for one in (self._orders, self._ended, self._wake, control, *self._watched.values()):
+                one.close()
+            serve(channel, self._module.start(), limits)
+        finally:
+            os._exit(0)
+
+    def _reap(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            self._ended.recv(4096)
+        while self._watched:
+            process, status = os.waitpid(-1, os.WNOHANG)
+            if process == 0:
+                return
+            control = self._watched.pop(process)
+            with contextlib.suppress(KeyError):
+                self._selector.unregister(control)
+            with contextlib.suppress(OSError):  # nobody wants to know
+                control.send(STATUS.pack(os.waitstatus_to_exitcode(status)))
+            control.close()
+
+
+def _go_on(_number: int, _frame: object) -> None:
+    pass
+
+
+def main() -> None:
+    """Import the module, and fork."""
+    leave_network()
+    orders, module = channel_of_standard_input(), importlib.import_module(sys.argv[1])
+    gc.collect()
+    gc.freeze()  # what is never collected is never written to, and stays shared
+    _Image(orders, module).run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""What a bounded process may take, and how the operating system is made to hold it to that.
+
+Memory and processor time are limited where the system can do it, which is Linux; the time on the clock is limited by
+the process that waits, on every system.
+"""
+
+import contextlib
+import ctypes
+import math
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Limits", "end_with_parent", "give_time", "impose", "leave_network"]
+
+_STATUS = Path("/proc/self/statm")
+# Of the process's table, in pages: all that is mapped, and what of it is the process's own data.
+_MAPPED, _DATA = 0, 5
+_FILES_AT_ONCE = 64
+# From Linux's headers: prctl.h and sched.h.
+_PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
+_CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a process may take.
+
+    Attributes:
+        memory: bytes, beside what its imports took.
+        seconds: on the clock, for one answer.
+        processor: seconds of processor time, of all its threads together, for one answer.
+        answer: bytes of one answer.
+    """
+
+    memory: int = 600_000_000
+    seconds: float = 20.0
+    processor: float = 20.0
+    answer: int = 64_000_000
+
+    def as_json(self) -> dict[str, float]:
+        """Return what the process itself needs to know."""
+        return {"memory": self.memory, "seconds": self.seconds, "processor": self.processor, "answer": self.answer}
+
+    @classmethod
+    def of_json(cls, values: Mapping[str, Any]) -> "Limits":
+        """Read them back."""
+        return cls(int(values["memory"]), float(values["seconds"]), float(values["processor"]), int(values["answer"]))
+
+
+def impose(limits: Limits) -> None:
+    """Limit this process for good: memory, the number and size of its files, no dumps, no new rights."""
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+    if sys.platform == "win32":
+        return
+    import resource
+
+    _lower(resource.RLIMIT_CORE, 0)
+    _lower(resource.RLIMIT_FSIZE, 0)
+    _lower(resource.RLIMIT_NOFILE, _FILES_AT_ONCE)
+    if not _STATUS.exists():  # other systems neither say what is taken nor hold to these limits
+        return
+    taken = [int(pages) * resource.getpagesize() for pages in _STATUS.read_text().split()]
+    _lower(resource.RLIMIT_DATA, taken[_DATA] + limits.memory)
+    # Data is all that counts for most; what is mapped and shared is bounded, too, with room for libraries and arenas.
+    _lower(resource.RLIMIT_AS, taken[_MAPPED] + 2 * limits.memory + 256_000_000)
+
+
+def give_time(limits: Limits) -> None:
+    """Let this process use so much processor time from now on, and end it after that."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    until = math.ceil(used.ru_utime + used.ru_stime + limits.processor)
+    hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_CPU, (until, hard))
+
+
+def leave_network() -> bool:
+    """Take the network away from this process and those that it starts; return whether the system allows that."""
+    if not sys.platform.startswith("linux"):
+        return False
+    libc = ctypes.CDLL(None, use_errno=True)
+    # The second is for users without rights: in a world of its own a process may do what only the system's owner may.
+    return any(libc.unshare(flags) == 0 for flags in (_CLONE_NEWNET, _CLONE_NEWUSER | _CLONE_NEWNET))
+
+
+def end_with_parent(parent: int) -> None:
+    """End this process as soon as the one that started it is gone, whatever it is doing then.
+
+    Args:
+        parent: the number of that process. Its main thread has to have started this one.
+    """
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
+    if os.getppid() != parent:  # it went meanwhile
+        os._exit(1)
+
+
+def _prctl(option: int, value: int) -> None:
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def _lower(which: int, most: int) -> None:
+    """Lower a limit; never raise one that is lower already."""
+    import resource
+
+    soft, hard = resource.getrlimit(which)
+    bounds = [most if limit == resource.RLIM_INFINITY else min(most, limit) for limit in (soft, hard)]
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(which, (bounds[0], bounds[1]))

@@ -1,0 +1,178 @@
+"""A process with bounds, in the hands of the one that asks it: each answer comes in time, or the process is ended.
+
+A tokenizer, a template, a configuration from outside is a program in effect: it may run for ever, or take all memory.
+"""
+
+import os
+import time
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from attention_viz import errors
+from attention_viz.errors import AttentionVizError
+from attention_viz.models.bounded.framing import Message, TooLong, pack, receive
+from attention_viz.models.bounded.limits import Limits
+from attention_viz.models.bounded.starting import Started, prepare, start
+
+__all__ = ["Broken", "Process", "Stopped", "isolates", "prepare"]
+
+# How long a process may take to be there, imports included, on a busy machine.
+_STARTING = 90.0
+# How often who waits looks whether to go on, in seconds.
+_LOOK = 0.25
+# The signals by which Linux ends what takes too much of something.
+_ABORTED, _TOO_MUCH_TIME, _KILLED = -6, -24, -9
+_SWITCH = "ATTENTION_VIZ_ISOLATE"
+
+
+def isolates() -> bool:
+    """Return whether strangers' files are opened in processes of their own: ATTENTION_VIZ_ISOLATE=off keeps them here.
+
+    Raises:
+        ValueError: the variable is neither on nor off.
+    """
+    content = os.environ.get(_SWITCH, "on").strip().lower()
+    if content not in ("on", "off", "1", "0", "true", "false", "yes", "no"):
+        raise ValueError(f"{_SWITCH} was set to {content!r}; it has to be on or off")
+    return content in ("on", "1", "true", "yes")
+
+
+class Stopped(Exception):
+    """A process was ended, or ended by itself, before it answered.
+
+    The message is a verb with its object, such as "takes more than 600 MB of memory", for whoever knows the subject.
+    """
+
+
+class Broken(Exception):
+    """What a process runs broke down over a request; the process goes on. The message says how."""
+
+
+class Process:
+    """A bounded process that answers requests one after the other; not for several threads at once."""
+
+    def __init__(self, module: str, limits: Limits, starting: Callable[[str, Limits], Started] = start) -> None:
+        """Start it. Its first answer takes as long as its imports do, unless `prepare` was called a while before.
+
+        Args:
+            module: what runs in it, by its function `start`, which returns a function from request to answer.
+            limits: what it may take.
+            starting: how it is started.
+        """
+        self._limits = limits
+        self._started = starting(module, limits)
+        self._end = weakref.finalize(self, self._started.end)
+        self._ready = False
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can be asked."""
+        return self._end.alive
+
+    def ask(self, request: Message, check: Callable[[], None] = lambda: None) -> Message:
+        """Return the answer to a request.
+
+        Args:
+            request: what is sent.
+            check: called again and again meanwhile; what it raises ends the process.
+
+        Raises:
+            Stopped: no answer came within the limits; the process is gone.
+            Broken: what runs there broke down over the request.
+            AttentionVizError: it refused the request with an error of ours.
+        """
+        try:
+            answer = self._exchange(request, check)
+        except BaseException:  # half of an answer may have come: nothing that follows could be read
+            self.end()
+            raise
+        return _checked(answer.values, answer)
+
+    def end(self) -> int | None:
+        """End it now, and return how it ended, where that is known."""
+        return self._end() if self._end.alive else None
+
+    def _exchange(self, request: Message, check: Callable[[], None]) -> Message:
+        if not self._end.alive:
+            raise Stopped("has ended")
+        if not self._ready:
+            self._receive(_STARTING, check)
+            self._ready = True
+        self._started.channel.settimeout(self._limits.seconds)
+        try:
+            self._started.channel.sendall(pack(request))
+        except TimeoutError:
+            raise Stopped(self._too_long(self._limits.seconds)) from None
+        except OSError:
+            raise self._stopped() from None
+        answer = self._receive(self._limits.seconds, check)
+        if "over" in answer.values:
+            raise Stopped(self._too_much_memory())
+        return answer
+
+    def _receive(self, seconds: float, check: Callable[[], None]) -> Message:
+        until = time.monotonic() + seconds
+        try:
+            return receive(lambda count: self._exactly(count, until, check), self._limits.answer)
+        except TimeoutError:
+            raise Stopped(self._too_long(seconds)) from None
+        except TooLong:
+            raise Stopped(f"gives an answer of more than {self._limits.answer / 1e6:g} MB") from None
+        except (EOFError, OSError):
+            raise self._stopped() from None
+        except ValueError:
+            raise Stopped("gives an answer that can't be read") from None
+
+    def _exactly(self, count: int, until: float, check: Callable[[], None]) -> bytes:
+        parts = bytearray()
+        while len(parts) < count:
+            left = until - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            self._started.channel.settimeout(min(left, _LOOK))
+            try:
+                part = self._started.channel.recv(min(count - len(parts), 1_000_000))
+            except TimeoutError:
+                check()
+                continue
+            if not part:
+                raise EOFError
+            parts += part
+        return bytes(parts)
+
+    def _stopped(self) -> Stopped:
+        """Why it ended by itself."""
+        status = self.end()
+        if status == _ABORTED:
+            return Stopped(self._too_much_memory())
+        if status == _TOO_MUCH_TIME:
+            return Stopped(self._too_long(self._limits.processor))
+        return Stopped("was ended from outside" if status == _KILLED else "ended without an answer")
+
+    def _too_much_memory(self) -> str:
+        return f"takes more than {self._limits.memory / 1e6:g} MB of memory"
+
+    def _too_long(self, seconds: float) -> str:
+        return f"takes longer than {seconds:g} seconds"
+
+
+def _checked(values: Any, answer: Message) -> Message:
+    """The answer, unless it is an error: an error of ours is raised as such."""
+    reason, kind = values.get("error"), values.get("kind")
+    if reason is None:
+        return answer
+    ours = getattr(errors, kind, None) if isinstance(kind, str) and kind in errors.__all__ else None
+    if ours in _PASSED_ON:
+        raise ours(str(reason))
+    raise Broken(str(reason))
+
+
+# Those of our errors that a message is all of.
+_PASSED_ON: tuple[type[AttentionVizError], ...] = (
+    errors.ModelNotFound,
+    errors.UnsupportedModel,
+    errors.UnusablePicture,
+    errors.UnusableSound,
+    errors.UnusableText,
+)
