@@ -1,6 +1,5 @@
 """Data sets on the hub are read row by row; without the package or the network the scan is refused by name."""
 
-import importlib.util
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -77,7 +76,6 @@ def test_what_can_not_be_had_is_refused_by_name(stand_in: StandIn, monkeypatch: 
         list(hub.hub_rows("hub:letters"))
 
 
-@pytest.mark.skipif(importlib.util.find_spec("datasets") is None, reason="needs the extra attention-viz[datasets]")
 @pytest.mark.filterwarnings("default")  # its own
 def test_the_package_itself_reads_a_data_set_that_lies_here(tmp_path: Path) -> None:
     texts = by_lot(70)

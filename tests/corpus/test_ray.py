@@ -1,10 +1,10 @@
 """Ray's actors give the files that threads of this process give; without Ray the engine is refused by name."""
 
 import copy
-import importlib.util
 import os
 import random
 import signal
+import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -19,16 +19,14 @@ from tests.corpus.test_scan import StoppedError, files_of, stop_after
 from tests.corpus.texts import by_lot
 from tests.shipped import shipped
 
-INSTALLED = importlib.util.find_spec("ray") is not None
 
-
-@pytest.mark.skipif(INSTALLED, reason="Ray is installed")
-def test_without_ray_the_engine_is_refused(tmp_path: Path) -> None:
+def test_without_ray_the_engine_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("ray", "ray.data"):
+        monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(av.UnsupportedModel, match=r"Ray isn't installed; pip install “attention-viz\[ray\]” brings it"):
         av.scan(shipped("induction"), by_lot(3), tmp_path, engine="ray")
 
 
-@pytest.mark.skipif(not INSTALLED, reason="needs Ray, the extra attention-viz[ray]")
 @pytest.mark.filterwarnings("default")  # Ray's own
 def test_ray_gives_the_same_bits_and_goes_on_where_threads_stopped(tmp_path: Path) -> None:
     texts = by_lot(4 * CHUNK + 5)
@@ -54,7 +52,6 @@ def test_a_cluster_that_can_not_be_joined_is_refused_by_its_address(monkeypatch:
         on_ray._begin(ray)  # pyright: ignore[reportPrivateUsage]
 
 
-@pytest.mark.skipif(not INSTALLED, reason="needs Ray, the extra attention-viz[ray]")
 @pytest.mark.filterwarnings("default")  # Ray's own
 def test_an_actor_that_has_other_weights_is_told_in_a_sentence(tmp_path: Path) -> None:
     model = copy.copy(shipped("induction"))
@@ -76,7 +73,6 @@ def actors() -> list[int]:
     return found
 
 
-@pytest.mark.skipif(not INSTALLED, reason="needs Ray, the extra attention-viz[ray]")
 @pytest.mark.filterwarnings("default")  # Ray's own
 def test_actors_killed_at_random_moments_change_nothing(tmp_path: Path) -> None:
     texts, chance, kills = by_lot(8 * CHUNK, seed=5), random.Random(22), int(os.environ.get("KILLS", "3"))
