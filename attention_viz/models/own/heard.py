@@ -14,7 +14,7 @@ from attention_viz.operation.shapes import shared_heads
 from attention_viz.operation.terms import Term, map_terms
 from attention_viz.trace.by_hand.given import differing, sampled
 
-__all__ = ["Asked", "Heard", "off_by"]
+__all__ = ["Against", "Asked", "Heard", "empty_rows", "off_by"]
 
 # Below this a number that is added means "blocked", as in the recorder of pretrained models: in a row that has
 # anything above it, it leaves a weight of exactly 0.
@@ -75,6 +75,27 @@ class Asked:
         return replace(self, **copies)
 
 
+@dataclass(frozen=True)
+class Against:
+    """How a call's result compares with torch's own on the same numbers.
+
+    Attributes:
+        error: the largest difference, relative to torch's largest number; what is NaN in both, and torch's NaN in rows
+            without a key, left out.
+        without_key: rows whose query may look at no key, for which torch's own result is NaN.
+        not_numbers: other rows in which torch's own result is NaN: its inputs are.
+    """
+
+    error: float
+    without_key: int
+    not_numbers: int
+
+    @property
+    def nan(self) -> int:
+        """How many rows of torch's own result are NaN."""
+        return self.without_key + self.not_numbers
+
+
 @dataclass(frozen=True, eq=False)
 class Heard:
     """One call that was heard.
@@ -87,7 +108,7 @@ class Heard:
         root: the kind of the outermost module.
         crossing: whether queries and keys come from different tokens; None where only their number tells.
         extra: names of keys that the module adds behind the tokens.
-        error: how far what came of it is from torch's own, relative to torch's largest number.
+        against: how its result compares with torch's own.
     """
 
     asked: Asked
@@ -97,7 +118,7 @@ class Heard:
     root: str
     crossing: bool | None
     extra: tuple[str, ...]
-    error: float
+    against: Against
 
     @property
     def lead(self) -> tuple[int, ...]:
@@ -179,14 +200,30 @@ class Heard:
         return f"{self.root}.{self.path} ({self.module})" if self.path else self.module
 
 
-def off_by(ours: Tensor, theirs: Tensor, attention: Attention) -> float:
-    """How far an output is from torch's own, in the rows that may look anywhere: torch has its own way with others."""
+def off_by(ours: Tensor, theirs: Tensor, empty: Tensor | None) -> Against:
+    """Compare what our function gives with what torch's own does.
+
+    Args:
+        ours: what ours gives.
+        theirs: torch's own result, of the same shape.
+        empty: True for rows whose queries may look at no key, along the leading axes of both; None for none.
+    """
     if ours.shape != theirs.shape:
-        return math.inf
-    if attention.allowed is not None:
-        open_rows = attention.allowed.any(dim=-1).expand(ours.shape[:-1])
-        ours, theirs = ours[open_rows], theirs[open_rows]
-    return differing(ours, theirs)
+        return Against(math.inf, 0, 0)
+    none = theirs.isnan()
+    rows = none.any(dim=-1)
+    closed = rows & empty if empty is not None else torch.zeros_like(rows)
+    # Torch has no number for the rows without a key: that is passed on, and counted. What is NaN in both is equal.
+    excused = none & (closed[..., None] | ours.isnan())
+    error = differing(ours.masked_fill(excused, 0), theirs.masked_fill(excused, 0))
+    return Against(error, int(closed.sum()), int((rows & ~closed).sum()))
+
+
+def empty_rows(attention: Attention) -> Tensor | None:
+    """Which queries may look at no key, (…, query) as the call's leading axes; None if all may look somewhere."""
+    if attention.allowed is None or bool((found := attention.allowed.any(dim=-1)).all()):
+        return None
+    return ~found.expand(attention.shape[:-1])
 
 
 def _with_head(term: Term, value: Any) -> Any:

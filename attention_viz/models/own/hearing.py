@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FrameType, FunctionType
 from typing import Any
 
@@ -21,9 +21,8 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 from attention_viz.errors import UnsupportedModel
-from attention_viz.models.own.heard import Asked, Heard, off_by
+from attention_viz.models.own.heard import Against, Asked, Heard, empty_rows, off_by
 from attention_viz.operation.attention import Attention
-from attention_viz.trace.by_hand.given import differing
 
 __all__ = ["COMPILED", "Hearing", "plainly"]
 
@@ -85,8 +84,8 @@ class Hearing(TorchFunctionMode):
                 theirs = func(*args, **named)
             attention = asked.attention()
             ours = attention.output
-            self._keep(asked, asking, None, (), off_by(ours, theirs, attention))
-        return ours
+            self._keep(asked, asking, None, (), off_by(ours, theirs, empty_rows(attention)))
+        return _with_its_nan(ours, theirs)
 
     def _many_heads(self, func: Any, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Tensor, Tensor | None]:
         """Torch's own multi-head attention around our call: its projections, masks and added keys are its own."""
@@ -114,18 +113,20 @@ class Hearing(TorchFunctionMode):
                 theirs = func(*args, **named)
             average = given["average_attn_weights"]
             weights = _handed_out(attention, average=average, batched=batched) if weighted else None
-            error = _off(output, weights, theirs, attention, batched=batched)
+            against = _against(output, weights, theirs, attention, batched=batched)
             crossing = not (_same(given["query"], given["key"]) and given["static_k"] is None)
             extra = ("[bias]",) * (given["bias_k"] is not None) + ("[zero]",) * bool(given["add_zero_attn"])
-            self._keep(asked, asking, crossing, extra, error)
-        return output, weights
+            self._keep(asked, asking, crossing, extra, against)
+            if weights is not None and theirs[1] is not None:
+                weights = _with_its_nan(weights, theirs[1])
+            return _with_its_nan(output, theirs[0]), weights
 
     def _keep(
-        self, asked: Asked, asking: "_Asking", crossing: bool | None, extra: tuple[str, ...], error: float
+        self, asked: Asked, asking: "_Asking", crossing: bool | None, extra: tuple[str, ...], against: Against
     ) -> None:
         kept = asked.kept()
         places = asking.kind, asking.path, asking.outermost
-        self._hear(Heard(kept, kept.attention(), *places, crossing, extra, error))
+        self._hear(Heard(kept, kept.attention(), *places, crossing, extra, against))
 
 
 def _has_compiled() -> bool:
@@ -237,24 +238,26 @@ def _handed_out(attention: Attention, *, average: bool, batched: bool) -> Tensor
     return weights if batched else weights[0]
 
 
-def _off(
+def _with_its_nan(ours: Tensor, theirs: Tensor) -> Tensor:
+    """What a module goes on with: our numbers, and NaN wherever torch's own result has it."""
+    nan = theirs.isnan()
+    return torch.where(nan, theirs, ours) if bool(nan.any()) else ours
+
+
+def _against(
     output: Tensor, weights: Tensor | None, theirs: tuple[Tensor, Tensor | None], attention: Attention, *, batched: bool
-) -> float:
-    """How far what the module hands on is from its own, output and weights, in the rows that may look anywhere."""
-    rows = torch.ones(attention.shape[0], attention.shape[-2], dtype=torch.bool, device=output.device)
-    if attention.allowed is not None:
-        rows = attention.allowed.expand(attention.shape).any(dim=-1).all(dim=1)
-    found = differing(_of_rows(output, rows, batched=batched), _of_rows(theirs[0], rows, batched=batched))
+) -> Against:
+    """Compare what torch's multi-head attention hands out around our call, output and weights, with its own."""
+    empty = empty_rows(attention)  # (batch, head, query)
+    # In a row of the output all heads are mixed.
+    of_output = None if empty is None else empty.any(dim=1).T if batched else empty.any(dim=1)[0]
+    found = off_by(output, theirs[0], of_output)
     if weights is None or theirs[1] is None:
         return found
-    by_row = rows if weights.ndim == (3 if batched else 2) else rows[:, None].expand(-1, attention.shape[1], -1)
-    by_row = by_row if batched else by_row[0]
-    return max(found, differing(weights[by_row], theirs[1][by_row]))
-
-
-def _of_rows(output: Tensor, rows: Tensor, *, batched: bool) -> Tensor:
-    """(query, batch, width), or (query, width), without the rows that count for nothing."""
-    return output.transpose(0, 1)[rows] if batched else output[rows[0]]
+    averaged = weights.ndim == (3 if batched else 2)
+    by_row = None if empty is None else empty.any(dim=1) if averaged else empty
+    by_row = by_row if by_row is None or batched else by_row[0]
+    return replace(found, error=max(found.error, off_by(weights, theirs[1], by_row).error))
 
 
 def _same(one: Tensor, other: Tensor) -> bool:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from attention_viz.errors import ShapeError, UnsupportedModel
@@ -51,16 +51,18 @@ class Recording:
         return self.table().to_html()
 
     def table(self) -> "pandas.DataFrame":
-        """A row a call: call, module, path, lead, queries, keys, error.
+        """Return one row per call: call, module, path, lead, queries, keys, error, nan.
 
-        `path` is the module's name inside the outermost one, `lead` the sizes of the axes before queries and keys, and
-        `error` how far what came of the call is from torch's own, relative to torch's largest number.
+        `path` is the module's name inside the outermost one. `lead` has the sizes of the axes before queries and keys.
+        `error` is the largest difference between the call's result and torch's own, relative to torch's largest
+        number. `nan` counts the rows for which torch itself gives NaN, since their queries may look at no key or since
+        its inputs have NaN; the module goes on with that NaN.
         """
         import pandas
 
-        names = ["call", "module", "path", "lead", "queries", "keys", "error"]
+        names = ["call", "module", "path", "lead", "queries", "keys", "error", "nan"]
         rows = [
-            (number, one.module, one.path, one.lead, *one.attention.shape[-2:], one.error)
+            (number, one.module, one.path, one.lead, *one.attention.shape[-2:], one.against.error, one.against.nan)
             for number, one in enumerate(self._calls)
         ]
         return pandas.DataFrame(rows, columns=names)
@@ -100,7 +102,7 @@ class Recording:
         chosen = self._chosen(calls)
         row = _row(chosen, batch, leading)
         found = placed(chosen, [one.of_row(row, leading) for one in chosen], labels, key_labels, streams)
-        origin = origin_of(name or chosen[-1].root, found.calls[-1])
+        origin = replace(origin_of(name or chosen[-1].root, found.calls[-1]), told=_notes(chosen))
         trace = Trace(_layers(found, chosen), found.queries, found.keys, side_by_side(found.calls[-1].output), origin)
         return attach(trace, Rerun(lambda: _measured(chosen, row, leading)))
 
@@ -147,12 +149,24 @@ class Recording:
             raise ShapeError("no calls were asked for; leave calls out to take all")
         for one in chosen:
             bound = BOUNDS[one.attention.query.dtype]
-            if not one.error <= bound:
+            if one.against.not_numbers:
+                raise UnsupportedModel(self._not_numbers(one))
+            if not one.against.error <= bound:
                 raise UnsupportedModel(
-                    f"{one.where} gives something else with our attention: off by {one.error:.1e} relative, allowed "
-                    f"{bound:.0e}; a picture of it could be wrong"
+                    f"{one.where} gives something else with our attention: off by {one.against.error:.1e} relative, "
+                    f"allowed {bound:.0e}; a picture of it could be wrong"
                 )
         return chosen
+
+    def _not_numbers(self, call: Heard) -> str:
+        """Say that a call computes with NaN, and which earlier one made it if that is known."""
+        first = next((one for one in self._calls if one.against.without_key), None)
+        if first is None or first is call:
+            return f"{call.where} is given NaN, so its weights aren't numbers; give the module numbers alone"
+        return (
+            f"{call.where} is given NaN: before it, {first.where} gave NaN for {first.against.without_key} rows whose "
+            "queries may look at no key; leave each row a key, or choose earlier calls=[…]"
+        )
 
 
 _open: ContextVar[tuple[Recording, ...]] = ContextVar("open recordings", default=())
@@ -163,9 +177,9 @@ def record() -> AbstractContextManager[Recording]:
 
     `with av.record() as run: module(x)`. Our function computes inside: each call of
     `torch.nn.functional.scaled_dot_product_attention`, and of every `torch.nn.MultiheadAttention`, whose fast paths
-    stand back, hands on what ours gives, and is compared with what torch's own gives on the same numbers. Nothing of
-    the module is changed, and gradients go through. What is compiled runs as it was written. Blocks may stand inside
-    each other: each hears all.
+    are switched off, returns our result, which is compared with torch's own on the same numbers. Where torch's result
+    is NaN, the module goes on with NaN, as it does without recording. The module isn't changed, and gradients go
+    through. A compiled module runs as it was written. Blocks can be nested: each hears all calls.
 
     Attention that is written out by hand (a softmax of a product), in TorchScript, by other libraries' kernels, or in
     another thread is not heard.
@@ -207,11 +221,21 @@ def _layers(found: Placed, calls: Sequence[Heard]) -> dict[str, tuple[Layer, ...
     return layers
 
 
+def _notes(calls: Sequence[Heard]) -> tuple[str, ...]:
+    """Say which calls have rows that torch has no numbers for."""
+    return tuple(
+        f"{one.where}: torch gives NaN for {one.against.without_key} rows whose queries may look at no key, and the "
+        "module goes on with it; the trace has weights of 0 there"
+        for one in calls
+        if one.against.without_key
+    )
+
+
 def _measured(calls: Sequence[Heard], row: int, leading: str | None) -> Fidelity:
     """The comparison of each call's output, made while it ran, and of its weights, made now."""
     started = time.perf_counter()
     errors = [one.weight_error(row, leading) for one in calls]
     bound = max(BOUNDS[one.attention.query.dtype] for one in calls)
     rows = min((count for _, count in errors if count is not None), default=None)
-    weight, output = max(error for error, _ in errors), max(one.error for one in calls)
+    weight, output = max(error for error, _ in errors), max(one.against.error for one in calls)
     return Fidelity(output, weight, bound, _REFERENCE, time.perf_counter() - started, rows)

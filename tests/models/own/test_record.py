@@ -237,7 +237,7 @@ def test_attention_by_hand_isnt_heard_and_says_what_to_do() -> None:
 def test_a_call_whose_result_isnt_torchs_is_never_drawn() -> None:
     with av.record() as run:
         Grouped()(X)
-    object.__setattr__(run._calls[0], "error", 1e-3)
+    object.__setattr__(run._calls[0].against, "error", 1e-3)
     with pytest.raises(av.UnsupportedModel, match=r"off by 1\.0e-03"):
         run.trace(batch=0)
 
@@ -316,3 +316,41 @@ print(len(run), run.trace().provenance.model, run.trace().fidelity.ok)
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True)
     first, second = done.stdout.splitlines()
     assert "compiled while record() was open" in first and second == "1 Own True"
+
+
+def last_key_alone(empty: int) -> Tensor:
+    """A mask of torch's, True for blocked, of one head after the other: the first `empty` see no key."""
+    return torch.cat([torch.ones(empty, 5, 5), torch.zeros(3 - empty, 5, 5)]).bool()
+
+
+@pytest.mark.parametrize("empty", [0, 1, 3])
+@pytest.mark.parametrize("average", [True, False])
+def test_a_nan_of_torchs_own_is_passed_on_and_counted(empty: int, average: bool) -> None:
+    module = nn.MultiheadAttention(3, 3, batch_first=True).eval()
+    x, options = torch.randn(1, 5, 3), {"attn_mask": last_key_alone(empty), "average_attn_weights": average}
+    plain = module(x, x, x, **options)
+    with av.record() as run:
+        ours = module(x, x, x, **options)
+    for one, other in zip(ours, plain, strict=True):
+        assert torch.allclose(one, other, atol=1e-6, equal_nan=True)
+    assert bool(plain[0].isnan().any()) is bool(empty)
+    assert run.table()[["error", "nan"]].iloc[0].tolist() == [pytest.approx(0, abs=1e-6), 5 * bool(empty)]
+    trace = run.trace()
+    assert trace.fidelity.ok and not trace.attention(0).weights.isnan().any()
+    told = "MultiheadAttention: torch gives NaN for 5 rows whose queries may look at no key"
+    assert [note.partition(",")[0] for note in trace.provenance.told] == ([told] if empty else [])
+
+
+def test_a_call_that_is_given_nan_is_refused_by_where_it_came_from() -> None:
+    first, second = (nn.MultiheadAttention(3, 3, batch_first=True).eval() for _ in range(2))
+    x = torch.randn(1, 5, 3)
+    with av.record() as run:
+        y, _ = first(x, x, x, attn_mask=last_key_alone(1))
+        second(y, y, y)
+    assert run.table()["nan"].tolist() == [5, 5] and run.trace(calls=[0]).fidelity.ok
+    with pytest.raises(av.UnsupportedModel, match=r"is given NaN: before it, MultiheadAttention gave NaN for 5 rows"):
+        run.trace()
+    with av.record() as run:
+        first(x * math.nan, x, x)
+    with pytest.raises(av.UnsupportedModel, match="is given NaN, so its weights aren't numbers"):
+        run.trace()
