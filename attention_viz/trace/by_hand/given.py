@@ -18,6 +18,7 @@ from attention_viz.operation.terms import map_terms
 from attention_viz.trace.by_hand.handed_over import (
     Layers,
     call_of_weights,
+    causal_by_weights,
     count_layers,
     floating,
     head_first,
@@ -26,6 +27,7 @@ from attention_viz.trace.by_hand.handed_over import (
     of_layer,
     with_its_own,
 )
+from attention_viz.trace.by_hand.layout import check_weights_layout, heads_first
 from attention_viz.trace.layers import STREAMS, Layer
 from attention_viz.trace.provenance import Fidelity, Provenance
 from attention_viz.trace.rerun import Rerun, attach
@@ -71,12 +73,13 @@ class Given:
         key_labels: Labels = None,
         stream: str | None = None,
         batch: int | None = None,
+        layout: str | None = None,
         name: str = "queries, keys and values of one's own",
     ) -> _Made:
-        """A trace of queries, keys and values that code of one's own computed; our attention computes all that follows.
+        """Make a trace of queries, keys and values from code of your own; our attention computes what follows.
 
-        Its fidelity compares that with torch's own attention on the same numbers, or, where torch's knows no such term
-        (soft cap, sinks), with the same formula in float64.
+        Its fidelity compares with torch's attention on the same numbers; with a soft cap or sinks, which torch's
+        attention lacks, with the same formula in float64.
 
         Args:
             query: (head, query, d_k), of one head (query, d_k), of a batch (batch, head, query, d_k); or a list of
@@ -85,20 +88,23 @@ class Given:
             value: (head, key, d_v) and so on.
             allowed: True where a query may look at a key, as in `attend`; one for all layers, or a list of them.
             scale: multiplies the scores; 1/√d_k by default.
-            bias: added to the scaled scores; one for all layers, or a list of them.
+            bias: added to the scaled scores; one for all layers, or a list.
             softcap: bounds the scaled scores to ±softcap, smoothly.
-            sinks: one extra logit a head; one tensor for all layers, or a list of them.
+            sinks: one extra logit per head; one tensor for all layers, or a list.
             labels: of the queries, one text for each; their positions by default.
             key_labels: of the keys, where those are other tokens than the queries.
             stream: "encoder", "decoder" or "cross"; by default "cross" where keys are other tokens, "decoder" where no
                 query may look ahead, else "encoder".
             batch: which row of a batch, from 0; needed where there are several.
+            layout: "bhsd" for (batch, head, position, width), "bshd" for (batch, position, head, width), each with
+                or without its batch axis. By default "bhsd"; shapes that fit the other as well are refused.
             name: what pictures and files call it.
 
         Raises:
-            ShapeError: shapes or kinds of number that don't fit together, or a batch of which no row was named.
+            ShapeError: shapes or dtypes that don't fit together, or a layout or a batch row that has to be named.
             TraceError: labels of another number than the tokens, or no such stream.
         """
+        query, key, value = heads_first(query, key, value, layout, (labels, key_labels, stream), allowed)
         calls: list[Attention] = []
         for place in range(count_layers(query, key, value)):
             made = attend(
@@ -136,7 +142,8 @@ class Given:
                 these, one a layer, as transformers' `attentions` are. Tensors or what torch makes tensors of.
             labels: of the queries, one text for each; their positions by default.
             key_labels: of the keys, where those are other tokens than the queries.
-            allowed: True where a query may look; everywhere by default, since a weight of 0 needn't be a blocked one.
+            allowed: True where a query may look. By default everywhere, since a weight of 0 needn't be a blocked one;
+                but if no weight of any layer is on a later token, nobody may look ahead.
             stream: as in `from_qkv`.
             batch: which row of a batch, from 0; needed where there are several.
             name: what pictures and files call it.
@@ -149,7 +156,12 @@ class Given:
         given = list(cast("Sequence[Any]", weights)) if isinstance(weights, list | tuple) else [weights]
         if not given:
             raise ShapeError("no weights were given; needed: (head, query, key), or a list of these, one a layer")
-        rows = [head_first(floating(one, "weights"), batch, "weights") for one in given]
+        tensors = [floating(one, "weights") for one in given]
+        for one in tensors:
+            check_weights_layout(one, key_labels, stream)
+        rows = [head_first(one, batch, "weights") for one in tensors]
+        if allowed is None and stream in (None, "decoder") and key_labels is None:
+            allowed = causal_by_weights(rows)
         masks = [layer_mask(allowed, place, batch) for place in range(len(rows))]
         calls = [
             call_of_weights(one, mask, f"layer {place}")

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from attention_viz.errors import ShapeError, TraceError
 from attention_viz.operation.attention import Attention
+from attention_viz.operation.masks import causal
 from attention_viz.operation.shapes import FLOATING
 from attention_viz.operation.terms import map_terms
 from attention_viz.trace.from_weights import attention_of
@@ -15,6 +16,7 @@ from attention_viz.trace.from_weights import attention_of
 __all__ = [
     "Layers",
     "call_of_weights",
+    "causal_by_weights",
     "count_layers",
     "floating",
     "head_first",
@@ -130,6 +132,15 @@ def with_its_own(call: Attention) -> Attention:
     return map_terms(call, lambda term, value: value.detach().clone() if isinstance(value, Tensor) else value)
 
 
+def causal_by_weights(layers: Sequence[Tensor]) -> Tensor | None:
+    """Return the causal mask if no head of any layer has a weight on a later token, which softmax alone never gives."""
+    queries, keys = layers[0].shape[-2:]
+    if queries != keys or queries < 2 or any(one.shape[-2:] != (queries, keys) for one in layers):
+        return None
+    closed = all(not bool(one.triu(1).any()) for one in layers)
+    return causal(queries).to(layers[0].device) if closed else None
+
+
 def call_of_weights(weights: Tensor, allowed: Tensor | None, name: str) -> Attention:
     """A call whose weights these are, each row divided by what it sums to.
 
@@ -149,6 +160,12 @@ def call_of_weights(weights: Tensor, allowed: Tensor | None, name: str) -> Atten
     wrong = ((sums - 1).abs() > (_HALF_SUM if half else _SUM)) & (sums != 0)
     if bool(wrong.any()):
         head, row = wrong.nonzero()[0].tolist()
+        for axis in (-2, -3):
+            if bool(((wide.sum(dim=axis) - 1).abs() <= (_HALF_SUM if half else _SUM)).all()):
+                raise TraceError(
+                    f"{name} sums to 1 along axis {axis}, so the keys are there; pass weights.movedim({axis}, -1), as "
+                    "(head, query, key)"
+                )
         raise TraceError(
             f"row {row} of head {head} of {name} sums to {float(sums[head, row]):.4g}; each row of weights sums to 1, "
             "or to 0 where nothing is allowed. Dropout changes sums: take the weights in evaluation mode. Of attention "

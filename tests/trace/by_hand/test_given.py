@@ -1,9 +1,11 @@
 """Traces of queries, keys and values, or of weights alone, that somebody has in hand."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 
 import attention_viz as av
 from attention_viz.analysis.plane import queries_and_keys_plane
@@ -116,3 +118,71 @@ def test_a_weight_where_nobody_may_look_and_labels_that_dont_fit_are_refused() -
         av.Trace.from_weights(SHARES[0], ["x", "y"])
     with pytest.raises(av.TraceError, match="'side'"):
         av.Trace.from_weights(SHARES[0], stream="side")
+
+
+FULL = torch.randn(1, 10, 4, 8, generator=MADE)  # (batch, position, head, width), as other libraries have it
+
+
+@pytest.mark.parametrize("batch_axis", [True, False])
+def test_positions_before_heads_are_taken_where_that_is_said(batch_axis: bool) -> None:
+    query, key = (FULL, FULL[:, :, :2]) if batch_axis else (FULL[0], FULL[0, :, :2])
+    trace = av.Trace.from_qkv(query, key, key, av.masks.causal(10), layout="bshd")
+    swapped = [one.transpose(-3, -2) for one in (query, key, key)]
+    same = av.Trace.from_qkv(*swapped, av.masks.causal(10), layout="bhsd")
+    assert torch.equal(trace.attention(0).weights, same.attention(0).weights)
+    assert trace.head_count(0) == 4 and len(trace.query_tokens()) == 10 and trace.fidelity.ok
+    layered = av.Trace.from_qkv([query] * 2, [key] * 2, [key] * 2, layout="bshd")
+    assert layered.layer_count() == 2 and layered.head_count(1) == 4
+
+
+@pytest.mark.parametrize(
+    ("keys", "options", "why"),
+    [
+        (FULL, {}, "nothing says that 10 isn't the number of positions"),
+        (FULL[:, :, :2], {}, r"keys \(1, 10, 2, 8\) would be fewer positions"),
+        (FULL, {"labels": list("abcdefghij")}, "there are 10 labels"),
+        (FULL, {"allowed": av.masks.causal(10)}, "the mask is 10 × 10"),
+        (torch.cat([FULL] * 2, dim=1)[:, :17], {"labels": None}, r"keys \(1, 17, 4, 8\) don't fit"),
+    ],
+    ids=["unknown", "grouped", "labels", "mask", "crossing"],
+)
+def test_positions_before_heads_are_refused_where_nobody_says_so(
+    keys: Tensor, options: dict[str, Any], why: str
+) -> None:
+    with pytest.raises(av.ShapeError, match=rf"would be 10 heads × 4 positions, but {why}.*layout=\"bshd\""):
+        av.Trace.from_qkv(FULL, keys, keys, **options)
+    with pytest.raises(av.ShapeError, match="unknown layout 'sbhd'; choose bhsd or bshd"):
+        av.Trace.from_qkv(FULL, keys, keys, layout="sbhd", **options)
+
+
+def test_heads_first_stay_what_they_were() -> None:
+    for queries, keys in ((1, 5), (5, 5), (5, 9)):  # one step of a generation, a text, two texts
+        query, key = torch.randn(1, 4, queries, 8), torch.randn(1, 4, keys, 8)
+        trace = av.Trace.from_qkv(query, key, key)
+        assert trace.attention(0).shape == (4, queries, keys)
+    few = FULL.transpose(1, 2)[:, :, :3]
+    assert av.Trace.from_qkv(few, few, few, labels=["x", "y", "z"]).head_count(0) == 4
+
+
+def test_swapped_axes_of_weights_are_refused_with_the_way_back() -> None:
+    weights = torch.rand(4, 6, 6, generator=MADE).softmax(-1)
+    with pytest.raises(
+        av.ShapeError, match=r"they look like \(…, query, head, key\). Pass weights.transpose\(-3, -2\)"
+    ):
+        av.Trace.from_weights(weights.transpose(0, 1)[None])
+    with pytest.raises(av.TraceError, match=r"along axis -2, so the keys are there; pass weights.movedim\(-2, -1\)"):
+        av.Trace.from_weights(weights.mT)
+    with pytest.raises(av.TraceError, match=r"along axis -3, so .* weights.movedim\(-3, -1\)"):
+        av.Trace.from_weights(weights.movedim(-1, 0))
+
+
+def test_weights_that_never_look_ahead_are_a_decoders() -> None:
+    weights = [one.tril() / one.tril().sum(-1, keepdim=True) for one in SHARES]
+    trace = av.Trace.from_weights(weights, WORDS)
+    assert trace.streams == ("decoder",)
+    allowed = trace.attention(1).allowed
+    assert allowed is not None and torch.equal(allowed.squeeze(), av.masks.causal(5))
+    assert torch.allclose(trace.weights(1, 3), weights[1][3], atol=1e-6)
+    mixed = av.Trace.from_weights([weights[0], SHARES[1]], WORDS)
+    assert mixed.streams == ("encoder",) and mixed.attention(0).allowed is None
+    assert av.Trace.from_weights(weights, WORDS, stream="encoder").attention(0).allowed is None

@@ -19,5 +19,5 @@ def test_a_number_is_printed_for_each_key_that_may_be_looked_at_and_for_no_other
 
 
 def test_a_small_weight_that_isnt_blocked_is_printed() -> None:
-    alone = Trace.from_weights(torch.tensor([[[1.0, 0.0], [0.5, 0.5]]]), ["a", "b"])
+    alone = Trace.from_weights(torch.tensor([[[1.0, 0.0], [0.5, 0.5]]]), ["a", "b"], stream="encoder")
     assert list(av.views.looks(alone, 0, 0, 0).data[0].text) == ["1.000", "0.000"]  # pyright: ignore[reportAttributeAccessIssue]

@@ -1,0 +1,110 @@
+"""Tell which axis of tensors in hand counts heads and which positions, or refuse to guess."""
+
+from collections.abc import Sequence, Sized
+from typing import Any, cast
+
+from torch import Tensor
+
+from attention_viz.errors import ShapeError
+
+__all__ = ["LAYOUTS", "check_weights_layout", "heads_first"]
+
+# (batch, head, position, width) as in torch and transformers; (batch, position, head, width) as in FlashAttention,
+# TransformerLens and vLLM. The batch axis may be missing in both.
+LAYOUTS = ("bhsd", "bshd")
+# How far a sum of weights may be from 1 to count as one of a row, in any precision.
+_A_SHARE = 1e-2
+_Named = tuple[Sized | None, Sized | None, str | None]
+
+
+def heads_first(
+    query: Any,
+    key: Any,
+    value: Any,
+    layout: str | None,
+    named: _Named,
+    mask: Any,
+) -> tuple[Any, Any, Any]:
+    """Return query, key and value with their head axis before the position axis.
+
+    Args:
+        query: a tensor, or a list with one per layer.
+        key: likewise.
+        value: likewise.
+        layout: one of `LAYOUTS`; None if the caller doesn't say: then whatever fits the other layout better is refused.
+        named: the labels of queries and of keys, and the stream, as far as they are given.
+        mask: which keys are allowed, a tensor or a list, or None.
+
+    Raises:
+        ShapeError: an unknown layout, or shapes that fit (position, head) better than (head, position).
+    """
+    if layout not in (None, *LAYOUTS):
+        raise ShapeError(f"unknown layout {layout!r}; choose {' or '.join(LAYOUTS)}")
+    if layout == "bshd":
+        swapped = [_swap(part) for part in (query, key, value)]
+        return swapped[0], swapped[1], swapped[2]
+    if layout is None:
+        for of_query, of_key, of_mask in zip(_shapes(query), _shapes(key), _shapes(mask), strict=False):
+            _check(of_query, of_key, of_mask, named)
+    return query, key, value
+
+
+def check_weights_layout(weights: Tensor, key_labels: Sized | None, stream: str | None) -> None:
+    """Refuse weights whose first two axes before the keys are likely swapped.
+
+    Args:
+        weights: of a layer, as given.
+        key_labels: of the keys, if given.
+        stream: if given.
+
+    Raises:
+        ShapeError: shaped (…, query, head, key), as far as that can be seen.
+    """
+    if weights.ndim not in (3, 4) or key_labels is not None or stream == "cross":
+        return
+    heads, queries, keys = weights.shape[-3:]
+    if heads == keys != queries and bool(((weights.float().sum(dim=-1) - 1).abs() < _A_SHARE).all()):
+        raise ShapeError(
+            f"weights {tuple(weights.shape)} have as many keys as heads, and {queries} queries: they look like (…, "
+            'query, head, key). Pass weights.transpose(-3, -2), or stream="cross" if the keys are other tokens'
+        )
+
+
+def _swap(part: Any) -> Any:
+    if isinstance(part, list | tuple):
+        return [_swap(one) for one in cast("Sequence[Any]", part)]
+    return part.transpose(-3, -2) if getattr(part, "ndim", 0) in (3, 4) else part
+
+
+def _shapes(part: Any) -> list[tuple[int, ...]]:
+    entries = cast("Sequence[Any]", part) if isinstance(part, list | tuple) else [part]
+    return [tuple(getattr(one, "shape", ())) for one in entries]
+
+
+def _check(
+    query: tuple[int, ...],
+    key: tuple[int, ...],
+    mask: tuple[int, ...],
+    named: _Named,
+) -> None:
+    if len(query) not in (3, 4) or len(key) != len(query):
+        return
+    labels, key_labels, stream = named
+    (heads, queries, _), (key_heads, keys, _) = query[-3:], key[-3:]
+    wrong = ""
+    if labels is not None and len(labels) != queries and len(labels) == heads:
+        wrong = f"there are {len(labels)} labels"
+    elif key_heads and keys and heads % key_heads and queries % keys == 0:
+        wrong = f"keys {key} don't fit"
+    elif len(mask) >= 2 and mask[-2:] == (heads, key_heads) != (queries, keys):
+        wrong = f"the mask is {mask[-2]} × {mask[-1]}"
+    elif labels is None and key_labels is None and stream is None and heads == key_heads:
+        if queries > keys and queries % keys == 0:
+            wrong = f"keys {key} would be fewer positions with as many heads"
+        elif not mask and heads > queries == keys:
+            wrong = f"nothing says that {heads} isn't the number of positions"
+    if wrong:
+        raise ShapeError(
+            f"queries {query} would be {heads} heads × {queries} positions, but {wrong}. For (…, position, head, "
+            f'width) pass layout="bshd", or transpose(-3, -2) each; if they are heads first, pass layout="bhsd"'
+        )
