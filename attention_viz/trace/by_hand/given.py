@@ -82,8 +82,7 @@ class Given:
         attention lacks, with the same formula in float64.
 
         Args:
-            query: (head, query, d_k), of one head (query, d_k), of a batch (batch, head, query, d_k); or a list of
-                these, one a layer.
+            query: (head, query, d_k), (query, d_k) or (batch, head, query, d_k); or a list with one per layer.
             key: (head, key, d_k) and so on; key and value may have fewer heads than query.
             value: (head, key, d_v) and so on.
             allowed: True where a query may look at a key, as in `attend`; one for all layers, or a list of them.
@@ -101,8 +100,8 @@ class Given:
             name: what pictures and files call it.
 
         Raises:
-            ShapeError: shapes or dtypes that don't fit together, or a layout or a batch row that has to be named.
-            TraceError: labels of another number than the tokens, or no such stream.
+            ShapeError: shapes or dtypes that don't fit together; a layout or a batch row that has to be named.
+            TraceError: too few or many labels, or no such stream.
         """
         query, key, value = heads_first(query, key, value, layout, (labels, key_labels, stream), allowed)
         calls: list[Attention] = []
