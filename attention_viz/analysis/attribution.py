@@ -15,6 +15,7 @@ from attention_viz.operation.attention import Attention
 from attention_viz.operation.projection import Projection
 from attention_viz.operation.shapes import positions, shared_heads
 from attention_viz.trace.from_weights import check_computed
+from attention_viz.trace.rerun import behind
 from attention_viz.trace.trace import Trace
 
 __all__ = ["fetched_lengths", "flow", "flow_steps", "norm_weighted", "output_matrices", "rollout"]
@@ -157,7 +158,7 @@ def norm_weighted(
 
     Raises:
         TraceError: there is no such layer or stream, the model is another than the trace's by its name or
-            sizes, or nothing tells W_O.
+            sizes or has changed since, or nothing tells W_O.
     """
     stream = trace.stream(stream)
     call = trace.attention(layer, stream)
@@ -232,7 +233,8 @@ def _steps(layers: Sequence[int], rows: int, count: int) -> int:
 def output_matrices(
     model: Projecting, trace: Trace, layer: int, stream: str, call: Attention
 ) -> Float[Tensor, "head d_v d_model"]:
-    """W_O, head by head."""
+    """W_O, head by head; refused if the model isn't the one that ran any more."""
+    behind(trace).check()
     traced = trace.provenance.model
     name: object = getattr(model, "name", traced)
     if name != traced:

@@ -42,8 +42,8 @@ def attention_sinks(
         fetched, each times its weight. NaN where nothing is left to count.
 
     Raises:
-        TraceError: there is no such stream, the model is another than the trace's by its name or sizes, or nothing
-            tells W_O.
+        TraceError: there is no such stream, the model is another than the trace's by its name or sizes or has changed
+            since, or nothing tells W_O.
     """
     import pandas
 

@@ -91,6 +91,7 @@ class Continuing(ABC):
             UnsupportedModel: the model is no decoder with a head that chooses words, keys can't be thrown away, or the
                 trace is another model's, has edits, keeps only some layers, was made of another trace, or was grown
                 with another eviction.
+            TraceError: the model has changed since the trace was made.
             ShapeError: fewer tokens than 0 were asked for.
         """
         self._check_goes_on(tokens, evict)

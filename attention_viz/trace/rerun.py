@@ -57,6 +57,7 @@ class Rerun:
         repeat: runs random tokens twice through the same model; None where that makes no sense, or nobody can.
         run: what stands behind the trace, for whoever made it.
         seconds: what the recorded run took; 0 where nobody measured it.
+        check: raises `TraceError` if the model isn't the one that ran any more; the others do so themselves.
     """
 
     measure: Callable[[], Fidelity]
@@ -66,12 +67,13 @@ class Rerun:
     repeat: "Callable[[], Trace] | None" = None
     run: object = None
     seconds: float = 0.0
+    check: Callable[[], object] = lambda: None
 
     def relevance(self, of: tuple[int, int] | Along | None) -> Relevance:
         """What `differentiate` finds.
 
         Raises:
-            TraceError: there is nothing to differentiate.
+            TraceError: there is nothing to differentiate, or the model has changed since.
         """
         if self.differentiate is None:
             raise TraceError(
@@ -84,7 +86,8 @@ class Rerun:
         """What `repeat` finds.
 
         Raises:
-            TraceError: there is no model to run, or it reads no text in which tokens could be repeated.
+            TraceError: there is no model to run, it reads no text in which tokens could be repeated, or it has changed
+                since.
         """
         if self.repeat is None:
             raise TraceError(
@@ -92,13 +95,14 @@ class Rerun:
                 "was made of another trace, or is of our own module or an encoder–decoder; model.repeated_random() of "
                 "an encoder or decoder is that test by itself"
             )
+        self.check()
         return self.repeat()
 
     def without_values(self, stream: str) -> tuple[Float[Tensor, "query key"], ...]:
         """What `zero` finds.
 
         Raises:
-            TraceError: there are no layers to run.
+            TraceError: there are no layers to run, or the model has changed since.
         """
         if self.zero is None:
             raise TraceError(

@@ -141,13 +141,17 @@ class Trace(Given, Filed, ByNumber):
         """How far the model's output with our attention is from its output without; one plain pass, made once.
 
         Raises:
-            TraceError: the trace was put together without one.
+            TraceError: the trace was put together without one, or the model has changed since.
         """
         return behind(self).measure()
 
     @once
     def whole_layers(self) -> _Layers:
-        """The layers with what stands around their attention calls, as far as it is known; made once."""
+        """The layers with what stands around their attention calls, as far as it is known; made once.
+
+        Raises:
+            TraceError: the model has changed since the trace was made.
+        """
         if (complete := behind(self).complete) is None:
             return self.layers
         whole = MappingProxyType(dict(complete()))
@@ -186,7 +190,7 @@ class Trace(Given, Filed, ByNumber):
             1 - cos of the outputs with and without, (query, key) of each layer that is kept; 0 where it doesn't turn.
 
         Raises:
-            TraceError: no pretrained model stands behind the trace, or there is no such stream.
+            TraceError: no pretrained model stands behind the trace, it has changed since, or there is no such stream.
             UnsupportedModel: the model's layers can't be run by themselves.
         """
         return behind(self).without_values(self.stream(stream))
@@ -205,6 +209,7 @@ class Trace(Given, Filed, ByNumber):
             lambda: {stream: self.whole_layers[stream]},
             self.relevance if self.differentiable else None,
             behind(self).zero,
+            check=behind(self).check,
         )
         queries, keys = {stream: self.queries[stream]}, {stream: self.keys[stream]}
         alone, kept = {stream: self.layers[stream]}, {stream: self.kept[stream]}
@@ -243,6 +248,7 @@ class Trace(Given, Filed, ByNumber):
             (lambda: self.whole_layers) if layers is None else None,
             self.relevance if same and self.differentiable else None,
             behind(self).zero if same else None,
+            check=behind(self).check,
         )
         streams = self.streams if layers is None else tuple(layers)
         made = Trace(

@@ -9,6 +9,7 @@ from transformers import BartConfig, BartForConditionalGeneration
 import attention_viz as av
 from attention_viz.analysis.attribution import norm_weighted
 from attention_viz.analysis.readings import read
+from attention_viz.models.inputs import cost
 from attention_viz.models.model import AttentionModel
 from attention_viz.models.recording import tracer
 from attention_viz.operation.terms import same_terms
@@ -165,7 +166,7 @@ def test_a_decoder_does_not_go_on_from_it(induction: AttentionModel) -> None:
 
 
 def test_a_long_text_rests_with_these_layers_only(induction: AttentionModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tracer, "_LONG", 2)
+    monkeypatch.setattr(cost, "_LONG", 2)
     kept, whole = induction.trace("a b a b", layers=[1]), induction.trace("a b a b")
     assert kept.resting_bytes < whole.resting_bytes
     assert same(kept, whole)

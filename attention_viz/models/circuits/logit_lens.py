@@ -58,7 +58,8 @@ def logit_lens(
         Layers are counted as the model counts them, those without attention among them.
 
     Raises:
-        TraceError: the trace is another model's, comes from a file or was made of another trace.
+        TraceError: the trace is another model's, comes from a file or was made of another trace, or the model has
+            changed since.
         ShapeError: fewer than 1 token was asked for, or there is no such id.
         UnusableText: a token asked for by its text is none, or several.
         UnsupportedModel: our own module, a model without a word head, an encoder–decoder, or one whose streams can't be
@@ -213,6 +214,5 @@ def _check(run: Run, lens: _Lens, trace: Trace) -> None:
         start += len(logits)
         if logits.shape != some.shape or not torch.allclose(logits.cpu(), some, rtol=0, atol=_SAME * size):
             raise UnsupportedModel(
-                f"what leaves {run.name}'s last layer isn't what its head reads, or the model has changed since this "
-                "trace was made, so its layers' words would be wrong"
+                f"what leaves {run.name}'s last layer isn't what its head reads, so its layers' words would be wrong"
             )

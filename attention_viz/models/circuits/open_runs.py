@@ -11,6 +11,7 @@ from attention_viz.errors import TraceError
 from attention_viz.models.circuits.opened import Opened, open_run
 from attention_viz.models.needing import need_trained
 from attention_viz.models.recording.gradients import Run
+from attention_viz.models.recording.weights.unchanged import changed
 from attention_viz.trace.rerun import behind
 from attention_viz.trace.trace import Trace
 
@@ -69,7 +70,7 @@ def _opened(trace: Trace, run: Run) -> Opened:
         )
     opened = open_run(run)
     if not is_output_of(opened.output, trace):
-        raise TraceError(f"{run.name} has changed since this trace was made, so what wrote the trace's numbers is gone")
+        raise changed(run.name)
     _last = (weakref.ref(trace, _forget), opened)
     return opened
 
@@ -100,7 +101,8 @@ def run_behind(model: "AttentionModel", trace: Trace) -> Run:
         trace: of this model.
 
     Raises:
-        TraceError: the trace is another model's, comes from a file or was made of another trace.
+        TraceError: the trace is another model's, comes from a file or was made of another trace, or the model has
+            changed since.
         UnsupportedModel: our own module.
     """
     check_model(model, trace)
@@ -130,4 +132,5 @@ def _run(trace: Trace) -> Run:
             "what wrote a number was asked of a trace without a model behind it: it comes from a file, or was made of "
             "another trace; trace the text anew"
         )
+    behind(trace).check()
     return run

@@ -52,7 +52,8 @@ def writes(
         rows.
 
     Raises:
-        TraceError: the trace is another model's, comes from a file or was made of another trace, or has no such layer.
+        TraceError: the trace is another model's, comes from a file or was made of another trace, has no such layer, or
+            the model has changed since.
         ShapeError: there is no such head or position, or fewer than 1 word was asked for.
         UnsupportedModel: our own module, a model without a word head, or one that can't be opened.
     """

@@ -12,6 +12,7 @@ from attention_viz.models.inputs.check import Inputs
 from attention_viz.models.inputs.text import label_ids
 from attention_viz.models.recording.stepping import Stepping
 from attention_viz.models.recording.tracer import Axes, Tracer
+from attention_viz.trace.rerun import behind
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Provenance, Trace
 
@@ -55,7 +56,9 @@ class Growing:
 
         Raises:
             UnsupportedModel: that is so.
+            TraceError: the model has changed since.
         """
+        behind(trace).check()
         origin, name = trace.provenance, self.tracer.name
         if (origin.model, origin.sha256) != (name, self.sha256):
             raise UnsupportedModel(f"a trace of {origin.model} was given; {name} knows only its own")
@@ -87,6 +90,8 @@ class Growing:
         read = trace.query_tokens()
         steps = None
         for _ in range(tokens):
+            # Between two tokens whoever asks for them may do anything.
+            behind(trace).check()
             chosen = int(trace.output_at(-1).argmax())
             limit = self.inputs.limit
             if chosen in _ends(self.inputs.model) or (limit is not None and len(read) >= limit):

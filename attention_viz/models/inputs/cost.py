@@ -5,10 +5,16 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
+from attention_viz.trace.resting import RestingFile
+
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
 
-__all__ = ["cost_of", "longest"]
+__all__ = ["cost_of", "file_for", "longest"]
+
+# Texts of so many tokens or more rest in a file: a model of 30 layers keeps 120 kB a token, and its output 200 kB, so
+# that these take 0.2 GB, and thirty visitors with one each 6 GB.
+_LONG = 640
 
 # Multiplications and additions a second, on two cores, in float32.
 _RATE = 7.5e10
@@ -18,6 +24,16 @@ def longest(inputs: Mapping[str, Tensor]) -> int:
     """The length of the longest text among a model's inputs; 0 where it is given none."""
     texts = (tensor for name, tensor in inputs.items() if name.endswith("input_ids") and tensor.ndim == 2)
     return max((tensor.shape[1] for tensor in texts), default=0)
+
+
+def file_for(inputs: Mapping[str, Tensor]) -> RestingFile | None:
+    """A file for what a long text's run computes; None for a short text, or if there is no room for a file."""
+    if longest(inputs) < _LONG:
+        return None
+    try:
+        return RestingFile()
+    except OSError:
+        return None
 
 
 def cost_of(

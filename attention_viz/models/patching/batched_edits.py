@@ -20,6 +20,7 @@ from attention_viz.models.recording.recorder import Call, recording
 from attention_viz.models.recording.tracer import Tracer
 from attention_viz.scratch.protocol import Model
 from attention_viz.trace.late_output import by_row
+from attention_viz.trace.rerun import behind
 from attention_viz.trace.trace import Trace
 
 __all__ = ["batch_outputs", "rows_at_once", "try_each"]
@@ -70,7 +71,9 @@ def try_each(
         UnsupportedModel: an edit that this model's calls can't express.
         UnusableText: `before` is of no text, and comes from a file or was made of another trace, so that what was read
             is gone.
+        TraceError: the model has changed since.
     """
+    behind(before).check()
     origin = before.provenance
     told = origin.text is not None and origin.picture is None
     several = told and (len(tries) > 1 or origin.generated > 0)

@@ -15,6 +15,7 @@ from attention_viz.models.needing import need_trained
 from attention_viz.models.patching.batched_edits import rows_at_once, try_each
 from attention_viz.models.patching.numbers import numbers_of
 from attention_viz.models.patching.pairing import settled
+from attention_viz.models.recording.weights.unchanged import changed
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ def _checked(model: "AttentionModel", trace: Trace) -> Trace:
         raise TraceError(f"the effects of heads were asked of an edited run ({', '.join(trace.provenance.edits)})")
     (again,) = try_each(model, trace, [()])
     if not is_output_of(again, trace):
-        raise TraceError(f"{model.name} has changed since this trace was made; trace the text anew")
+        raise changed(model.name)
     return trace
 
 

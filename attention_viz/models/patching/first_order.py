@@ -5,11 +5,12 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from attention_viz.errors import TraceError, UnsupportedModel
+from attention_viz.errors import UnsupportedModel
 from attention_viz.models.circuits.asked import Direction, Logit, Probability
 from attention_viz.models.circuits.open_runs import is_output_of
 from attention_viz.models.patching.bench import Bench, Change, slopes_of
 from attention_viz.models.patching.numbers import numbers_of
+from attention_viz.models.recording.weights.unchanged import changed
 from attention_viz.trace.trace import Trace
 
 __all__ = ["keeping", "same", "to_first_order", "with_slopes"]
@@ -26,7 +27,7 @@ def same(output: Tensor, trace: Trace) -> Tensor:
         TraceError: the model has changed since.
     """
     if not is_output_of(output[0], trace):
-        raise TraceError(f"{trace.provenance.model} has changed since this trace was made; trace the text anew")
+        raise changed(trace.provenance.model)
     return output
 
 

@@ -16,12 +16,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_viz.edits.edit import Edit
-from attention_viz.errors import AttentionVizError, ShapeError, TraceError, UnsupportedModel, first_line
+from attention_viz.errors import AttentionVizError, ShapeError, UnsupportedModel, first_line
 from attention_viz.models.inputs.generation import chooses
 from attention_viz.models.inputs.text import label_ids
 from attention_viz.models.recording.probe import Anatomy
 from attention_viz.models.recording.recorder import Call, Recorder
 from attention_viz.models.recording.runner import Runner, alike
+from attention_viz.models.recording.weights.unchanged import changed
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.shapes import shared_heads, widened
 from attention_viz.operation.terms import map_terms
@@ -114,7 +115,7 @@ def _check_same(run: Run, tap: _Tap) -> None:
     if len(calls) != len(run.layers) or not all(
         alike(layer.attention, call) for layer, call in zip(run.layers, calls, strict=True)
     ):
-        raise TraceError(f"{run.name} has changed since this trace was made, so its gradients aren't the trace's")
+        raise changed(run.name)
 
 
 def _detached(call: Attention) -> Attention:

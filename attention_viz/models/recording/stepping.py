@@ -21,6 +21,7 @@ from attention_viz.models.recording.grown import Grown
 from attention_viz.models.recording.probe import Anatomy, probe_ids
 from attention_viz.models.recording.runner import Pass, Runner, alike
 from attention_viz.operation.kernel import BOUNDS
+from attention_viz.trace.late_output import LateOutput
 from attention_viz.trace.once import once
 
 if TYPE_CHECKING:
@@ -109,7 +110,9 @@ def apart(one: Pass, other: Pass) -> float:
     if not all(mine.module is theirs.module and alike(mine.attention, theirs.attention) for mine, theirs in pairs):
         return math.inf
     found = Difference()
-    found.add(one.output, other.output[:])
+    # The rows of a long text's output are made of what the calls gave, which was compared.
+    rows = slice(-1, None) if isinstance(one.output, LateOutput) else slice(None)
+    found.add(one.output[rows], other.output[rows])
     return found.relative
 
 

@@ -13,7 +13,7 @@ from attention_viz.edits.eviction import Evict
 from attention_viz.edits.kinds.masks import Allow
 from attention_viz.edits.places import check_places
 from attention_viz.errors import ShapeError, UnsupportedModel
-from attention_viz.models.inputs.cost import cost_of, longest
+from attention_viz.models.inputs.cost import cost_of, file_for
 from attention_viz.models.inputs.padding import unpadded
 from attention_viz.models.patching.zeroing import value_zeroing
 from attention_viz.models.recording.differences import Real
@@ -27,12 +27,12 @@ from attention_viz.models.recording.recorder import Call
 from attention_viz.models.recording.runner import Pass, Runner, alike
 from attention_viz.models.recording.step_fidelity import compare_steps
 from attention_viz.models.recording.stepping import apart
+from attention_viz.models.recording.weights.unchanged import Unchanged
 from attention_viz.operation.bias_kind import bias_kind
 from attention_viz.operation.projection import Projection
 from attention_viz.trace.ahead import Progress, ahead
 from attention_viz.trace.late_output import by_row
 from attention_viz.trace.rerun import Rerun, attach
-from attention_viz.trace.resting import RestingFile
 from attention_viz.trace.shown.seen import NOTHING, Seen
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
@@ -42,9 +42,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Axes", "Tracer"]
 
-# Texts of so many tokens or more rest in a file: a model of 30 layers keeps 120 kB a token, and its output 200 kB, so
-# that these take 0.2 GB, and thirty visitors with one each 6 GB.
-_LONG = 640
+# A run that is made again may differ from the first by rounding.
+_SAME = 1e-3
 
 # How many times the bound rounding may add up to where a text is read in steps; beyond it, something else is wrong.
 _ROUNDING = 100
@@ -124,7 +123,7 @@ class Tracer:
         check_places(edits, anatomy.layers)
         edits = snapshots(edits, {stream: unpadded(stream, inputs) for stream in anatomy.layers})
         calls = len(anatomy.streams)
-        rest = _rest_of(inputs)
+        rest = file_for(inputs)
         later, kept = rest is not None and body_of(self.runner.model) is not None, None if keep is None else len(keep)
         size, seconds = cost_of(self.runner.model, inputs, calls, kept, words_later=later)
         told = ahead("model.trace", size, seconds, progress, "bytes", "layers=[…] keeps some layers only")
@@ -181,13 +180,17 @@ class Tracer:
         calls, numbers = zip(recorded.calls, recorded.numbers, strict=True), recorded.numbers
         layers = tuple(Layer(call.attention, anatomy.labels[number]) for call, number in calls)
         run = Run(self.name, self.runner, anatomy, self.tokenizer, inputs, tuple(edits), layers, numbers, axes.queries)
+        unchanged = Unchanged(self.name, self.runner.model, lambda: self._gives_again(recorded, inputs, edits))
         rerun = Rerun(
-            measure=measure,
-            complete=lambda: anatomy.by_stream(self._surrounded(inputs, edits, layers, numbers), numbers),
-            differentiate=lambda of: relevance(run, of),
-            zero=lambda stream: value_zeroing(run, stream),
+            measure=unchanged.checked(measure),
+            complete=unchanged.checked(
+                lambda: anatomy.by_stream(self._surrounded(inputs, edits, layers, numbers), numbers)
+            ),
+            differentiate=unchanged.checked(lambda of: relevance(run, of)),
+            zero=unchanged.checked(lambda stream: value_zeroing(run, stream)),
             run=run,
             seconds=recorded.seconds,
+            check=unchanged.check,
         )
         kept = anatomy.kept(numbers)
         trace = Trace(
@@ -200,6 +203,11 @@ class Tracer:
             seen=seen,
         )
         return attach(trace, rerun)
+
+    def _gives_again(self, recorded: Pass, inputs: dict[str, Tensor], edits: Sequence[Edit]) -> bool:
+        """Whether the same run, made once more, gives the same numbers."""
+        again = self.runner.record(inputs, edits, self.anatomy.places, recorded.numbers, file_for(inputs))
+        return apart(recorded, again) <= _SAME
 
     def record_of(self, trace: Trace) -> Pass:
         """The record that a trace of a decoder with all its layers was made of."""
@@ -227,10 +235,7 @@ class Tracer:
     def _surrounded(
         self, inputs: dict[str, Tensor], edits: Sequence[Edit], layers: Sequence[Layer], numbers: Sequence[int]
     ) -> tuple[Layer, ...]:
-        """The layers with what stands around their calls, from the same run once more.
-
-        Where the model has changed since, the run differs and what it shows doesn't belong to the trace.
-        """
+        """The layers with what stands around their calls, from the same run once more."""
         anatomy = self.anatomy
         keep = None if len(numbers) == len(anatomy.streams) else frozenset(numbers)
         again, around = self.runner.record_around(inputs, edits, anatomy.places, anatomy.wirings, keep)
@@ -288,13 +293,3 @@ class Tracer:
                 f"{self.name} made {len(modules)} attention calls for this text where the probe saw "
                 f"{len(self.anatomy.modules)}, or in another order; which layer is which can't be told"
             )
-
-
-def _rest_of(inputs: Mapping[str, Tensor]) -> RestingFile | None:
-    """A file for what a long text's run computes; None for a short one, or where there is no place for a file."""
-    if longest(inputs) < _LONG:
-        return None
-    try:
-        return RestingFile()
-    except OSError:
-        return None

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import attention_viz as av
-from attention_viz.models.recording import tracer
+from attention_viz.models.inputs import cost
 from attention_viz.operation.terms import same_terms
 from attention_viz.trace import late_output
 from attention_viz.trace.beginning import beginning
@@ -19,7 +19,7 @@ FAMILIES = ["llama", "gpt_oss", "gemma2", "bert"]
 
 @pytest.fixture
 def all_are_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tracer, "_LONG", 2)
+    monkeypatch.setattr(cost, "_LONG", 2)
 
 
 def same(one: Trace, other: Trace) -> bool:
@@ -130,9 +130,9 @@ def test_logits_of_a_long_run_are_not_another_models(all_are_long: None) -> None
     assert head is not None
     with torch.no_grad():
         head.weight[17] += 1.0
-    with pytest.raises(av.TraceError, match="the model has changed since this text ran"):
+    with pytest.raises(av.TraceError, match="has changed since this trace was made"):
         _ = trace.output
-    with pytest.raises(av.TraceError, match="asked for before the model is changed"):
+    with pytest.raises(av.TraceError, match="has changed since this trace was made"):
         _ = by_row(trace)[0]
     with torch.no_grad():
         head.weight[17] -= 1.0

@@ -11,7 +11,7 @@ import torch
 
 import attention_viz as av
 from attention_viz.models import SNAPSHOTS
-from attention_viz.models.recording import tracer
+from attention_viz.models.inputs import cost
 from attention_viz.models.sources.folders import CheckedFolder
 from tests.models.families import build
 from tests.models.sources.test_load_folder import word_tokenizer
@@ -81,9 +81,9 @@ def test_without_a_temporary_folder_a_long_text_runs_in_memory_and_a_moment_is_r
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ids = {"input_ids": torch.zeros(1, 100_000, dtype=torch.long)}
-    assert tracer._rest_of(ids) is not None  # pyright: ignore[reportPrivateUsage]
+    assert cost.file_for(ids) is not None
     monkeypatch.setattr(tempfile, "tempdir", "/nowhere/at/all")
-    assert tracer._rest_of(ids) is None  # pyright: ignore[reportPrivateUsage]
+    assert cost.file_for(ids) is None
     name, steps = next(iter(SNAPSHOTS.items()))
     with pytest.raises(av.ModelNotFound, match=r"no room for its files in the system's temporary folder.*TMPDIR"):
         av.load(name, revision=f"step-{min(steps)}")

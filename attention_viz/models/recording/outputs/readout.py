@@ -9,9 +9,9 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from attention_viz.errors import TraceError
 from attention_viz.models.huggingface import PreTrainedModel
 from attention_viz.models.recording.outputs.returned import output_of
+from attention_viz.models.recording.weights.unchanged import changed
 from attention_viz.models.recording.wiring import HOOKS
 from attention_viz.trace.late_output import LateOutput
 from attention_viz.trace.resting import RestingFile
@@ -98,10 +98,7 @@ class Readout:
 
     def _refuse_other(self) -> None:
         if not self.unchanged:
-            raise TraceError(
-                "the output of a long text is made when it is asked for, and the model has changed since this text "
-                "ran: it would be another model's; needed: trace.output asked for before the model is changed"
-            )
+            raise changed(type(self.model).__name__)
 
 
 def body_of(model: PreTrainedModel) -> nn.Module | None:

@@ -1,0 +1,179 @@
+"""Whether a model is still the one that ran: what is asked of a trace later is answered by the model as it is then.
+
+A training step, another adapter or other weights change a model without a word. Some numbers of every parameter are
+read after each run, from all over it, since a change by way of `.data` leaves no other mark. Beside them are compared:
+the versions of tensors, which count other changes; the settings that modules keep as plain values, as adapters do; and
+the hooks of others. If only these differ, the run itself decides, made once more.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ParamSpec, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from attention_viz.errors import TraceError
+
+__all__ = ["Unchanged", "changed"]
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+# What every module has, so that its other attributes are its own settings.
+_OF_EVERY_MODULE = frozenset(vars(nn.Module()))
+_PLAIN = frozenset({bool, int, float, str})
+_HOLDING = frozenset({list, tuple, dict, set})
+_SETTINGS = _PLAIN | _HOLDING
+_OURS = __name__.partition(".")[0]
+# So many numbers of a parameter are compared at most: reading more of them would cost a tenth of a short text's run.
+_SOME = 256
+
+
+@dataclass(frozen=True, eq=False)
+class _State:
+    """What is compared: the same numbers are the same bytes.
+
+    Attributes:
+        parameters: a sample of all of them, as bytes.
+        others: the same of buffers, which some models change themselves while they run.
+        settings: versions of all tensors, settings and hooks of all modules.
+    """
+
+    parameters: list[Tensor]
+    others: list[Tensor]
+    settings: list[object]
+
+    @classmethod
+    def of(cls, model: nn.Module) -> "_State":
+        modules = list(model.modules())
+        parameters, buffers = (_tensors(getattr(one, name) for one in modules) for name in ("_parameters", "_buffers"))
+        versions = [_version(one) for one in (*parameters, *buffers)]
+        with torch.no_grad():
+            return cls(_sampled(parameters), _sampled(buffers), [*versions, *_settings(modules)])
+
+    def same_parameters(self, other: "_State") -> bool:
+        return _equal(self.parameters, other.parameters)
+
+    def same(self, other: "_State") -> bool:
+        return self.settings == other.settings and _equal(self.others, other.others)
+
+
+@dataclass(eq=False)
+class Unchanged:
+    """The model behind a trace, as it was when it ran.
+
+    Attributes:
+        name: the model's.
+        model: the model.
+        again: runs the same once more, and says whether that gives the same numbers.
+    """
+
+    name: str
+    model: nn.Module
+    again: Callable[[], bool]
+    _then: _State = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Take down the model's state."""
+        self._then = _State.of(self.model)
+
+    def check(self) -> None:
+        """Refuse a model that is another by now.
+
+        Raises:
+            TraceError: it is.
+        """
+        now = _State.of(self.model)
+        if not self._then.same_parameters(now) or not (self._then.same(now) or self.again()):
+            raise changed(self.name)
+        self._then = now
+
+    def checked(self, compute: Callable[_P, _T]) -> Callable[_P, _T]:
+        """What computes something of the model, checking it first.
+
+        Args:
+            compute: does so.
+        """
+
+        def compute_checked(*args: _P.args, **named: _P.kwargs) -> _T:
+            self.check()
+            return compute(*args, **named)
+
+        return compute_checked
+
+
+def changed(name: str) -> TraceError:
+    """The refusal of a model that isn't the one behind a trace any more.
+
+    Args:
+        name: the model's.
+    """
+    return TraceError(
+        f"{name} has changed since this trace was made; trace the text anew, or call trace.detached() before the model "
+        "is changed"
+    )
+
+
+def _tensors(of_modules: Iterable[Mapping[str, Tensor | None]]) -> list[Tensor]:
+    """Each tensor once, however many modules share it."""
+    return list({id(one): one for named in of_modules for one in named.values() if one is not None}.values())
+
+
+def _sampled(tensors: Iterable[Tensor]) -> list[Tensor]:
+    """Some numbers of every tensor, as bytes: one tensor for each device and precision."""
+    found = dict[tuple[torch.device, torch.dtype], list[Tensor]]()
+    for one in (plain for tensor in tensors for plain in _plain(tensor)):
+        found.setdefault((one.device, one.dtype), []).append(one.reshape(-1)[:: _step(one.shape)])
+    return [torch.cat(some).view(torch.uint8).cpu() for some in found.values()]
+
+
+def _plain(tensor: Tensor) -> Iterator[Tensor]:
+    """The tensors that hold a tensor's numbers: itself, or what a tensor of another class is made of.
+
+    None where they lie elsewhere, as on the meta device.
+    """
+    if type(tensor) not in (Tensor, nn.Parameter) and hasattr(tensor, "__tensor_flatten__"):
+        inside: Any = tensor
+        for name in inside.__tensor_flatten__()[0]:
+            yield from _plain(getattr(tensor, name))
+    elif tensor.layout == torch.strided and not tensor.is_meta and not tensor.is_quantized and tensor.numel():
+        yield tensor.detach()
+
+
+def _step(shape: torch.Size) -> int:
+    """How far apart the compared numbers lie.
+
+    Along the last axis they move by a number that has no factor in common with its length, so that none is left out.
+    """
+    step = max(1, math.prod(shape) // _SOME)
+    while math.gcd(step, shape[-1] if shape else 1) > 1:
+        step -= 1
+    return step
+
+
+def _version(tensor: Tensor) -> int | None:
+    return None if tensor.is_inference() or tensor.is_meta else tensor._version
+
+
+def _settings(modules: Iterable[nn.Module]) -> Iterator[object]:
+    for module in modules:
+        yield id(module)
+        for name, value in vars(module).items():
+            if name not in _OF_EVERY_MODULE and type(value) in _SETTINGS:
+                yield name, _plain_values(value)
+        for hooks in (vars(module)[name] for name in ("_forward_hooks", "_forward_pre_hooks")):
+            yield from (id(hook) for hook in hooks.values() if not getattr(hook, "__module__", "").startswith(_OURS))
+
+
+def _plain_values(value: Any) -> object:
+    """A plain value, or those in a container."""
+    if type(value) is dict:
+        return [(name, _plain_values(one)) for name, one in value.items()]
+    if type(value) in _HOLDING:
+        return [_plain_values(one) for one in value]
+    return value if type(value) in _PLAIN else None
+
+
+def _equal(some: list[Tensor], others: list[Tensor]) -> bool:
+    return len(some) == len(others) and all(torch.equal(one, other) for one, other in zip(some, others, strict=True))
