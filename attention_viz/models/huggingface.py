@@ -19,7 +19,7 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS, AttentionInterf
 from transformers.models.auto.configuration_auto import AutoConfig
 from transformers.models.auto.modeling_auto import AutoModel
 from transformers.models.auto.tokenization_auto import AutoTokenizer
-from transformers.tokenization_utils_base import PreTrainedTokenizerBase
+from transformers.tokenization_utils_base import BatchEncoding, PreTrainedTokenizerBase
 
 # Whatever else it has, by name.
 transformers: Any = importlib.import_module("transformers")
@@ -40,6 +40,7 @@ __all__ = [
     "AutoConfig",
     "AutoModel",
     "AutoTokenizer",
+    "BatchEncoding",
     "GenerationConfig",
     "GenerationMixin",
     "PreTrainedConfig",

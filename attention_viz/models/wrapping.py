@@ -7,6 +7,7 @@ from torch import Tensor
 
 from attention_viz.errors import UnsupportedModel
 from attention_viz.models.huggingface import PreTrainedTokenizerBase as Tokenizer
+from attention_viz.models.inputs.isolated.tokenizer import IsolatedTokenizer
 from attention_viz.models.inputs.media.beside import BesideReader, reads_both
 from attention_viz.models.inputs.media.choosing import example_reader, main_input, reader_of
 from attention_viz.models.inputs.media.readers import Reader
@@ -70,7 +71,7 @@ def _means(
     name: str, model: "PreTrainedModel", given: Any, inputs: Mapping[str, Tensor] | None
 ) -> "tuple[PreTrainedTokenizerBase | None, Reader | None]":
     """What a model reads with: a tokenizer, and of what is no text a reader."""
-    is_words = given is None or isinstance(given, Tokenizer)
+    is_words = given is None or isinstance(given, Tokenizer | IsolatedTokenizer)
     words = cast("PreTrainedTokenizerBase | None", given if is_words else getattr(given, "tokenizer", None))
     if inputs is not None:
         return words, example_reader(name, model, inputs)
@@ -78,4 +79,4 @@ def _means(
         return words, BesideReader(name, model, given)
     if not is_words and main_input(model) != "input_ids":
         return words, reader_of(name, model, given)
-    return words if is_words or words is not None else given, None
+    return words if is_words or words is not None else cast("PreTrainedTokenizerBase", given), None

@@ -7,7 +7,6 @@ stays here: once its other end is closed, the process is killed; once the proces
 
 import contextlib
 import gc
-import importlib
 import json
 import os
 import selectors
@@ -18,7 +17,7 @@ import sys
 from typing import Any
 
 from attention_viz.models.bounded.limits import Limits, end_with_parent, leave_network
-from attention_viz.models.bounded.serving import channel_of_standard_input, serve
+from attention_viz.models.bounded.serving import channel_of_standard_input, import_for_answers, serve
 
 __all__ = ["LONGEST_ORDER", "STATUS", "main"]
 
@@ -104,7 +103,7 @@ def _go_on(_number: int, _frame: object) -> None:
 def main() -> None:
     """Import the module, and fork."""
     leave_network()
-    orders, module = channel_of_standard_input(), importlib.import_module(sys.argv[1])
+    orders, module = channel_of_standard_input(), import_for_answers(sys.argv[1])
     gc.collect()
     gc.freeze()  # what is never collected is never written to, and stays shared
     _Image(orders, module).run()

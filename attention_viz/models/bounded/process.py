@@ -7,6 +7,7 @@ import os
 import time
 import weakref
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from attention_viz import errors
@@ -64,18 +65,28 @@ class Process:
         self._started = starting(module, limits)
         self._end = weakref.finalize(self, self._started.end)
         self._ready = False
+        self._owner = os.getpid()
 
     @property
     def alive(self) -> bool:
-        """Whether it can be asked."""
-        return self._end.alive
+        """Whether it can be asked; a copy of this process has none of its processes."""
+        return self._end.alive and os.getpid() == self._owner
 
-    def ask(self, request: Message, check: Callable[[], None] = lambda: None) -> Message:
+    def ask(
+        self,
+        request: Message,
+        check: Callable[[], None] = lambda: None,
+        *,
+        seconds: float | None = None,
+        longest: int | None = None,
+    ) -> Message:
         """Return the answer to a request.
 
         Args:
             request: what is sent.
             check: called again and again meanwhile; what it raises ends the process.
+            seconds: how long the answer may take, where that is less than the limit.
+            longest: how many bytes it may have, where that is less than the limit.
 
         Raises:
             Stopped: no answer came within the limits; the process is gone.
@@ -83,7 +94,7 @@ class Process:
             AttentionVizError: it refused the request with an error of ours.
         """
         try:
-            answer = self._exchange(request, check)
+            answer = self._exchange(request, check, self._within(seconds, longest))
         except BaseException:  # half of an answer may have come: nothing that follows could be read
             self.end()
             raise
@@ -93,32 +104,38 @@ class Process:
         """End it now, and return how it ended, where that is known."""
         return self._end() if self._end.alive else None
 
-    def _exchange(self, request: Message, check: Callable[[], None]) -> Message:
-        if not self._end.alive:
+    def _within(self, seconds: float | None, longest: int | None) -> Limits:
+        limits = self._limits
+        less = limits.seconds if seconds is None else min(seconds, limits.seconds)
+        shorter = limits.answer if longest is None else min(longest, limits.answer)
+        return replace(limits, seconds=less, answer=shorter)
+
+    def _exchange(self, request: Message, check: Callable[[], None], limits: Limits) -> Message:
+        if not self.alive:
             raise Stopped("has ended")
         if not self._ready:
-            self._receive(_STARTING, check)
+            self._receive(replace(self._limits, seconds=_STARTING), check)
             self._ready = True
-        self._started.channel.settimeout(self._limits.seconds)
+        self._started.channel.settimeout(limits.seconds)
         try:
             self._started.channel.sendall(pack(request))
         except TimeoutError:
-            raise Stopped(self._too_long(self._limits.seconds)) from None
+            raise Stopped(self._too_long(limits.seconds)) from None
         except OSError:
             raise self._stopped() from None
-        answer = self._receive(self._limits.seconds, check)
+        answer = self._receive(limits, check)
         if "over" in answer.values:
             raise Stopped(self._too_much_memory())
         return answer
 
-    def _receive(self, seconds: float, check: Callable[[], None]) -> Message:
-        until = time.monotonic() + seconds
+    def _receive(self, limits: Limits, check: Callable[[], None]) -> Message:
+        until = time.monotonic() + limits.seconds
         try:
-            return receive(lambda count: self._exactly(count, until, check), self._limits.answer)
+            return receive(lambda count: self._exactly(count, until, check), limits.answer)
         except TimeoutError:
-            raise Stopped(self._too_long(seconds)) from None
+            raise Stopped(self._too_long(limits.seconds)) from None
         except TooLong:
-            raise Stopped(f"gives an answer of more than {self._limits.answer / 1e6:g} MB") from None
+            raise Stopped(f"gives an answer of more than {limits.answer / 1e6:.3g} MB") from None
         except (EOFError, OSError):
             raise self._stopped() from None
         except ValueError:

@@ -6,12 +6,13 @@ import os
 import socket
 import sys
 from collections.abc import Callable
+from typing import Any
 
 from attention_viz.errors import AttentionVizError, first_line
 from attention_viz.models.bounded.framing import Message, TooLong, pack, receive
 from attention_viz.models.bounded.limits import Limits, give_time, impose, leave_network
 
-__all__ = ["Answering", "channel_of_standard_input", "main", "serve"]
+__all__ = ["Answering", "channel_of_standard_input", "import_for_answers", "main", "serve"]
 
 Answering = Callable[[Message], Message]
 """Answers one request. A module that is run in a bounded process has a function `start` that returns such."""
@@ -49,10 +50,21 @@ def channel_of_standard_input() -> socket.socket:
     return channel
 
 
+def import_for_answers(name: str) -> Any:
+    """Import a module whose function `start` returns what answers; its function `prepare`, if it has one, imports more.
+
+    Nothing that is heavy or changes the process stands at the top of such a module, as others may import it.
+    """
+    module = importlib.import_module(name)
+    if hasattr(module, "prepare"):
+        module.prepare()
+    return module
+
+
 def main() -> None:
     """Import the module of the first argument and answer by it: a process by itself, where nothing is forked."""
     leave_network()
-    channel, module = channel_of_standard_input(), importlib.import_module(sys.argv[1])
+    channel, module = channel_of_standard_input(), import_for_answers(sys.argv[1])
     limits = Limits.of_json(receive(lambda count: _exactly(channel, count), _LONGEST_REQUEST).values)
     serve(channel, module.start(), limits)
 

@@ -1,72 +1,35 @@
 """Chat templates, within bounds: a template is a program that came with the model, and may run for ever."""
 
-import json
-import queue
-import subprocess
-import sys
+import hashlib
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
-from attention_viz.errors import UnusableText
+from cachetools import LRUCache
+
+from attention_viz.errors import UnusableText, first_line
+from attention_viz.models.bounded.limits import Limits
+from attention_viz.models.bounded.process import isolates
+from attention_viz.models.inputs.isolated.answering import fill_template
+from attention_viz.models.inputs.isolated.asking import TextProcess
 
 __all__ = ["SECONDS", "render_chat"]
 
-# How long a template may take for a text, and how long the program that renders it may take to start.
-SECONDS, _STARTING = 5.0, 60.0
-
-_COMMAND = (sys.executable, "-m", "attention_viz.models.inputs.template_worker")
-# Programs that are waiting for work: they are kept, since to start one takes a second.
-_idle: "queue.SimpleQueue[_Worker]" = queue.SimpleQueue()
-_MOST_IDLE = 2
-
-
-class _Worker:
-    """A program that renders templates, one after the other."""
-
-    def __init__(self) -> None:
-        self._process = subprocess.Popen(_COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self._answers: queue.SimpleQueue[str] = queue.SimpleQueue()
-        threading.Thread(target=self._listen, name="chat template", daemon=True).start()
-        self._answer(_STARTING)
-
-    def ask(self, request: Mapping[str, Any]) -> dict[str, str]:
-        """The worker's answer.
-
-        Raises:
-            TimeoutError: there was none in time; the worker has been ended.
-        """
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(request) + "\n")
-        self._process.stdin.flush()
-        answer = self._answer(SECONDS) or '{"error": "the program that renders it ended"}'
-        return cast("dict[str, str]", json.loads(answer))
-
-    @property
-    def alive(self) -> bool:
-        """Whether it can be asked again."""
-        return self._process.poll() is None
-
-    def end(self) -> None:
-        """End the program, and free what it held."""
-        self._process.kill()
-        self._process.communicate()
-
-    def _answer(self, seconds: float) -> str:
-        try:
-            return self._answers.get(timeout=seconds)
-        except queue.Empty:
-            self.end()
-            raise TimeoutError from None
-
-    def _listen(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            self._answers.put(line)
-        self._answers.put("")  # it ended
+# How long a template may take for a text.
+SECONDS = 5.0
+_LIMITS = Limits(memory=300_000_000, seconds=SECONDS, processor=SECONDS, answer=20_000_000)
+# Processes for templates of tokenizers that are in this process; see `asking` for how many of them run.
+_processes = LRUCache[str, TextProcess](16)
+_lock = threading.Lock()
 
 
-def render_chat(model: str, template: str, messages: Sequence[Mapping[str, str]], tokens: Mapping[str, object]) -> str:
+def render_chat(
+    model: str,
+    template: str,
+    messages: Sequence[Mapping[str, str]],
+    tokens: Mapping[str, object],
+    process: TextProcess | None = None,
+) -> str:
     """A conversation as the template writes it, ready for an answer.
 
     Args:
@@ -74,22 +37,32 @@ def render_chat(model: str, template: str, messages: Sequence[Mapping[str, str]]
         template: in Jinja, as the tokenizer has it.
         messages: of each, "role" and "content".
         tokens: the tokenizer's special tokens by name, as templates use them.
+        process: where the tokenizer works, if it works in a process of its own.
 
     Raises:
         UnusableText: the template refuses the text, or takes too long or too much memory for it.
     """
+    written = [dict(message) for message in messages]
+    if process is None and not isolates():
+        return _render_here(model, template, written, tokens)
+    process = process or _process_of(model, template)
+    values: dict[str, Any] = {"template": template, "messages": written, "tokens": dict(tokens)}
+    answer = process.ask("template", values, what="chat template", seconds=SECONDS)
+    return answer.content.decode("utf-8", "surrogatepass")
+
+
+def _render_here(model: str, template: str, messages: list[dict[str, str]], tokens: Mapping[str, Any]) -> str:
     try:
-        worker = _idle.get_nowait()
-    except queue.Empty:
-        worker = _Worker()
-    try:
-        answer = worker.ask({"template": template, "messages": list(messages), "tokens": dict(tokens)})
-    except TimeoutError:
-        raise UnusableText(f"the chat template of {model}'s tokenizer takes longer than {SECONDS:g} seconds") from None
-    if worker.alive and _idle.qsize() < _MOST_IDLE:
-        _idle.put(worker)
-    else:
-        worker.end()
-    if "error" in answer:
-        raise UnusableText(f"the chat template of {model}'s tokenizer refuses this text ({answer['error']})")
-    return answer["text"]
+        return fill_template(template, messages, tokens)
+    except Exception as error:
+        raise UnusableText(
+            f"{model}'s chat template refuses this text: {type(error).__name__}: {first_line(error)}"
+        ) from None
+
+
+def _process_of(model: str, template: str) -> TextProcess:
+    with _lock:
+        key = hashlib.sha256(f"{model}\n{template}".encode("utf-8", "surrogatepass")).hexdigest()
+        if key not in _processes:
+            _processes[key] = TextProcess(model, limits=_LIMITS)
+        return _processes[key]

@@ -9,6 +9,7 @@ from torch import Tensor
 from attention_viz.errors import UnsupportedModel, UnusableText, first_line
 from attention_viz.models.huggingface import GenerationConfig, GenerationMixin
 from attention_viz.models.inputs.text import vocabulary
+from attention_viz.models.inputs.token_of import number_of
 
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
@@ -178,18 +179,12 @@ def chooses(model: "PreTrainedModel") -> bool:
 
 def nobody_speaks(tokenizer: "PreTrainedTokenizerBase | None", first: Tensor) -> float | None:
     """How likely a model takes a sound to be without speech, by its first row of logits, where that is likely."""
-    known = (None if tokenizer is None else _number_of(tokenizer, name) for name in _NOBODY)
+    known = (None if tokenizer is None else number_of(tokenizer, name) for name in _NOBODY)
     number = next((one for one in known if one is not None), None)
     if number is None or number >= len(first):
         return None
     found = float(first.double().softmax(dim=-1)[number])
     return found if found > _BELIEVED else None
-
-
-def _number_of(tokenizer: "PreTrainedTokenizerBase", token: str) -> int | None:
-    """A token's id, without asking for all of them; None where a tokenizer has none such, and names another."""
-    number = cast("int | None", tokenizer.convert_tokens_to_ids(token))
-    return None if number is None or tokenizer.convert_ids_to_tokens(number) != token else number
 
 
 def chosen_last(model: "PreTrainedModel", output: Tensor) -> int | None:

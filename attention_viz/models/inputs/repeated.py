@@ -7,6 +7,7 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from attention_viz.errors import ShapeError, UnusableText
+from attention_viz.models.inputs.isolated.tokenizer import IsolatedTokenizer
 from attention_viz.models.inputs.text import vocabulary
 from attention_viz.models.inputs.tokenizing import with_tokenizer
 from attention_viz.operation.shapes import is_whole
@@ -63,11 +64,13 @@ def _around(name: str, tokenizer: "PreTrainedTokenizerBase | None") -> tuple[lis
     if tokenizer is None:
         return [], [], set()
     knows = cast("Any", tokenizer)  # transformers' own annotations lack these
-    reserved: set[int] = {*tokenizer.all_special_ids, *knows.get_added_vocab().values()}
+    added = tokenizer.added if isinstance(tokenizer, IsolatedTokenizer) else knows.get_added_vocab().values()
+    reserved: set[int] = {*tokenizer.all_special_ids, *added}
     ids: list[int] = with_tokenizer(name, tokenizer, "a", lambda: knows.encode("a"))
     # A word that the tokenizer doesn't know is one all the same.
     own = [place for place, number in enumerate(ids) if number not in reserved or number == tokenizer.unk_token_id]
     first, last = (own[0], own[-1]) if own else (len(ids), len(ids))
-    known = {number for number in knows.get_vocab().values() if number not in reserved}
+    numbers = knows.ids() if isinstance(tokenizer, IsolatedTokenizer) else knows.get_vocab().values()
+    known = {number for number in numbers if number not in reserved}
     reserved |= set(range(max(known, default=0) + 1)) - known
     return ids[:first], ids[last + 1 :], reserved

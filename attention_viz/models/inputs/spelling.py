@@ -1,7 +1,7 @@
 """How a tokenizer writes its pieces: told from what it turns them back into text with, never from the pieces."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -24,7 +24,10 @@ _SUFFIX = "</w>"
 
 def spellings(tokenizer: "PreTrainedTokenizerBase", ids: Sequence[int]) -> tuple[str, ...]:
     """How the pieces with these ids are written; what was added to the vocabulary, such as "[CLS]", is its own text."""
-    usual, added = spelling_of(tokenizer), tokenizer.added_tokens_decoder
+    # A tokenizer that works in a process of its own said both when it was loaded.
+    usual: str | None = getattr(tokenizer, "spelling", None)
+    added: Container[int] = getattr(tokenizer, "added", ()) if usual else tokenizer.added_tokens_decoder
+    usual = usual or spelling_of(tokenizer)
     return tuple("text" if number in added else usual for number in ids)
 
 

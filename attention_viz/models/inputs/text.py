@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from attention_viz.errors import UnusableText
 from attention_viz.models.inputs.chat_template import render_chat
+from attention_viz.models.inputs.isolated.tokenizer import IsolatedTokenizer
 from attention_viz.models.inputs.spelling import spellings
 from attention_viz.models.inputs.tokenizing import with_tokenizer
 from attention_viz.trace.tokens import Tokens
@@ -156,7 +157,8 @@ def _encode(
     if second_text is not None:
         raise UnusableText("a second sentence was given, and a chat template takes one message")
     message = [{"role": "user", "content": text}]
-    written = render_chat(model, _template(tokenizer), message, tokenizer.special_tokens_map)
+    process = tokenizer.process if isinstance(tokenizer, IsolatedTokenizer) else None
+    written = render_chat(model, _template(tokenizer), message, tokenizer.special_tokens_map, process)
     return with_tokenizer(model, tokenizer, written, lambda: tokenizer(written, add_special_tokens=False, **options))
 
 
@@ -191,6 +193,12 @@ def count_tokens(
     """
     tokenizer = _present(model, tokenizer)
     _check_text(text)
+    if isinstance(tokenizer, IsolatedTokenizer) and not wording.chat:
+        special = wording.special_tokens
+        whole = text + (second_text or "")
+        return with_tokenizer(
+            model, tokenizer, whole, lambda: tokenizer.count(text, second_text, add_special_tokens=special)
+        )
     return len(_encode(model, tokenizer, text, second_text, wording)["input_ids"])
 
 

@@ -1,7 +1,7 @@
 """Which token a word stands for."""
 
 import unicodedata
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from torch import Tensor
 
@@ -12,7 +12,7 @@ from attention_viz.trace.spelling import without_accents
 if TYPE_CHECKING:
     from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
-__all__ = ["token_of"]
+__all__ = ["number_of", "token_of"]
 
 
 def token_of(
@@ -46,8 +46,8 @@ def token_of(
     found = [ids[0] for ids in spelled if len(ids) == 1 and ids[0] != tokenizer.unk_token_id]
     # Some tokenizers drop letters that they don't know, and what is left may be a token of something else.
     found = [one for one in found if _letters(str(tokenizer.decode([one]))) == _letters(asked)]
-    if not found and asked in (known := tokenizer.get_vocab()):
-        found = [known[asked]]
+    if not found and (number := number_of(tokenizer, asked)) is not None:
+        found = [number]
     found = [one for one in found if one < len(logits)]
     if like is not None and (same := [one for one in found if _spaced(tokenizer, one) == _spaced(tokenizer, like)]):
         found = same
@@ -65,6 +65,16 @@ def token_of(
         f"{asked!r} is {len(pieces)} tokens to {name}: {' + '.join(pieces)}; ask for one of them, such as "
         f"{_named(tokenizer, offered)!r}"
     )
+
+
+def number_of(tokenizer: "PreTrainedTokenizerBase", piece: str) -> int | None:
+    """Return the id of a tokenizer's piece, without asking for all of them; None where it has no such piece."""
+    try:
+        number = cast("int | None", tokenizer.convert_tokens_to_ids(piece))
+    except ValueError:  # one whose pieces are single characters has no word for others
+        return None
+    # Of a piece that they don't have, tokenizers name another.
+    return None if number is None or tokenizer.convert_ids_to_tokens(number) != piece else number
 
 
 def _letters(text: str) -> str:

@@ -8,6 +8,8 @@ from concurrent.futures import Future, wait
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from attention_viz.errors import UnusableText, first_line
+from attention_viz.models.inputs.isolated.asking import LONGEST_TEXT
+from attention_viz.models.inputs.isolated.tokenizer import IsolatedTokenizer
 
 if TYPE_CHECKING:
     from transformers.tokenization_utils_base import PreTrainedTokenizerBase
@@ -16,8 +18,6 @@ __all__ = ["LONGEST_TEXT", "SECONDS", "is_breakdown", "with_tokenizer"]
 
 _Answer = TypeVar("_Answer")
 
-# Characters: more than any model here reads, and less than keeps a machine busy for long.
-LONGEST_TEXT = 2_000_000
 # How long a tokenizer may take for a text.
 SECONDS = 20.0
 
@@ -50,6 +50,9 @@ _lock = threading.Lock()
 def with_tokenizer(model: str, tokenizer: "PreTrainedTokenizerBase", text: str, work: Callable[[], _Answer]) -> _Answer:
     """What a tokenizer makes of a text, one text at a time; another model's tokenizer is not waited for.
 
+    A tokenizer in this process works in a thread, which can't be ended: it is one that ships, or was handed over in
+    Python. Those of folders and the hub work in processes of their own, which can be.
+
     Args:
         model: its name, for messages.
         tokenizer: whose turn it is.
@@ -63,6 +66,8 @@ def with_tokenizer(model: str, tokenizer: "PreTrainedTokenizerBase", text: str, 
         raise UnusableText(
             f"the text has {len(text):,} characters; {model}'s tokenizer is given at most {LONGEST_TEXT:,}: shorten it"
         )
+    if isinstance(tokenizer, IsolatedTokenizer):  # it has bounds of its own, and takes one text after the other
+        return work()
     future: Future[_Answer] = Future()
     _line_of(tokenizer).jobs.put((work, future))
     if not wait([future], SECONDS).done:

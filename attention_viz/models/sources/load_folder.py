@@ -14,18 +14,15 @@ from attention_viz.errors import AttentionVizError, LoadCancelled, ModelNotFound
 from attention_viz.models.huggingface import (
     AutoConfig,
     AutoModel,
-    AutoTokenizer,
     PreTrainedModel,
-    PreTrainedTokenizerBase,
     transformers,
 )
-from attention_viz.models.inputs.text import vocabulary
-from attention_viz.models.inputs.tokenizing import is_breakdown
 from attention_viz.models.model import AttentionModel
 from attention_viz.models.sources.changing import keep_apart, unchanged
-from attention_viz.models.sources.folders import TOKENIZER_FILES, CheckedFolder, check_folder
+from attention_viz.models.sources.folders import CheckedFolder, check_folder
 from attention_viz.models.sources.reading import of_both, own_reader
 from attention_viz.models.sources.size import building, check_config, check_size
+from attention_viz.models.sources.tokenizers import check_tokenizer, prepare_texts, read_tokenizer
 from attention_viz.trace.trace import Provenance
 
 __all__ = ["load_folder"]
@@ -77,6 +74,8 @@ def load_folder(
     precision = _dtype(dtype, place := _device(device))
     checked = check_folder(folder, name)
     check_config(checked)
+    # What ships was looked at; whatever else there is may be anybody's.
+    apart = prepare_texts(ships=sha256 is not None or compared is not None)
     with unchanged(checked):
         found = compared or checked.sha256(check)
         _check_sum(name, found, sha256)
@@ -86,10 +85,10 @@ def load_folder(
                 built = check_size(checked, lambda: _build(checked), largest)
             with building(check):
                 hf_model = _read_model(checked, type(built), precision, check)
-            tokenizer = _read_tokenizer(checked)
+            tokenizer = read_tokenizer(checked, check, apart=apart)
             reader = own_reader(checked, hf_model)
     check()
-    _check_tokenizer(checked, hf_model, tokenizer)
+    check_tokenizer(checked, hf_model, tokenizer)
     if sha256 is None and compared is None and revision is None and place.type == "cpu":
         keep_apart(hf_model)
     # A module is moved in place; what `to` returns is the same object, only without its type.
@@ -205,39 +204,6 @@ def _kind(config: Mapping[str, Any]) -> Any:
     name = cast("list[object]", names)[0] if isinstance(names, list) and names else None
     found = getattr(transformers, str(name), None)
     return found if isinstance(found, type) and issubclass(found, PreTrainedModel) else AutoModel
-
-
-def _read_tokenizer(folder: CheckedFolder) -> PreTrainedTokenizerBase | None:
-    """The folder's tokenizer; None where it has none, and then only ids can be read."""
-    if not any((folder.path / name).is_file() for name in TOKENIZER_FILES):
-        return None
-    try:
-        return cast(
-            "PreTrainedTokenizerBase",
-            AutoTokenizer.from_pretrained(str(folder.path), local_files_only=True, trust_remote_code=False),
-        )
-    except BaseException as error:
-        if not isinstance(error, Exception) and not is_breakdown(error):
-            raise
-        whole = (folder.path / "tokenizer.json").is_file()
-        why = f"{'' if whole else 'there is no tokenizer.json, and without it: '}{folder.reason(error)}"
-        raise ModelNotFound(f"the tokenizer of {folder.name} can't be loaded: {why}") from error
-
-
-def _check_tokenizer(folder: CheckedFolder, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> None:
-    """Refuse a tokenizer that is another model's.
-
-    Tokens that were added to it may lie beyond the model's ids, as in many published models: a text that has one of
-    those is refused when it comes. A vocabulary that lies beyond is another model's, and its words would be, too.
-    """
-    if tokenizer is None:
-        return
-    known, own = vocabulary(model), int(tokenizer.vocab_size)
-    if known and own > known:
-        raise ModelNotFound(
-            f"the tokenizer of {folder.name} is another model's: it has {own:,} words and word pieces, and the model "
-            f"knows the ids 0 to {known - 1:,}"
-        )
 
 
 def _device(asked: str) -> torch.device:

@@ -1,0 +1,58 @@
+"""Rows of numbers and lists of pieces as bytes, for both ends of a process for texts."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attention_viz.errors import UnusableText
+
+__all__ = ["pack_pieces", "pack_rows", "unpack_pieces", "unpack_rows"]
+
+_NUMBERS, _LENGTHS = np.dtype("<i8"), np.dtype("<i4")
+# Both are Unicode as Python has it: a piece of a tokenizer that is written in Python may hold half a character.
+_AS, _HALVES = "utf-8", "surrogatepass"
+
+
+def pack_rows(rows: Mapping[str, Sequence[int]]) -> tuple[list[str], bytes]:
+    """Write rows of equal length as their names and bytes."""
+    return list(rows), b"".join(np.asarray(row, _NUMBERS).tobytes() for row in rows.values())
+
+
+def unpack_rows(names: Sequence[str], count: int, content: bytes) -> tuple[dict[str, NDArray[np.int64]], bytes]:
+    """Read rows of so many numbers each, and return them with the bytes that follow.
+
+    Raises:
+        UnusableText: there aren't as many bytes.
+    """
+    size = count * _NUMBERS.itemsize
+    if count < 0 or len(content) < size * len(names):
+        raise UnusableText("the answer about a text can't be read: fewer numbers came than were announced")
+    rows = {name: np.frombuffer(content, _NUMBERS, count, at * size).astype(np.int64) for at, name in enumerate(names)}
+    return rows, content[size * len(names) :]
+
+
+def pack_pieces(pieces: Sequence[str | None]) -> bytes:
+    """Write texts, any of which may be missing, as their lengths and all of them together."""
+    lengths = [-1 if piece is None else len(piece) for piece in pieces]
+    return np.asarray(lengths, _LENGTHS).tobytes() + "".join(piece or "" for piece in pieces).encode(_AS, _HALVES)
+
+
+def unpack_pieces(count: int, content: bytes) -> list[str | None]:
+    """Read so many texts.
+
+    Raises:
+        UnusableText: they aren't as long as their lengths say.
+    """
+    size = count * _LENGTHS.itemsize
+    if count < 0 or len(content) < size:
+        raise UnusableText("the answer about a text can't be read: fewer lengths came than were announced")
+    lengths: list[int] = np.frombuffer(content, _LENGTHS, count).tolist()
+    text = content[size:].decode(_AS, _HALVES)
+    if sum(max(length, 0) for length in lengths) != len(text):
+        raise UnusableText("the answer about a text can't be read: the pieces aren't as long as their lengths say")
+    pieces, at = list[str | None](), 0
+    for length in lengths:
+        pieces.append(None if length < 0 else text[at : at + length])
+        at += max(length, 0)
+    return pieces
