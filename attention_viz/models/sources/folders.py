@@ -51,8 +51,22 @@ _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".h5", ".msgpack")
 _READ = (".json", ".safetensors", ".jinja", ".model", ".txt", ".spm", ".tiktoken", ".codes", ".bpe")
 # Where further chat templates lie.
 _TEMPLATES = "additional_chat_templates"
-# Bytes of a file that is read as text: twice what the largest published vocabularies take.
-_LONGEST_TEXT = 80_000_000
+# Bytes of a vocabulary: twice what the largest published ones take. Whatever is named below or ends so has a bound.
+_LONGEST_VOCABULARY = 80_000_000
+_VOCABULARIES = (INDEX, "added_tokens.json", "merges.txt", "tekken.json", *TOKENIZER_FILES)
+_ENDINGS = (".model", ".spm", ".tiktoken", ".codes", ".bpe", ".vocab")
+# Bytes of other files: many times what published ones take, the largest of which list labels or added tokens.
+_LONGEST_CONFIG, _LONGEST_TEMPLATE = 5_000_000, 1_000_000
+_CONFIGS = (
+    "config.json",
+    "generation_config.json",
+    "adapter_config.json",
+    "special_tokens_map.json",
+    "chat_template.json",
+    "video_preprocessor_config.json",
+    *PROCESSOR_FILES,
+)
+_MOST_TEMPLATES = 100
 # How much of a file is read at a time.
 _AT_ONCE = 4_000_000
 
@@ -169,10 +183,25 @@ def refuse_without_safetensors(files: Iterable[str], name: str) -> None:
 
 def _refuse_long(path: Path, name: str) -> None:
     """Refuse what would keep everybody waiting while it is read: files of text that are longer than any model's."""
-    for file in ("config.json", INDEX, *TOKENIZER_FILES):
-        size = (path / file).stat().st_size if (path / file).is_file() else 0
-        if size > _LONGEST_TEXT:
-            raise UnsupportedModel(f"{name}: {file} has {size:,} bytes; at most {_LONGEST_TEXT:,} are read here")
+    files = [file for file in path.iterdir() if file.is_file()]
+    templates = list((path / _TEMPLATES).glob("*.jinja"))
+    if len(templates) > _MOST_TEMPLATES:
+        raise UnsupportedModel(
+            f"{name}: {_TEMPLATES} holds {len(templates):,} chat templates; at most {_MOST_TEMPLATES} are read here"
+        )
+    for file in (*files, *templates):
+        size, most = file.stat().st_size, _longest(file)
+        if most is not None and size > most:
+            raise UnsupportedModel(f"{name}: {file.name} has {size:,} bytes; at most {most:,} are read here")
+
+
+def _longest(file: Path) -> int | None:
+    """How many bytes a file may have by its name; None of one that isn't read as text, such as weights and logs."""
+    if file.suffix == ".jinja":
+        return _LONGEST_TEMPLATE
+    if file.name in _CONFIGS:
+        return _LONGEST_CONFIG
+    return _LONGEST_VOCABULARY if file.name in _VOCABULARIES or file.suffix in _ENDINGS else None
 
 
 def _read_json(path: Path, name: str) -> dict[str, Any]:

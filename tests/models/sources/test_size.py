@@ -78,15 +78,53 @@ def test_to_count_a_model_leaves_torch_as_it_was(folder: Path) -> None:
     assert torch.nn.Linear(2, 2).weight.device.type == "cpu"
 
 
-@pytest.mark.parametrize("file", ["config.json", "tokenizer.json", "vocab.txt"])
+LONGEST = {
+    80_000_000: (
+        "tokenizer.json",
+        "tokenizer_config.json",
+        "vocab.txt",
+        "added_tokens.json",
+        "merges.txt",
+        "spiece.model",
+        "source.spm",
+        "qwen.tiktoken",
+    ),
+    5_000_000: (
+        "config.json",
+        "generation_config.json",
+        "special_tokens_map.json",
+        "preprocessor_config.json",
+        "processor_config.json",
+    ),
+    1_000_000: ("chat_template.jinja", "additional_chat_templates/rag.jinja"),
+}
+
+
+@pytest.mark.parametrize(("file", "most"), [(file, most) for most, files in LONGEST.items() for file in files])
 def test_a_text_longer_than_any_model_s_is_refused_unread(
-    file: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+    file: str, most: int, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    (folder / file).parent.mkdir(exist_ok=True)
     with (folder / file).open("ab") as long:
-        long.truncate(80_000_001)  # no room is taken for what was never written
+        long.truncate(most + 1)  # no room is taken for what was never written
     monkeypatch.setattr(loading, "_read_model", pytest.fail)
-    with pytest.raises(av.UnsupportedModel, match=f"long: {file} has 80,000,001 bytes; at most 80,000,000 are read"):
+    name = Path(file).name
+    with pytest.raises(av.UnsupportedModel, match=f"long: {name} has {most + 1:,} bytes; at most {most:,} are read"):
         load_folder(folder, "long")
+
+
+def test_too_many_chat_templates_are_refused(folder: Path) -> None:
+    (folder / "additional_chat_templates").mkdir()
+    for number in range(101):
+        (folder / f"additional_chat_templates/{number}.jinja").write_text("x")
+    with pytest.raises(av.UnsupportedModel, match="holds 101 chat templates; at most 100 are read here"):
+        load_folder(folder, "many")
+
+
+def test_what_no_model_is_read_from_may_be_long(folder: Path) -> None:
+    with (folder / "trainer_log.txt").open("ab") as long:
+        long.truncate(90_000_000)
+    assert load_folder(folder, "logged").trace("the bank").fidelity.ok
 
 
 def test_a_load_that_nobody_waits_for_does_not_wait_for_its_turn_either(folder: Path) -> None:
