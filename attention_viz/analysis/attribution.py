@@ -12,6 +12,7 @@ from torch import Tensor
 
 from attention_viz.errors import TraceError
 from attention_viz.operation.attention import Attention
+from attention_viz.operation.autocast import without_autocast
 from attention_viz.operation.projection import Projection
 from attention_viz.operation.shapes import positions, shared_heads
 from attention_viz.trace.from_weights import check_computed
@@ -37,6 +38,7 @@ class Projecting(Protocol):
         ...
 
 
+@without_autocast()
 def rollout(trace: Trace, stream: str | None = None) -> Float[Tensor, "layer query key"]:
     """How much of each position's vector comes from each token of the text, if attention were all that mixes them.
 
@@ -73,6 +75,7 @@ def rollout(trace: Trace, stream: str | None = None) -> Float[Tensor, "layer que
     return torch.stack(rolled).float()
 
 
+@without_autocast()
 def flow(
     trace: Trace,
     stream: str | None = None,
@@ -136,6 +139,7 @@ def flow_steps(layers: int, tokens: int) -> int:
     return _steps(range(layers), tokens, tokens)
 
 
+@without_autocast()
 def norm_weighted(
     model: Projecting, trace: Trace, layer: int, stream: str | None = None
 ) -> Float[Tensor, "head query key"]:

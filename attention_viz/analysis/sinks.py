@@ -7,6 +7,7 @@ from torch import Tensor
 
 from attention_viz.analysis.attribution import Projecting, fetched_lengths, output_matrices
 from attention_viz.analysis.rows import Rows
+from attention_viz.operation.autocast import without_autocast
 from attention_viz.operation.shapes import shared_heads
 from attention_viz.trace.from_weights import check_computed
 from attention_viz.trace.trace import Trace
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["attention_sinks"]
 
 
+@without_autocast()
 def attention_sinks(
     model: Projecting, trace: Trace, stream: str | None = None, layer: int | None = None
 ) -> "pandas.DataFrame":

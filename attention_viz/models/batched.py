@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from attention_viz.errors import UnsupportedModel
+from attention_viz.models.as_written import refuse_autocast
 from attention_viz.models.inputs.text import Reading
 from attention_viz.models.recording.batch import Batch
 from attention_viz.models.recording.recorder import Call, of_row, recording
@@ -99,6 +100,7 @@ def calls_together(
     """
     runner, places = tracer.runner, tracer.anatomy.places
     batch = _Kept(places=places, rows=len(readings), keep=keep)
+    refuse_autocast(tracer.name, runner.model)
     given = runner.inputs(_filled(readings, filling))
     token = recording.set(batch)
     try:

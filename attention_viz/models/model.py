@@ -10,6 +10,7 @@ from torch import Tensor
 
 from attention_viz.edits.edit import Edit
 from attention_viz.errors import UnsupportedModel, UnusableText
+from attention_viz.models.as_written import AsWritten
 from attention_viz.models.choosing import Choosing
 from attention_viz.models.continuing import Continuing
 from attention_viz.models.described import Described
@@ -113,7 +114,7 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
         Args:
             door: a context manager that may be entered again, and from several threads.
         """
-        tracer = replace(self._tracer, runner=replace(self.runner, door=door))
+        tracer = replace(self._tracer, runner=replace(self.runner, door=AsWritten(door)))
         return replace(self, _tracer=tracer)
 
     def trace(

@@ -99,7 +99,8 @@ class Showing(ABC):
         if beside is not None:
             raise UnusableText(f"a second text was given beside {thing!r}, and {self.name} reads one thing at a time")
         given, laid_out = self._given(thing), self._laid_out
-        provenance = replace(self._provenance, picture=given.picture, sound=given.sound, told=given.told, target=target)
+        provenance = replace(self._provenance, picture=given.picture, sound=given.sound, target=target)
+        provenance = replace(provenance, told=(*provenance.told, *given.told))
         provenance = replace(provenance, text=thing.text if isinstance(thing, Beside) else None)
         tensors = self._tracer.runner.inputs(given.tensors)
 

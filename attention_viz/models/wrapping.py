@@ -5,13 +5,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 from torch import Tensor
 
-from attention_viz.errors import UnsupportedModel
+from attention_viz.errors import UnsupportedModel, UnusableText
+from attention_viz.models.as_written import refuse_autocast
 from attention_viz.models.huggingface import PreTrainedTokenizerBase as Tokenizer
 from attention_viz.models.inputs.isolated.tokenizer import IsolatedTokenizer
 from attention_viz.models.inputs.media.beside import BesideReader, reads_both
 from attention_viz.models.inputs.media.choosing import example_reader, main_input, reader_of
 from attention_viz.models.inputs.media.readers import Reader
 from attention_viz.models.model import AttentionModel
+from attention_viz.models.tokenizers_held import checked_tokenizer
+from attention_viz.models.unwrapping import OTHER_WAYS, unwrapped
 from attention_viz.trace.trace import Provenance
 
 if TYPE_CHECKING:
@@ -22,11 +25,6 @@ if TYPE_CHECKING:
     from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
 __all__ = ["wrap"]
-
-_OTHER_WAYS = (
-    "Of any torch module, av.record() records the attention that it asks torch for; and av.Trace.from_qkv and "
-    "av.Trace.from_weights draw what other code computed"
-)
 
 
 def wrap(
@@ -54,17 +52,16 @@ def wrap(
     Raises:
         UnsupportedModel: the model's attention can't be recorded exactly; the message names what can be done instead.
     """
-    config = getattr(hf_model, "config", None)
-    if config is None:
-        raise UnsupportedModel(
-            f"wrap takes a transformers model; got {type(hf_model).__name__}, without configuration. {_OTHER_WAYS}"
-        )
-    name = str(getattr(config, "name_or_path", "") or type(hf_model).__name__)
+    held = unwrapped(hf_model, tokenizer)
+    model, notes = held.model, held.notes
+    refuse_autocast(f"the {type(model).__name__}", model)
+    name = str(getattr(model.config, "name_or_path", "") or type(model).__name__)
+    given = checked_tokenizer(held.tokenizer)
     try:
-        words, reader = _means(name, hf_model, tokenizer, inputs)
-        return AttentionModel.of(hf_model, words, Provenance(model=name), reader)
+        words, reader = _means(name, model, given, inputs)
+        return AttentionModel.of(model, words, Provenance(model=name, told=notes), reader)
     except UnsupportedModel as error:
-        raise UnsupportedModel(f"{error}. {_OTHER_WAYS}") from error
+        raise UnsupportedModel(f"{error}. {OTHER_WAYS}") from error
 
 
 def _means(
@@ -79,4 +76,6 @@ def _means(
         return words, BesideReader(name, model, given)
     if not is_words and main_input(model) != "input_ids":
         return words, reader_of(name, model, given)
-    return words if is_words or words is not None else cast("PreTrainedTokenizerBase", given), None
+    if given is not None and words is None:
+        raise UnusableText(f"{name} reads text, and {type(given).__name__} has no tokenizer; needed: its tokenizer")
+    return words, None

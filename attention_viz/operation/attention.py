@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from attention_viz.errors import ShapeError
+from attention_viz.operation.autocast import without_autocast
 from attention_viz.operation.checks import check_call
 from attention_viz.operation.reach import is_causal
 from attention_viz.operation.shapes import (
@@ -81,7 +82,8 @@ def attend(
 class Attention(Told):
     """One attention call: its inputs, and everything that follows from them, computed when asked for.
 
-    Nothing is kept besides the inputs: ask once and hold on to the result where it is used again.
+    Nothing is kept besides the inputs: ask once and hold on to the result where it is used again. The inputs' precision
+    counts, also inside `torch.autocast`.
     """
 
     query: Float[Tensor, "... query _d_k"] = field(metadata=along("query", "d_k", needed=True))
@@ -112,7 +114,8 @@ class Attention(Told):
 
         Half precision is multiplied in float32, as inside torch's fused kernel, so that large scores don't overflow.
         """
-        return products(widened(self.query), widened(self.key))
+        with without_autocast():
+            return products(widened(self.query), widened(self.key))
 
     @property
     def scaled(self) -> Float[Tensor, "... query key"]:
@@ -142,7 +145,8 @@ class Attention(Told):
 
         Goes through torch's fused kernel where the terms allow it, which never holds the weights in memory.
         """
-        return _mixed(self)
+        with without_autocast():
+            return _mixed(self)
 
     def head(self, index: int) -> "Attention":
         """One head alone, with the key and value of its group: (query, d_k) where the call was (head, query, d_k).

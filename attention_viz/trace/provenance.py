@@ -22,7 +22,8 @@ class Provenance:
         target: what an encoder–decoder says, where its tokens could be written as text.
         picture: what picture was read, by the name of its file, and its size; None where there was none.
         sound: likewise of a sound, and how long it is.
-        told: what was done to a picture or a sound before it was read, and what is to be known of it, in sentences.
+        told: what to know of the model that ran and of a picture or a sound that was read, in sentences: what it was
+            taken out of, and what was done to it before.
         generated: how many tokens at the end of what was read or said the model chose by itself, before
             any edits.
         special_tokens: whether the tokenizer added those that belong around a text.

@@ -9,6 +9,7 @@ from torch import Tensor
 from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.models.circuits.matrices import Around
 from attention_viz.models.circuits.weights import Proven, product_norm, proven
+from attention_viz.operation.autocast import without_autocast
 
 if TYPE_CHECKING:
     import pandas
@@ -21,6 +22,7 @@ __all__ = ["compositions", "compositions_of"]
 _READERS = {"q": ("query", "key"), "k": ("key", "query"), "v": ("value", "output")}
 
 
+@without_autocast()
 def compositions(
     model: "AttentionModel", stream: str | None = None, *, into: Collection[tuple[int, int]] | None = None
 ) -> "pandas.DataFrame":

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from attention_viz.errors import UnsupportedModel, UnusableText
 from attention_viz.models.circuits.weights import Proven, proven
+from attention_viz.operation.autocast import without_autocast
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["copying"]
 
 
+@without_autocast()
 def copying(model: "AttentionModel", texts: Iterable[str], stream: str | None = None) -> "pandas.DataFrame":
     """How far each head would raise the word that it looks at above all other words, in the midst of texts.
 

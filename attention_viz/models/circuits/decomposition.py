@@ -8,6 +8,7 @@ from attention_viz.errors import ShapeError
 from attention_viz.models.circuits.asked import Asked, Probability
 from attention_viz.models.circuits.number import OpenNumber
 from attention_viz.models.circuits.open_runs import check_model, open_alone
+from attention_viz.operation.autocast import without_autocast
 from attention_viz.operation.told import Told
 from attention_viz.trace.trace import Trace
 
@@ -119,6 +120,7 @@ class Decomposition(Told):
         return self._work
 
 
+@without_autocast()
 def decompose(model: "AttentionModel", trace: Trace, of: Asked) -> Decomposition:
     """What wrote a number: each earlier part of the model and what it contributed, summing to the number itself.
 

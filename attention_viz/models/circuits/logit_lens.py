@@ -20,6 +20,7 @@ from attention_viz.models.recording.outputs.returned import output_of
 from attention_viz.models.recording.recorder import Recorder
 from attention_viz.models.recording.twin import Twin
 from attention_viz.models.recording.wiring import entering, hooked
+from attention_viz.operation.autocast import without_autocast
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ _SAME = 1e-4
 _FEW = 8
 
 
+@without_autocast()
 def logit_lens(
     model: "AttentionModel", trace: Trace, token: int | str | None = None, count: int = 1
 ) -> "pandas.DataFrame":

@@ -16,6 +16,7 @@ from attention_viz.models.needing import need_trained
 from attention_viz.models.recording.gradients import Run
 from attention_viz.models.recording.probe import probe_ids
 from attention_viz.models.recording.wiring import HOOKS
+from attention_viz.operation.autocast import without_autocast
 from attention_viz.trace.rerun import behind
 from attention_viz.trace.trace import Provenance
 
@@ -107,6 +108,7 @@ def _in_full(model: "AttentionModel") -> "AttentionModel":
     return type(model).of(copied.float(), model.tokenizer, Provenance(model=model.name))
 
 
+@without_autocast()
 def circuits(model: "AttentionModel", stream: str | None = None) -> "pandas.DataFrame":
     """What the weights alone tell of each head, with the gains of norms folded in.
 

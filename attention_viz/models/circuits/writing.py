@@ -12,6 +12,7 @@ from attention_viz.models.circuits.opened import Opened
 from attention_viz.models.inputs.generation import chooses
 from attention_viz.models.inputs.text import label_ids
 from attention_viz.models.recording.gradients import Run
+from attention_viz.operation.autocast import without_autocast
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["writes", "written_logits"]
 
 
+@without_autocast()
 def writes(
     model: "AttentionModel",
     trace: Trace,

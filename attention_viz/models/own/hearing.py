@@ -8,9 +8,8 @@ their attention, stand back by themselves.
 import functools
 import inspect
 import sys
-import threading
-from collections.abc import Callable, Generator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from types import FrameType, FunctionType
 from typing import Any
@@ -21,17 +20,17 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 from attention_viz.errors import UnsupportedModel
+from attention_viz.models.as_written import COMPILER, has_compiled
 from attention_viz.models.own.heard import Against, Asked, Heard, empty_rows, off_by
 from attention_viz.operation.attention import Attention
 
-__all__ = ["COMPILED", "Hearing", "plainly"]
+__all__ = ["COMPILED", "Hearing"]
 
 COMPILED = (
     "a module was compiled while record() was open, and what is compiled can't be heard; run it without torch.compile, "
     "or once before, so that it can be run as it is written"
 )
 
-_COMPILER = "torch._dynamo"
 _ASKED = "scaled_dot_product_attention"
 # Kernels that somebody calls by hand, past the functions that are known here.
 _KERNELS = (
@@ -51,13 +50,13 @@ class Hearing(TorchFunctionMode):
         """Take who is told of each call, and of each softmax that stands outside of one."""
         super().__init__()
         self._hear, self._softmax = hear, softmax
-        self._stands_back = _COMPILER in sys.modules
+        self._stands_back = COMPILER in sys.modules
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         """Run a function of torch's, or, of attention, ours in its place."""
-        if not self._stands_back and _has_compiled():
+        if not self._stands_back and has_compiled():
             raise UnsupportedModel(COMPILED)
         named, name = dict(kwargs or {}), getattr(func, "__name__", "")
         if func is functional.multi_head_attention_forward:
@@ -129,48 +128,9 @@ class Hearing(TorchFunctionMode):
         self._hear(Heard(kept, kept.attention(), *places, crossing, extra, against))
 
 
-def _has_compiled() -> bool:
-    """Whether this program has compiled anything."""
-    return _COMPILER in sys.modules and sys.modules[_COMPILER].utils.counters["frames"]["total"] > 0
-
-
 def _deaf() -> AbstractContextManager[None]:
     """With no mode that hears."""
     return torch._C.DisableTorchFunction()  # pyright: ignore[reportPrivateUsage] -- torch's documents name it
-
-
-_eager_lock = threading.Lock()
-_eager: list[Any] = []
-_waiting = 0
-
-
-@contextmanager
-def plainly(compiled: Callable[[], None]) -> Generator[None]:
-    """With compiled modules run as they are written: what is compiled can't be heard.
-
-    Torch has one switch for all threads, so the first that comes turns it, and the last that goes turns it back.
-
-    Args:
-        compiled: told where something was compiled meanwhile, in a program that had compiled nothing before.
-    """
-    global _waiting
-    if _COMPILER not in sys.modules:  # loading it takes seconds, and most programs never do
-        yield
-        if _has_compiled():
-            compiled()
-        return
-    with _eager_lock:
-        _waiting += 1
-        if _waiting == 1:
-            _eager.append(torch.compiler.set_stance("force_eager"))
-            _eager[-1].__enter__()
-    try:
-        yield
-    finally:
-        with _eager_lock:
-            _waiting -= 1
-            if _waiting == 0:
-                _eager.pop().__exit__(None, None, None)
 
 
 @dataclass(frozen=True, eq=False)

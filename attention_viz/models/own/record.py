@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from attention_viz.errors import ShapeError, UnsupportedModel
+from attention_viz.models.as_written import plainly
 from attention_viz.models.own.heard import Heard
-from attention_viz.models.own.hearing import COMPILED, Hearing, plainly
+from attention_viz.models.own.hearing import COMPILED, Hearing
 from attention_viz.models.own.placing import Placed, placed
 from attention_viz.operation.kernel import BOUNDS
 from attention_viz.operation.shapes import is_whole, side_by_side

@@ -20,6 +20,7 @@ from attention_viz.models.patching.turns import Turn, layer_turns
 from attention_viz.models.recording.batch import Batch, whole_output
 from attention_viz.models.recording.gradients import Run
 from attention_viz.models.recording.recorder import OURS, Call, recording
+from attention_viz.operation.autocast import without_autocast
 
 __all__ = ["value_zeroing"]
 
@@ -29,6 +30,7 @@ _TOKENS = 2048
 _ROUNDING = 1e-4
 
 
+@without_autocast()
 def value_zeroing(run: Run, stream: str) -> tuple[Float[Tensor, "query key"], ...]:
     """How far each layer's output turns, for each query and each key whose value is zero: 1 - cos, from 0 to 2.
 

@@ -24,6 +24,7 @@ from attention_viz.models.recording.recorder import Call, Recorder
 from attention_viz.models.recording.runner import Runner, alike
 from attention_viz.models.recording.weights.unchanged import changed
 from attention_viz.operation.attention import Attention
+from attention_viz.operation.autocast import without_autocast
 from attention_viz.operation.shapes import shared_heads, widened
 from attention_viz.operation.terms import map_terms
 from attention_viz.trace.rerun import Along
@@ -75,6 +76,7 @@ class _Tap(Recorder):
         return output
 
 
+@without_autocast()
 def relevance(run: Run, of: tuple[int, int] | Along | None) -> Relevance:
     """Run once more, and tell how far each weight of each layer raised y; see `attention_viz.gradient`."""
     tap = _Tap(run.edits, run.anatomy.places, frozenset(run.numbers))

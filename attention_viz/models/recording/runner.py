@@ -5,7 +5,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import Any
@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_viz.edits.edit import Edit
+from attention_viz.models.as_written import AsWritten
 from attention_viz.models.huggingface import PreTrainedModel
 from attention_viz.models.recording.implementation import Switch
 from attention_viz.models.recording.outputs.readout import ONLY_LAST, Readout, body_of, hidden_of
@@ -66,13 +67,13 @@ class Runner:
         model: the model.
         switch: turns it to our attention.
         named: what its forward takes, by name.
-        door: entered for every forward; a server's lets so many in at once.
+        door: entered for every forward: behind it a model runs as it was written; a server's lets so many in at once.
     """
 
     model: PreTrainedModel
     switch: Switch
     named: frozenset[str]
-    door: AbstractContextManager[object] = field(default_factory=nullcontext[None])
+    door: AbstractContextManager[object] = field(default_factory=AsWritten)
     # Whether the output can be made row by row, once that was tried.
     _tried: list[bool] = field(default_factory=list[bool])
 

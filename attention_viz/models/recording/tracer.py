@@ -13,6 +13,7 @@ from attention_viz.edits.eviction import Evict
 from attention_viz.edits.kinds.masks import Allow
 from attention_viz.edits.places import check_places
 from attention_viz.errors import ShapeError, UnsupportedModel
+from attention_viz.models.as_written import refuse_autocast
 from attention_viz.models.inputs.cost import cost_of, file_for
 from attention_viz.models.inputs.padding import unpadded
 from attention_viz.models.patching.zeroing import value_zeroing
@@ -115,8 +116,9 @@ class Tracer:
             seen: the picture or the sound that is read.
 
         Raises:
-            UnsupportedModel: the pass took another way through the model than the probe did.
+            UnsupportedModel: the pass took another way through the model than the probe did, or torch.autocast is on.
         """
+        refuse_autocast(self.name, self.runner.model)
         anatomy = self.anatomy
         # Tensors of whoever asks, who may write into them while the trace still needs them.
         inputs = {name: tensor.clone() for name, tensor in inputs.items()}

@@ -1,7 +1,6 @@
 """A twin of a model that runs without our attention, so that the model itself is not touched meanwhile."""
 
 import contextlib
-import copy
 import functools
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -14,6 +13,7 @@ from torch import Tensor, nn
 
 from attention_viz.errors import AttentionVizError, UnsupportedModel, first_line
 from attention_viz.models.huggingface import PreTrainedModel
+from attention_viz.models.recording.copied import copied
 from attention_viz.models.recording.implementation import IMPLEMENTATION, Switch, configurations
 from attention_viz.models.recording.interception.following import Following, Heard, Soften
 from attention_viz.models.recording.interception.plan import NO_PLAN, Plan, parameters_of
@@ -84,7 +84,7 @@ class Twin:
             memo |= {id(one): nn.Parameter(one.detach(), requires_grad=False) for one in model.parameters()}
         try:
             with HOOKS:
-                twin = copy.deepcopy(model, memo)
+                twin = copied(model, memo)
         except Exception as error:
             raise UnsupportedModel(
                 f"{type(model).__name__} can't be copied to be compared with: {type(error).__name__}: {error}"

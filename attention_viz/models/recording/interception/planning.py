@@ -1,7 +1,6 @@
 """Finds out, once, how a model is heard that computes attention in code of its own, and tries an edit in it."""
 
 import contextlib
-import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -11,6 +10,7 @@ from torch import Tensor, nn
 from attention_viz.edits.kinds.masks import Block
 from attention_viz.errors import UnsupportedModel
 from attention_viz.models.recording.batch import Batch
+from attention_viz.models.recording.copied import copied
 from attention_viz.models.recording.differences import Difference
 from attention_viz.models.recording.interception.bias_parts import named_parts
 from attention_viz.models.recording.interception.following import Heard, Softmaxes
@@ -47,7 +47,7 @@ def planned_by(runner: Runner, inputs: Mapping[str, Tensor], limit: int | None =
     twin = runner.twin()
     if runner.model.dtype not in (torch.float32, torch.float64):
         # A twin shares its numbers with the model, so those of another precision are a copy's.
-        twin = replace(twin, model=copy.deepcopy(twin.model).float())
+        twin = replace(twin, model=copied(twin.model, {}).float())
 
     def proved(given: Mapping[str, Tensor]) -> Plan:
         def run() -> object:

@@ -1,6 +1,5 @@
 """What makes a model's output of what its body hands over, each row of that position alone: a language model's head."""
 
-import copy
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -9,7 +8,9 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
+from attention_viz.models.as_written import AsWritten
 from attention_viz.models.huggingface import PreTrainedModel
+from attention_viz.models.recording.copied import copied
 from attention_viz.models.recording.outputs.returned import output_of
 from attention_viz.models.recording.weights.unchanged import changed
 from attention_viz.models.recording.wiring import HOOKS
@@ -57,7 +58,7 @@ class Readout:
         memo: dict[int, Any] = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
         try:
             with HOOKS:
-                rest = copy.deepcopy(model, memo | {id(body): given})
+                rest = copied(model, memo | {id(body): given})
             for module in rest.modules():
                 module.training = False
             found = cls(rest, given, inputs, hidden[:, -1:].clone(), hidden.new_empty(0))
@@ -69,7 +70,7 @@ class Readout:
 
     def rows(self, hidden: Tensor) -> Tensor:
         """The output's rows, (position, width), of what the body handed over for them, (1, position, d_model)."""
-        with self._turn, torch.no_grad():
+        with self._turn, AsWritten(), torch.no_grad():
             self.given.hidden = hidden
             return output_of(self.model(**self.inputs))
 

@@ -1,6 +1,5 @@
 """How far a recorded run and the model's own are from the same run in float64: that tells rounding from a mistake."""
 
-import copy
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
@@ -8,6 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from attention_viz.models.recording.copied import copied
 from attention_viz.models.recording.differences import Difference, Real, cut, kept_rows
 from attention_viz.models.recording.interception.following import Heard
 from attention_viz.models.recording.interception.own_weights import OwnWeights
@@ -111,7 +111,7 @@ def _by_softmaxes(
 
 def _in_float64(twin: Twin) -> Twin:
     """A twin with numbers of its own, those of the model widened."""
-    model = copy.deepcopy(twin.model).double()
+    model = copied(twin.model, {}).double()
     modules = zip(model.modules(), twin.original.values(), strict=True)
     return replace(twin, model=model, original=dict(modules), own={})
 

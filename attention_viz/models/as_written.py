@@ -1,0 +1,106 @@
+"""Runs a model as its author wrote it: nothing of it compiled, and no precision that a caller's block has switched on.
+
+Torch keeps both as states of the caller's, not of the model: what is compiled can't be recorded, and compiling our
+recorder with it takes minutes; inside `torch.autocast` the same model computes other numbers.
+"""
+
+import sys
+import threading
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from types import TracebackType
+from typing import Any
+
+import torch
+from torch import nn
+
+from attention_viz.errors import UnsupportedModel
+from attention_viz.operation.autocast import autocast_kinds, without_autocast
+
+__all__ = ["COMPILER", "AsWritten", "has_compiled", "plainly", "refuse_autocast"]
+
+COMPILER = "torch._dynamo"
+
+_eager_lock = threading.Lock()
+_eager: list[Any] = []
+_waiting = 0
+
+
+class AsWritten(AbstractContextManager[None]):
+    """Enters a door, and behind it runs models as they were written; may be entered again, and from several threads."""
+
+    def __init__(self, door: AbstractContextManager[object] | None = None) -> None:
+        """Take the door that is entered first, if there is one."""
+        self._door, self._thread = door or nullcontext(), threading.local()
+
+    def __enter__(self) -> None:
+        """Enter the door, then switch off what the caller's thread has on."""
+        with ExitStack() as stack:
+            stack.enter_context(self._door)
+            stack.enter_context(plainly())
+            stack.enter_context(without_autocast())
+            self._entered.append(stack.pop_all())
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Put everything back."""
+        self._entered.pop().__exit__(kind, error, traceback)
+
+    @property
+    def _entered(self) -> list[ExitStack]:
+        """What this thread has entered and not yet left."""
+        if not hasattr(self._thread, "entered"):
+            self._thread.entered = list[ExitStack]()
+        return self._thread.entered
+
+
+def has_compiled() -> bool:
+    """Whether this program has compiled anything."""
+    return COMPILER in sys.modules and sys.modules[COMPILER].utils.counters["frames"]["total"] > 0
+
+
+@contextmanager
+def plainly(compiled: Callable[[], None] = lambda: None) -> Generator[None]:
+    """Run compiled modules as they are written.
+
+    Torch has one switch for all threads, so the first that comes turns it, and the last that goes turns it back.
+
+    Args:
+        compiled: called if something was compiled meanwhile, in a program that had compiled nothing before.
+    """
+    global _waiting
+    if COMPILER not in sys.modules:  # loading it takes seconds, and most programs never do
+        yield
+        if has_compiled():
+            compiled()
+        return
+    with _eager_lock:
+        _waiting += 1
+        if _waiting == 1:
+            _eager.append(torch.compiler.set_stance("force_eager"))
+            _eager[-1].__enter__()
+    try:
+        yield
+    finally:
+        with _eager_lock:
+            _waiting -= 1
+            if _waiting == 0:
+                _eager.pop().__exit__(None, None, None)
+
+
+def refuse_autocast(name: str, model: nn.Module) -> None:
+    """Refuse to run a model inside `torch.autocast`, where it computes other numbers than outside.
+
+    Raises:
+        UnsupportedModel: autocast is on for one of the model's devices.
+    """
+    kinds = autocast_kinds()
+    if not kinds:
+        return
+    for kind in sorted(set(kinds) & {parameter.device.type for parameter in model.parameters()}):
+        dtype = str(torch.get_autocast_dtype(kind)).removeprefix("torch.")
+        raise UnsupportedModel(
+            f'torch.autocast("{kind}", {dtype}) is on here, and {name} computes other numbers inside it; wrap and '
+            f"trace outside of it. To see what the model computes in {dtype}, convert it: model.to(torch.{dtype})"
+        )

@@ -1,0 +1,195 @@
+"""The transformers model inside what people hold: wrappers of other libraries, recognised by their class's home.
+
+None of those libraries is imported.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from os import PathLike
+from typing import Any
+
+from torch import nn
+
+from attention_viz.errors import UnsupportedModel
+from attention_viz.models.huggingface import PreTrainedModel, PreTrainedTokenizerBase
+
+__all__ = ["COMPILED", "OTHER_WAYS", "Held", "homes", "unwrapped"]
+
+OTHER_WAYS = (
+    "Of any torch module, av.record() records the attention that it asks torch for; and av.Trace.from_qkv and "
+    "av.Trace.from_weights draw what other code computed"
+)
+COMPILED = "The model was compiled. It runs here as it is written, without torch.compile."
+
+# Wrappers inside each other, such as a compiled model in a pipeline.
+_DEEPEST = 10
+
+
+@dataclass(frozen=True)
+class Held:
+    """Something that was handed over as a model.
+
+    Attributes:
+        model: it, or what was inside.
+        tokenizer: what was handed over beside it, or came with it.
+        notes: what a reader of its traces has to know, in sentences.
+    """
+
+    model: Any
+    tokenizer: Any
+    notes: tuple[str, ...] = ()
+
+    def opened(self, model: Any, note: str, tokenizer: Any = None) -> "Held":
+        """What was inside; a tokenizer that was handed over counts before one that is inside."""
+        beside = tokenizer if self.tokenizer is None else self.tokenizer
+        return Held(model, beside, (*self.notes, note) if note not in self.notes else self.notes)
+
+
+def homes(thing: object) -> set[str]:
+    """The names of the modules that define an object's class and its bases, each with all its parents."""
+    names = (kind.__module__.split(".") for kind in type(thing).__mro__)
+    return {".".join(parts[:count]) for parts in names for count in range(1, len(parts) + 1)}
+
+
+def unwrapped(thing: object, tokenizer: object = None) -> Held:
+    """Find the transformers model that an object is or holds.
+
+    Raises:
+        UnsupportedModel: it is something else; the message says what to hand over instead.
+    """
+    held = Held(thing, tokenizer)
+    for _ in range(_DEEPEST):
+        home = homes(held.model)
+        found = next((opener for name, opener in _OPENERS.items() if name in home), None)
+        inner = held if found is None else found(held)
+        if inner.model is held.model:
+            break
+        held = inner
+    _refuse_others(held.model)
+    if COMPILED not in held.notes and any(_is_compiled(module) for module in held.model.modules()):
+        return replace(held, notes=(*held.notes, COMPILED))
+    return held
+
+
+def _compiled(held: Held) -> Held:
+    inside = getattr(held.model, "_orig_mod", None)
+    return held if inside is None else held.opened(inside, COMPILED)
+
+
+def _parallel(held: Held) -> Held:
+    kind = type(held.model).__name__
+    return held.opened(held.model.module, f"{kind} was taken off: its module runs on one device.")
+
+
+def _sentences(held: Held) -> Held:
+    """A SentenceTransformer or CrossEncoder, or the one of its modules that holds the transformers model."""
+    outer, found = held.model, [inside for _, inside in _within(held.model)]
+    if len(found) != 1:
+        return held
+    note = (
+        f"Shown is the {type(found[0]).__name__} inside the {type(outer).__name__}; what that does to the text before "
+        "(prompts) and to the output after (pooling, activation) isn't part of it."
+    )
+    tokenizer = getattr(outer, "processor", None) or getattr(outer, "tokenizer", None)
+    return held.opened(found[0], note, tokenizer)
+
+
+def _pipeline(held: Held) -> Held:
+    pipeline = held.model
+    beside = (getattr(pipeline, name, None) for name in ("processor", "image_processor", "feature_extractor"))
+    words = getattr(pipeline, "tokenizer", None)
+    # A model that hears or sees is read by its processor; of one that also speaks, that has the tokenizer.
+    reader = next((one for one in beside if one is not None), None)
+    reads_text = getattr(pipeline.model, "main_input_name", "input_ids") == "input_ids"
+    tokenizer = words if words is not None and (reads_text or reader is None) else reader
+    return held.opened(pipeline.model, f"Shown is the model inside the {type(pipeline).__name__}.", tokenizer)
+
+
+def _nnsight(held: Held) -> Held:
+    kind = type(held.model).__name__
+    inside = vars(held.model).get("_module", vars(held.model).get("_model"))
+    if inside is None:
+        return held
+    if isinstance(inside, nn.Module) and any(parameter.is_meta for parameter in inside.parameters()):
+        raise UnsupportedModel(f"the weights of this {kind} aren't loaded; make it with {kind}(…, dispatch=True)")
+    note = f"Shown is the model inside the {kind}, without interventions."
+    return held.opened(inside, note, vars(held.model).get("tokenizer"))
+
+
+# By where a class is defined: what opens its objects.
+_OPENERS: dict[str, Callable[[Held], Held]] = {
+    "torch._dynamo": _compiled,
+    "torch.nn.parallel": _parallel,
+    "sentence_transformers": _sentences,
+    "transformers.pipelines": _pipeline,
+    "nnsight": _nnsight,
+}
+
+
+def _is_compiled(module: nn.Module) -> bool:
+    """Whether torch.compile was applied to a module, its call or its forward."""
+    return (
+        getattr(module, "_compiled_call_impl", None) is not None
+        or hasattr(vars(module).get("forward"), "_torchdynamo_orig_callable")
+        or "torch._dynamo" in homes(module)
+    )
+
+
+def _refuse_others(thing: Any) -> None:
+    """Refuse what is no transformers model, nor one with adapters of PEFT around it."""
+    if "peft" in homes(thing) and hasattr(thing, "peft_config"):
+        _refuse_virtual_tokens(thing)
+        return
+    if isinstance(thing, PreTrainedModel):
+        return
+    kind = type(thing).__name__
+    got = f"wrap takes a transformers model; got {kind}"
+    if isinstance(thing, str | PathLike):
+        raise UnsupportedModel(f"{got}: to load a model by its name, call av.load({str(thing)[:100]!r})")
+    if isinstance(thing, type):
+        raise UnsupportedModel(
+            f"{got} {thing.__name__}, a class: hand over a model, {thing.__name__}.from_pretrained(…)"
+        )
+    if hasattr(thing, "facts") and hasattr(thing, "hf_model"):
+        raise UnsupportedModel(f"{got}, which is wrapped already: use it as it is")
+    if isinstance(thing, PreTrainedTokenizerBase):
+        raise UnsupportedModel(f"{got}, a tokenizer: call av.wrap(hf_model, tokenizer)")
+    inside = list(_within(thing))
+    if len(inside) == 1:
+        path, model = inside[0]
+        raise UnsupportedModel(
+            f"{got}, which holds a {type(model).__name__}: hand over that, av.wrap(x{path}), where x is the {kind}"
+        )
+    if inside:
+        listed = ", ".join(f"x{path} ({type(model).__name__})" for path, model in inside)
+        raise UnsupportedModel(
+            f"{got}, which holds {len(inside)} of them: hand over one, {listed}, where x is the {kind}"
+        )
+    raise UnsupportedModel(f"{got}, which holds none either. {OTHER_WAYS}")
+
+
+def _refuse_virtual_tokens(model: Any) -> None:
+    """Refuse a model that PEFT gives tokens that are in no text: they have no ids to be named by."""
+    config = model.active_peft_config
+    if not getattr(config, "is_prompt_learning", False):
+        return
+    kind = str(getattr(config.peft_type, "value", config.peft_type)).lower().replace("_", " ")
+    raise UnsupportedModel(
+        f"{kind} puts {config.num_virtual_tokens} virtual tokens before every text, which have no ids, so wrap can't "
+        "name them. av.record() shows them by number: `with av.record() as run: model(input_ids)`, then run.trace(). "
+        "Without the virtual tokens: av.wrap(model.get_base_model(), tokenizer)"
+    )
+
+
+def _within(thing: Any) -> Iterator[tuple[str, PreTrainedModel]]:
+    """The outermost transformers models that an object holds, each with the path that leads to it."""
+    if isinstance(thing, PreTrainedModel):
+        yield "", thing
+    elif isinstance(thing, nn.Module):
+        for name, child in thing.named_children():
+            step = f"[{name}]" if name.isdigit() else f".{name}"
+            yield from ((step + path, model) for path, model in _within(child))
+    else:
+        for name, value in vars(thing).items() if hasattr(thing, "__dict__") else ():
+            if isinstance(value, nn.Module):
+                yield from ((f".{name}{path}", model) for path, model in _within(value))

@@ -1,0 +1,24 @@
+"""Torch's autocast: a state of the caller's thread that lowers the precision of products."""
+
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+
+import torch
+
+__all__ = ["autocast_kinds", "without_autocast"]
+
+
+def autocast_kinds() -> tuple[str, ...]:
+    """Return the kinds of devices, such as "cpu", for which this thread is inside `torch.autocast`."""
+    accelerator = torch.accelerator.current_accelerator()
+    kinds = ("cpu",) if accelerator is None else ("cpu", accelerator.type)
+    return tuple(kind for kind in kinds if torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind))
+
+
+@contextmanager
+def without_autocast() -> Generator[None]:
+    """Compute in the precision that the numbers have."""
+    with ExitStack() as stack:
+        for kind in autocast_kinds():
+            stack.enter_context(torch.autocast(kind, enabled=False))
+        yield
