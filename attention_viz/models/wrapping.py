@@ -37,11 +37,13 @@ def wrap(
 
     Works on the object it is given, without a copy, and leaves its configuration as it found it. A small run decides
     at once whether the model can be recorded exactly. Others may run the model at the same time and get what they
-    always get; only training has to wait, since the model is in evaluation mode while it is recorded.
+    always get; only training has to wait, since the model is in evaluation mode while it is recorded. A compiled model
+    runs as it is written.
 
     Args:
         hf_model: any transformers model: an encoder, a causal decoder or an encoder–decoder of text, or one of pictures
-            or sounds.
+            or sounds; or an object that holds one: a SentenceTransformer, a CrossEncoder, a pipeline, a DataParallel, a
+            compiled model, or a model of nnsight. `trace.provenance.told` says what was taken off.
         tokenizer: what turns text into its tokens; without one, use `trace_ids`. Of a model of pictures or sounds its
             processor: `trace` then takes an `av.Picture` or an `av.Sound`; or, of a model that reads a text beside a
             picture, a text and `picture=`.
@@ -50,7 +52,9 @@ def wrap(
             have numbers.
 
     Raises:
-        UnsupportedModel: the model's attention can't be recorded exactly; the message names what can be done instead.
+        UnsupportedModel: the model's attention can't be recorded exactly, torch.autocast is on, or the object is something
+            else; the message names what can be done instead.
+        UnusableText: the tokenizer is something else.
     """
     held = unwrapped(hf_model, tokenizer)
     model, notes = held.model, held.notes
