@@ -52,8 +52,8 @@ def wrap(
             have numbers.
 
     Raises:
-        UnsupportedModel: the model's attention can't be recorded exactly, torch.autocast is on, or the object is something
-            else; the message names what can be done instead.
+        UnsupportedModel: the model's attention can't be recorded exactly, torch.autocast is on, or the object is
+            something else; the message names what can be done instead.
         UnusableText: the tokenizer is something else.
     """
     held = unwrapped(hf_model, tokenizer)
