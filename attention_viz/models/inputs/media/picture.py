@@ -20,6 +20,8 @@ FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF")
 MOST_PIXELS = 50_000_000
 # Of which side by how many a picture has something to look at.
 _SMALLEST = 8
+# A strip of 8 × 6,000,000 pixels, of which a processor makes 256 × 192,000,000, would take all memory there is.
+_LONGEST_FOR_WIDTH = 50
 _LARGEST_FILE = 200_000_000
 
 
@@ -140,6 +142,11 @@ def _check_size(picture: Image.Image, name: str) -> None:
         raise UnusablePicture(
             f"{name} is {width} × {height} pixels, in which there is nothing to look at; needed: {_SMALLEST} × "
             f"{_SMALLEST} or more"
+        )
+    if max(width, height) > _LONGEST_FOR_WIDTH * min(width, height):
+        raise UnusablePicture(
+            f"{name} is {width:,} × {height:,} pixels, one side more than {_LONGEST_FOR_WIDTH} times the other: cut "
+            "it, as processors enlarge a picture until its shorter side fits"
         )
 
 

@@ -95,6 +95,8 @@ def test_a_picture_is_turned_as_its_camera_was_held() -> None:
     ("source", "says"),
     [
         (as_bytes(Image.new("RGB", (1, 1))), "1 × 1 pixels"),
+        (as_bytes(Image.new("RGB", (8, 401))), r"8 × 401 pixels, one side more than 50 times the other"),
+        (as_bytes(Image.new("L", (60_000, 800))), r"60,000 × 800 pixels, one side more than 50 times the other"),
         (png_of(20_000, 20_000), "far more pixels"),
         (png_of(9_000, 9_000), "81,000,000 in all"),
         (b'<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg"/>', "SVG"),
