@@ -68,7 +68,7 @@ def rollout(trace: Trace, stream: str | None = None) -> Float[Tensor, "layer que
     """
     stream = _own(trace, stream, "rollout")
     trace.check_every_layer("rollout", stream)
-    mixed = _with_residual(trace, stream, trace.layer_count(stream))
+    mixed = _with_residual(trace, stream, trace.layer_numbers(stream))
     rolled = [mixed[0]]
     for layer in mixed[1:]:
         rolled.append(layer @ rolled[-1])
@@ -101,7 +101,7 @@ def flow(
     Args:
         trace: what was recorded.
         stream: "encoder" or "decoder"; None for the only one there is.
-        layers: only after these layers, from 0; after all by default.
+        layers: only after the layers with these numbers; after all by default.
         queries: only from these positions, from 0; from all by default.
 
     Returns:
@@ -115,17 +115,18 @@ def flow(
     """
     stream = _own(trace, stream, "flow")
     trace.check_every_layer("flow", stream)
-    chosen = range(trace.layer_count(stream)) if layers is None else layers
-    for layer in chosen:
+    numbers = trace.layer_numbers(stream)
+    for layer in layers or ():
         trace.attention(layer, stream)  # refuses one that isn't there
+    chosen = range(len(numbers)) if layers is None else [numbers.index(layer) for layer in layers]
     count = len(trace.query_tokens(stream))
     asked = slice(None) if queries is None else queries
     rows = positions(asked, count, "query", torch.device("cpu")).tolist()
     _check_steps(chosen, len(rows), count)
-    pipes = _graph(_with_residual(trace, stream, max(chosen, default=-1) + 1))
+    pipes = _graph(_with_residual(trace, stream, numbers[: max(chosen, default=-1) + 1]))
     found = torch.zeros(len(chosen), len(rows), count)
-    for place, layer in enumerate(chosen):
-        end = (layer + 2) * count
+    for place, depth in enumerate(chosen):
+        end = (depth + 2) * count
         below = pipes[:end, :end]
         for row, query in enumerate(rows):
             start = end - count + query
@@ -154,7 +155,7 @@ def norm_weighted(
     Args:
         model: the model that the trace is of.
         trace: what was recorded; an edited run counts with the weights and values it had.
-        layer: from 0.
+        layer: its number, the model's own.
         stream: whose layer; None for the only stream there is.
 
     Returns:
@@ -200,12 +201,12 @@ def _own(trace: Trace, stream: str | None, what: str) -> str:
     return name
 
 
-def _with_residual(trace: Trace, stream: str, count: int) -> Float[Tensor, "layer query key"]:
+def _with_residual(trace: Trace, stream: str, layers: Sequence[int]) -> Float[Tensor, "layer query key"]:
     """½ W + ½ I of the first layers, W averaged over heads; a row's part of W that is missing goes to I."""
     size = len(trace.query_tokens(stream))
-    mixed = torch.eye(size, dtype=torch.float64).repeat(count, 1, 1)
-    for layer in range(count):
-        mixed[layer] += trace.attention(layer, stream).weights.detach().cpu().mean(dim=0, dtype=torch.float64)
+    mixed = torch.eye(size, dtype=torch.float64).repeat(len(layers), 1, 1)
+    for entry, layer in zip(mixed, layers, strict=True):
+        entry += trace.attention(layer, stream).weights.detach().cpu().mean(dim=0, dtype=torch.float64)
     return mixed / mixed.sum(dim=-1, keepdim=True)
 
 
@@ -220,7 +221,7 @@ def _graph(mixed: Float[Tensor, "layer query key"]) -> csr_array:
 
 
 def _check_steps(layers: Sequence[int], rows: int, count: int) -> None:
-    """Refuse what would keep a machine busy for hours."""
+    """Refuse what would keep a machine busy for hours; layers are counted by their order here."""
     steps = _steps(layers, rows, count)
     if steps > _MOST_STEPS:
         raise TraceError(

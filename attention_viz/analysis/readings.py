@@ -110,7 +110,7 @@ def _together(trace: "Trace", stream: str, numbers: "Float[Tensor, 'layer query 
     queries = len(trace.query_tokens(stream))
     reached = torch.eye(queries, dtype=torch.bool)
     found: list[tuple[Tensor, Tensor | None]] = []
-    for layer, rows in enumerate(numbers):
+    for layer, rows in zip(trace.layer_numbers(stream), numbers, strict=True):
         call = trace.attention(layer, stream)
         step = torch.ones(queries, queries, dtype=torch.bool)
         if call.allowed is not None:

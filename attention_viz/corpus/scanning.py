@@ -23,7 +23,7 @@ from attention_viz.corpus.worker import Settings, Worker, fingerprint_of, runs_t
 from attention_viz.errors import ScanError, ShapeError, UnsupportedModel, UnusableText
 from attention_viz.models.model import AttentionModel
 from attention_viz.operation.shapes import is_whole
-from attention_viz.trace.kept import Kept, chosen_layers
+from attention_viz.trace.numbered.kept import chosen_layers
 
 __all__ = ["ENGINES", "Progress", "scan"]
 
@@ -262,17 +262,13 @@ def _heads(model: AttentionModel, settings: Settings) -> Heads:
     Raises:
         ShapeError: a layer that isn't there.
     """
-    counts = {stream: len(heads) for stream, heads in model.heads.items()}
-    kept = (
-        {stream: Kept.every(count) for stream, count in counts.items()}
-        if settings.layers is None
-        else chosen_layers(settings.layers, counts)
-    )
+    layers = model.layers
+    kept = layers if settings.layers is None else chosen_layers(settings.layers, layers)
     return tuple(
         (stream, layer, head)
         for stream, one in kept.items()
         for layer in one.numbers
-        for head in range(model.heads[stream][layer])
+        for head in range(model.facts.head_count(stream, layer))
     )
 
 

@@ -53,11 +53,14 @@ def misfit(change: Change, trace: "Trace") -> str:
         return f"this model has {', '.join(STREAMS[stream] for stream in trace.streams)}"
     stream = stream_of(change, trace)
     kept = trace.kept[stream]
-    if change.layer is not None and change.layer >= kept.of:
-        return f"this model has {_upto('layer', kept.of)}"
+    if change.layer is not None and change.layer not in kept.every:
+        silent = f"layer {change.layer} has no softmax attention: " if change.layer in kept.without else ""
+        return f"{silent}this model {kept.there}"
     if not kept.whole:
         return f"of this model's layers only some are kept ({kept.listed}), and changes are made in a run of all"
-    if change.head is not None and change.head >= (heads := trace.head_count(change.layer or 0, stream)):
+    if change.head is not None and change.head >= (
+        heads := trace.head_count(kept.every[0] if change.layer is None else change.layer, stream)
+    ):
         return f"this layer has {_upto('head', heads)}"
     queries, keys = len(trace.query_tokens(stream)), len(trace.key_tokens(stream))
     if any(query >= queries or key >= keys for query, key in change.cells):

@@ -7,6 +7,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 from torch import Tensor
 
 from attention_viz.errors import ShapeError
+from attention_viz.trace.numbered.kept import Kept, no_such_layer
 
 __all__ = ["Placed", "check_head", "check_places", "check_shape", "check_whole", "concerns", "where"]
 
@@ -46,17 +47,17 @@ def where(edit: Placed) -> str:
 
 
 def concerns(edit: Placed, place: tuple[str, int]) -> bool:
-    """Whether an edit is for a layer, named by its stream and its place there."""
+    """Whether an edit is for a layer, named by its stream and its number there."""
     stream, layer = place
     return edit.stream in (None, stream) and edit.layer in (None, layer)
 
 
-def check_places(edits: Sequence[Placed], layers: Mapping[str, int]) -> None:
+def check_places(edits: Sequence[Placed], layers: Mapping[str, Kept]) -> None:
     """Refuse an edit that would change nothing, since the layer it names isn't there.
 
     Args:
         edits: all edits of a run.
-        layers: how many layers each stream of the model has.
+        layers: the layers of each stream of the model.
 
     Raises:
         ShapeError: an edit for a layer or stream that the model doesn't have, or for no stream where it has several; or
@@ -70,10 +71,9 @@ def check_places(edits: Sequence[Placed], layers: Mapping[str, int]) -> None:
         if edit.stream not in layers and (edit.stream is not None or len(layers) > 1):
             asked = "without its stream" if edit.stream is None else f"for the {edit.stream}"
             raise ShapeError(f"{edit.kind} was asked for {asked}; the model has {', '.join(layers)}")
-        count = layers[edit.stream or next(iter(layers))]
-        there = "only layer 0" if count == 1 else f"layers 0 to {count - 1}"
-        if edit.layer is not None and not 0 <= edit.layer < count:
-            raise ShapeError(f"{edit.kind} for layer {edit.layer} was asked for; the model has {there}")
+        there = layers[edit.stream or next(iter(layers))]
+        if edit.layer is not None and edit.layer not in there.every:
+            raise ShapeError(no_such_layer(edit.layer, there, asked=f"{edit.kind} for layer {{!r}} was asked for"))
 
 
 def check_head(edit: Placed, layer: int, heads: int) -> None:

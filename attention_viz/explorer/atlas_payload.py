@@ -48,8 +48,8 @@ def pack_atlas(trace: "Trace", stream: str, table: "pandas.DataFrame", roles: "p
     queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
     header = {
         "layers": [
-            {"label": layer.label, "heads": trace.head_count(number, stream)}
-            for number, layer in enumerate(trace.layers[stream])
+            {"label": layer.label, "number": number, "heads": trace.head_count(number, stream)}
+            for number, layer in zip(trace.layer_numbers(stream), trace.layers[stream], strict=True)
         ],
         "queries": _names(queries),
         "keys": _names(keys),
@@ -87,7 +87,7 @@ def _thumbnails(trace: "Trace", stream: str) -> tuple[bytes, list[float]]:
     from attention_viz.views.style.scale import full_colour
 
     parts, tops = list[bytes](), list[float]()
-    for layer in range(trace.layer_count(stream)):
+    for layer in trace.layer_numbers(stream):
         attention = trace.attention(layer, stream)
         weights = attention.weights.detach().float().cpu().numpy()
         pooled = _pooled(weights, numpy.maximum)

@@ -77,7 +77,7 @@ def moved_of(before: "Trace", after: "Trace", stream: str) -> Moved:
     """
     if after is before:
         heads: list[list[float | None]] = [
-            [0.0] * before.head_count(layer, stream) for layer in range(before.layer_count(stream))
+            [0.0] * before.head_count(layer, stream) for layer in before.layer_numbers(stream)
         ]
         return Moved(heads, [0.0] * before.output_shape[0], _cosine(before, after))
     rows = moved_weight(before, after, stream).tolist()
@@ -94,7 +94,7 @@ def pack_board(trace: "Trace", stream: str, layer: int, head: int) -> tuple[str,
     Args:
         trace: the run.
         stream: which attention.
-        layer: of the head on the screen, from 0.
+        layer: of the head on the screen, by the model's own number.
         head: from 0.
 
     Raises:
@@ -110,8 +110,8 @@ def pack_board(trace: "Trace", stream: str, layer: int, head: int) -> tuple[str,
         "queries": _axis(trace.query_tokens(stream)),
         "keys": _axis(trace.key_tokens(stream)),
         "layers": [
-            {"label": one.label, "heads": trace.head_count(number, stream)}
-            for number, one in enumerate(trace.layers[stream])
+            {"label": one.label, "number": number, "heads": trace.head_count(number, stream)}
+            for number, one in zip(trace.layer_numbers(stream), trace.layers[stream], strict=True)
         ],
         "layer": layer,
         "head": head,
@@ -181,7 +181,7 @@ def _few(trace: "Trace", stream: str) -> bool:
 def _opens(trace: "Trace", stream: str, body: Body) -> list[list[tuple[int, int]]]:
     """Where the cells stand that are open by themselves: of each layer, for every head or once for all."""
     places: list[list[tuple[int, int]]] = []
-    for layer in range(trace.layer_count(stream)):
+    for layer in trace.layer_numbers(stream):
         own, allowed = trace.attention(layer, stream).allowed, _allowed(trace, stream, layer)
         apart = own is not None and own.dim() > 2 and own.shape[-3] > 1
         places.append([body.add(numpy.packbits(one).tobytes()) for one in (allowed if apart else allowed[:1])])
@@ -190,7 +190,7 @@ def _opens(trace: "Trace", stream: str, body: Body) -> list[list[tuple[int, int]
 
 def _steps(trace: "Trace", stream: str) -> UInt16[numpy.ndarray, " cells"]:
     """The weights of all heads, layer by layer."""
-    layers = range(trace.layer_count(stream))
+    layers = trace.layer_numbers(stream)
     weights = [trace.attention(layer, stream).weights.detach().float().cpu().numpy().reshape(-1) for layer in layers]
     return _levels(numpy.concatenate(weights))
 

@@ -62,7 +62,7 @@ class Choice:
 
     Attributes:
         stream: "encoder", "decoder" or "cross".
-        layer: from 0.
+        layer: its number, the model's own.
         head: from 0.
     """
 
@@ -130,7 +130,7 @@ def pack(
         "levels": LEVELS,
         "error": ERROR,
         "sum_steps": _SUM_STEPS,
-        "choice": None if choice is None else _placed(trace, choice),
+        "choice": None if choice is None else _checked(trace, choice),
         "findings": [asdict(one) for one in (find(trace) if findings is None else findings)],
         "axes": axes.entries,
         "masks": masks.entries,
@@ -184,13 +184,14 @@ def _numbered(trace: "Trace", stream: str, told: Callable[[], object]) -> "Itera
 
 def _number(trace: "Trace", stream: str, number: int) -> dict[str, int]:
     """A layer's number, where its place doesn't tell it."""
-    return {} if trace.kept[stream].whole else {"number": number}
+    kept = trace.kept[stream]
+    return {} if kept.whole and kept.counts else {"number": number}
 
 
-def _placed(trace: "Trace", choice: Choice) -> dict[str, Any]:
-    """The choice with the layer's place among those that are there."""
-    _ = trace.attention(choice.layer, choice.stream)  # refuses one that isn't there
-    return asdict(choice) | {"layer": trace.layer_numbers(choice.stream).index(choice.layer)}
+def _checked(trace: "Trace", choice: Choice) -> dict[str, Any]:
+    """The choice, whose layer is there."""
+    _ = trace.attention(choice.layer, choice.stream)
+    return asdict(choice)
 
 
 def _long(

@@ -80,8 +80,11 @@ def pack_why(trace: "Trace", question: Question, table: "pandas.DataFrame", fetc
     keys, at = trace.key_tokens(stream), question.at
     units = {"query": unit_of(trace.query_tokens(stream)), "key": unit_of(keys)}
     unit = units["key" if side == "key" else "query"]
-    heads = [trace.head_count(layer, stream) for layer in range(trace.layer_count(stream))]
     mlps = _sums((row["layer"], row["contribution"]) for row in rows if row["kind"] == "mlp")
+    # A row for each layer of the model: those without attention have no heads, and may have an MLP.
+    numbers = trace.layer_numbers(stream)
+    layers = range(1 + max(*numbers, *(layer for layer in mlps if layer is not None)))
+    heads = [trace.head_count(layer, stream) if layer in numbers else 0 for layer in layers]
     header = {
         "more": question.more,
         "less": question.less,
@@ -94,7 +97,7 @@ def pack_why(trace: "Trace", question: Question, table: "pandas.DataFrame", fetc
         "keys": _words(keys),
         "heads": heads,
         "map": [[_rounded(written.get((layer, head))) for head in range(many)] for layer, many in enumerate(heads)],
-        "mlps": [_rounded(mlps.get(layer, 0.0)) for layer in range(len(heads))],
+        "mlps": [_rounded(mlps.get(layer, 0.0)) for layer in layers],
         "groups": _groups(rows, written, mlps, unit),
         "unit": unit,
         "units": units,

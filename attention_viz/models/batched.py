@@ -75,7 +75,7 @@ def traces_together(
     found = list[Trace]()
     for row, (reading, length, provenance) in enumerate(zip(readings, lengths, provenances, strict=True)):
         layers = tuple(
-            Layer(cut.of(call, row, length), tracer.anatomy.labels[number]) for number, call in calls.items()
+            Layer(cut.of(call, row, length), str(tracer.anatomy.numbers[number])) for number, call in calls.items()
         )
         axes = Axes.of_one(stream, reading.tokens)
         kept = tracer.anatomy.kept(tuple(calls))

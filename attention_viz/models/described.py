@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from attention_viz.errors import ShapeError
 from attention_viz.models.inputs.text import label_ids
 from attention_viz.scratch.facts import ModelFacts
+from attention_viz.trace.numbered.kept import Kept
 
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
@@ -69,13 +71,35 @@ class Described:
 
     @property
     def heads(self) -> Mapping[str, tuple[int, ...]]:
-        """Of each stream, how many heads each layer has."""
+        """Of each stream, how many heads each attention layer has, in the order of `layer_numbers`."""
         return self.facts.heads
 
     @property
     def layer_count(self) -> int:
-        """How many layers its first stream has."""
+        """How many attention layers its first stream has."""
         return len(self.heads[self.stream])
+
+    def layer_numbers(self, stream: str | None = None) -> tuple[int, ...]:
+        """The model's own numbers of a stream's attention layers, rising, as traces and edits name them.
+
+        Args:
+            stream: which; None for the only one there is.
+
+        Raises:
+            ShapeError: there is no such stream, or none was named where there are several.
+        """
+        if stream not in self.streams and (stream is not None or len(self.streams) > 1):
+            asked = "no stream was named" if stream is None else f"the stream {stream!r} was asked for"
+            raise ShapeError(f"{asked}; the model has {', '.join(self.streams)}")
+        return tuple(self.facts.layer_numbers(stream))
+
+    @property
+    def layers(self) -> Mapping[str, Kept]:
+        """Of each stream, the numbers of the layers with attention and of those without."""
+        return {
+            stream: Kept.all_of(self.layer_numbers(stream), self.facts.without.get(stream, ()))
+            for stream in self.streams
+        }
 
     @property
     def layers_without_attention(self) -> tuple[str, ...]:

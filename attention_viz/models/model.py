@@ -84,7 +84,8 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
             predicts=chooses(hf_model),
             has_chat_template=tokenizer is not None and bool(tokenizer.chat_template),
             adds_special_tokens=reader is None and tokenizer is not None and tokenizer.num_special_tokens_to_add() > 0,
-            layers_without_attention=anatomy.without,
+            numbers={stream: kept.every for stream, kept in anatomy.layers.items() if not kept.counts},
+            without=anatomy.without,
             reads="text" if reader is None else reader.kind,
         )
         dtype = str(hf_model.dtype).removeprefix("torch.")
@@ -97,7 +98,7 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
     def __repr__(self) -> str:
         """One line: the name, how many layers and heads each stream has, and how much it reads at once."""
         sizes = ", ".join(
-            f"{stream}: {len(heads)} layers × {'/'.join(map(str, sorted(set(heads))))} heads"
+            f"{stream}: {self.layers[stream].counted} × {'/'.join(map(str, sorted(set(heads))))} heads"
             for stream, heads in self.heads.items()
         )
         reads = "" if self.limit is None else f", reads {self.limit:,} tokens"

@@ -1,7 +1,8 @@
 """What a model is and can do: said by the catalogue before it is loaded, and by the model itself from then on."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import bisect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 __all__ = ["UNKNOWN_COUNT", "ModelFacts"]
 
@@ -18,7 +19,8 @@ class ModelFacts:
         predicts: whether its output tells how likely each token is.
         has_chat_template: whether its tokenizer has a template for chats.
         adds_special_tokens: whether its tokenizer adds special tokens around a text.
-        layers_without_attention: the model's own numbers of layers that do something else, as in hybrids.
+        numbers: of a stream, the model's own numbers of the layers in `heads`, unless these are 0, 1, 2 …
+        without: of a stream, the numbers of the layers that do something else than attention, as in hybrids.
         trained: whether its weights were learnt; random ones say nothing that could be asked about.
         reads: what it reads: "text", "picture", "sound", or "tensors" of names of its own.
     """
@@ -27,7 +29,8 @@ class ModelFacts:
     predicts: bool = False
     has_chat_template: bool = False
     adds_special_tokens: bool = False
-    layers_without_attention: tuple[str, ...] = ()
+    numbers: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    without: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     trained: bool = True
     reads: str = "text"
 
@@ -51,23 +54,32 @@ class ModelFacts:
         """Whether it can go on with a text."""
         return self.streams == ("decoder",) and self.predicts
 
-    @property
-    def layer_names(self) -> tuple[str, ...]:
-        """The model's own numbers of the layers that have attention; empty where they are numbered as here."""
-        if not self.layers_without_attention:
-            return ()
-        every = range(self.layer_count(None) + len(self.layers_without_attention))
-        return tuple(str(number) for number in every if str(number) not in self.layers_without_attention)
-
     def layer_count(self, stream: str | None) -> int:
         """How many layers a stream has, by default the first; `UNKNOWN_COUNT` before the model is loaded."""
         heads = self._heads_of(stream)
         return UNKNOWN_COUNT if heads is None else len(heads)
 
-    def head_count(self, stream: str | None, layer: int) -> int:
-        """How many heads a layer of a stream has; `UNKNOWN_COUNT` before the model is loaded."""
+    @property
+    def layers_without_attention(self) -> tuple[str, ...]:
+        """The model's own numbers of layers that do something else, as text; of all streams together."""
+        return tuple(map(str, sorted({number for numbers in self.without.values() for number in numbers})))
+
+    def layer_numbers(self, stream: str | None) -> Sequence[int]:
+        """The numbers of a stream's attention layers, by default the first's; any number before the model is loaded."""
         heads = self._heads_of(stream)
-        return UNKNOWN_COUNT if heads is None else heads[min(layer, len(heads) - 1)]
+        stream = stream if stream in self.heads else next(iter(self.heads), "")
+        return range(UNKNOWN_COUNT) if heads is None else self.numbers.get(stream or "", range(len(heads)))
+
+    def head_count(self, stream: str | None, layer: int) -> int:
+        """How many heads a layer of a stream has; `UNKNOWN_COUNT` before the model is loaded.
+
+        For a layer that isn't there, those of the next one that is.
+        """
+        heads = self._heads_of(stream)
+        if heads is None:
+            return UNKNOWN_COUNT
+        numbers = self.layer_numbers(stream)
+        return heads[min(bisect.bisect_left(numbers, layer), len(heads) - 1)]
 
     def _heads_of(self, stream: str | None) -> tuple[int, ...] | None:
         return self.heads.get(stream or "") or next(iter(self.heads.values()), None)

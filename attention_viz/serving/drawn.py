@@ -66,9 +66,10 @@ class Drawn:
         return name if name in self.trace.streams else self.trace.streams[0]
 
     def place(self, stream: str | None, layer: int, head: int) -> tuple[int, int]:
-        """Layer and head of a stream, as far in as the trace has them."""
+        """The nearest layer of a stream, by its number, and the nearest head."""
         stream = self.stream(stream)
-        layer = min(layer, self.trace.layer_count(stream) - 1)
+        numbers = self.trace.layer_numbers(stream)
+        layer = next((number for number in numbers if number >= layer), numbers[-1])
         return layer, min(head, self.trace.head_count(layer, stream) - 1)
 
     def alone(self, stream: str | None) -> "Drawn":
@@ -97,10 +98,10 @@ class Drawn:
             return find(self.trace)
 
     def link(self, stream: str, layer: int, head: int) -> tuple[int, int]:
-        """The positions of the query and the key that a head is told by; the layer by its place in the stream."""
+        """The positions of the query and the key that a head is told by."""
         from attention_viz.analysis.findings.link import link_of
 
-        place = stream, self.trace.layer_numbers(stream)[layer], head
+        place = stream, layer, head
         if place not in self._links:
             self._links[place] = link_of(self.trace, *place, self.findings)
         return self._links[place]

@@ -36,7 +36,7 @@ def head_of(drawn: "Drawn", stream: str, layer: int, head: int) -> bytes | None:
     Args:
         drawn: what is on the screen.
         stream: which attention.
-        layer: from 0.
+        layer: its number, the model's own.
         head: from 0.
 
     Raises:

@@ -33,7 +33,8 @@ def trace_in_html(trace: "Trace") -> str:
         rows.append(("added", f"{' and '.join(origin.added)}: ones, so every position is read"))
     for stream, layers in trace.layers.items():
         heads, queries, keys = layers[0].attention.shape
-        rows.append((stream, f"{trace.kept[stream]}, {heads} heads, {queries} × {keys} tokens"))
+        note = f" ({trace.kept[stream].note})" * bool(trace.kept[stream].note)
+        rows.append((stream, f"{trace.kept[stream]}{note}, {heads} heads, {queries} × {keys} tokens"))
         rows.append(("tokens" if len(trace.streams) == 1 else f"tokens of the {stream}", _named(trace.queries[stream])))
     if origin.output:
         rows.append(("output", f"{origin.output}, {' × '.join(map(str, trace.output_shape))}"))

@@ -1,6 +1,6 @@
 """The attention layers of a run by stream: each call, what stood around it, and whether its tokens fit."""
 
-from collections.abc import Iterator, Mapping, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, field, fields
 
 from jaxtyping import Float
@@ -10,10 +10,10 @@ from attention_viz.errors import TraceError
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.shapes import FLOATING, broadcasts
 from attention_viz.operation.told import Told
-from attention_viz.trace.kept import Kept
 from attention_viz.trace.late_output import LateOutput
+from attention_viz.trace.numbered.kept import Kept
 
-__all__ = ["AROUND", "STREAMS", "Layer", "check_layers", "check_output", "check_streams"]
+__all__ = ["AROUND", "STREAMS", "Layer", "check_layers", "check_output", "check_streams", "labels_of"]
 
 # What reads a picture or a sound alone is named after it; what such a tower hands on comes after it.
 STREAMS = ("picture", "sound", "encoder", "decoder", "cross")
@@ -59,6 +59,11 @@ class Layer(Told):
         yield from (term for term in terms if isinstance(term, Tensor))
         yield from self.around.values()
         yield from self.bias_parts.values()
+
+
+def labels_of(layers: Iterable[Layer]) -> list[str]:
+    """Return each layer's label."""
+    return [layer.label for layer in layers]
 
 
 # The names of the tensors that stand around a call.

@@ -11,7 +11,7 @@ import pandas
 
 from attention_viz.errors import ShapeError
 from attention_viz.trace.ahead import Progress, ahead
-from attention_viz.trace.kept import some_layers
+from attention_viz.trace.numbered.by_number import some_layers
 
 if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens

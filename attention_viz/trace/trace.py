@@ -12,9 +12,10 @@ from attention_viz.operation.told import told
 from attention_viz.trace.by_hand.given import Given
 from attention_viz.trace.filed import Filed
 from attention_viz.trace.in_html import trace_in_html
-from attention_viz.trace.kept import ByNumber, Kept, check_kept
 from attention_viz.trace.late_output import LATE, LateOutput, by_row, whole_output
-from attention_viz.trace.layers import STREAMS, Layer, check_layers, check_output, check_streams
+from attention_viz.trace.layers import STREAMS, Layer, check_layers, check_output, check_streams, labels_of
+from attention_viz.trace.numbered.by_number import ByNumber
+from attention_viz.trace.numbered.kept import Kept, check_kept
 from attention_viz.trace.once import once
 from attention_viz.trace.provenance import Fidelity, Provenance
 from attention_viz.trace.rerun import Along, Relevance, Rerun, attach, behind
@@ -44,7 +45,7 @@ class Trace(Given, Filed, ByNumber):
             (position, d_model) or an embedding (position, width); `provenance.output` names it. Of a long text logits
             are made when they are asked for, and take gigabytes; `output_at` makes a few of them.
         provenance: where it comes from.
-        kept: by stream, which of the model's layers are kept; asked for by number, a layer has the same one always.
+        kept: by stream, which of the model's attention layers are kept. A layer is asked for by the model's own number.
         seen: the picture or the sound that was read, as the model was given it; nothing of a text.
     """
 
@@ -69,13 +70,14 @@ class Trace(Given, Filed, ByNumber):
     ) -> None:
         """Put a trace together of what is known, closed to changes.
 
-        A `fidelity` that isn't given can't be asked for; where `kept` isn't given, the layers are all there are.
+        A `fidelity` that isn't given can't be asked for. If `kept` isn't given, the layers are all there are, under the
+        numbers that their labels say.
 
         Raises:
             TraceError: unknown streams, tokens that don't stand along the matrices they are meant for, or layers that
                 can't have the numbers of `kept`.
         """
-        kept = {stream: Kept.every(len(found)) for stream, found in layers.items()} if kept is None else kept
+        kept = {stream: Kept.by_labels(labels_of(found)) for stream, found in layers.items()} if kept is None else kept
         parts = {"layers": layers, "queries": queries, "keys": keys, "kept": kept}
         closed = {name: MappingProxyType(dict(part)) for name, part in parts.items()}
         # `fidelity` and `output` are worked out once where they aren't here.
@@ -90,7 +92,7 @@ class Trace(Given, Filed, ByNumber):
     def __repr__(self) -> str:
         """One line: the model, the text, and how many layers and heads."""
         sizes = ", ".join(
-            f"{stream}: {_counted(self.kept[stream])} × {layers[0].attention.shape[0]} heads × "
+            f"{stream}: {self.kept[stream].counted} × {layers[0].attention.shape[0]} heads × "
             f"{len(self.queries[stream])} × {len(self.keys[stream])} tokens"
             for stream, layers in self.layers.items()
         )
@@ -257,7 +259,7 @@ class Trace(Given, Filed, ByNumber):
             {name: (keys or self.keys)[name] for name in streams},
             by_row(self) if output is None else output,
             self.provenance if provenance is None else provenance,
-            kept={name: self.kept[name].of_as_many(len((layers or self.layers)[name])) for name in streams},
+            kept={name: self.kept[name].relabelled(labels_of((layers or self.layers)[name])) for name in streams},
             seen=self.seen,
         )
         return attach(made, rerun)
@@ -286,7 +288,3 @@ class Trace(Given, Filed, ByNumber):
         """
         stream, place = self._place(layer, stream)
         return self.whole_layers[stream][place]
-
-
-def _counted(kept: Kept) -> str:
-    return f"{kept.of} layers" if kept.whole else f"{len(kept.numbers)} of {kept.of} layers ({kept.listed})"

@@ -31,7 +31,7 @@ def largest(scene: Scene, of: Callable[[torch.Tensor], float]) -> tuple[int, int
     trace = Twice(scene).trace
     found = [
         (of(weights), layer, head)
-        for layer in range(trace.layer_count())
+        for layer in trace.layer_numbers()
         for head, weights in enumerate(trace.attention(layer).weights)
     ]
     share, layer, head = max(found)

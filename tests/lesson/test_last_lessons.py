@@ -98,7 +98,7 @@ def test_the_heaviest_weight_that_brings_least_is_found_by_hand_too(scene: Scene
     told = LESSONS["limits"].show(replace(scene, choice="1")).facts["light"]
     assert f"“of” takes most from “[CLS]”: {light.weight:.3f}" in told and "place 9 of 9" in told
     # In each row of each layer, worked out cell by cell, none has a later place.
-    for layer in range(trace.layer_count()):
+    for layer in trace.layer_numbers():
         found = []
         for head in range(12):
             call = trace.attention(layer).head(head)

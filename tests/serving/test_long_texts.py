@@ -157,7 +157,7 @@ def test_all_heads_are_ranked_for_a_pair_that_the_browser_asks_about(drawn: Draw
     assert found is not None
     weights = sorted(
         (float(drawn.trace.weights(layer, head)[20, 7]), layer, head)
-        for layer in range(drawn.trace.layer_count())
+        for layer in drawn.trace.layer_numbers()
         for head in range(drawn.trace.head_count(layer))
     )[::-1][:10]
     assert [(one["layer"], one["head"]) for one in found["ranked"]] == [(layer, head) for _, layer, head in weights]

@@ -66,7 +66,7 @@ def test_the_parts_sum_to_the_bias_that_ran(family: str, names: tuple[str, ...],
     mask = torch.ones(1, 11, dtype=torch.long)
     mask[:, :padded] = 0
     trace = wrapped_own(family).trace_ids(ids(11), mask)
-    for layer in range(trace.layer_count()):
+    for layer in trace.layer_numbers():
         found = trace.layer(layer)
         assert tuple(found.bias_parts) == names
         opened = open_head(trace, layer, 2)

@@ -19,7 +19,7 @@ def test_it_has_the_numbers_of_a_run_of_the_first_tokens() -> None:
     *_, before = shipped("induction").generate(TEXT, 1)
     assert found.query_tokens() == before.query_tokens() and found.key_tokens() == before.key_tokens()
     assert found.provenance.generated == 1
-    for layer in range(last.layer_count()):
+    for layer in last.layer_numbers():
         assert torch.allclose(found.attention(layer).weights, before.attention(layer).weights, atol=1e-6)
         assert torch.allclose(found.attention(layer).output, before.attention(layer).output, atol=1e-5)
     assert torch.allclose(found.output, before.output, atol=1e-5)
@@ -34,7 +34,7 @@ def test_read_in_another_way_it_has_the_numbers_of_a_run_of_the_first_tokens(rea
     found = read(reading, beginning(last, len(before.query_tokens())), model)
     alone = read(reading, before, model)
     assert found.query_tokens() == alone.query_tokens() and found.provenance.edits == alone.provenance.edits
-    for layer in range(alone.layer_count()):
+    for layer in alone.layer_numbers():
         assert alone.attention(layer).weights.any()
         assert torch.allclose(found.attention(layer).weights, alone.attention(layer).weights, atol=1e-5)
 

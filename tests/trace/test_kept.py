@@ -19,14 +19,15 @@ from attention_viz.edits.changes import misfit
 from attention_viz.edits.effects import moved_weight, weight_table
 from attention_viz.errors import ShapeError, TraceError
 from attention_viz.explorer.atlas_payload import pack_atlas
-from attention_viz.trace.kept import Kept, chosen_layers
 from attention_viz.trace.merging import merge_words
+from attention_viz.trace.numbered.kept import Kept, chosen_layers
 from attention_viz.trace.trace import Trace
 from attention_viz.views import changed_heads, compared_heads, head_effects, head_grid
 from tests.trace.files.taken_apart import put_together, taken_apart
 from tests.trace.test_trace import layer, tokens, trace
 
 COUNT, KEPT = 4, (1, 3)
+STREAMS = {"encoder": Kept.first(2), "decoder": Kept.first(4)}
 
 
 def whole(seed: int = 0) -> Trace:
@@ -40,7 +41,7 @@ def whole(seed: int = 0) -> Trace:
 def some(of: Trace, numbers: Sequence[int] = KEPT) -> Trace:
     """The same with some of its layers only."""
     layers = {"decoder": tuple(of.layers["decoder"][number] for number in numbers)}
-    kept = {"decoder": Kept(tuple(numbers), 4)}
+    kept = {"decoder": Kept(tuple(numbers), (0, 1, 2, 3))}
     return Trace(layers, of.queries, of.keys, of.output, of.provenance, of.fidelity, kept)
 
 
@@ -77,12 +78,12 @@ def test_the_first_layers_alone_are_not_taken_for_all() -> None:
 @pytest.mark.parametrize(
     "kept",
     [
-        {"decoder": Kept((1,), 4)},
-        {"decoder": Kept((3, 1), 4)},
-        {"decoder": Kept((1, 1), 4)},
-        {"decoder": Kept((-1, 1), 4)},
-        {"decoder": Kept((1, 4), 4)},
-        {"encoder": Kept((1, 3), 4)},
+        {"decoder": Kept((1,), (0, 1, 2, 3))},
+        {"decoder": Kept((3, 1), (0, 1, 2, 3))},
+        {"decoder": Kept((1, 1), (0, 1, 2, 3))},
+        {"decoder": Kept((-1, 1), (0, 1, 2, 3))},
+        {"decoder": Kept((1, 4), (0, 1, 2, 3))},
+        {"encoder": Kept((1, 3), (0, 1, 2, 3))},
         {},
     ],
 )
@@ -109,13 +110,13 @@ def test_numbers_that_cannot_be_those_of_the_layers_are_refused(kept: dict[str, 
 @pytest.mark.usefixtures("unchecked")
 def test_layers_that_cannot_be_kept_are_refused(layers: Any, words: str) -> None:
     with pytest.raises(ShapeError, match=words):
-        chosen_layers(layers, {"encoder": 2, "decoder": 4})
+        chosen_layers(layers, STREAMS)
 
 
 def test_numbers_are_kept_in_each_stream_that_has_them() -> None:
-    assert chosen_layers([3, 1], {"encoder": 2, "decoder": 4, "cross": 1}) == {
-        "encoder": Kept((1,), 2),
-        "decoder": Kept((1, 3), 4),
+    assert chosen_layers([3, 1], STREAMS | {"cross": Kept.first(1)}) == {
+        "encoder": Kept((1,), (0, 1)),
+        "decoder": Kept((1, 3), (0, 1, 2, 3)),
     }
 
 

@@ -52,15 +52,16 @@ def test_each_stream_has_its_layers_heads_and_tokens() -> None:
     one = trace()
     assert one.streams == ("encoder", "decoder", "cross")
     assert [one.layer_count(stream) for stream in one.streams] == [2, 1, 1]
-    assert [one.head_count(number, "encoder") for number in (0, 1)] == [2, 4]
+    assert [one.head_count(number, "encoder") for number in (0, 2)] == [2, 4]
     assert (len(one.query_tokens("cross")), len(one.key_tokens("cross"))) == (TARGET, SOURCE)
     assert one.weights(0, 1, "cross").shape == (TARGET, SOURCE)
-    assert one.layer(1, "encoder").label == "2"
+    assert one.layer(2, "encoder").label == one.label(2, "encoder") == "2"
+    assert one.layer_numbers("encoder") == (0, 2)
 
 
 def test_weights_are_those_of_the_head() -> None:
     one = trace()
-    torch.testing.assert_close(one.weights(1, 3, "encoder"), one.attention(1, "encoder").weights[3])
+    torch.testing.assert_close(one.weights(2, 3, "encoder"), one.attention(2, "encoder").weights[3])
 
 
 def test_no_stream_stands_for_the_only_one_and_never_for_one_of_several() -> None:
@@ -70,9 +71,9 @@ def test_no_stream_stands_for_the_only_one_and_never_for_one_of_several() -> Non
             ask()
 
 
-@pytest.mark.parametrize("number", [-1, 2, 99])
+@pytest.mark.parametrize("number", [-1, 1, 99])
 def test_a_layer_that_is_not_there_is_refused_by_name(number: int) -> None:
-    with pytest.raises(TraceError, match=f"layer {number} was asked for; the encoder has layers 0 to 1"):
+    with pytest.raises(TraceError, match=f"layer {number} was asked for; the encoder attends in layers 0 and 2"):
         trace().weights(number, 0, "encoder")
 
 

@@ -1,12 +1,12 @@
 """The rows of weights behind the examples that a site shows, from their texts run once more."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from attention_viz.analysis.findings.finding import Finding
 from attention_viz.analysis.words import quoted
 from attention_viz.explorer.payload import Choice, pack
-from attention_viz.trace.kept import Kept
 from attention_viz.trace.trace import Trace
 
 __all__ = ["Row", "Wanted", "rows_of"]
@@ -70,7 +70,7 @@ def _packed(trace: Trace, one: Wanted, key: int, weight: float) -> bytes:
         trace.output,
         trace.provenance,
         trace.fidelity,
-        {one.stream: Kept((one.layer,), trace.kept[one.stream].of)},
+        {one.stream: replace(trace.kept[one.stream], numbers=(one.layer,))},
     )
     return pack(alone, choice=Choice(one.stream, one.layer, one.head), findings=[_pair(trace, one, key, weight)])
 

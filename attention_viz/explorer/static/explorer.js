@@ -6,6 +6,7 @@ import {createFindings} from "./claim/findings.js";
 import {createControls} from "./parts/controls.js";
 import {element} from "./parts/element.js";
 import {createGrid} from "./heads/grid.js";
+import {numbered, placed, placedRanking} from "./heads/numbers.js";
 import {createHeatmap} from "./parts/heatmap.js";
 import {createLegend, createNotes} from "./parts/legend.js";
 import {createSearch} from "./parts/search.js";
@@ -42,7 +43,7 @@ import {createTurns} from "./turns.js";
  */
 
 /**
- * What a host may do with an explorer: `choose` shows a head without telling `onChoice`, `refresh` looks at theme and
+ * What a host may do with an explorer, with layers by the model's own numbers: `choose` shows a head without telling `onChoice`, `refresh` looks at theme and
  * size again, `receive` takes a head of a long text and `rank` the heads that link two tokens, both made elsewhere;
  * `holds` tells whether a head is here, so that nobody has to be asked for it.
  * @typedef {object} Explorer
@@ -86,7 +87,7 @@ export function mountExplorer(host, bytes, {theme, onChoice = () => {}, onPair, 
   const root = element("div", {class: "av-explorer", "data-testid": "explorer", "data-theme": theme()});
   const store = createStore(firstState(recording, choice, settings));
   host.replaceChildren(root);
-  const view = createView(root, store, recording, onChoice, onOpen ?? null);
+  const view = createView(root, store, recording, (next) => onChoice(numbered(recording, next)), onOpen ?? null);
   const turns = createTurns(view, pictureParts(view) ?? soundParts(view) ?? addParts(view));
   let gone = false;
   store.listen(draw);
@@ -111,11 +112,11 @@ export function mountExplorer(host, bytes, {theme, onChoice = () => {}, onPair, 
       return true;
     },
     rank(ranking) {
-      if (recording.takeRanking(ranking)) store.set({loaded: store.state.loaded + 1});
+      if (recording.takeRanking(placedRanking(recording, ranking))) store.set({loaded: store.state.loaded + 1});
     },
-    holds: (wanted) => recording.has(wanted) || recording.head(wanted) !== null,
+    holds: (wanted) => isHere(recording, placed(recording, wanted)),
     choose: (wanted) => {
-      showHead(store, recording.nearest(wanted));
+      showHead(store, placed(recording, wanted));
       const asked = askedPair(recording, wanted);
       // After Back another pair is told: what was pinned for this one is let go.
       const others = store.state.query !== null && asked.pairQuery !== store.state.query;
@@ -127,7 +128,7 @@ export function mountExplorer(host, bytes, {theme, onChoice = () => {}, onPair, 
       followTheme(view, theme());
       store.set({theme: store.state.theme + 1});
     },
-    choice: () => choiceOf(store.state),
+    choice: () => numbered(recording, choiceOf(store.state)),
     settings: () => settingsOf(store.state),
     destroy() {
       gone = true;
@@ -141,6 +142,15 @@ export function mountExplorer(host, bytes, {theme, onChoice = () => {}, onPair, 
 }
 
 /**
+ * Whether nobody has to be asked for a head.
+ * @param {Recording} recording
+ * @param {HeadChoice} at
+ */
+function isHere(recording, at) {
+  return recording.has(at) || recording.head(at) !== null;
+}
+
+/**
  * @param {Recording} recording
  * @param {Partial<HeadChoice> | null | undefined} choice
  * @param {Settings | undefined} settings
@@ -149,7 +159,7 @@ export function mountExplorer(host, bytes, {theme, onChoice = () => {}, onPair, 
 function firstState(recording, choice, settings) {
   const longest = Math.max(...recording.streams.map(({keys}) => keys.count));
   return {
-    ...recording.nearest(choice ?? recording.header.choice ?? {}),
+    ...placed(recording, choice ?? recording.header.choice ?? {}),
     scale: longest > MANY_TOKENS ? "logarithmic" : "linear",
     scaleChosen: false,
     hideSpecial: Boolean(recording.header.seen?.sound),

@@ -10,6 +10,7 @@ from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.models.circuits.matrices import Around
 from attention_viz.models.circuits.weights import Proven, product_norm, proven
 from attention_viz.operation.autocast import without_autocast
+from attention_viz.trace.numbered.kept import Kept
 
 if TYPE_CHECKING:
     import pandas
@@ -71,12 +72,12 @@ def compositions_of(known: Proven, into: Collection[tuple[int, int]] | None) -> 
     missing = {name: why for name in _READERS if (why := _missing(known, name)) is not None}
     if len(missing) == len(_READERS):
         raise UnsupportedModel(f"{known.name} has no compositions that weights alone tell: {missing['v']}")
-    layers = known.layers
-    later = _chosen(layers, into)
+    layers, numbers = known.layers, known.numbers
+    later = _chosen(known, into)
     pairs = [
-        (before, head, layer, other)
-        for layer, others in later.items()
-        for before, earlier in enumerate(layers[:layer])
+        (before, head, numbers[at], other)
+        for at, others in later.items()
+        for before, earlier in zip(numbers[:at], layers, strict=False)
         for head in range(earlier.heads)
         for other in others
     ]
@@ -100,21 +101,24 @@ def _missing(known: Proven, name: str) -> str | None:
     return lacking
 
 
-def _chosen(layers: Sequence[Around], into: Collection[tuple[int, int]] | None) -> dict[int, list[int]]:
-    """The later heads by layer, in order."""
-    there = {layer: range(around.heads) for layer, around in enumerate(layers)}
+def _chosen(known: Proven, into: Collection[tuple[int, int]] | None) -> dict[int, list[int]]:
+    """The later heads by their layer's place among the attention layers, in order."""
     for layer, head in into or ():
-        if head not in there.get(layer, ()):
-            raise ShapeError(f"layer {layer}, head {head} was asked for; there are {_told(layers)}")
+        if (layer, head) not in known.heads:
+            raise ShapeError(f"layer {layer}, head {head} was asked for; there are {_told(known)}")
+    placed = enumerate(zip(known.numbers, known.layers, strict=True))
     chosen = {
-        layer: [head for head in heads if into is None or (layer, head) in into] for layer, heads in there.items()
+        at: [head for head in range(around.heads) if into is None or (number, head) in into]
+        for at, (number, around) in placed
     }
-    return {layer: heads for layer, heads in chosen.items() if heads}
+    return {at: heads for at, heads in chosen.items() if heads}
 
 
-def _told(layers: Sequence[Around]) -> str:
-    heads = "/".join(map(str, sorted({around.heads for around in layers})))
-    return f"{len(layers)} layers × {heads} heads"
+def _told(known: Proven) -> str:
+    heads = "/".join(map(str, sorted({around.heads for around in known.layers})))
+    kept = Kept.all_of(known.numbers)
+    which = "" if kept.counts else f" ({kept})"
+    return f"{len(known.layers)} layers{which} × {heads} heads"
 
 
 def _column(layers: Sequence[Around], later: Mapping[int, Sequence[int]], name: str) -> Tensor:

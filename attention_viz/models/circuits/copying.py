@@ -64,8 +64,7 @@ def copying(model: "AttentionModel", texts: Iterable[str], stream: str | None = 
         total += _scores(known, trace, torch.tensor(tokens.numbers), counts).sum(dim=1).double().cpu()
     if not count:
         raise UnusableText("the texts have no token that counts: special tokens and a decoder's first one don't")
-    places = [(layer, head) for layer, around in enumerate(known.layers) for head in range(around.heads)]
-    index = pandas.MultiIndex.from_tuples(places, names=["layer", "head"])
+    index = pandas.MultiIndex.from_tuples(known.heads, names=["layer", "head"])
     return pandas.DataFrame({"z": (total / count).tolist(), "n": count}, index=index)
 
 
@@ -83,7 +82,7 @@ def _scores(
     words = known.words
     towards = words.towards(ids[counts]) - words.mean[:, None]
     found: list[Tensor] = []
-    for layer, around in enumerate(known.layers):
+    for layer, around in zip(known.numbers, known.layers, strict=True):
         assert around.output is not None
         value = trace.attention(layer, known.stream).value[:, counts].float()
         value = value.repeat_interleave(around.heads // len(value), dim=0)

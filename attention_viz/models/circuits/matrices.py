@@ -119,12 +119,13 @@ def matrices_around(model: "AttentionModel", run: Run, stream: str) -> tuple[tup
         UnsupportedModel: the model can't be copied, or doesn't run so.
     """
     anatomy, turns = run.anatomy, listened(run)
-    numbers = [anatomy.call(stream, layer) for layer in range(anatomy.layers[stream])]
-    layers = tuple(_around(model, run, turns, stream, layer, number) for layer, number in enumerate(numbers))
+    calls = anatomy.calls(stream)
+    layers = tuple(_around(model, run, turns, number, first=number == calls[0]) for number in calls)
     return layers, _words_of(model, turns, len(anatomy.modules))
 
 
-def _around(model: "AttentionModel", run: Run, turns: Turns, stream: str, layer: int, number: int) -> Around:
+def _around(model: "AttentionModel", run: Run, turns: Turns, number: int, *, first: bool) -> Around:
+    stream, layer = run.anatomy.places[number]
     wiring, found = run.anatomy.wirings[number], model.projections(layer, stream)
     heads = run.anatomy.heads[number]
     attention = run.layers[number].attention
@@ -142,7 +143,7 @@ def _around(model: "AttentionModel", run: Run, turns: Turns, stream: str, layer:
             read[name] = None
             continue
         norm, aside = _before(turns, turn, weight)
-        read[name] = None if aside and layer else _heads(weight, norm, count)
+        read[name] = None if aside and not first else _heads(weight, norm, count)
     output = found.get("output")
     written = None if output is None else output.weight.float()
     turn = None if written is None else turns.of(wiring.output, number + 1)

@@ -80,8 +80,25 @@ class Parts:
         streams = self.run.anatomy.layers
         stream = stream if stream != "cross" else "decoder"
         inside = any(part.isdigit() for part in shared[best])
+        if not inside:
+            layer = _beside(own, self.paths[best].split("."), len(shared[best]), layer)
         alone = len(streams) == 1 or any(len(one) < len(shared[best]) for one in shared)
-        return (stream if alone else None), (layer if inside else None)
+        return (stream if alone else None), layer
+
+
+def _beside(own: Sequence[str], nearest: Sequence[str], at: int, layer: int) -> int | None:
+    """The layer of a part that stands in another layer of the list than the attention nearest to it, by its number.
+
+    None for what stands in no layer, and where the model's layers aren't numbered as that list is.
+
+    Args:
+        own: the names on the way to the part.
+        nearest: those on the way to the attention.
+        at: how many of them are the same.
+        layer: the number of the attention's layer.
+    """
+    listed = at < len(own) and at < len(nearest) and own[at].isdigit() and nearest[at] == str(layer)
+    return int(own[at]) if listed else None
 
 
 def _shared(one: Sequence[str], other: Sequence[str]) -> list[str]:

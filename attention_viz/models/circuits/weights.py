@@ -37,16 +37,24 @@ class Proven:
     Attributes:
         name: the model's.
         stream: whose layers they are.
-        layers: the matrices around each layer's heads.
+        numbers: the number of each attention layer, the model's own.
+        layers: the matrices around the heads of each.
         words: how words enter and leave.
         proof: what holds.
     """
 
     name: str
     stream: str
+    numbers: tuple[int, ...]
     layers: tuple[Around, ...]
     words: Words
     proof: Proof
+
+    @property
+    def heads(self) -> list[tuple[int, int]]:
+        """The layer number and the head of each head, in order."""
+        placed = zip(self.numbers, self.layers, strict=True)
+        return [(number, head) for number, around in placed for head in range(around.heads)]
 
     @property
     def width(self) -> int:
@@ -79,7 +87,7 @@ def proven(model: "AttentionModel", stream: str | None = None) -> Proven:
         ShapeError: there is no such stream, or none was named where there are several.
     """
     need_trained(model)
-    _ = model.projections(0, stream)  # refuses a stream that isn't there
+    numbers = model.layer_numbers(stream)
     stream = stream or model.streams[0]
     model = _in_full(model)
     ids = probe_ids(model.hf_model, model.limit)
@@ -87,8 +95,8 @@ def proven(model: "AttentionModel", stream: str | None = None) -> Proven:
     run = behind(trace).run
     assert isinstance(run, Run)
     layers, words = matrices_around(model, run, stream)
-    numbers = [run.anatomy.call(stream, layer) for layer in range(len(layers))]
-    return Proven(model.name, stream, layers, words, prove(open_run(run), numbers, layers, words))
+    proof = prove(open_run(run), run.anatomy.calls(stream), layers, words)
+    return Proven(model.name, stream, numbers, layers, words, proof)
 
 
 def _in_full(model: "AttentionModel") -> "AttentionModel":
@@ -155,7 +163,7 @@ def circuits_of(known: Proven) -> "pandas.DataFrame":
         raise UnsupportedModel(
             f"{known.name} has no circuits that weights alone tell: {'; '.join(dict.fromkeys(missing.values()))}"
         )
-    places = [(layer, head) for layer, around in enumerate(known.layers) for head in range(around.heads)]
+    places = known.heads
     table = pandas.DataFrame(
         {name: [float("nan")] * len(places) if isinstance(one, str) else one.tolist() for name, one in told.items()},
         index=pandas.MultiIndex.from_tuples(places, names=["layer", "head"]),

@@ -161,7 +161,7 @@ def _places(trace: Trace, heads: str | Sequence[tuple[int, int]], stream: str | 
         return [
             (one, layer, head)
             for one in streams
-            for layer in range(trace.layer_count(one))
+            for layer in trace.layer_numbers(one)
             for head in range(trace.head_count(layer, one))
         ]
     whose, *more = streams

@@ -17,7 +17,7 @@ from attention_viz.models.recording.recorder import Call
 from attention_viz.models.recording.runner import Runner
 from attention_viz.models.recording.towers import (
     check_heads,
-    layer_labels,
+    layer_numbers,
     layers_without,
     looks_back,
     streams_by_tower,
@@ -25,7 +25,7 @@ from attention_viz.models.recording.towers import (
 from attention_viz.models.recording.twin import Twin
 from attention_viz.models.recording.wiring import Wiring
 from attention_viz.operation.bias_kind import bias_kind
-from attention_viz.trace.kept import Kept, chosen_layers
+from attention_viz.trace.numbered.kept import Kept, chosen_layers
 from attention_viz.trace.once import once
 from attention_viz.trace.trace import STREAMS
 
@@ -51,27 +51,28 @@ class Anatomy:
     Attributes:
         streams: which kind of attention it is: "encoder", "decoder" or "cross".
         modules: the module that makes it.
-        labels: the model's own number for its layer.
+        numbers: the number of its layer, within its stream; see `layer_numbers`.
         heads: how many heads it has.
         wirings: what stands around it.
-        without: the model's own numbers of layers that do something else instead of attention.
+        without: by stream, the numbers of layers that do something else instead of attention.
         output: which of the things that the model returns counts as its output, by its name there.
         biases: what is added to its scores; see `bias_kind`.
     """
 
     streams: tuple[str, ...]
     modules: tuple[nn.Module, ...]
-    labels: tuple[str, ...]
+    numbers: tuple[int, ...]
     heads: tuple[int, ...]
     wirings: tuple[Wiring, ...]
-    without: tuple[str, ...]
+    without: Mapping[str, tuple[int, ...]]
     output: str
     biases: tuple[str, ...]
 
     @once
-    def layers(self) -> Mapping[str, int]:
-        """How many layers each stream has."""
-        return {stream: len(calls) for stream, calls in self.by_stream(self.modules).items()}
+    def layers(self) -> Mapping[str, Kept]:
+        """The layers of each stream, all of them."""
+        found = self.by_stream(self.numbers)
+        return {stream: Kept.all_of(numbers, self.without.get(stream, ())) for stream, numbers in found.items()}
 
     def by_stream(self, of_calls: Sequence[_T], numbers: Sequence[int] | None = None) -> dict[str, tuple[_T, ...]]:
         """What belongs to each call, in the order they run, sorted into the streams that there are.
@@ -87,8 +88,8 @@ class Anatomy:
 
     def kept(self, numbers: Sequence[int]) -> dict[str, Kept]:
         """Which layers of each stream some of the calls are."""
-        found = self.by_stream([self.places[number][1] for number in numbers], numbers)
-        return {stream: Kept(layers, self.layers[stream]) for stream, layers in found.items()}
+        found = self.by_stream([self.numbers[number] for number in numbers], numbers)
+        return {stream: replace(self.layers[stream], numbers=layers) for stream, layers in found.items()}
 
     def calls_of(self, layers: Sequence[int] | None) -> frozenset[int] | None:
         """Which calls are those of some layers, in every stream that has them; None stands for all.
@@ -103,12 +104,16 @@ class Anatomy:
 
     @once
     def places(self) -> tuple[tuple[str, int], ...]:
-        """Of each call, its stream and which of that stream's layers it is."""
-        return tuple((stream, self.streams[:number].count(stream)) for number, stream in enumerate(self.streams))
+        """Of each call, its stream and the number of its layer there."""
+        return tuple(zip(self.streams, self.numbers, strict=True))
 
     def call(self, stream: str, layer: int) -> int:
-        """Which call a layer of a stream is."""
+        """Which call the layer with a number is."""
         return self.places.index((stream, layer))
+
+    def calls(self, stream: str) -> tuple[int, ...]:
+        """Which calls are those of a stream."""
+        return tuple(number for number, one in enumerate(self.streams) if one == stream)
 
 
 def probe(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | None = None) -> tuple[Runner, Anatomy]:
@@ -211,10 +216,10 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, Twin]:
     anatomy = Anatomy(
         streams,
         tuple(call.module for call in calls),
-        layer_labels(model, calls, streams),
+        layer_numbers(model, calls, streams),
         tuple(call.attention.shape[0] for call in calls),
         wirings(),
-        layers_without(model, calls),
+        layers_without(model, calls, streams),
         recorded.named,
         tuple(bias_kind(call.attention) for call in calls),
     )

@@ -1,6 +1,7 @@
 """What the names of modules tell of the attention calls: the tower that each is of, and the number of its layer."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from torch import Tensor, nn
@@ -8,11 +9,12 @@ from torch import Tensor, nn
 from attention_viz.errors import UnsupportedModel
 from attention_viz.models.recording.recorder import Call
 from attention_viz.operation.masks import causal
+from attention_viz.trace.numbered.kept import numbers_of
 
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
 
-__all__ = ["check_heads", "layer_labels", "layers_without", "looks_back", "streams_by_tower"]
+__all__ = ["check_heads", "layer_numbers", "layers_without", "looks_back", "streams_by_tower"]
 
 # What parts of a module's name say that it is of a tower that reads pictures, sounds or text.
 _PICTURES = ("vision", "visual", "image", "pixel", "vit", "video", "segmentation")
@@ -127,14 +129,32 @@ def looks_back(call: Call) -> bool:
     return allowed is not None and not bool((allowed & ~causal(allowed.shape[-1]).to(allowed.device)).any())
 
 
-def layer_labels(model: "PreTrainedModel", calls: Sequence[Call], streams: Sequence[str]) -> tuple[str, ...]:
-    """The model's own number for each layer where its module names tell one, else the order of the stream's calls."""
-    names = {id(module): name for name, module in model.named_modules()}
-    numbers = [_number(names.get(id(call.module), "")) for call in calls]
-    places = list(zip(streams, numbers, strict=True))
-    if len(set(places)) == len(places) and all(numbers):
-        return tuple(numbers)
-    return tuple(str(streams[:place].count(stream)) for place, stream in enumerate(streams))
+def layer_numbers(model: "PreTrainedModel", calls: Sequence[Call], streams: Sequence[str]) -> tuple[int, ...]:
+    """The number of each call's layer, within its stream: the model's own, as its modules' names say; see `numbers_of`.
+
+    A module that has several names and is called as often, as one that layers share, has another name each time.
+    """
+    names = _paths(model, calls)
+    found = dict[str, Iterator[int]]()
+    for stream in dict.fromkeys(streams):
+        own = [_number(name) for name, one in zip(names, streams, strict=True) if one == stream]
+        found[stream] = iter(numbers_of(own))
+    return tuple(next(found[stream]) for stream in streams)
+
+
+def _paths(model: "PreTrainedModel", calls: Sequence[Call]) -> list[str]:
+    """The name of the module that makes each call."""
+    names = dict[int, list[str]]()
+    for name, module in model.named_modules(remove_duplicate=False):
+        names.setdefault(id(module), []).append(name)
+    modules = [id(call.module) for call in calls]
+    found, counts = list[str](), Counter(modules)
+    seen = Counter[int]()
+    for module in modules:
+        several = names.get(module, [""])
+        found.append(several[seen[module]] if len(several) == counts[module] else several[0])
+        seen[module] += 1
+    return found
 
 
 def _number(name: str) -> str:
@@ -142,17 +162,27 @@ def _number(name: str) -> str:
     return next((part for part in name.split(".") if part.isdigit()), "")
 
 
-def layers_without(model: "PreTrainedModel", calls: Sequence[Call]) -> tuple[str, ...]:
-    """The numbers of layers beside those that attend, in a list of layers of which some don't."""
-    names = {id(module): name for name, module in model.named_modules()}
-    inside = {name for call in calls if (name := names.get(id(call.module)))}
+def layers_without(
+    model: "PreTrainedModel", calls: Sequence[Call], streams: Sequence[str]
+) -> dict[str, tuple[int, ...]]:
+    """By stream, the numbers of layers beside those that attend, in lists of layers of which some don't.
+
+    None of a stream whose layers are numbered by their order: these would be numbers of another kind.
+    """
+    paths, numbers = _paths(model, calls), layer_numbers(model, calls, streams)
+    own = {stream for stream in streams}
+    own -= {
+        stream for path, number, stream in zip(paths, numbers, streams, strict=True) if _number(path) != str(number)
+    }
     lists = {name: module for name, module in model.named_modules() if isinstance(module, nn.ModuleList)}
-    found: list[str] = []
+    found = dict[str, set[int]]()
     for name, layers in lists.items():
-        attending = {
-            rest.split(".")[0] for full in inside if full.startswith(f"{name}.") and (rest := full[len(name) + 1 :])
-        }
         # A list inside a layer is not a list of layers: the outermost one with a number of its own counts.
-        if attending and not _number(name):
-            found += [str(number) for number in range(len(layers)) if str(number) not in attending]
-    return tuple(found)
+        if _number(name):
+            continue
+        inside = {number: path for number, path in enumerate(paths) if path.startswith(f"{name}.")}
+        attending = {path[len(name) + 1 :].split(".")[0] for path in inside.values()}
+        missing = {number for number in range(len(layers)) if str(number) not in attending}
+        for stream in own & {streams[number] for number in inside}:
+            found.setdefault(stream, set()).update(missing)
+    return {stream: tuple(sorted(numbers)) for stream, numbers in found.items()}

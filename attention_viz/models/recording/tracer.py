@@ -33,6 +33,7 @@ from attention_viz.operation.bias_kind import bias_kind
 from attention_viz.operation.projection import Projection
 from attention_viz.trace.ahead import Progress, ahead
 from attention_viz.trace.late_output import by_row
+from attention_viz.trace.numbered.kept import no_such_layer
 from attention_viz.trace.rerun import Rerun, attach
 from attention_viz.trace.shown.seen import NOTHING, Seen
 from attention_viz.trace.tokens import Tokens
@@ -180,7 +181,7 @@ class Tracer:
         """A trace of a record, behind which stands the run with these edits."""
         anatomy = self.anatomy
         calls, numbers = zip(recorded.calls, recorded.numbers, strict=True), recorded.numbers
-        layers = tuple(Layer(call.attention, anatomy.labels[number]) for call, number in calls)
+        layers = tuple(Layer(call.attention, str(anatomy.numbers[number])) for call, number in calls)
         run = Run(self.name, self.runner, anatomy, self.tokenizer, inputs, tuple(edits), layers, numbers, axes.queries)
         unchanged = Unchanged(self.name, self.runner.model, lambda: self._gives_again(recorded, inputs, edits))
         rerun = Rerun(
@@ -229,9 +230,8 @@ class Tracer:
             asked = "no stream was named" if stream is None else f"the stream {stream!r} was asked for"
             raise ShapeError(f"{asked}; {self.name} has {', '.join(streams)}")
         stream = stream or next(iter(streams))
-        count = anatomy.layers[stream]
-        if not 0 <= layer < count:
-            raise ShapeError(f"layer {layer} was asked for; {self.name} has layers 0 to {count - 1}")
+        if layer not in anatomy.layers[stream].every:
+            raise ShapeError(no_such_layer(layer, anatomy.layers[stream], self.name))
         return anatomy.wirings[anatomy.call(stream, layer)].projections()
 
     def _surrounded(

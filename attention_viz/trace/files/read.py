@@ -18,10 +18,10 @@ from attention_viz.operation.shapes import FLOATING
 from attention_viz.operation.terms import Term, terms_of
 from attention_viz.trace.files.checksum import CHECKSUM, intact
 from attention_viz.trace.files.format import FORMAT_OF_LESS, FORMATS, HEADER, WEIGHTS
+from attention_viz.trace.files.kept_entry import unpack_kept
 from attention_viz.trace.files.rounding import DTYPES
 from attention_viz.trace.from_weights import attention_of
-from attention_viz.trace.kept import Kept
-from attention_viz.trace.layers import AROUND, Layer
+from attention_viz.trace.layers import AROUND, Layer, labels_of
 from attention_viz.trace.provenance import Fidelity, Provenance
 from attention_viz.trace.shown.seen import Seen
 from attention_viz.trace.spelling import decode
@@ -130,14 +130,15 @@ def _aligned(tensor: Tensor) -> Tensor:
 def _unpack(kind: type["Trace"], header: dict[str, Any], tensors: Mapping[str, Tensor]) -> "Trace":
     streams = header["streams"].items()
     origin = _unpack_provenance(header["provenance"])
+    layers = {stream: tuple(_unpack_layer(layer, tensors) for layer in entry["layers"]) for stream, entry in streams}
     return kind(
-        layers={stream: tuple(_unpack_layer(layer, tensors) for layer in entry["layers"]) for stream, entry in streams},
+        layers=layers,
         queries={stream: _unpack_tokens(entry["queries"], origin) for stream, entry in streams},
         keys={stream: _unpack_tokens(entry["keys"], origin) for stream, entry in streams},
         output=tensors[header["output"]],
         provenance=origin,
         fidelity=_unpack_fidelity(header["fidelity"]),
-        kept={stream: _unpack_kept(entry) for stream, entry in streams},
+        kept={stream: unpack_kept(entry, labels_of(layers[stream])) for stream, entry in streams},
         seen=_unpack_seen(header.get("seen", {}), tensors),
     )
 
@@ -146,14 +147,6 @@ def _unpack_seen(entry: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> See
     """The picture or the sound; files of texts, and those from before there were others, have none."""
     found = {name: None if entry.get(name) is None else tensors[entry[name]] for name in ("picture", "sound")}
     return Seen(**found, rate=_as(int, entry.get("rate", 0)))
-
-
-def _unpack_kept(entry: Mapping[str, Any]) -> Kept:
-    """Which layers are there; a stream that doesn't say has all of them."""
-    if "kept" not in entry:
-        return Kept.every(len(entry["layers"]))
-    numbers = tuple(_as(int, number) for number in _as(list, entry["kept"]["numbers"]))
-    return Kept(numbers, _as(int, entry["kept"]["of"]))
 
 
 def _unpack_provenance(entry: Mapping[str, Any]) -> Provenance:

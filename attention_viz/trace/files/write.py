@@ -24,10 +24,12 @@ from attention_viz.trace.files.format import (
     WEIGHTS,
     WHAT,
 )
+from attention_viz.trace.files.kept_entry import pack_kept
 from attention_viz.trace.files.rounding import DTYPES, Rounding, weights_of
-from attention_viz.trace.kept import Kept, some_layers
 from attention_viz.trace.late_output import by_row
 from attention_viz.trace.layers import Layer
+from attention_viz.trace.numbered.by_number import some_layers
+from attention_viz.trace.numbered.kept import Kept
 from attention_viz.trace.rerun import behind
 from attention_viz.trace.whole_file import write_whole
 
@@ -111,7 +113,7 @@ def _header(
                 "queries": asdict(trace.queries[stream]),
                 "keys": asdict(trace.keys[stream]),
                 "layers": packed[stream],
-                **({} if one.whole else {"kept": asdict(one)}),
+                **pack_kept(one, [str(layer["label"]) for layer in packed[stream]]),
             }
             for stream, one in kept.items()
         },

@@ -1,6 +1,6 @@
 """The kinds of what an address can carry: how each is written, read, and brought within what is allowed."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +9,19 @@ from attention_viz.models.inputs.media.shipped import SAMPLES
 from attention_viz.serving import permissions
 from attention_viz.serving.settings import SETTINGS
 
-__all__ = ["Kind", "Model", "Names", "Number", "OneOf", "Sample", "Text", "fits_link", "nearest", "notice"]
+__all__ = [
+    "Kind",
+    "Model",
+    "Names",
+    "Number",
+    "OneOf",
+    "Sample",
+    "Text",
+    "fits_link",
+    "nearest",
+    "notice",
+    "number_words",
+]
 
 # What is allowed: fixed, or told by what else is chosen and by what the page knows, such as a state or a trace.
 Options = Collection[Any] | Callable[[Any, Any], Collection[Any]]
@@ -169,11 +181,11 @@ class Number(Kind):
     """A whole number in plain digits.
 
     Attributes:
-        options: from where to where.
+        options: from where to where, or which, rising.
         nothing: what None is called, where that may be chosen, too.
     """
 
-    options: range | Callable[[Any, Any], range] = range(1)
+    options: Sequence[int] | Callable[[Any, Any], Sequence[int]] = range(1)
     nothing: str = ""
 
     @property
@@ -181,24 +193,27 @@ class Number(Kind):
         """A whole number."""
         return int
 
-    def allowed(self, choice: object, known: object) -> range:
-        """From where to where."""
+    def allowed(self, choice: object, known: object) -> Sequence[int]:
+        """From where to where, or which."""
         return self.options(choice, known) if callable(self.options) else self.options
 
     def read(self, name: str, text: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
         """The number, if it is one of those."""
         # int() also takes "１２", "1_0", " 3 ".
         number = int(text) if text.isascii() and text.isdecimal() and len(text) < 7 else -1
-        numbers = allowed if isinstance(allowed, range) else range(1)
+        numbers = allowed if isinstance(allowed, Sequence) else range(1)
         if number in numbers:
             return number, []
-        return instead, [notice(name, text, _words(numbers), self.nothing if instead is None else str(instead))]
+        return instead, [notice(name, text, number_words(numbers), self.nothing if instead is None else str(instead))]
 
     def within(self, value: Any, allowed: Collection[Any] | None, otherwise: Any) -> Any:
         """The number, or the nearest; where all can be meant at once, all instead of one that there isn't."""
         if self.nothing and (type(value) is not int or value not in (allowed or ())):
             return None
-        return nearest(value, allowed or range(1), otherwise)
+        numbers = allowed if isinstance(allowed, Sequence) else range(1)
+        if type(value) is int and not isinstance(numbers, range):
+            return next((one for one in numbers if one >= value), numbers[-1])
+        return nearest(value, numbers, otherwise)
 
     def to_widget(self, value: Any) -> Any:
         """The number; all by their name, as to a picker None means that nothing was chosen yet."""
@@ -210,11 +225,12 @@ class Number(Kind):
 
     def documented(self) -> str:
         """From where to where, where that is always the same."""
-        return "" if callable(self.options) else _words(self.options)
+        return "" if callable(self.options) else number_words(self.options)
 
 
-def _words(numbers: range) -> str:
-    return f"{numbers[0]} to {numbers[-1]}"
+def number_words(numbers: Sequence[int]) -> str:
+    """Name numbers: "0 to 5", or "1, 3" where some are left out."""
+    return f"{numbers[0]} to {numbers[-1]}" if isinstance(numbers, range) else ", ".join(map(str, numbers))
 
 
 @dataclass(frozen=True)

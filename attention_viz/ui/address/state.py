@@ -1,6 +1,6 @@
 """What all pages share: everything that decides which head of what is shown."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -89,7 +89,7 @@ class State:
     text: str = parameter(CATALOGUE[_FIRST_MODEL].examples[0], Text(), "the sentence", applies=_reads_text)
     picture: str = parameter("chelsea", Sample("picture"), "the picture", applies=_reads("picture"))
     sound: str = parameter("window", Sample("sound"), "the sound", applies=_reads("sound"))
-    layer: int = parameter(_FIRST_LAYER, Number(lambda state, _: range(state.layer_count)), "the layer")
+    layer: int = parameter(_FIRST_LAYER, Number(lambda state, _: state.layers), "the layer")
     head: int = parameter(_FIRST_HEAD, Number(lambda state, _: range(state.head_count)), "the head")
     stream: str | None = parameter(
         None,
@@ -129,9 +129,9 @@ class State:
         return facts_of(self.model)
 
     @property
-    def layer_count(self) -> int:
-        """How many layers there are to choose from."""
-        return self.facts.layer_count(self.stream)
+    def layers(self) -> Sequence[int]:
+        """The numbers of the layers that there are to choose from."""
+        return self.facts.layer_numbers(self.stream)
 
     @property
     def head_count(self) -> int:

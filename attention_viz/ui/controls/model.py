@@ -12,12 +12,11 @@ from attention_viz.models.sources.catalogue import how_to_install
 from attention_viz.scratch.facts import UNKNOWN_COUNT
 from attention_viz.serving import downloads
 from attention_viz.serving import permissions as allowed
-from attention_viz.serving.facts import facts_of
 from attention_viz.serving.models import check_room, plan_of, refresh
 from attention_viz.serving.permissions import FOLDER, HUB
 from attention_viz.serving.runs import is_loaded
 from attention_viz.ui.address import DEFAULT, State, opened_on, own_example, write_address
-from attention_viz.ui.address.kinds import notice
+from attention_viz.ui.address.kinds import notice, number_words
 from attention_viz.ui.address.shared import SHARED, hold_head, untouched_head
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.drawing import load_in_place, show_problem
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from attention_viz.models import Plan
     from attention_viz.trace.trace import Trace
 
-__all__ = ["described", "layer_names", "name_in_file", "pick_model", "prepare", "show_model", "show_source"]
+__all__ = ["described", "name_in_file", "pick_model", "prepare", "show_model", "show_source"]
 
 # In characters: in a file a model may be called anything.
 _LONGEST = 40
@@ -79,23 +78,14 @@ def described(state: State) -> str:
     """The model in a few words, on one line: what it is, and how many layers and heads it has."""
     if (drawn := opening.opened()) is not None:
         stream = drawn.stream(state.stream)
-        layers = drawn.trace.layer_count(stream)
         known = CATALOGUE.get(drawn.trace.provenance.model)
         words = f"{known.short}: " if known else ""
-        return plain(words + _counted(layers, drawn.trace.head_count(min(state.layer, layers - 1), stream)))
-    if state.layer_count == UNKNOWN_COUNT:
+        layer, _ = drawn.place(stream, state.layer, 0)
+        return plain(words + _counted(drawn.trace.layer_count(stream), drawn.trace.head_count(layer, stream)))
+    if len(state.layers) == UNKNOWN_COUNT:
         return ""
     words = f"{CATALOGUE[state.model].short}: " if state.model in CATALOGUE else ""
-    return plain(words + _counted(state.layer_count, state.head_count))
-
-
-def layer_names(model: str) -> tuple[str, ...]:
-    """Every layer of a model as the picker calls it, with the model's own number where some have no attention.
-
-    Nothing where layers are called by their numbers, as in a trace from a file.
-    """
-    own = () if opening.opened() is not None else facts_of(model).layer_names
-    return tuple(f"{layer} ({number})" for layer, number in enumerate(own))
+    return plain(words + _counted(len(state.layers), state.head_count))
 
 
 def _counted(layers: int, heads: int) -> str:
@@ -289,9 +279,9 @@ def _within(state: State, *, asked: bool) -> State:
 
 
 def _notices(asked: State, within: State) -> list[str]:
-    counts = {"layer": within.layer_count, "head": within.head_count}
+    there = {"layer": within.layers, "head": range(within.head_count)}
     return [
-        notice(name, str(getattr(asked, name)), f"0 to {count - 1}", str(getattr(within, name)))
-        for name, count in counts.items()
+        notice(name, str(getattr(asked, name)), number_words(numbers), str(getattr(within, name)))
+        for name, numbers in there.items()
         if getattr(asked, name) != getattr(within, name)
     ]

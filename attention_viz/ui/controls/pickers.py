@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.ui.address import Positions, State, write_address
-from attention_viz.ui.address.kinds import nearest
+from attention_viz.ui.address.kinds import Number
 from attention_viz.ui.address.session import Choices, went_through_history
 from attention_viz.ui.address.shared import SHARED, begin_page, hold_head, untouched_head
 from attention_viz.ui.controls import model as model_choice
@@ -151,8 +151,9 @@ def _show_places(
     """The pickers for layer and head, and the button behind which the rest stands; gives the place at its end."""
     if stream is None:
         two_texts.pick_stream(state)
-    _pick("layer", _layer_count(state), 116)
-    _pick("head", _head_count(SHARED.current()), 116, together=with_readings and readings.together(state))
+    _pick("layer", _layers(state), 116)
+    heads = range(_head_count(SHARED.current()))
+    _pick("head", heads, 116, together=with_readings and readings.together(state))
     if beside is not None:
         beside(SHARED.current())
     with st.popover("Options", key="options"):
@@ -227,10 +228,9 @@ def address() -> dict[str, str]:
     return write_address(SHARED.current())
 
 
-def _pick(name: str, count: int, width: int, *, together: bool = False) -> None:
+def _pick(name: str, numbers: Sequence[int], width: int, *, together: bool = False) -> None:
     # Another model, another layer or another trace may have fewer. Set, it stays while its picker is away.
-    # Said each time: the browser holds a choice by its label, and another model may call the same layer otherwise.
-    SHARED.set_afresh(**{name: nearest(getattr(SHARED.current(), name), range(count), 0)})
+    SHARED.set_afresh(**{name: Number().within(getattr(SHARED.current(), name), numbers, 0)})
     if together:
         st.selectbox(
             name.capitalize(),
@@ -241,26 +241,26 @@ def _pick(name: str, count: int, width: int, *, together: bool = False) -> None:
             label_visibility="collapsed",
         )
         return
-    names = model_choice.layer_names(st.session_state["model"]) if name == "layer" else ()
     st.selectbox(
         name.capitalize(),
-        range(count),
+        numbers,
         key=name,
-        format_func=functools.partial(_called, name, names),
+        format_func=functools.partial(_called, name),
         width=width,
         label_visibility="collapsed",
         persist_state="session",
     )
 
 
-def _called(kind: str, names: Sequence[str], number: int) -> str:
-    """What a picker says for a number: "Layer 3", by its own name where it has one."""
-    return f"{kind.capitalize()} {names[number] if number < len(names) else number}"
+def _called(kind: str, number: int) -> str:
+    """What a picker says for a number: "Layer 3"."""
+    return f"{kind.capitalize()} {number}"
 
 
-def _layer_count(state: State) -> int:
+def _layers(state: State) -> Sequence[int]:
+    """The numbers of the layers that attend."""
     drawn = opening.opened()
-    return state.layer_count if drawn is None else drawn.trace.layer_count(drawn.stream(state.stream))
+    return state.layers if drawn is None else drawn.trace.layer_numbers(drawn.stream(state.stream))
 
 
 def _head_count(state: State) -> int:

@@ -256,6 +256,8 @@ def show_notes(drawn: Drawn, state: State, *, rows: bool = True) -> None:
     show_added(drawn.trace)
     if rows and drawn.stream(state.stream) == "cross":
         tell("Each row is named by the word that its step produces, one after the word that the step reads.")
+    if without := without_words(drawn.trace):
+        tell(without)
     if drawn.fit is None:
         opening.show_origin(drawn)
         return
@@ -265,7 +267,7 @@ def show_notes(drawn: Drawn, state: State, *, rows: bool = True) -> None:
         show_cut(drawn.second, state, "With the second sentence there are")
     if unknown := unknown_words(drawn.trace):
         tell(unknown, loud=True, short="Unknown words")
-    for words in (accent_words(drawn.trace), without_words(drawn.trace, state), stopped_words(drawn.trace, state)):
+    for words in (accent_words(drawn.trace), stopped_words(drawn.trace, state)):
         if words:
             tell(words)
 

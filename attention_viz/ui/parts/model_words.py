@@ -19,16 +19,14 @@ _UNKNOWN = ("<unk>", "[UNK]", "<|unk|>")
 _NAMED = 3
 
 
-def without_words(trace: "Trace", state: State) -> str:
-    """Which layers of a hybrid have no attention, and what the others are called; "" where all have it."""
-    without, stream = state.facts.layers_without_attention, trace.streams[0]
-    if not without:
-        return ""
-    names = [layer.label for layer in trace.layers[stream]]
-    has, do = ("has", "it does") if len(without) == 1 else ("have", "they do")
-    return (
-        f"{_layers(without).capitalize()} of this model {has} no attention ({do} something else); "
-        f"{_layers(range(len(names)))} here {'is' if len(names) == 1 else 'are'} its {listed(names)}."
+def without_words(trace: "Trace") -> str:
+    """Say which layers of a hybrid have no softmax attention; "" if all have it."""
+    several = len(trace.streams) > 1
+    return " ".join(
+        f"{kept.note.capitalize()}{f' in the {stream}' * several}; "
+        f"{'it mixes' if len(kept.without) == 1 else 'they mix'} tokens in another way, which isn't drawn."
+        for stream, kept in trace.kept.items()
+        if kept.without
     )
 
 
@@ -78,6 +76,3 @@ def accent_words(trace: "Trace") -> str:
     more = [f"{others} more word{'s' * (others > 1)} likewise"] if others > 0 else []
     return f"{trace.provenance.model} leaves accents out: it reads {listed([*lost[:_NAMED], *more])}."
 
-
-def _layers(numbers: "range | tuple[str, ...]") -> str:
-    return f"layer{'s' * (len(numbers) != 1)} {listed([str(number) for number in numbers])}"

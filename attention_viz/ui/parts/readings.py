@@ -175,7 +175,7 @@ def _check_flow(trace: Trace, stream: str) -> None:
 
 def _check_zeroing(trace: Trace, stream: str) -> None:
     """Refuse what would take long, before it is tried: every layer runs once for each key."""
-    layers, call = trace.layer_count(stream), trace.attention(0, stream)
+    layers, call = trace.layer_count(stream), trace.attention(trace.layer_numbers(stream)[0], stream)
     heads, queries, keys = call.shape
     width = heads * call.value.shape[-1]
     # What a layer's matrices have together, with a feed-forward part of the usual size.

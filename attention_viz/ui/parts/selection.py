@@ -43,13 +43,12 @@ def settle_selection(drawn: Drawn, state: State, *, own_head: bool = False) -> N
         _choose(state, query=None, key=None)
         return
     best = drawn.findings[0]
-    layer = drawn.trace.layer_numbers(best.stream).index(best.layer)
-    pickers.hold_head(layer, best.head)
+    pickers.hold_head(best.layer, best.head)
     several = len(drawn.trace.streams) > 1
     if several and state.stream not in (None, best.stream):
         return
     stream = best.stream if several else state.stream
-    _choose(state, layer=layer, head=best.head, stream=stream, query=None, key=None)
+    _choose(state, layer=best.layer, head=best.head, stream=stream, query=None, key=None)
 
 
 def settled(drawn: Drawn, state: State) -> bool:

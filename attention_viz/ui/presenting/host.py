@@ -133,9 +133,8 @@ def present_change(before: Drawn, after: Drawn, state: State, change: str) -> No
         return
     stream = after.stream(state.stream)
     layer, head = after.place(stream, state.layer, state.head)
-    number = after.trace.layer_numbers(stream)[layer]
     query, key = pair_of(before, state)
-    changed = changed_slides(before.trace, after.trace, stream, number, head, query, key, change=change)
+    changed = changed_slides(before.trace, after.trace, stream, layer, head, query, key, change=change)
     present((*changed, *found_slides(after.trace, after.findings)))
 
 
@@ -190,6 +189,5 @@ def present_written(drawn: Drawn, state: State, wrote: Wrote | None, put: PutIn 
 
 def _slides(drawn: Drawn, state: State) -> tuple[Slide, ...]:
     trace, stream = drawn.trace, drawn.stream(state.stream)
-    layer, head = drawn.place(stream, state.layer, state.head)
-    chosen = (stream, trace.layer_numbers(stream)[layer], head, *pair_of(drawn, state))
+    chosen = (stream, *drawn.place(stream, state.layer, state.head), *pair_of(drawn, state))
     return found_slides(trace, drawn.findings, chosen)

@@ -21,6 +21,7 @@ import {
 } from "../../../attention_viz/explorer/static/masks/rules.js";
 
 const NUMBERS = {window: 2, prefix: 2};
+const LAYERS = [{number: 0}, {number: 1}, {number: 2}];
 const cells = (/** @type {string} */ rows) => Uint8Array.from(rows.replaceAll(" ", ""), Number);
 const all = (/** @type {number} */ count) => new Uint8Array(count * count).fill(1);
 
@@ -80,12 +81,17 @@ test("the softmax is taken over what is open; a row without anything is 0, and a
 test("a layer reads the same where nothing was blocked before it", () => {
   const choice = {mask: "causal", window: 2, prefix: 2, in_layer: null, in_head: null};
   assert.deepEqual(
-    [0, 1].map((layer) => readsTheSame(choice, layer)),
+    [0, 1].map((layer) => readsTheSame(choice, layer, LAYERS)),
     [true, false],
   );
   assert.deepEqual(
-    [0, 1, 2].map((layer) => readsTheSame({...choice, in_layer: 1}, layer)),
+    [0, 1, 2].map((layer) => readsTheSame({...choice, in_layer: 1}, layer, LAYERS)),
     [true, true, false],
+  );
+  // In a hybrid the first layer that attends needn't be layer 0.
+  assert.deepEqual(
+    [1, 3].map((layer) => readsTheSame(choice, layer, [{number: 1}, {number: 3}])),
+    [true, false],
   );
   assert.equal(actsIn({...choice, in_head: 3}, 5, 3), true);
   assert.equal(actsIn({...choice, in_layer: 1}, 5, 3), false);

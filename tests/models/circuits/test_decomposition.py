@@ -182,7 +182,7 @@ def test_the_rows_sum_to_the_number_in_every_family(family: str) -> None:
         assert found.total == pytest.approx(float(row @ direction), rel=1e-4, abs=1e-5)
         _check_sums(found)
         kinds |= set(found.table["kind"])
-    last = trace.layer_count() - 1
+    last = trace.layer_numbers()[-1]
     found = av.decompose(model, trace, av.Score(last, 1, 5, 3))
     call = trace.attention(last)
     assert found.total == pytest.approx(float(call.scores[1, 5, 3] * call.scale), rel=1e-4, abs=1e-6)

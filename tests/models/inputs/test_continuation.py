@@ -24,7 +24,7 @@ def decoder(family: str = "gpt2", **options: Any) -> AttentionModel:
 
 def assert_alike(trace: av.Trace, other: av.Trace) -> None:
     """Equal up to the order in which sums are added."""
-    for layer in range(trace.layer_count()):
+    for layer in trace.layer_numbers():
         assert_close(trace.attention(layer).weights, other.attention(layer).weights, rtol=1e-5, atol=1e-5)
         assert_close(trace.attention(layer).output, other.attention(layer).output, rtol=1e-4, atol=1e-4)
     assert_close(trace.output, other.output, rtol=1e-4, atol=1e-3)
@@ -176,7 +176,7 @@ def test_keys_thrown_away_are_keys_that_nobody_may_look_at(family: str) -> None:
         allowed[row, 2 : row - 3] = False
     whole = model.trace_ids(torch.tensor([last.query_tokens().ids]), edits=[av.Allow(allowed)])
     assert_alike(last, whole)
-    for layer in range(last.layer_count()):
+    for layer in last.layer_numbers():
         assert not last.attention(layer).weights[:, ~allowed].any()
     # Not what the model would have computed with all its keys.
     assert (last.output[-1] - model.trace_ids(torch.tensor([last.query_tokens().ids])).output[-1]).abs().max() > 1e-2
@@ -240,7 +240,7 @@ def test_a_long_text_whose_trace_rests_in_a_file_grows_too() -> None:
     assert start.resting_bytes
     *_, last = model.extend(start, 2)
     whole = model.trace_ids(torch.tensor([last.query_tokens().ids]))
-    for layer in range(last.layer_count()):
+    for layer in last.layer_numbers():
         ours, theirs = (trace.attention(layer).tile(0, slice(2_040, None), slice(None)) for trace in (last, whole))
         assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
     assert last.fidelity.ok

@@ -222,7 +222,7 @@ def test_a_heads_own_weights_change_nothing(
     before = model.trace_ids(read)
     after = model.trace_ids(read, edits=[av.Replace(layer, head, before.weights(layer, head))])
     assert relative(after.output, before.output) < 1e-5
-    for number in range(before.layer_count()):
+    for number in before.layer_numbers():
         assert_close(after.attention(number).weights, before.attention(number).weights, rtol=0, atol=1e-5)
 
 

@@ -112,5 +112,5 @@ def test_where_the_interface_is_asked_no_more_the_models_own_code_is_followed(mo
     trace = av.wrap(build("llama")).trace_ids(ids(9))
     assert (expected.provenance.route, trace.provenance.route) == ("interface", "interception")
     assert trace.fidelity.ok
-    for layer in range(trace.layer_count()):
+    for layer in trace.layer_numbers():
         torch.testing.assert_close(trace.attention(layer).weights, expected.attention(layer).weights)

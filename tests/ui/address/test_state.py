@@ -71,7 +71,7 @@ def test_a_part_of_an_address_that_cannot_be_had_is_named_and_the_rest_is_kept(n
 def test_whatever_stands_in_an_address_the_state_can_be_shown(parameters: dict[str, str]) -> None:
     state, _ = read_address(parameters)
     assert state.model in CATALOGUE or kind(state.model) == "hub"
-    assert 0 <= state.layer < state.layer_count
+    assert state.layer in state.layers
     assert 0 <= state.head < state.head_count
 
 

@@ -1,6 +1,7 @@
 // The cells of the atlas: each head as a colour with its number, or as a small picture of its pattern.
 
 import {gridRows, headByKey, placeCells} from "../heads/cells.js";
+import {layerNumber, layerPlace} from "../heads/numbers.js";
 import {element, fitCanvas} from "../parts/element.js";
 import {layHeads} from "../heads/layout.js";
 import {coloured, sample} from "../data/raster.js";
@@ -24,7 +25,7 @@ import {paintRole, roleOf} from "./roles.js";
  * What stands before the thumbnails, as `pack_atlas` in atlas_payload.py writes it. Numbers are in the order of heads,
  * null where there is nothing to count; `pooled` is how many rows and columns lie under a cell of a thumbnail.
  * @typedef {object} AtlasHeader
- * @property {{label: string, heads: number}[]} layers
+ * @property {{label: string, number: number, heads: number}[]} layers
  * @property {string[]} queries
  * @property {string[]} keys
  * @property {[down: number, across: number]} pooled
@@ -123,8 +124,8 @@ export function buildAtlas(atlas, {layers, tops, queries, keys}, levels) {
   const levelsOf = (/** @type {number} */ place) => levels.subarray(place * size, (place + 1) * size);
   const starts = layers.map((_, layer) => layers.slice(0, layer).reduce((sum, {heads}) => sum + heads, 0));
   atlas.cells = new Map();
-  const build = (/** @type {number} */ layer, /** @type {number} */ head) => {
-    const place = starts[layer] + head;
+  const build = (/** @type {number} */ row, /** @type {number} */ head) => {
+    const [layer, place] = [layerNumber(layers, row), starts[row] + head];
     const canvas = element("canvas", {"aria-hidden": "true"});
     const number = element("span", {class: "av-written"});
     const places = {"data-layer": layer, "data-head": head};
@@ -283,7 +284,8 @@ export function readColours(root) {
  * @param {string} key
  */
 export function reachedBy(atlas, key) {
-  const from = atlas.cells.get(atlas.reached);
-  const to = from && atlas.header ? headByKey(atlas.header.layers, from, key, atlas.layout.turned) : null;
-  return to ? (atlas.cells.get(`${to.layer} ${to.head}`) ?? null) : null;
+  const [from, layers] = [atlas.cells.get(atlas.reached), atlas.header?.layers];
+  if (!from || !layers) return null;
+  const to = headByKey(layers, {layer: layerPlace(layers, from.layer), head: from.head}, key, atlas.layout.turned);
+  return to ? (atlas.cells.get(`${layerNumber(layers, to.layer)} ${to.head}`) ?? null) : null;
 }

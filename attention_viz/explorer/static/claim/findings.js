@@ -1,7 +1,7 @@
 // What was found in the run: a button for each, which shows it while it is pointed at and keeps it when pressed.
 
 import {element, within} from "../parts/element.js";
-import {layerPlace} from "../data/pair.js";
+import {layerPlace} from "../heads/numbers.js";
 import {hasAny} from "../data/store.js";
 
 /**

@@ -1,5 +1,7 @@
 // Which link of a head is told: the one that was found in it, else its strongest between words.
 
+import {layerPlace} from "../heads/numbers.js";
+
 /**
  * @import {AnyHead, Recording, Stream} from "./recording.js"
  * @import {Places} from "./head.js"
@@ -56,15 +58,6 @@ export function findingIn({header, streams}, stream, {layer, head}) {
   return header.findings?.find(
     (one) => one.stream === stream && layerPlace(numbers, one.layer) === layer && one.head === head,
   );
-}
-
-/**
- * The place among those that are here of a layer that is told by its number.
- * @param {{number?: number}[]} layers
- * @param {number} number
- */
-export function layerPlace(layers, number) {
-  return layers.findIndex((layer, place) => (layer.number ?? place) === number);
 }
 
 /**

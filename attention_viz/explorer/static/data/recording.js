@@ -1,6 +1,7 @@
 // The trace in the browser: its streams and tokens at once, the weights of a layer when somebody asks for them.
 
 import {Head} from "./head.js";
+import {layerNumber, placed} from "../heads/numbers.js";
 import {readLayer, readMask, readPayload, readPlane, weightValues} from "./payload.js";
 import {rankHeads} from "./ranking.js";
 import {hasNumbers, readHead, readMaps, readPacket} from "./terms.js";
@@ -88,7 +89,7 @@ export class Recording {
    */
   headName({layers}, layer, head) {
     const {reading} = this.header;
-    return `Layer ${layers[layer].number ?? layer} \u00b7 ${reading?.together ? reading.label : `Head ${head}`}`;
+    return `Layer ${layerNumber(layers, layer)} \u00b7 ${reading?.together ? reading.label : `Head ${head}`}`;
   }
 
   /**
@@ -195,11 +196,11 @@ export class Recording {
   async receive(bytes) {
     const {header, body} = readPacket(bytes);
     if (header.of !== this.header.long?.id) return false;
-    if (this.head(header)) return true;
-    const maps = this.maps(header) ?? (await readMaps({body}, header.entry, header.masks, this.values));
-    if (hasNumbers(header, body))
-      this.keep(header, await readHead({body}, header.entry, header.masks, this.values, maps));
-    else this.ahead = {place: `${header.stream} ${header.layer} ${header.head}`, maps};
+    const at = placed(this, header);
+    if (this.head(at)) return true;
+    const maps = this.maps(at) ?? (await readMaps({body}, header.entry, header.masks, this.values));
+    if (hasNumbers(header, body)) this.keep(at, await readHead({body}, header.entry, header.masks, this.values, maps));
+    else this.ahead = {place: `${at.stream} ${at.layer} ${at.head}`, maps};
     return true;
   }
 
@@ -224,8 +225,7 @@ export class Recording {
     const found = this.ranking;
     if (found && found.stream === stream && found.query === query && found.key === key)
       return {ranked: found.ranked, complete: true};
-    const {layers} = this.stream(stream);
-    return rankHeads(layers, (layer, head) => this.head({stream, layer, head}), query, key);
+    return rankHeads(this.stream(stream).layers, (layer, head) => this.head({stream, layer, head}), query, key);
   }
 
   /**

@@ -1,5 +1,6 @@
 // All heads of a stream as small pictures, layers down and heads across.
 
+import {layerNumber} from "./numbers.js";
 import {axesOf, gridRows, headByKey, placeCells} from "./cells.js";
 import {element, fitCanvas, within} from "../parts/element.js";
 import {layHeads, seatOf} from "./layout.js";
@@ -120,7 +121,7 @@ function buildCell(grid, layer, head) {
       role: "gridcell",
       tabindex: "-1",
       "aria-selected": "false",
-      "aria-label": `Layer ${now.stream.layers[layer].number ?? layer} head ${head}`,
+      "aria-label": `Layer ${layerNumber(now.stream.layers, layer)} head ${head}`,
       title: recording.headName(now.stream, layer, head),
       "data-layer": layer,
       "data-head": head,

@@ -25,7 +25,7 @@ import {framesOf, litAt, rowOfWord, spanOf, tellWord} from "./speech.js";
 export function hearingHeads({store: {state}, recording, now}, {aligning}) {
   if (!state.aligned) return now.head ? [now.head] : [];
   const {name} = now.stream;
-  return aligning.flatMap(([layer, head]) => recording.head({stream: name, layer, head}) ?? []);
+  return aligning.flatMap(([layer, head]) => recording.head(placed(recording, {stream: name, layer, head})) ?? []);
 }
 
 /**

@@ -1,5 +1,6 @@
 // What is known of a mask and of what it did: from the run without it, from the run with it, and from arithmetic.
 
+import {layerPlace} from "../heads/numbers.js";
 import {numbersAt, readPayload, readPlane} from "../data/payload.js";
 import {actsIn, both, bytesOf, readsTheSame, softmaxOver, unpackBits} from "./rules.js";
 
@@ -17,7 +18,7 @@ import {actsIn, both, bytesOf, readsTheSame, softmaxOver, unpackBits} from "./ru
  * @property {string} id
  * @property {BoardAxis} queries
  * @property {BoardAxis} keys
- * @property {{label: string, heads: number}[]} layers
+ * @property {{label: string, number: number, heads: number}[]} layers
  * @property {number} layer
  * @property {number} head
  * @property {number | null} sinks
@@ -147,16 +148,17 @@ export function matricesOf(ground, {choice, added, run, peek}) {
   const at = peek ?? header;
   const {layer, head} = at;
   const mine = layer === header.layer && head === header.head;
-  const own = mine ? ground.own : (ground.opens[layer][head] ?? ground.opens[layer][0]);
+  const opens = ground.opens[layerPlace(header.layers, layer)];
+  const own = mine ? ground.own : (opens[head] ?? opens[0]);
   const acts = actsIn(choice, layer, head);
   const open = acts ? both(own, added) : own;
   if (mine) {
-    const exact = choice.mask === "none" || readsTheSame(choice, layer);
+    const exact = choice.mask === "none" || readsTheSame(choice, layer, header.layers);
     const live = exact ? softmaxOver(logits, open, columns, header.sinks) : null;
     return {layer, head, own, open, before: ground.before, after: run ? run.weights : live};
   }
   const before = headOf(ground, /** @type {Uint16Array} */ (ground.others), layer, head);
-  const unchanged = choice.mask === "none" || (readsTheSame(choice, layer) && !acts) ? before : null;
+  const unchanged = choice.mask === "none" || (readsTheSame(choice, layer, header.layers) && !acts) ? before : null;
   return {layer, head, own, open, before, after: run?.others ? headOf(ground, run.others, layer, head) : unchanged};
 }
 
@@ -193,9 +195,9 @@ export function ownOutputs({values, rows, columns}, {before, after}) {
  * @param {number} layer
  * @param {number} head
  */
-function headOf({starts, rows, columns}, levels, layer, head) {
+function headOf({header, starts, rows, columns}, levels, layer, head) {
   const size = rows * columns;
-  const start = (starts[layer] + head) * size;
+  const start = (starts[layerPlace(header.layers, layer)] + head) * size;
   return shares(levels.subarray(start, start + size));
 }
 

@@ -1,5 +1,6 @@
 // Pointing at what stands beside the matrix: bars and heads.
 
+import {layerNumber, layerPlace} from "../heads/numbers.js";
 import {isAtHand} from "./board.js";
 import {headByKey} from "../heads/cells.js";
 import {within} from "../parts/element.js";
@@ -97,9 +98,11 @@ export function listenToHeads(stage, hear) {
       if (!head || !stage.ground) return;
       if (event.key === "Enter" || event.key === " ") hear.kept(head);
       else {
-        const to = headByKey(stage.ground.header.layers, head, event.key, stage.layout?.turned);
+        const {layers} = stage.ground.header;
+        const from = {layer: layerPlace(layers, head.layer), head: head.head};
+        const to = headByKey(layers, from, event.key, stage.layout?.turned);
         if (!to) return;
-        stage.cells.get(`${to.layer} ${to.head}`)?.focus();
+        stage.cells.get(`${layerNumber(layers, to.layer)} ${to.head}`)?.focus();
       }
       event.preventDefault();
     },

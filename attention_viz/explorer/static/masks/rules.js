@@ -1,5 +1,7 @@
 // Who may look at whom: the masks by their names, what a stroke makes of one, and what the softmax makes of it.
 
+import {layerPlace} from "../heads/numbers.js";
+
 /**
  * A mask as the page keeps it: by name with its number, or drawn; null stands for all layers, or all heads.
  * @typedef {object} MaskChoice
@@ -169,9 +171,10 @@ export function actsIn({in_layer, in_head}, layer, head) {
  * Whether what a layer reads stays as it is: nothing was blocked in a layer before it.
  * @param {MaskChoice} choice
  * @param {number} layer
+ * @param {{number?: number}[]} layers  all that attend
  */
-export function readsTheSame({in_layer}, layer) {
-  return in_layer === null ? layer === 0 : in_layer >= layer;
+export function readsTheSame({in_layer}, layer, layers) {
+  return in_layer === null ? layerPlace(layers, layer) === 0 : in_layer >= layer;
 }
 
 /**

@@ -1,5 +1,6 @@
 // What the mask did beyond the matrix: each token's output, the other heads, and what comes next.
 
+import {layerNumber, layerPlace} from "../heads/numbers.js";
 import {percent, roundEnd} from "./board.js";
 import {inkOn, onRamp, threeDigits} from "../data/scale.js";
 import {gridRows, placeCells} from "../heads/cells.js";
@@ -73,7 +74,8 @@ function bar(name, share, end, most) {
 export function buildHeads(table, {header: {layers}}) {
   /** @type {Map<string, HTMLElement>} */
   const cells = new Map();
-  const build = (/** @type {number} */ layer, /** @type {number} */ head) => {
+  const build = (/** @type {number} */ at, /** @type {number} */ head) => {
+    const layer = layerNumber(layers, at);
     const place = {"data-layer": layer, "data-head": head};
     const node = element("div", {class: "av-cell", role: "gridcell", tabindex: -1, ...place}, element("span"));
     cells.set(`${layer} ${head}`, node);
@@ -99,7 +101,7 @@ export function drawHeads(table, cells, {header: {layers}}, {heads, shown, ramp}
   const reached = [...cells.values()].find((cell) => cell.matches(":focus"));
   for (const [name, cell] of cells) {
     const [layer, head] = name.split(" ").map(Number);
-    const moved = heads?.[layer]?.[head] ?? 0;
+    const moved = heads?.[layerPlace(layers, layer)]?.[head] ?? 0;
     const colour = onRamp(ramp, end > 0 ? moved / end : 0);
     const chosen = layer === shown.layer && head === shown.head;
     cell.style.background = `rgb(${colour.map(Math.round).join(" ")})`;

@@ -1,5 +1,6 @@
 // The parts of the page of masks, and how they are drawn from what is known.
 
+import {layerPlace} from "../heads/numbers.js";
 import {countCut, isAtHand, looksBack, matricesOf, ownOutputs} from "./board.js";
 import {drawSheet, drawnNumbers, laySheet, sheetColours} from "./sheet.js";
 import {buildHeads, drawHeads, writeOutputs, writeWhole} from "./sides.js";
@@ -145,10 +146,10 @@ function shownOf({choice, shown}) {
 function legendWords(stage, {header}, known) {
   const {peek, run, choice} = stage;
   const {layer, head} = peek ?? header;
-  const where = `layer ${header.layers[layer].label}, head ${head}`;
+  const where = `layer ${header.layers[layerPlace(header.layers, layer)].label}, head ${head}`;
   if (shownOf(stage) === "before") return where;
   if (!known) return `${where}: before, while it runs \u2026`;
-  return run || readsTheSame(choice, layer) ? where : `${where}: while it runs \u2026`;
+  return run || readsTheSame(choice, layer, header.layers) ? where : `${where}: while it runs \u2026`;
 }
 
 /**

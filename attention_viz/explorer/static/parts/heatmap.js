@@ -1,5 +1,6 @@
 // The chosen head as a matrix: painting it, and what lies over it.
 
+import {layerNumber} from "../heads/numbers.js";
 import {createBlocks} from "./blocks.js";
 import {element, fitCanvas} from "./element.js";
 import {CLOSER, listenToMatrix, zoomAt} from "./gestures.js";
@@ -144,7 +145,7 @@ function drawBase(map) {
   stage.style.height = `${Math.min(used, room)}px`;
   stage.setAttribute(
     "aria-label",
-    `Layer ${view.now.stream.layers[layer].number ?? layer} head ${number}: arrow keys walk, Enter chooses a cell, plus and minus zoom, 0 shows everything`,
+    `Layer ${layerNumber(view.now.stream.layers, layer)} head ${number}: arrow keys walk, Enter chooses a cell, plus and minus zoom, 0 shows everything`,
   );
   const {top, bottom, left, right} = map.window;
   const [shownRows, shownColumns] = [rows.subarray(top, bottom), columns.subarray(left, right)];

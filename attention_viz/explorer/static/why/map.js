@@ -139,8 +139,12 @@ function walk(event, choose) {
   if (!step || !place) return;
   event.preventDefault();
   const grid = /** @type {HTMLElement} */ (event.currentTarget);
-  const next = grid.querySelector(`[data-layer="${place[0] + step[0]}"][data-head="${place[1] + step[1]}"]`);
-  if (next) choose([place[0] + step[0], place[1] + step[1]]);
+  const layers = [...grid.querySelectorAll(`[data-head="${place[1] + step[1]}"]`)]
+    .map((cell) => Number(cell.getAttribute("data-layer")))
+    .filter((layer) => (step[0] ? (layer - place[0]) * step[0] > 0 : layer === place[0]));
+  // Layers without heads are passed over.
+  const [next] = layers.sort((one, other) => Math.abs(one - place[0]) - Math.abs(other - place[0]));
+  if (next !== undefined) choose([next, place[1] + step[1]]);
 }
 
 /**

@@ -51,7 +51,7 @@ class BesideLaidOut:
         found = cls(dict[str, Grid | None](), getattr(runner.model.config, "image_token_id", None))
         apart = _apart(runner, inputs, anatomy)
         for stream in anatomy.layers:
-            call = anatomy.call(stream, 0)
+            call = anatomy.calls(stream)[0]
             count = call_of(runner, inputs, call).attention.shape[-1]
             only_words = stream != "picture" and count == inputs[IDS].shape[1] and not found._marks(inputs)
             inside = UNCHANGED if stream == "picture" else apart
@@ -146,7 +146,7 @@ def _apart(runner: "Runner", inputs: Mapping[str, Tensor], anatomy: "Anatomy") -
             f"{type(runner.model).__name__} has no tower of its own for the picture, so which of its positions are "
             "words isn't known"
         )
-    count = call_of(runner, inputs, anatomy.call("picture", 0)).attention.shape[-1]
+    count = call_of(runner, inputs, anatomy.calls("picture")[0]).attention.shape[-1]
     return Changed((Allow(torch.eye(count, dtype=torch.bool), stream="picture"),), anatomy.places)
 
 

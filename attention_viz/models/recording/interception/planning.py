@@ -163,10 +163,10 @@ def _check_edits(runner: Runner, inputs: Mapping[str, Tensor], places: Sequence[
     """
     twin, before = runner.twin(), runner.record(inputs)
     for stream in dict.fromkeys(stream for stream, _ in places):
-        place = next(number for number, found in enumerate(places) if found == (stream, 0))
+        place, layer = next((number, layer) for number, (found, layer) in enumerate(places) if found == stream)
         queries, keys = before.calls[place].attention.shape[-2:]
         cell = (queries - 1, min(1, keys - 1))
-        ours = runner.record(inputs, (Block(*cell, layer=0, stream=stream),), places).output
+        ours = runner.record(inputs, (Block(*cell, layer=layer, stream=stream),), places).output
         theirs, _ = twin.run_followed(inputs, lambda _heard: None, _blocking(place, *cell))
         found = Difference()
         found.add(ours, theirs)

@@ -28,9 +28,9 @@ __all__ = [
     "TRAINED",
     "CompareChoice",
     "beside",
-    "counts",
     "kinds",
     "models",
+    "numbers",
     "sides",
 ]
 
@@ -79,12 +79,12 @@ def _curves(choice: "CompareChoice", state: State) -> Sequence[str]:
     return CURVES
 
 
-def _layers(choice: "CompareChoice", state: State) -> range:
-    return range(counts(choice, state, opening.opened())[0])
+def _layers(choice: "CompareChoice", state: State) -> Sequence[int]:
+    return numbers(choice, state, opening.opened())[0]
 
 
-def _heads(choice: "CompareChoice", state: State) -> range:
-    return range(counts(choice, state, opening.opened())[1])
+def _heads(choice: "CompareChoice", state: State) -> Sequence[int]:
+    return numbers(choice, state, opening.opened())[1]
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ def kinds(choice: CompareChoice, state: State, opened: Drawn | None = None) -> l
         "edit": opened is not None,  # a run that is over
         "models": state.facts.reads == "picture",  # there is one that reads such
         "snapshots": opened is not None or state.model != TRAINED.model,
-        "heads": opened is None and state.layer_count == 1 and state.head_count == 1,
+        "heads": opened is None and len(state.layers) == 1 and state.head_count == 1,
     }
     return [what for what in KINDS if what == choice.what or not missing.get(what)]
 
@@ -173,15 +173,14 @@ def models(state: State) -> Sequence[str]:
     return tuple(dict.fromkeys((*of_text(), *allowed.folders(), state.model)))
 
 
-def counts(choice: CompareChoice, state: State, opened: Drawn | None = None) -> tuple[int, int]:
-    """How many layers the second side has, and how many heads the chosen one of them."""
+def numbers(choice: CompareChoice, state: State, opened: Drawn | None = None) -> tuple[Sequence[int], range]:
+    """The numbers of the second side's layers, and of the heads of the chosen one of them."""
     if opened is not None and choice.what != "models":
         stream = opened.stream(state.stream)
-        layers = opened.trace.layer_count(stream)
-        return layers, opened.trace.head_count(min(choice.other_layer, layers - 1), stream)
+        layer, _ = opened.place(stream, choice.other_layer, 0)
+        return opened.trace.layer_numbers(stream), range(opened.trace.head_count(layer, stream))
     second = _of_second_model(choice, state) if choice.what == "models" else state
-    second = replace(second, layer=min(choice.other_layer, second.layer_count - 1))
-    return second.layer_count, second.head_count
+    return second.layers, range(replace(second, layer=choice.other_layer).head_count)
 
 
 def _of_second_model(choice: CompareChoice, state: State) -> State:

@@ -46,7 +46,7 @@ def show_heads(choice: CompareChoice, comparison: Comparison) -> None:
     figure = compared_heads(one.trace, other.trace, apart, other.stream, chosen=chosen, theme=theme_name())
     lower(figure, _HEIGHT)
     layers, heads = apart.shape
-    cells = [(layer, head) for layer in range(layers) for head in range(heads)]
+    cells = [(layer, head) for layer in other.trace.layer_numbers(other.stream) for head in range(heads)]
     add_targets(figure, cells, turned=is_turned(layers, heads), size=18)
     show_to_click(figure, "compare-heads", words, functools.partial(take_head, choice))
     st.caption(plain(f"{words} A click on a head chooses it."))

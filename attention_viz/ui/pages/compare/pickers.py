@@ -28,9 +28,9 @@ from attention_viz.ui.pages.compare.choice import (
     TRAINED,
     CompareChoice,
     beside,
-    counts,
     kinds,
     models,
+    numbers,
 )
 from attention_viz.ui.pages.compare.contrast import contrast
 from attention_viz.ui.parts import open_trace as opening
@@ -201,7 +201,7 @@ def _second_head(state: State) -> None:
     for place, (name, label) in enumerate((("other_layer", "Second layer"), ("other_head", "Second head"))):
         # A picker before may have changed how many there are.
         choice = COMPARE_CHOICES.settle(state, only=("other_model", "other_layer", "other_head"))
-        _select(label, name, range(counts(choice, state, opening.opened())[place]), str)
+        _select(label, name, numbers(choice, state, opening.opened())[place], str)
 
 
 def _select(label: str, name: str, options: Sequence[Any], called: Callable[[Any], str]) -> None:

@@ -41,8 +41,9 @@ def settle_head(choice: CompareChoice, state: State, first: Run, second: Run) ->
         apart = apart_of(compared(choice, first, second))
     except AttentionVizError:
         return
-    layer, head = divmod(int(torch.nan_to_num(apart, nan=-1.0).argmax()), apart.shape[1])
-    if apart[layer, head] > 0 and (layer, head) != (state.layer, state.head):
+    row, head = divmod(int(torch.nan_to_num(apart, nan=-1.0).argmax()), apart.shape[1])
+    layer = second.drawn.trace.layer_numbers(second.stream)[row]
+    if apart[row, head] > 0 and (layer, head) != (state.layer, state.head):
         pickers.hold_head(layer, head)
         pickers.choose_next(layer=layer, head=head)
         st.rerun()

@@ -105,8 +105,7 @@ def _told(before: Drawn, state: State, query: int, blocked: int, count: int, sha
 
 def _looked_at(trace: Trace, layer: int, head: int, query: int) -> tuple[list[int], float]:
     """The patches that lie together where a position looks most, and what it gives them."""
-    number = trace.layer_numbers(trace.stream(None))[layer]
-    row = trace.weights(number, head)[query].detach().double().cpu().numpy()
+    row = trace.weights(layer, head)[query].detach().double().cpu().numpy()
     weights = over_patches(row, trace.key_tokens())
     region = touching(weights)
     return np.flatnonzero(region.ravel()).tolist(), float(weights[region].sum())

@@ -23,7 +23,7 @@ Head = tuple[int, int]
 
 def heads_of(drawn: Drawn, stream: str, layer: int | None = None) -> list[Head]:
     """Layer and head of every head of a stream, or of one layer."""
-    layers = range(drawn.trace.layer_count(stream)) if layer is None else [layer]
+    layers = drawn.trace.layer_numbers(stream) if layer is None else [layer]
     return [(one, head) for one in layers for head in range(drawn.trace.head_count(one, stream))]
 
 

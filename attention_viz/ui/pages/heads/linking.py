@@ -59,7 +59,7 @@ def _pair(atlas: Atlas, state: State) -> tuple[int, int] | None:
 
 def _linking(trace: Trace, stream: str, query: int, key: int) -> list[tuple[Head, float]]:
     found = list[tuple[Head, float]]()
-    for layer in range(trace.layer_count(stream)):
+    for layer in trace.layer_numbers(stream):
         attention = trace.attention(layer, stream)
         for head in range(trace.head_count(layer, stream)):
             weight = float(torch.as_tensor(attention.tile(head, [query], [key])).reshape(-1)[0].nan_to_num(0))

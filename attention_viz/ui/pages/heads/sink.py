@@ -38,8 +38,7 @@ def show_sink(drawn: Drawn, state: State) -> None:
     stream = drawn.stream(state.stream)
     if drawn.fit is None or len(drawn.trace.key_tokens(stream)) > _LONGEST:
         return
-    layer, head = drawn.place(stream, state.layer, state.head)
-    place = stream, drawn.trace.layer_numbers(stream)[layer], head
+    place = (stream, *drawn.place(stream, state.layer, state.head))
     lines = _lines.setdefault(drawn.trace, {})
     if place not in lines:
         lines[place] = _line(drawn.trace, state, *place)

@@ -75,7 +75,7 @@ class MaskChoice:
     )
     row: str = parameter("shorter", OneOf(ROWS), "which row of the batch", applies=_is(*BATCHED))
     in_layer: int | None = parameter(
-        None, Number(lambda _, state: range(state.layer_count), nothing="all"), "the only layer", applies=_is_any
+        None, Number(lambda _, state: state.layers, nothing="all"), "the only layer", applies=_is_any
     )
     in_head: int | None = parameter(
         None, Number(lambda _, state: range(state.head_count), nothing="all"), "the only head", applies=_is_any

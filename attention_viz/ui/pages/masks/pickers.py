@@ -1,9 +1,12 @@
 """The Masks page's own pickers: which mask, its numbers, where it acts, and the other sentence of a batch."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui.address import State
+from attention_viz.ui.address.kinds import number_words
 from attention_viz.ui.pages.masks.choice import BATCHED, MASK_CHOICES, MASKS, ROWS, MaskChoice, window_words
 from attention_viz.ui.parts.notices import show_link_limit
 
@@ -42,8 +45,8 @@ def pick_numbers(state: State) -> None:
         st.number_input("Prefix", key="prefix", step=1, persist_state="session")
     if mask != "none":
         with st.container(key="mask-where", horizontal=True):
-            _where("in_layer", "Blocks in", _of(state.layer_count, "layer"), state.layer_count)
-            _where("in_head", "Blocks for", _of(state.head_count, "head"), state.head_count)
+            _where("in_layer", "Blocks in", _of(len(state.layers), "layer"), state.layers)
+            _where("in_head", "Blocks for", _of(state.head_count, "head"), range(state.head_count))
 
 
 def show_batch() -> None:
@@ -73,22 +76,23 @@ def _settle(state: State) -> None:
     MASK_CHOICES.settle(state, default=MaskChoice("window") if decoder else None)
     if asking:
         return
-    for what, number, count in (
-        ("layer", before.in_layer, state.layer_count),
-        ("head", before.in_head, state.head_count),
+    for what, number, there in (
+        ("layer", before.in_layer, state.layers),
+        ("head", before.in_head, range(state.head_count)),
     ):
-        if number is not None and number >= count:
+        if number is not None and number not in there:
             notice = (
-                f"The mask was for {what} {number} only; {state.model} has {count}, counted from 0: it now acts in all."
+                f"The mask was for {what} {number} only; {state.model} has {what}s {number_words(there)}: it now acts "
+                "in all."
             )
             MASK_CHOICES.adjust([notice])
 
 
-def _where(name: str, label: str, meaning: str, count: int) -> None:
+def _where(name: str, label: str, meaning: str, numbers: Sequence[int]) -> None:
     with st.container(width=120, gap=None):
         st.selectbox(
             label,
-            [_ALL, *range(count)],
+            [_ALL, *numbers],
             format_func=lambda number: f"only {number}" if isinstance(number, int) else _ALL,
             key=MASK_CHOICES.key(name),
             persist_state="session",

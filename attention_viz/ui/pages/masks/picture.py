@@ -53,8 +53,7 @@ def _show(drawn: Drawn, name: str, query: int, key: int, state: State) -> None:
     """One run's picture; a press on a patch chooses it as the one that looks."""
     trace = drawn.trace
     layer, head = drawn.place(state.stream, state.layer, state.head)
-    number = trace.layer_numbers(trace.stream(None))[layer]
-    shut = int(blocked_patches(trace, number, head, query).sum())
+    shut = int(blocked_patches(trace, layer, head, query).sum())
     tokens = trace.query_tokens()
     cells = {(int(one[0]), int(one[1])): at for at, one in enumerate(tokens.place) if one is not None}
     may = f"may not look at {shut} of the {len(cells)} patches" if shut else "may look at every patch"
@@ -65,7 +64,7 @@ def _show(drawn: Drawn, name: str, query: int, key: int, state: State) -> None:
         f'<p class="masked-told">{html.escape(told)}</p><p class="masked-told" aria-hidden="true">'
         f"{html.escape(short)}</p>"
     )
-    figure = views.overlay(trace, number, head, query, theme=theme_name())
+    figure = views.overlay(trace, layer, head, query, theme=theme_name())
     figure.update_layout(height=_HEIGHT, title_text="", margin={"t": 4, "b": 4, "l": 4, "r": 4}, annotations=[])
     add_targets(figure, list(cells), size=_TARGET)
     show_to_click(figure, f"masked-{name}", told, functools.partial(_take, cells, key))

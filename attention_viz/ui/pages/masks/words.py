@@ -38,7 +38,7 @@ def own_mask_words(trace: Trace, layer: int, head: int) -> str:
         "The mask here, the model's own and what was put on top" if trace.provenance.edits else "The model's own mask"
     )
     first = f"{whose}{'' if trace.provenance.edits else ' here'}: {here}."
-    layers = range(trace.layer_count(trace.streams[0]))
+    layers = trace.layer_numbers(trace.streams[0])
     others = {number: str(recognise(allowed_of(trace, number, 0))) for number in layers}
     if len(set(others.values())) == 1:
         return f"{first} It is the same in every layer." if len(layers) > 1 else first
@@ -83,8 +83,9 @@ def blocked_words(before: Trace, after: Trace, layer: int, head: int, choice: Ma
     added, total = int((own & ~now).sum()), now.numel()
     if choice.mask == "none":
         return ""
-    last = after.layer_count(after.streams[0]) - 1
-    depth = "every layer" if choice.in_layer is None else f"layer {choice.in_layer} only (of 0 to {last})"
+    kept = after.kept[after.streams[0]]
+    there = f"0 to {kept.of - 1}" if kept.counts else kept.listed
+    depth = "every layer" if choice.in_layer is None else f"layer {choice.in_layer} only (of {there})"
     wide = "every head" if choice.in_head is None else f"head {choice.in_head} only"
     if choice.in_layer not in (None, layer) or choice.in_head not in (None, head):
         return f"It acts in {depth}, {wide}: in the head on the screen it blocks nothing."
@@ -110,7 +111,7 @@ def blocks_more(before: Trace, after: Trace) -> bool:
     stream = before.streams[0]
     return any(
         bool((allowed_of(before, layer, head, stream) & ~allowed_of(after, layer, head, stream)).any())
-        for layer in range(before.layer_count(stream))
+        for layer in before.layer_numbers(stream)
         for head in range(before.head_count(layer, stream))
     )
 

@@ -195,9 +195,8 @@ def _show(drawn: Drawn, state: State, places: Places, asked: Asked) -> _Opened:
         if not listed:
             return _Opened(found)
         layer, head, contribution = listed[0]
-        number = drawn.trace.layer_numbers(stream)[layer]
         name = f"{asked.more} over {asked.less}" if asked.less else f"The score of {asked.more}"
-        wrote = Wrote(stream, number, head, asked.at, contribution, found.total, name)
+        wrote = Wrote(stream, layer, head, asked.at, contribution, found.total, name)
         silenced = Silenced(drawn, state, asked.of, name_of(packed), place)
     largest = dict.fromkeys([*((layer, head) for layer, head, _ in listed), place])
     return _Opened(found, wrote, silenced, tuple(largest))
@@ -230,8 +229,9 @@ def _writer(drawn: Drawn, of: Score, stream: str) -> tuple[int, int] | None:
     layer, head = choice.writer_layer, choice.writer_head
     if layer is None or head is None:
         return None
-    before = drawn.trace.layer_numbers(stream).index(of.layer)
-    return (layer, head) if layer < before and head < drawn.trace.head_count(layer, stream) else None
+    if layer not in drawn.trace.layer_numbers(stream) or layer >= of.layer:
+        return None
+    return (layer, head) if head < drawn.trace.head_count(layer, stream) else None
 
 
 def _take_number() -> None:

@@ -1,5 +1,7 @@
 """What the Why page keeps in the address."""
 
+import bisect
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from attention_viz.ui.address import State
@@ -30,9 +32,10 @@ def _is_put(choice: "WhyChoice", _: object) -> bool:
     return choice.ranked == "put"
 
 
-def _layers(_: object, state: State) -> range:
+def _layers(_: object, state: State) -> Sequence[int]:
     """The layers before the one whose score it is."""
-    return range(max(1, state.layer))
+    before = state.layers[: bisect.bisect_left(state.layers, state.layer)]
+    return before or state.layers[:1]
 
 
 def _heads(choice: "WhyChoice", state: State) -> range:

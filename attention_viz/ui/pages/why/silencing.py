@@ -49,10 +49,10 @@ class Silenced:
     def heads(self) -> list[Head]:
         """Every head that can change the number: of a score those of the layers before."""
         trace, stream = self.drawn.trace, self.drawn.stream(self.state.stream)
-        layers = trace.layer_count(stream)
+        layers = trace.layer_numbers(stream)
         if isinstance(self.of, Score):
-            layers = trace.layer_numbers(stream).index(self.of.layer)
-        return [(layer, head) for layer in range(layers) for head in range(trace.head_count(layer, stream))]
+            layers = layers[: layers.index(self.of.layer)]
+        return [(layer, head) for layer in layers for head in range(trace.head_count(layer, stream))]
 
 
 def silence_largest(one: Silenced, largest: Sequence[Head]) -> None:

@@ -40,7 +40,7 @@ def show_seen_downloads(drawn: Drawn, state: State) -> None:
     if trace.seen.picture is not None:
         layer, head = drawn.place(state.stream, state.layer, state.head)
         position = pair_of(drawn, state)[0]
-        document = functools.partial(overlay_svg, trace, trace.layer_numbers(trace.stream(None))[layer], head, position)
+        document = functools.partial(overlay_svg, trace, layer, head, position)
         name = f"overlay_{model_part(trace)}_layer{layer}_head{head}"
         for form, label in _OVERLAYS.items():
             # All but the first are drawn by a browser.

@@ -37,8 +37,7 @@ def show_many(atlas: Atlas, drawn: Drawn, state: State, choice: HeadsChoice) -> 
     name = _chosen(list(scans), choice.scan)
     if name is None:
         return
-    layer, head = drawn.place(atlas.stream, state.layer, state.head)
-    place = atlas.stream, atlas.trace.layer_numbers(atlas.stream)[layer], head
+    place = (atlas.stream, *drawn.place(atlas.stream, state.layer, state.head))
     with st.container(key="heads-many"):
         st.markdown("#### Over many texts")
         left, right = st.columns([1.5, 1], gap="medium")

@@ -1,104 +1,20 @@
-"""Which of a model's attention layers a trace keeps, and by which numbers they are asked for."""
+"""The attention layers of a run, asked for by stream and by the model's own number."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_viz.errors import ShapeError, TraceError
+from attention_viz.errors import TraceError
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.shapes import is_whole
+from attention_viz.trace.numbered.kept import Kept, chosen_layers, no_such_layer
 
 if TYPE_CHECKING:
     from attention_viz.trace.layers import Layer
 
-__all__ = ["ByNumber", "Kept", "check_kept", "chosen_layers", "some_layers"]
-
-# So many numbers are listed in a message.
-_MOST_LISTED = 20
-
-
-@dataclass(frozen=True)
-class Kept:
-    """Which of a stream's attention layers are kept.
-
-    Attributes:
-        numbers: their numbers among all of the stream's, rising.
-        of: how many the stream has in its model.
-    """
-
-    numbers: tuple[int, ...]
-    of: int
-
-    @classmethod
-    def every(cls, count: int) -> "Kept":
-        """All of so many."""
-        return cls(tuple(range(count)), count)
-
-    def of_as_many(self, count: int) -> "Kept":
-        """The same numbers for other layers; where none is missing, those of any count of them."""
-        return Kept.every(count) if self.whole else self
-
-    @property
-    def whole(self) -> bool:
-        """Whether no layer is missing."""
-        return len(self.numbers) == self.of
-
-    @property
-    def listed(self) -> str:
-        """Their numbers as text, as many as a message can hold."""
-        return ", ".join(map(str, self.numbers[:_MOST_LISTED])) + " …" * (len(self.numbers) > _MOST_LISTED)
-
-    def __str__(self) -> str:
-        """Which ones, in words."""
-        every = f"0 to {self.of - 1}"
-        return f"layers {every}" if self.whole else f"layer{'s' * (len(self.numbers) > 1)} {self.listed} of {every}"
-
-
-def check_kept(kept: Mapping[str, Kept], layers: Mapping[str, Sequence[object]]) -> None:
-    """Refuse numbers that can't be those of the layers.
-
-    Raises:
-        TraceError: other streams, another count, or numbers that don't rise from 0 to below the number of all layers.
-    """
-    if set(kept) != set(layers):
-        raise TraceError(f"each stream needs the numbers of its layers; got those of {', '.join(kept) or 'none'}")
-    for stream, found in kept.items():
-        numbers = found.numbers
-        rising = list(numbers) == sorted(set(numbers))
-        if len(numbers) != len(layers[stream]) or not rising or numbers[0] < 0 or numbers[-1] >= found.of:
-            raise TraceError(
-                f"the {stream} has {len(layers[stream])} layers, which need as many rising numbers from 0 to "
-                f"{found.of - 1}; got {list(numbers)[:_MOST_LISTED]}"
-            )
-
-
-def chosen_layers(layers: Sequence[int], counts: Mapping[str, int]) -> Mapping[str, Kept]:
-    """What is kept of each stream where only layers of some numbers are; a stream without any of them is left out.
-
-    Args:
-        layers: the numbers, in any order.
-        counts: how many layers each stream of the model has.
-
-    Raises:
-        ShapeError: no numbers, one twice, something else than whole numbers, or one that no stream has.
-    """
-    if not isinstance(layers, Sequence) or isinstance(layers, str | bytes):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
-        raise ShapeError(f"layers to keep are several, in a list or tuple; got {type(layers).__name__}")
-    if not layers:
-        raise ShapeError("no layers were asked for; name one or more, or leave layers out to keep all")
-    most = max(counts.values())
-    for layer in layers:
-        if not is_whole(layer) or not 0 <= layer < most:
-            there = "only layer 0" if most == 1 else f"layers 0 to {most - 1}"
-            raise ShapeError(f"layer {layer!r} was to be kept; the model has {there}")
-    numbers = sorted({int(layer) for layer in layers})
-    if len(numbers) != len(layers):
-        raise ShapeError(f"layers to keep are named once each; got {list(layers)}")
-    found = {stream: Kept(tuple(one for one in numbers if one < count), count) for stream, count in counts.items()}
-    return {stream: one for stream, one in found.items() if one.numbers}
+__all__ = ["ByNumber", "some_layers"]
 
 
 def some_layers(trace: "ByNumber", layers: Sequence[int] | None) -> dict[str, Kept]:
@@ -110,7 +26,7 @@ def some_layers(trace: "ByNumber", layers: Sequence[int] | None) -> dict[str, Ke
     """
     if layers is None:
         return dict(trace.kept)
-    found = dict(chosen_layers(layers, {stream: kept.of for stream, kept in trace.kept.items()}))
+    found = dict(chosen_layers(layers, trace.kept))
     for stream, wanted in found.items():
         for number in wanted.numbers:
             _ = trace.attention(number, stream)
@@ -151,7 +67,10 @@ class ByNumber:
         return len(self.layers[self.stream(stream)])
 
     def layer_numbers(self, stream: str | None = None) -> tuple[int, ...]:
-        """The numbers of the layers that are kept, rising: 0, 1, 2 …, unless only some were asked for."""
+        """The model's own numbers of the attention layers that are kept, rising.
+
+        0, 1, 2 …, unless only some layers were asked for, or the model has layers without softmax attention.
+        """
         return self.kept[self.stream(stream)].numbers
 
     def check_every_layer(self, what: str, stream: str | None = None) -> None:
@@ -202,6 +121,7 @@ class ByNumber:
         stream = self.stream(stream)
         kept = self.kept[stream]
         if not is_whole(layer) or layer not in kept.numbers:
-            there = f"the {stream} has" if kept.whole else f"of the {stream} this trace keeps"
-            raise TraceError(f"layer {layer!r} was asked for; {there} {kept}")
+            if kept.whole or layer in kept.without:
+                raise TraceError(no_such_layer(layer, kept, f"the {stream}"))
+            raise TraceError(f"layer {layer!r} was asked for; of the {stream} this trace keeps {kept}")
         return stream, kept.numbers.index(layer)

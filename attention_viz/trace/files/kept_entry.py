@@ -1,0 +1,70 @@
+"""Which layers a stream of a trace file holds, by the model's own numbers: written and read."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from attention_viz.errors import TraceError
+from attention_viz.trace.numbered.kept import Kept, numbers_of
+
+__all__ = ["pack_kept", "unpack_kept"]
+
+
+def pack_kept(kept: Kept, labels: Sequence[str]) -> dict[str, Any]:
+    """Return the entry, or nothing if the layers' labels say the same.
+
+    "numbers" are places among the stream's attention layers, which is all that version 1.0.0 knows; "every" and
+    "without" are the model's own numbers.
+    """
+    if kept == Kept.by_labels(labels):
+        return {}
+    entry: dict[str, Any] = {"numbers": [kept.every.index(number) for number in kept.numbers], "of": kept.of}
+    if not kept.counts or kept.without:
+        entry |= {"every": kept.every, "without": kept.without}
+    return {"kept": entry}
+
+
+def unpack_kept(entry: Mapping[str, Any], labels: Sequence[str]) -> Kept:
+    """Read the entry of a stream; a stream without one has all its layers.
+
+    Args:
+        entry: of the stream.
+        labels: of its layers, which say the model's own numbers.
+
+    Raises:
+        TraceError: places of layers that the stream doesn't have.
+        TypeError: something else than whole numbers.
+    """
+    if "kept" not in entry:
+        return Kept.by_labels(labels)
+    kept = entry["kept"]
+    places, of = _numbers(kept["numbers"]), _number(kept["of"])
+    if (
+        not places
+        or len(places) != len(labels)
+        or list(places) != sorted(set(places))
+        or not 0 <= places[0] <= places[-1] < of
+    ):
+        raise TraceError(f"its {len(labels)} layers have the places {list(places)} among {of}, which can't be")
+    if "every" in kept:
+        every = _numbers(kept["every"])
+        if not places[-1] < len(every) <= of:
+            raise TraceError(f"its layers have the places {list(places)} among {len(every)} numbers of {of}")
+        numbers = tuple(every[place] for place in places)
+        return Kept(numbers, every, _numbers(kept.get("without", [])), of - len(every))
+    numbers = numbers_of(labels)
+    if numbers in (places, tuple(range(len(labels)))):
+        return Kept(places, tuple(range(of)))
+    # A hybrid's file of version 1.0.0: the numbers of the layers that it leaves out are in no label.
+    return Kept(numbers, numbers, unknown=of - len(numbers))
+
+
+def _numbers(value: object) -> tuple[int, ...]:
+    if not isinstance(value, list):
+        raise TypeError(f"{value!r:.40}, where a list belongs")
+    return tuple(_number(one) for one in cast("list[object]", value))
+
+
+def _number(value: object) -> int:
+    if type(value) is not int:
+        raise TypeError(f"{value!r:.40}, where int belongs")
+    return value

@@ -1,0 +1,196 @@
+"""The numbers of layers: the model's own, everywhere; which of them a trace keeps; and the words for both."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from attention_viz.errors import ShapeError, TraceError
+from attention_viz.operation.shapes import is_whole
+
+__all__ = [
+    "Kept",
+    "check_kept",
+    "chosen_layers",
+    "layers_in_words",
+    "no_such_layer",
+    "numbers_of",
+    "without_words",
+]
+
+# So many numbers are listed in a message.
+_MOST_LISTED = 20
+# Digits: no model has a layer whose number is longer.
+_LONGEST = 6
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Which of a stream's attention layers a trace keeps, by the model's own numbers.
+
+    A stream whose modules don't have unique, rising numbers counts its layers from 0: see `numbers_of`.
+
+    Attributes:
+        numbers: the numbers of those that are kept, rising.
+        every: the numbers of all attention layers of the stream, rising: 0, 1, 2 … unless the model has other layers
+            between them.
+        without: the numbers of the layers beside these that mix tokens without a softmax, as in hybrids.
+        unknown: how many more attention layers the model has whose numbers an old file doesn't hold.
+    """
+
+    numbers: tuple[int, ...]
+    every: tuple[int, ...]
+    without: tuple[int, ...] = ()
+    unknown: int = 0
+
+    @classmethod
+    def first(cls, count: int) -> "Kept":
+        """Keep all `count` layers of a stream that counts them from 0."""
+        return cls.all_of(range(count))
+
+    @classmethod
+    def all_of(cls, numbers: Sequence[int], without: Sequence[int] = ()) -> "Kept":
+        """Keep every layer."""
+        return cls(tuple(numbers), tuple(numbers), tuple(without))
+
+    @classmethod
+    def by_labels(cls, labels: Sequence[str]) -> "Kept":
+        """Keep every layer, each under the number that its label says."""
+        return cls.all_of(numbers_of(labels))
+
+    def relabelled(self, labels: Sequence[str]) -> "Kept":
+        """Return the numbers of other layers: the same for as many; by their labels if none is missing here."""
+        return Kept.by_labels(labels) if self.whole and len(labels) != len(self.numbers) else self
+
+    @property
+    def of(self) -> int:
+        """How many attention layers the stream has in its model."""
+        return len(self.every) + self.unknown
+
+    @property
+    def whole(self) -> bool:
+        """Whether no layer is missing."""
+        return len(self.numbers) == self.of
+
+    @property
+    def listed(self) -> str:
+        """Their numbers as text, as many as a message can hold."""
+        return ", ".join(map(str, self.numbers[:_MOST_LISTED])) + " …" * (len(self.numbers) > _MOST_LISTED)
+
+    @property
+    def counts(self) -> bool:
+        """Whether the numbers of the stream's layers count from 0 without a gap."""
+        return not self.unknown and self.every == tuple(range(len(self.every)))
+
+    @property
+    def note(self) -> str:
+        """Which layers have no softmax attention, as a clause; "" if all have it."""
+        return without_words(self.without)
+
+    @property
+    def counted(self) -> str:
+        """How many layers there are, with their numbers unless these are 0, 1, 2 …, and which have no attention."""
+        listed = "" if self.whole and self.counts else self.listed
+        count = f"{self.of}" if self.whole else f"{len(self.numbers)} of {self.of}"
+        parts = "; ".join(one for one in (listed, self.note) if one)
+        return f"{count} layers" + f" ({parts})" * bool(parts)
+
+    @property
+    def there(self) -> str:
+        """Which layers the stream has, as the end of a sentence about a model."""
+        if self.counts:
+            return "has only layer 0" if self.of == 1 else f"has layers 0 to {self.of - 1}"
+        return f"attends in {layers_in_words(self.every)}"
+
+    def __str__(self) -> str:
+        """Which ones, in words."""
+        every = f"0 to {self.of - 1}" if self.counts else f"{self.of} layers" if self.unknown else _and(self.every)
+        if self.whole:
+            return f"layers {every}" if self.counts else layers_in_words(self.every)
+        return f"layer{'s' * (len(self.numbers) > 1)} {self.listed} of {every}"
+
+
+def numbers_of(labels: Sequence[str]) -> tuple[int, ...]:
+    """Return the layer numbers that labels say, or 0, 1, 2 … if they aren't unique, rising whole numbers.
+
+    Labels that aren't belong to models that call one module several times, have stages, or attend over windows.
+    """
+    if all(label.isascii() and label.isdigit() and len(label) <= _LONGEST for label in labels):
+        numbers = [int(label) for label in labels]
+        if numbers == sorted(set(numbers)) and list(map(str, numbers)) == list(labels):
+            return tuple(numbers)
+    return tuple(range(len(labels)))
+
+
+def layers_in_words(numbers: Sequence[int]) -> str:
+    """Name layers in a sentence: "layer 3", "layers 1, 3 and 5"."""
+    return f"layer{'s' * (len(numbers) != 1)} {_and(numbers)}"
+
+
+def without_words(numbers: Sequence[int]) -> str:
+    """Say which layers have no softmax attention, as a clause; "" for none."""
+    return f"{layers_in_words(numbers)} {'has' if len(numbers) == 1 else 'have'} no softmax attention" * bool(numbers)
+
+
+def _and(numbers: Sequence[int]) -> str:
+    parts = [*map(str, numbers[:_MOST_LISTED]), *["more"] * (len(numbers) > _MOST_LISTED)]
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def no_such_layer(layer: object, kept: Kept, whose: str = "the model", asked: str = "layer {!r} was asked for") -> str:
+    """Say that a layer isn't there, and which layers are.
+
+    Args:
+        layer: its number, or whatever was given in its place.
+        kept: which layers there are.
+        whose: they are.
+        asked: what was wanted of the layer.
+    """
+    silent = is_whole(layer) and layer in kept.without
+    return f"{f'layer {layer} has no softmax attention' if silent else asked.format(layer)}; {whose} {kept.there}"
+
+
+def check_kept(kept: Mapping[str, Kept], layers: Mapping[str, Sequence[object]]) -> None:
+    """Refuse numbers that can't be those of the layers.
+
+    Raises:
+        TraceError: other streams, another count, or numbers that don't rise, or aren't among those of all layers.
+    """
+    if set(kept) != set(layers):
+        raise TraceError(f"each stream needs the numbers of its layers; got those of {', '.join(kept) or 'none'}")
+    for stream, found in kept.items():
+        rising = all(list(some) == sorted(set(some)) for some in (found.numbers, found.every, found.without))
+        apart = not set(found.without) & set(found.every)
+        there = set(found.numbers) <= set(found.every) and min((*found.every, *found.without), default=0) >= 0
+        if len(found.numbers) != len(layers[stream]) or not (rising and apart and there) or found.unknown < 0:
+            raise TraceError(
+                f"the {stream} has {len(layers[stream])} layers, which need as many rising numbers among those of all "
+                f"its layers, from 0; got {list(found.numbers)[:_MOST_LISTED]} of {list(found.every)[:_MOST_LISTED]}"
+            )
+
+
+def chosen_layers(layers: Sequence[int], streams: Mapping[str, Kept]) -> Mapping[str, Kept]:
+    """What is kept of each stream where only layers of some numbers are; a stream without any of them is left out.
+
+    Args:
+        layers: the numbers, in any order.
+        streams: the layers that each stream of the model has.
+
+    Raises:
+        ShapeError: no numbers, one twice, something else than whole numbers, or one that no stream has.
+    """
+    if not isinstance(layers, Sequence) or isinstance(layers, str | bytes):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
+        raise ShapeError(f"layers to keep are several, in a list or tuple; got {type(layers).__name__}")
+    if not layers:
+        raise ShapeError("no layers were asked for; name one or more, or leave layers out to keep all")
+    every = sorted({number for kept in streams.values() for number in kept.every})
+    without = sorted({number for kept in streams.values() for number in kept.without} - set(every))
+    for layer in layers:
+        if not is_whole(layer) or layer not in every:
+            raise ShapeError(no_such_layer(layer, Kept.all_of(every, without), asked="layer {!r} was to be kept"))
+    numbers = sorted({int(layer) for layer in layers})
+    if len(numbers) != len(layers):
+        raise ShapeError(f"layers to keep are named once each; got {list(layers)}")
+    found = {
+        stream: replace(kept, numbers=tuple(one for one in numbers if one in kept.every))
+        for stream, kept in streams.items()
+    }
+    return {stream: one for stream, one in found.items() if one.numbers}
