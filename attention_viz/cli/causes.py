@@ -4,7 +4,7 @@ import math
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from attention_viz.cli.given import given, model_behind, pretrained, trace_of
+from attention_viz.cli.given import given, model_behind, pretrained, report_without, trace_of
 from attention_viz.cli.output import report, show, show_with_origin
 from attention_viz.errors import AttentionVizError
 
@@ -85,6 +85,7 @@ def circuits(arguments: Namespace) -> int:
     if (place[0] is None) != (place[1] is None):
         arguments.usage_error("needed: --layer and --head together, or neither")
     model = pretrained(arguments.model)
+    report_without({model.name: model.layers})
     if place[0] is None:
         found: pandas.DataFrame = av.circuits(model, arguments.stream)
         table = found.reset_index()

@@ -2,7 +2,7 @@
 
 import sys
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,9 +12,20 @@ from attention_viz.errors import AttentionVizError, UnsupportedModel
 if TYPE_CHECKING:
     from attention_viz.models import AttentionModel
     from attention_viz.scratch.model import Scratch
+    from attention_viz.trace.numbered.kept import Kept
     from attention_viz.trace.trace import Trace
 
-__all__ = ["given", "given_text", "model_behind", "model_of", "pretrained", "shown", "trace_of", "whole"]
+__all__ = [
+    "given",
+    "given_text",
+    "model_behind",
+    "model_of",
+    "pretrained",
+    "report_without",
+    "shown",
+    "trace_of",
+    "whole",
+]
 
 # How far a text run anew may be from the trace in a file.
 _SAME = 1e-3
@@ -45,11 +56,23 @@ def given(
     if files and (second is not None or target is not None):
         arguments.usage_error("--trace FILE can't be run again: leave out --second and --target")
     kept = [_load(one, arguments.model) for one in files]
-    if not texts:
-        return kept, None
     # Beside a saved trace its model reads the texts, where no other is named.
-    model = model_of(str(arguments.model or kept[0].provenance.model))
-    return [*(model.trace(one, second, target=target) for one in texts), *kept], model
+    model = model_of(str(arguments.model or kept[0].provenance.model)) if texts else None
+    found = [*(() if model is None else (model.trace(one, second, target=target) for one in texts)), *kept]
+    report_without({one.provenance.model: one.kept for one in found})
+    return found, model
+
+
+def report_without(models: "Mapping[str, Mapping[str, Kept]]") -> None:
+    """Say which layers of a hybrid have no softmax attention.
+
+    Args:
+        models: by the name of each, the layers of its streams.
+    """
+    for name, streams in models.items():
+        for stream, kept in streams.items():
+            if kept.note:
+                report(f"{name}: {kept.note}{f' in the {stream}' * (len(streams) > 1)}")
 
 
 def shown(arguments: Namespace, target: str | None = None) -> "Trace | None":
@@ -76,6 +99,7 @@ def shown(arguments: Namespace, target: str | None = None) -> "Trace | None":
     made = model.trace(thing, target=target)
     for line in made.provenance.told:
         report(line)
+    report_without({made.provenance.model: made.kept})
     return made
 
 

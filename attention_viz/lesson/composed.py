@@ -76,9 +76,7 @@ class Composed:
         """The head that goes on with the pattern most in the trained toy, over all words that come again."""
         trained, count = self.moment(STEPS[-1]), len(self.words)
         keys = torch.arange(self.start + 1, self.start + count + 1)
-        heads = [
-            (layer, head) for layer in range(1, trained.layer_count()) for head in range(trained.head_count(layer))
-        ]
+        heads = [(layer, head) for layer in trained.layer_numbers()[1:] for head in range(trained.head_count(layer))]
         return max(heads, key=lambda place: float(trained.weights(*place)[keys + count - 1, keys].mean()))
 
     @once

@@ -122,7 +122,7 @@ def strongest_link(trace: Trace, query: int) -> Link:
     if not any(bool(one.any()) for one in free):
         free = [torch.ones_like(one) for one in free]
     best, found = -1.0, (0, 0, query)
-    for layer, heads in enumerate(free):
+    for layer, heads in zip(trace.layer_numbers(), free, strict=True):
         row = trace.attention(layer).rows([query]).weights.detach().float().cpu()[:, 0, far]
         row = row.masked_fill(~heads[:, None], -1)
         if float(row.max()) > best:
@@ -138,7 +138,7 @@ def _free_heads(trace: Trace) -> list[Bool[Tensor, " head"]]:
     """Of each layer, which heads look at no fixed place."""
     rows = Rows.of(trace.query_tokens(), trace.key_tokens(), alike=True)
     found = list[Tensor]()
-    for layer in range(trace.layer_count()):
+    for layer in trace.layer_numbers():
         weights = trace.attention(layer).weights.detach().float().cpu()
         means = [METRICS[name].function(weights, rows)[:, rows.counted].double().nanmean(-1) for name in _FIXED_PLACES]
         found.append(~(torch.stack(means) > _FIXED).any(dim=0))

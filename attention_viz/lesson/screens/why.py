@@ -41,7 +41,7 @@ def _show(scene: Scene) -> Shown:
         "layer": str(link.layer),
         "head": str(link.head),
         "layers": str(trace.layer_count()),
-        "heads": str(sum(trace.head_count(layer) for layer in range(trace.layer_count()))),
+        "heads": str(sum(trace.head_count(layer) for layer in trace.layer_numbers())),
         "model": scene.called,
     }
     says = f"In layer {link.layer}, head {link.head}, “{word}” looks mostly at “{other}”"

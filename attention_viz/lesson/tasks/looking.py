@@ -141,7 +141,7 @@ def _backward(trace: Trace, draw: Draw) -> Link:
     return max(
         (
             Link(layer, one, query, key, weight)
-            for layer, rows in enumerate(_rows(trace, query))
+            for layer, rows in zip(trace.layer_numbers(), _rows(trace, query), strict=True)
             for one, row in enumerate(rows)
             for key, weight in zip(before, row[list(before)].tolist(), strict=True)
         ),
@@ -151,14 +151,14 @@ def _backward(trace: Trace, draw: Draw) -> Link:
 
 def _rows(trace: Trace, query: int) -> list[Tensor]:
     """What a query looks at in all heads: of each layer, (head, key)."""
-    return [trace.attention(layer).weights[:, query] for layer in range(trace.layer_count())]
+    return [trace.attention(layer).weights[:, query] for layer in trace.layer_numbers()]
 
 
 def _weaker(trace: Trace, link: Link, draw: Draw) -> list[tuple[int, int]]:
     """Other heads, in which the link is weaker by a margin that is seen in the table."""
     weaker = [
         (layer, one)
-        for layer, rows in enumerate(_rows(trace, link.query))
+        for layer, rows in zip(trace.layer_numbers(), _rows(trace, link.query), strict=True)
         for one, weight in enumerate(rows[:, link.key].tolist())
         if weight < link.weight - _MARGIN
     ]
@@ -235,7 +235,7 @@ def _largest(trace: Trace) -> dict[tuple[int, int], float]:
     counted = list(trace.query_tokens().counted) or list(range(len(trace.query_tokens())))
     return {
         (layer, one): float(mean)
-        for layer in range(trace.layer_count())
+        for layer in trace.layer_numbers()
         for one, mean in enumerate(trace.attention(layer).weights[:, counted].amax(dim=-1).mean(dim=-1))
     }
 

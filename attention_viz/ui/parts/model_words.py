@@ -75,4 +75,3 @@ def accent_words(trace: "Trace") -> str:
     others = len(lost) - _NAMED
     more = [f"{others} more word{'s' * (others > 1)} likewise"] if others > 0 else []
     return f"{trace.provenance.model} leaves accents out: it reads {listed([*lost[:_NAMED], *more])}."
-

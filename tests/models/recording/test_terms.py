@@ -111,5 +111,8 @@ def test_a_hybrid_says_which_of_its_layers_have_no_attention() -> None:
     model = av.wrap(tiny(Family("jamba", "JambaForCausalLM")))
     assert model.heads == {"decoder": (4,)}
     assert model.layers_without_attention == ("0",)
-    assert model.trace_ids(ids(5)).label(0) == "1"
+    trace = model.trace_ids(ids(5))
+    assert model.layer_numbers() == trace.layer_numbers() == (1,) and trace.label(1) == "1"
+    for told in (repr(model), repr(trace)):
+        assert "layer 0 has no softmax attention" in told
     assert av.wrap(tiny(Family("llama", "LlamaForCausalLM"))).layers_without_attention == ()

@@ -7,7 +7,6 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import expect
 
-import attention_viz as av
 from attention_viz.serving import permissions
 from attention_viz.serving.settings import Settings
 from attention_viz.ui.controls.wording import read_otherwise
@@ -148,13 +147,15 @@ def test_a_chat_template_stands_around_the_text(allowed: Path) -> None:
     assert not has(screen, "Special tokens")
 
 
-def test_a_hybrid_says_which_layers_have_attention(allowed: Path) -> None:
-    screen = Screen().open(f"/?model={quote(str(allowed / 'hybrid'), safe='')}&text=the+bank&head=0&layer=0")
-    found = av.load(str(allowed / "hybrid"))
-    assert isinstance(found, av.AttentionModel)
-    for number in found.layers_without_attention:
-        assert re.search(rf"(?m)^Layers? .*{number}.* of this model ha", screen.words)
-    assert screen.picker("Layer").options[0] == f"Layer 0 ({found.trace('the').layer(0).label})"
+def test_a_hybrid_has_its_own_layer_numbers_in_pickers_address_and_words(allowed: Path) -> None:
+    address = f"/?model={quote(str(allowed / 'hybrid'), safe='')}&text=the+bank&head=0"
+    screen = Screen().open(f"{address}&layer=1")
+    assert screen.picker("Layer").options == ["Layer 1"] and screen.address["layer"] == "1"
+    assert "Layers 0 and 2 have no softmax attention; they mix tokens in another way" in screen.words
+    assert "asks for layer" not in screen.words
+    asked = Screen().open(f"{address}&layer=2")
+    assert asked.address["layer"] == "1"
+    assert "The address asks for layer “2”. Allowed here: 1. Shown instead: 1." in asked.words
 
 
 def test_the_legend_tells_the_second_sentence_and_the_models_own_tokens(stay: OpenPage) -> None:

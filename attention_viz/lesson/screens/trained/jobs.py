@@ -55,7 +55,7 @@ def _show(scene: Scene) -> Shown:
         "note": twice.note,
         "model": twice.model,
         "text": twice.quoted,
-        "count": str(sum(twice.trace.head_count(one) for one in range(twice.trace.layer_count()))),
+        "count": str(sum(twice.trace.head_count(one) for one in twice.trace.layer_numbers())),
         "job": job,
         "does": does,
         "layer": str(layer),

@@ -91,7 +91,7 @@ def _told(trace: Trace, layer: int) -> str:
 
 
 def _options(scene: Scene) -> dict[str, str]:
-    return {str(layer): f"layer {layer}" for layer in range(_trace(scene).layer_count())}
+    return {str(layer): f"layer {layer}" for layer in _trace(scene).layer_numbers()}
 
 
 def _ask(scene: Scene) -> Ask:

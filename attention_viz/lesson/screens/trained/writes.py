@@ -75,7 +75,7 @@ def _show(scene: Scene) -> Shown:
 
 def _heads(scene: Scene) -> dict[str, str]:
     trace = WrittenBy(scene, _OPENING).trace
-    places = [(layer, head) for layer in range(trace.layer_count()) for head in range(trace.head_count(layer))]
+    places = [(layer, head) for layer in trace.layer_numbers() for head in range(trace.head_count(layer))]
     return {f"{layer}·{head}": f"{layer}·{head}" for layer, head in places}
 
 
