@@ -4,14 +4,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from attention_viz.models import CATALOGUE
 from attention_viz.models.inputs.media.shipped import SAMPLES
-from attention_viz.serving import permissions
 from attention_viz.serving.settings import SETTINGS
 
 __all__ = [
     "Kind",
-    "Model",
     "Names",
     "Number",
     "OneOf",
@@ -296,16 +293,3 @@ class Sample(Kind):
     def documented(self) -> str:
         """The names."""
         return ", ".join(f"`{one}`" for one in self.names)
-
-
-@dataclass(frozen=True)
-class Model(Kind):
-    """A model that a visitor may ask for here."""
-
-    def read(self, name: str, text: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
-        """The model's one name, or why it can't be had."""
-        reason = permissions.refusal(text)
-        if reason is None:
-            return permissions.canonical_name(text), []
-        refusal = notice(name, text, ", ".join((*CATALOGUE, *permissions.other_sources())), instead)
-        return instead, [f"{refusal} Why: {reason}."]

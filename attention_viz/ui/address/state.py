@@ -11,7 +11,8 @@ from attention_viz.serving.facts import facts_of
 from attention_viz.serving.request import OwnModule, Request
 from attention_viz.serving.things.uploads import KINDS
 from attention_viz.ui.address.codec import parameter, read, write
-from attention_viz.ui.address.kinds import Model, Number, OneOf, Sample, Text
+from attention_viz.ui.address.kinds import Number, OneOf, Sample, Text
+from attention_viz.ui.address.model_kind import Model
 
 __all__ = [
     "DEFAULT",

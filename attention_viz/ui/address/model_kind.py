@@ -1,0 +1,24 @@
+"""The model in an address: one that a visitor may ask for."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from attention_viz.models import CATALOGUE
+from attention_viz.serving import permissions
+from attention_viz.ui.address.kinds import Kind, notice
+
+__all__ = ["Model"]
+
+
+@dataclass(frozen=True)
+class Model(Kind):
+    """A model that a visitor may ask for here."""
+
+    def read(self, name: str, text: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
+        """The model's one name, or why it can't be had."""
+        reason = permissions.refusal(text)
+        if reason is None:
+            return permissions.canonical_name(text), []
+        refusal = notice(name, text, ", ".join((*CATALOGUE, *permissions.other_sources())), instead)
+        return instead, [f"{refusal} Why: {reason}."]
