@@ -39,7 +39,15 @@ def words(count: int, role: str = "w") -> tuple[str, ...]:
 
 
 def layer(
-    number: int, queries: int, keys: int, *, heads: int = 3, shared: int | None = None, seed: int = 0, **terms: object
+    number: int,
+    queries: int,
+    keys: int,
+    *,
+    heads: int = 3,
+    shared: int | None = None,
+    seed: int = 0,
+    label: str = "",
+    **terms: object,
 ) -> Layer:
     """One attention call with uneven weights."""
     generator = torch.Generator().manual_seed(1000 * seed + number)
@@ -49,7 +57,7 @@ def layer(
 
     shared = shared or heads
     call = av.attend(8 * random(heads, queries), random(shared, keys), random(shared, keys), **terms)
-    return Layer(call, str(number))
+    return Layer(call, label or str(number))
 
 
 def trace_of(layers: dict[str, tuple[Layer, ...]], queries: dict[str, Tokens], keys: dict[str, Tokens]) -> Trace:
@@ -72,10 +80,13 @@ def many_kinds() -> Trace:
     layers = {
         "encoder": tuple(layer(i, len(WILD), len(WILD)) for i in range(2)),
         "decoder": (
-            layer(2, 7, 7, heads=4, shared=2, allowed=av.masks.causal(7), sinks=torch.ones(4)),
-            layer(3, 7, 7, heads=4, allowed=av.masks.causal(7)),
+            layer(2, 7, 7, heads=4, shared=2, label="0", allowed=av.masks.causal(7), sinks=torch.ones(4)),
+            layer(3, 7, 7, heads=4, label="1", allowed=av.masks.causal(7)),
         ),
-        "cross": (layer(4, 7, len(WILD), allowed=allowed), layer(5, 7, len(WILD), allowed=allowed[0])),
+        "cross": (
+            layer(4, 7, len(WILD), label="0", allowed=allowed),
+            layer(5, 7, len(WILD), label="1", allowed=allowed[0]),
+        ),
     }
     queries = {"encoder": source, "decoder": target, "cross": target}
     return trace_of(layers, queries, {"encoder": source, "decoder": target, "cross": source})

@@ -262,7 +262,7 @@ def test_layers_that_are_kept_are_told_with_their_numbers() -> None:
     header, body = unpack(pack(kept, choice=Choice("encoder", 3, 2)))
     (stream,) = header["streams"]
     assert [layer["number"] for layer in stream["layers"]] == [1, 3]
-    assert header["choice"] == {"stream": "encoder", "layer": 1, "head": 2}
+    assert header["choice"] == {"stream": "encoder", "layer": 3, "head": 2}
     exact = kept.attention(3).weights.numpy()
     assert np.abs(weights(header, body, stream, 1) - exact).max() <= ERROR
     (stream,) = unpack(pack(kept, terms=[("encoder", 3)]))[0]["streams"]
@@ -271,4 +271,4 @@ def test_layers_that_are_kept_are_told_with_their_numbers() -> None:
     for ask in (lambda: pack(kept, choice=Choice("encoder", 0, 0)), lambda: av.explore(kept, layer=0)):
         with pytest.raises(av.TraceError, match="this trace keeps layers 1, 3 of 0 to 3"):
             ask()
-    assert unpack(av.explore(kept).payload)[0]["choice"]["layer"] == 0
+    assert unpack(av.explore(kept).payload)[0]["choice"]["layer"] == 1

@@ -5,13 +5,13 @@ import {
   findingIn,
   hasLinks,
   keyFollows,
-  layerPlace,
   linksOf,
   linksWords,
   pairIn,
   pairOfPinned,
   wordsOf,
 } from "../../../attention_viz/explorer/static/data/pair.js";
+import {layerNumber, layerPlace, numbered, placed} from "../../../attention_viz/explorer/static/heads/numbers.js";
 
 const axis = (...texts) => ({
   spellings: texts.map((text) => ({mark: "", text})),
@@ -121,4 +121,24 @@ test("a pinned query's key follows until a key is chosen, too, and let go it is 
   const nothing = {pairQuery: null, pairKey: null, pairChosen: false};
   assert.deepEqual(pairOfPinned(alone, drawn("encoder", null), null), nothing);
   assert.equal(pairOfPinned({...alone, key: 3}, drawn("encoder", null), null), null);
+});
+
+test("hosts speak of layers by their numbers, and a number that isn't there means the next one that is", () => {
+  const layers = [1, 3].map((number) => ({number, heads: 2}));
+  const recording = /** @type {any} */ ({
+    stream: () => ({name: "decoder", layers}),
+    nearest: (/** @type {object} */ at) => at,
+  });
+  assert.deepEqual(
+    [0, 1].map((place) => layerNumber(layers, place)),
+    [1, 3],
+  );
+  assert.deepEqual(
+    [0, 1, 2, 3].map((number) => layerPlace(layers, number)),
+    [-1, 0, -1, 1],
+  );
+  const places = [0, 1, 2, 3, 9].map((layer) => placed(recording, {stream: "decoder", layer, head: 1}).layer);
+  assert.deepEqual(places, [0, 0, 1, 1, 1]);
+  assert.equal(numbered(recording, {stream: "decoder", layer: 1, head: 0}).layer, 3);
+  assert.equal(layerNumber([{}, {}], 1), 1);
 });
