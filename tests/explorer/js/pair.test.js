@@ -125,7 +125,7 @@ test("a pinned query's key follows until a key is chosen, too, and let go it is 
 
 test("hosts speak of layers by their numbers, and a number that isn't there means the next one that is", () => {
   const layers = [1, 3].map((number) => ({number, heads: 2}));
-  const recording = /** @type {any} */ ({
+  const two = /** @type {any} */ ({
     stream: () => ({name: "decoder", layers}),
     nearest: (/** @type {object} */ at) => at,
   });
@@ -137,8 +137,8 @@ test("hosts speak of layers by their numbers, and a number that isn't there mean
     [0, 1, 2, 3].map((number) => layerPlace(layers, number)),
     [-1, 0, -1, 1],
   );
-  const places = [0, 1, 2, 3, 9].map((layer) => placed(recording, {stream: "decoder", layer, head: 1}).layer);
-  assert.deepEqual(places, [0, 0, 1, 1, 1]);
-  assert.equal(numbered(recording, {stream: "decoder", layer: 1, head: 0}).layer, 3);
+  const meant = [0, 1, 2, 3, 9].map((layer) => placed(two, {stream: "decoder", layer, head: 1}).layer);
+  assert.deepEqual(meant, [0, 0, 1, 1, 1]);
+  assert.equal(numbered(two, {stream: "decoder", layer: 1, head: 0}).layer, 3);
   assert.equal(layerNumber([{}, {}], 1), 1);
 });

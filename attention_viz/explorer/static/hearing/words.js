@@ -3,6 +3,7 @@
 import {element, within, svg} from "../parts/element.js";
 import {segments} from "../parts/controls.js";
 import {hasAny} from "../data/store.js";
+import {placed} from "../heads/numbers.js";
 import {createHearing} from "./hearing.js";
 import {curveOf, timeAxis} from "./lines.js";
 import {SHOWN_ROW} from "../seen/patches.js";
