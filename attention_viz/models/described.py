@@ -105,3 +105,8 @@ class Described:
     def layers_without_attention(self) -> tuple[str, ...]:
         """The model's own numbers of those layers that do something else instead, as in hybrids."""
         return self.facts.layers_without_attention
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The modules that attend beside its streams, such as a head that pools, and aren't in its traces."""
+        return self.facts.left_out

@@ -86,23 +86,25 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
             adds_special_tokens=reader is None and tokenizer is not None and tokenizer.num_special_tokens_to_add() > 0,
             numbers={stream: kept.every for stream, kept in anatomy.layers.items() if not kept.counts},
             without=anatomy.without,
+            left_out=anatomy.left_out,
             reads="text" if reader is None else reader.kind,
         )
         dtype = str(hf_model.dtype).removeprefix("torch.")
         route = "interception" if runner.switch.plan.sites else "interface"
         provenance = replace(provenance, dtype=dtype, versions=versions(hf_model.device), route=route)
-        provenance = replace(provenance, output=anatomy.output)
+        provenance = replace(provenance, output=anatomy.output).leaving_out(anatomy.left_out)
         known = (name, limit, tracer, inputs, provenance, reader, laid_out)
         return cls(*known, facts=facts, hf_model=hf_model, tokenizer=tokenizer)
 
     def __repr__(self) -> str:
-        """One line: the name, how many layers and heads each stream has, and how much it reads at once."""
+        """One line: the name, each stream's layers and heads, how much it reads at once, and what attends beside."""
         sizes = ", ".join(
             f"{stream}: {self.layers[stream].counted} × {'/'.join(map(str, sorted(set(heads))))} heads"
             for stream, heads in self.heads.items()
         )
         reads = "" if self.limit is None else f", reads {self.limit:,} tokens"
-        return f"AttentionModel({self.name!r}, {sizes}{reads})"
+        beside = f", left out: {', '.join(self.left_out)}" if self.left_out else ""
+        return f"AttentionModel({self.name!r}, {sizes}{reads}{beside})"
 
     @property
     def runner(self) -> Runner:

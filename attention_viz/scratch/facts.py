@@ -21,6 +21,7 @@ class ModelFacts:
         adds_special_tokens: whether its tokenizer adds special tokens around a text.
         numbers: of a stream, the model's own numbers of the layers in `heads`, unless these are 0, 1, 2 …
         without: of a stream, the numbers of the layers that do something else than attention, as in hybrids.
+        left_out: modules that attend beside these streams and aren't recorded, and the means by which they do.
         trained: whether its weights were learnt; random ones say nothing that could be asked about.
         reads: what it reads: "text", "picture", "sound", or "tensors" of names of its own.
     """
@@ -31,6 +32,7 @@ class ModelFacts:
     adds_special_tokens: bool = False
     numbers: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     without: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    left_out: tuple[str, ...] = ()
     trained: bool = True
     reads: str = "text"
 

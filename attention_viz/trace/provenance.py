@@ -1,6 +1,6 @@
 """Where a trace comes from, and how far it can be trusted."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any
@@ -9,6 +9,8 @@ __all__ = ["Fidelity", "Provenance"]
 
 # How far two runs may be from one in float64 and still differ by rounding alone.
 _ROUNDING = 1e-3
+# How a note begins that names attention which isn't in the trace.
+_LEFT_OUT = "Left out: "
 
 
 @dataclass(frozen=True)
@@ -22,8 +24,8 @@ class Provenance:
         target: what an encoder–decoder says, where its tokens could be written as text.
         picture: what picture was read, by the name of its file, and its size; None where there was none.
         sound: likewise of a sound, and how long it is.
-        told: what to know of the model that ran and of a picture or a sound that was read, in sentences: what it was
-            taken out of, and what was done to it before.
+        told: notes, a sentence each: what to know of the model that ran and of a picture or a sound that was read, what it
+            was taken out of, what was done to it before, and which attention isn't in the trace; see `left_out`.
         generated: how many tokens at the end of what was read or said the model chose by itself, before
             any edits.
         special_tokens: whether the tokenizer added those that belong around a text.
@@ -71,6 +73,16 @@ class Provenance:
     def __post_init__(self) -> None:
         """Close it to changes."""
         object.__setattr__(self, "versions", MappingProxyType(dict(self.versions)))
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The modules whose attention runs beside the streams and isn't in the trace, and by what means."""
+        return tuple(one.removeprefix(_LEFT_OUT) for one in self.told if one.startswith(_LEFT_OUT))
+
+    def leaving_out(self, parts: Iterable[str]) -> "Provenance":
+        """The same with notes that some parts of the model attend, too, and aren't in the trace."""
+        notes = (f"{_LEFT_OUT}{part}" for part in parts)
+        return replace(self, told=tuple(dict.fromkeys((*self.told, *notes))))
 
     @property
     def stored_in_words(self) -> str:

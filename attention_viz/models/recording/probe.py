@@ -12,7 +12,8 @@ from attention_viz.errors import UnsupportedModel, first_line
 from attention_viz.models.inputs.text import vocabulary
 from attention_viz.models.recording.fidelity import compare
 from attention_viz.models.recording.find_wiring import listened
-from attention_viz.models.recording.interception.planning import check_planned, planned_by, unheard_module
+from attention_viz.models.recording.interception.outside import SOFTMAX, outside_calls, parts_left_out, refusal_of
+from attention_viz.models.recording.interception.planning import check_planned, planned_by
 from attention_viz.models.recording.recorder import Call
 from attention_viz.models.recording.runner import Runner
 from attention_viz.models.recording.towers import (
@@ -22,7 +23,6 @@ from attention_viz.models.recording.towers import (
     looks_back,
     streams_by_tower,
 )
-from attention_viz.models.recording.twin import Twin
 from attention_viz.models.recording.wiring import Wiring
 from attention_viz.operation.bias_kind import bias_kind
 from attention_viz.trace.numbered.kept import Kept, chosen_layers
@@ -57,6 +57,7 @@ class Anatomy:
         without: by stream, the numbers of layers that do something else instead of attention.
         output: which of the things that the model returns counts as its output, by its name there.
         biases: what is added to its scores; see `bias_kind`.
+        left_out: the attention that runs beside the streams and isn't recorded, in words; see `parts_left_out`.
     """
 
     streams: tuple[str, ...]
@@ -67,6 +68,7 @@ class Anatomy:
     without: Mapping[str, tuple[int, ...]]
     output: str
     biases: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
 
     @once
     def layers(self) -> Mapping[str, Kept]:
@@ -134,29 +136,33 @@ def probe(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | Non
         UnsupportedModel: our function was never called, not everywhere, or gave something else.
     """
     family, inputs = _family(runner.model), _inputs(runner, limit) if example is None else _shown(runner, example)
+    beside, refusal = None, UnsupportedModel()
     try:
-        anatomy, twin = _anatomy(runner, inputs)
-        unheard = unheard_module(twin, inputs, anatomy.modules)
-        if unheard is None:
+        anatomy, softmaxes_beside = _anatomy(runner, inputs)
+        if not softmaxes_beside:
             return runner, anatomy
-        raise _ElsewhereError(
-            f"{family} attends in {type(unheard).__name__}, too, where our attention was never called: part of it runs "
-            "outside the interface that can be recorded; needed: all of it inside"
-        )
+        beside = runner, anatomy
     except UnsupportedModel as error:
         refusal = error
     try:
         with _naming(family, inputs):
             plan = planned_by(runner, inputs, limit)
     except UnsupportedModel as error:
+        if beside is not None:
+            return beside
         raise (error if isinstance(refusal, _ElsewhereError) else refusal) from None
-    if not plan.sites:
+    if plan.sites:
+        planned = replace(runner, switch=replace(runner.switch, plan=plan))
+        try:
+            anatomy, _ = _anatomy(planned, inputs)
+            with _naming(family, inputs):
+                return check_planned(planned, inputs, anatomy.places), anatomy
+        except UnsupportedModel:
+            if beside is None:
+                raise
+    if beside is None:
         raise refusal
-    planned = replace(runner, switch=replace(runner.switch, plan=plan))
-    anatomy, _ = _anatomy(planned, inputs)
-    with _naming(family, inputs):
-        planned = check_planned(planned, inputs, anatomy.places)
-    return planned, anatomy
+    return beside
 
 
 class _ElsewhereError(UnsupportedModel):
@@ -181,21 +187,17 @@ def _shown(runner: Runner, example: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return inputs
 
 
-def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, Twin]:
-    """What a recorded run tells of a model, once it is proved to give what the model gives; the twin that proved it."""
+def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
+    """Describe a model once a recorded run gives what it gives; say whether softmaxes of its own attend beside that."""
     model = runner.model
     family = _family(model)
-    with _naming(family, inputs):
+    with _naming(family, inputs), outside_calls(model) as outside:
         recorded, wirings = listened(model, lambda: runner.record(inputs))
     if not recorded.calls:
-        raise _ElsewhereError(
-            f"{family} never called our attention: it computes attention in code of its own in which no softmax of "
-            "queries' products with keys, taken by values, was found, so what it computes can't be recorded; needed: a "
-            "version of it in transformers that calls the attention interface"
-        )
+        raise _ElsewhereError(refusal_of(family, outside))
+    left_out = parts_left_out(model, outside, recorded, family)
     with _naming(family, inputs):
-        twin = runner.twin()
-        fidelity = compare(recorded, runner, inputs, twin=twin)
+        fidelity = compare(recorded, runner, inputs)
     if isinstance(recorded.output, Tensor) and bool(recorded.output.isnan().any()):
         raise UnsupportedModel(f"{family} gives NaN of whatever it reads; needed: weights that are all numbers")
     if not fidelity.ok:
@@ -222,8 +224,9 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, Twin]:
         layers_without(model, calls, streams),
         recorded.named,
         tuple(bias_kind(call.attention) for call in calls),
+        left_out,
     )
-    return anatomy, twin
+    return anatomy, any(one.by == SOFTMAX for one in outside)
 
 
 def probe_ids(model: "PreTrainedModel", limit: int | None) -> Tensor:
@@ -282,9 +285,8 @@ def _pair(family: str, calls: Sequence[Call], count: int, target: int) -> tuple[
     missing = [stream for stream in ("encoder", "decoder", "cross") if stream not in streams]
     if missing:
         raise _ElsewhereError(
-            f"{family} is an encoder–decoder of which only {' and '.join(sorted(set(streams)))} attention could be "
-            f"recorded; its {' and '.join(missing)} attention is computed in code of its own; needed: a version of it "
-            "that calls transformers' attention interface everywhere"
+            f"{family} is an encoder–decoder, and no {' or '.join(missing)} attention was heard in it; needed: a model "
+            "with all three, such as a decoder that was built with add_cross_attention=True"
         )
     if not all(looks_back(call) for call, stream in zip(calls, streams, strict=True) if stream == "decoder"):
         raise UnsupportedModel(f"{family} has a decoder that looks ahead, so which token makes which can't be told")

@@ -1,7 +1,7 @@
 """From one row of input to a trace: a recorded pass, its calls sorted into streams."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import torch
@@ -22,6 +22,7 @@ from attention_viz.models.recording.fidelity import compare
 from attention_viz.models.recording.gradients import Run, relevance
 from attention_viz.models.recording.grown import Grown
 from attention_viz.models.recording.interception.bias_parts import bias_parts
+from attention_viz.models.recording.interception.outside import OutsideListener, parts_left_out
 from attention_viz.models.recording.outputs.readout import body_of
 from attention_viz.models.recording.probe import Anatomy
 from attention_viz.models.recording.recorder import Call
@@ -94,6 +95,7 @@ class Tracer:
     runner: Runner
     anatomy: Anatomy
     tokenizer: "PreTrainedTokenizerBase | None" = None
+    _listener: OutsideListener = field(default_factory=OutsideListener)
 
     def trace(
         self,
@@ -130,10 +132,12 @@ class Tracer:
         later, kept = rest is not None and body_of(self.runner.model) is not None, None if keep is None else len(keep)
         size, seconds = cost_of(self.runner.model, inputs, calls, kept, words_later=later)
         told = ahead("model.trace", size, seconds, progress, "bytes", "layers=[…] keeps some layers only")
-        recorded = self.runner.record(inputs, edits, anatomy.places, keep, rest, lambda count: told(count / calls))
+        with self._listener.listening(self.runner.model, inputs) as outside:
+            recorded = self.runner.record(inputs, edits, anatomy.places, keep, rest, lambda count: told(count / calls))
         self._check_calls(recorded)
         found = axes(recorded)
         measure = self._measure(inputs, None if edits else recorded, found, keep)
+        provenance = provenance.leaving_out(parts_left_out(self.runner.model, outside, recorded, self.name))
         provenance = replace(provenance, edits=tuple(str(edit) for edit in edits))
         return self._trace_of(recorded, inputs, edits, found, measure, provenance, seen)
 
@@ -276,22 +280,20 @@ class Tracer:
 
         Without a recorded pass to compare, the trace was edited: its model without the edits is measured instead.
         """
-        runner = self.runner
 
         def measure() -> Fidelity:
             real = axes.real(self.anatomy.streams)
             if recorded is not None:
-                return compare(recorded, runner, inputs, real)
-            unedited = compare(runner.record(inputs, keep=keep), runner, inputs, real)
+                return compare(recorded, self.runner, inputs, real)
+            unedited = compare(self.runner.record(inputs, keep=keep), self.runner, inputs, real)
             return unedited.before("the edits")
 
         return measure
 
     def _check_calls(self, recorded: Pass) -> None:
         """A pass that took another way through the model than the probe did is not shown."""
-        modules = recorded.modules
-        if [id(module) for module in modules] != [id(module) for module in self.anatomy.modules]:
+        if [*map(id, recorded.modules)] != [*map(id, self.anatomy.modules)]:
             raise UnsupportedModel(
-                f"{self.name} made {len(modules)} attention calls for this text where the probe saw "
+                f"{self.name} made {len(recorded.modules)} attention calls for this text where the probe saw "
                 f"{len(self.anatomy.modules)}, or in another order; which layer is which can't be told"
             )

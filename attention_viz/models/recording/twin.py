@@ -124,7 +124,7 @@ class Twin:
         following = Following(parameters_of(self.model), attend, softmax=soften)
         with self.turned("eager"), self.door, torch.no_grad(), following:
             output = output_of(self.model(**inputs, **self.settings))
-        return output, following.softmaxes + len(following.closed)
+        return output, following.softmaxes
 
     def run_in_pieces(
         self,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal
 
 import streamlit as st
 
-from attention_viz.edits.words import is_eviction
+from attention_viz.edits.words import is_eviction, listed
 from attention_viz.ui.parts.markdown import plain
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ class Badge:
             switched: whether what the page shows was computed otherwise afterwards.
         """
         colour, words = _verdict(trace, from_file, switched)
+        words += "; part left out" if trace.provenance.left_out else ""
         with self._place.popover(f":{colour}[{plain(words)}]", type="tertiary", key=self._key):
             st.markdown(plain(comparison_words(trace)))
 
@@ -90,7 +91,15 @@ def comparison_words(trace: "Trace") -> str:
         f"difference in the output is {_power(fidelity.output_error)} and in any weight{rows} "
         f"{_power(fidelity.weight_error)}, relative to the largest number there. Up to {_power(fidelity.bound)} counts "
         f"as the same: that is how far two orders of adding the same numbers can lie apart.{by}"
-    ) + (_edit_words(trace) + _stored_words(trace))
+    ) + (_beside_words(trace) + _edit_words(trace) + _stored_words(trace))
+
+
+def _beside_words(trace: "Trace") -> str:
+    """What attends in the model and isn't shown, in words."""
+    parts = trace.provenance.left_out
+    if not parts:
+        return ""
+    return f" The model also attends in {listed(parts)}. That isn't shown; the comparison of outputs includes it."
 
 
 def _stored_words(trace: "Trace") -> str:

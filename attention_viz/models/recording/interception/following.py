@@ -24,8 +24,6 @@ _SOFTMAX = {functional.softmax, torch.softmax, Tensor.softmax, torch.special.sof
 _LOGSUMEXP = {torch.logsumexp, Tensor.logsumexp, torch.special.logsumexp}
 # What makes something new of its input, which is no longer the numbers that were followed.
 _ENDS = {functional.linear, functional.layer_norm, functional.rms_norm, functional.group_norm, functional.embedding}
-# Attention that happens inside one call, where its weights can't be seen.
-_CLOSED = {functional.multi_head_attention_forward, functional.scaled_dot_product_attention}
 _MARK = "_attention_viz_followed"
 
 
@@ -85,7 +83,6 @@ class Following(TorchFunctionMode):
     Attributes:
         softmaxes: how many softmaxes there were behind a product.
         taken: which of them were multiplied with values.
-        closed: which calls hid attention inside.
     """
 
     def __init__(
@@ -111,7 +108,6 @@ class Following(TorchFunctionMode):
         self._product, self._softmax = product, softmax
         self.softmaxes = self._products = 0
         self.taken: set[int] = set()
-        self.closed: set[str] = set()
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -125,8 +121,6 @@ class Following(TorchFunctionMode):
         product = product_of(func, args, named)
         if product is not None:
             return self._multiply(product, func, args, named)
-        if func in _CLOSED:
-            self.closed.add(_name(func))
         result = func(*args, **named)
         if isinstance(result, (Tensor, tuple, list)) and func not in _ENDS:
             found = _marks((*args, *named.values()))

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from attention_viz.edits.kinds.masks import Block
 from attention_viz.errors import UnsupportedModel
@@ -13,7 +13,7 @@ from attention_viz.models.recording.batch import Batch
 from attention_viz.models.recording.copied import copied
 from attention_viz.models.recording.differences import Difference
 from attention_viz.models.recording.interception.bias_parts import named_parts
-from attention_viz.models.recording.interception.following import Heard, Softmaxes
+from attention_viz.models.recording.interception.following import Softmaxes
 from attention_viz.models.recording.interception.plan import Plan
 from attention_viz.models.recording.interception.proof import prove
 from attention_viz.models.recording.outputs.returned import outputs_of
@@ -22,7 +22,7 @@ from attention_viz.models.recording.runner import Runner
 from attention_viz.models.recording.twin import Twin
 from attention_viz.operation.kernel import BOUNDS
 
-__all__ = ["check_planned", "planned_by", "unheard_module"]
+__all__ = ["check_planned", "planned_by"]
 
 # Tokens: several of the longest blocks that transformers' families use by default, which are of 64.
 _LONG = 256
@@ -114,25 +114,6 @@ def _padded(inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
             found[name] = found[name].clone()
             found[name][:, :2] = 0
     return found
-
-
-def unheard_module(twin: Twin, inputs: Mapping[str, Tensor], modules: Sequence[nn.Module]) -> nn.Module | None:
-    """A module that attends in the model's own eager attention and is none of these; None where there is none.
-
-    None also where its attention is written in a way that can't be followed, which proves nothing.
-
-    Args:
-        twin: of the model.
-        inputs: what to run.
-        modules: those that called our attention.
-    """
-    heard = list[Heard]()
-    try:
-        twin.run_followed(inputs, heard.append)
-    except Exception:  # whatever a family's own code is like
-        return None
-    known = frozenset(modules)
-    return next((one.module for one in heard if twin.original.get(one.module) not in known), None)
 
 
 def check_planned(runner: Runner, inputs: Mapping[str, Tensor], places: Sequence[tuple[str, int]]) -> Runner:

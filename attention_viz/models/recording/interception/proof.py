@@ -30,7 +30,6 @@ class _Run:
 
     heard: list[Heard] = field(default_factory=list[Heard])
     weights: list[Tensor] = field(default_factory=list[Tensor])
-    closed: frozenset[str] = frozenset()
 
 
 def prove(model: nn.Module, run: Callable[[], object]) -> Plan:
@@ -44,11 +43,6 @@ def prove(model: nn.Module, run: Callable[[], object]) -> Plan:
         UnsupportedModel: something that looks like attention can't be proved.
     """
     first = _listened(model, run)
-    if first.closed:
-        raise UnsupportedModel(
-            f"part of its attention happens inside torch's {' and '.join(sorted(first.closed))}, which hands out no "
-            "weights; needed: attention by products and a softmax"
-        )
     if len(first.weights) != len(first.heard):
         raise UnsupportedModel(
             f"{len(first.weights)} softmaxes stand behind products, and the weights of {len(first.heard)} of them are "
@@ -129,10 +123,8 @@ def _listened(model: nn.Module, run: Callable[[], object]) -> _Run:
         found.weights.append(compute(logits))
         return found.weights[-1].clone()
 
-    following = Following(parameters_of(model), attend, busy=computing, softmax=softmax)
-    with following:
+    with Following(parameters_of(model), attend, busy=computing, softmax=softmax):
         run()
-    found.closed = frozenset(following.closed)
     return found
 
 
