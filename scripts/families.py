@@ -21,7 +21,20 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.models.model import AttentionModel
 from scripts.closure import CLOSED, Closure, closure
 from scripts.tiny import VOCABULARY, Family, families, tiny
-from scripts.trying import SCALES, SEEN, TooLongError, asks, at_most, cell, first_line, tell, tells, tried
+from scripts.trying import (
+    LEFT_OUT,
+    SCALES,
+    SEEN,
+    TooLongError,
+    asks,
+    at_most,
+    cell,
+    first_line,
+    of_parts,
+    tell,
+    tells,
+    tried,
+)
 
 __all__ = ["TABLE", "Result", "try_family"]
 
@@ -43,6 +56,7 @@ class Result:
         reason: why it is not exact, or what is to be said of it.
         closure: of an exact one, what came of opening its numbers.
         route: of an exact one, how our attention came into it; see `Provenance.route`.
+        left_out: of an exact one, what attends beside what is recorded.
         seconds: of the processor, that trying it took.
     """
 
@@ -53,6 +67,7 @@ class Result:
     reason: str = ""
     closure: Closure | None = None
     route: str = ""
+    left_out: tuple[str, ...] = ()
     seconds: float = 0.0
 
 
@@ -94,7 +109,8 @@ def _tried(family: Family) -> Result:
     reason = "" if telling else "attention stayed uniform or on one token, so less is proven"
     reason = reason if outcome == "exact" else f"off by {max(errors):.1e}"
     route = _trace(wrapped, None).provenance.route
-    return Result(family, outcome, wrapped.streams, wrapped.layers_without_attention, reason, opened, route)
+    known = (wrapped.streams, wrapped.layers_without_attention, reason, opened, route, wrapped.left_out)
+    return Result(family, outcome, *known)
 
 
 def _error(wrapped: AttentionModel, mask: Tensor | None) -> float:
@@ -131,6 +147,7 @@ def _text(results: Sequence[Result]) -> str:
         "weight of every head and the output are those of transformers' eager attention to 1e-5 in all three runs. "
         '*Route*: "interface" where transformers\' attention interface calls our function, "interception" where it '
         "stands in for what the model's own code asks torch for (see [the models](models.md#in-memory)). "
+        f"{LEFT_OUT} "
         "*Refused*: `av.wrap` says why and nothing is drawn. *Not built*: no model could be made from the family's "
         "default configuration with small sizes, so nothing is claimed. Nothing about a family's name decides: a small "
         "run of your own model does, each time one is loaded.",
@@ -140,8 +157,8 @@ def _text(results: Sequence[Result]) -> str:
         "much the rows miss what they sum to, as a share of the largest row; the worst of these. *Other* is the share "
         "of the rows' size that comes from layers that mix positions without attention, which are rows of their own.",
         "",
-        f"**{counts['exact']} exact, {counts['wrong']} wrong, {counts['refused']} refused, {counts['not built']} not "
-        f"built, of {len(results)}.**",
+        f"**{counts['exact']} exact{of_parts(result.left_out for result in results)}, {counts['wrong']} wrong, "
+        f"{counts['refused']} refused, {counts['not built']} not built, of {len(results)}.**",
         "",
         f"**{len(opened)} of the {counts['exact']} exact ones opened, to {CLOSED:.0e}{others}.**",
         "",
@@ -149,12 +166,12 @@ def _text(results: Sequence[Result]) -> str:
     lines += [
         "## Exact",
         "",
-        "| family | class | attention | route | layers without | opened | note |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
+        "| family | class | attention | route | layers without | opened | left out | note |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for one in (result for result in results if result.outcome == "exact"):
         cells = (one.family.name, one.family.model_class, ", ".join(one.streams), one.route, ", ".join(one.without))
-        lines.append(f"| {' | '.join(cells)} | {cell(str(one.closure))} | {one.reason} |")
+        lines.append(f"| {' | '.join(cells)} | {cell(str(one.closure))} | {', '.join(one.left_out)} | {one.reason} |")
     for outcome in ("wrong", "refused", "not built"):
         lines += ["", f"## {outcome.capitalize()}", "", "| family | class | why |", "| --- | --- | --- |"]
         lines += [
@@ -175,6 +192,7 @@ def main(write: Callable[[str], object] = TABLE.write_text) -> int:
         results.append(result)
         told = f"{result.family.name} {result.family.model_class}: {result.outcome} {result.reason}"
         told += "" if result.closure is None else f"; opened: {result.closure}"
+        told += f"; left out: {', '.join(result.left_out)}" if result.left_out else ""
         print(f"{len(results)}/{len(chosen)} {told} ({result.seconds:.1f} s)", flush=True)
     text = _text(sorted(results, key=lambda result: (result.family.name, result.family.model_class)))
     # Pictures and sound are tried by a script of their own.

@@ -26,7 +26,20 @@ from attention_viz.errors import AttentionVizError
 from scripts.seen.building import broken, seen_families, tiny_seen
 from scripts.seen.reading import UnreadError, example_of
 from scripts.tiny import Family, scaled
-from scripts.trying import SCALES, SEEN, TooLongError, asks, at_most, cell, first_line, tell, tells, tried
+from scripts.trying import (
+    LEFT_OUT,
+    SCALES,
+    SEEN,
+    TooLongError,
+    asks,
+    at_most,
+    cell,
+    first_line,
+    of_parts,
+    tell,
+    tells,
+    tried,
+)
 
 __all__ = ["TABLE", "Seen", "try_seen"]
 
@@ -50,6 +63,7 @@ class Seen:
         handed: how many layers' weights the model itself handed out, which were compared once more.
         reason: why it is not exact, or what is to be said of it.
         route: of an exact one, how our attention came into it; see `Provenance.route`.
+        left_out: of an exact one, what attends beside what is recorded.
         seconds: of the processor, that trying it took.
     """
 
@@ -61,6 +75,7 @@ class Seen:
     handed: int = 0
     reason: str = ""
     route: str = ""
+    left_out: tuple[str, ...] = ()
     seconds: float = 0.0
 
 
@@ -140,7 +155,8 @@ def _compared(seen: Seen, model: Any, trace: av.Trace, inputs: dict[str, Tensor]
     fidelity = trace.fidelity
     error = max(fidelity.output_error, fidelity.weight_error)
     placed = any(trace.query_tokens(stream).placed for stream in trace.streams)
-    seen = replace(seen, streams=trace.streams, places=placed, route=trace.provenance.route)
+    origin = trace.provenance
+    seen = replace(seen, streams=trace.streams, places=placed, route=origin.route, left_out=origin.left_out)
     if not fidelity.ok:
         return replace(seen, outcome="wrong", reason=f"off by {error:.1e}")
     handed = _handed_out(model, inputs)
@@ -190,21 +206,23 @@ def _text(results: Sequence[Seen]) -> str:
         "*Exact*: every weight of every head and the output are those of transformers' eager attention to 1e-5, or no "
         "further from a run in float64 than twice eager itself is. *Handed out*: of so many layers the model itself "
         "returned weights, and each of them is one of ours, too. *Patches*: which part of the picture each position "
-        "stands for was proved by changing it; else positions have numbers. *Refused*: `av.wrap` says why and nothing "
-        "is drawn. *Not built*: the row says why, which is a package that isn't installed, a class that transformers "
-        "itself can't build from its own default configuration, a small model to which the picture makes no "
-        "difference, or what its own code says to every input that was tried; nothing is claimed of it.",
+        f"stands for was proved by changing it; else positions have numbers. {LEFT_OUT} *Refused*: `av.wrap` says why "
+        "and nothing is drawn. *Not built*: the row says why, which is a package that isn't installed, a class that "
+        "transformers itself can't build from its own default configuration, a small model to which the picture makes "
+        "no difference, or what its own code says to every input that was tried; nothing is claimed of it.",
         "",
-        f"**{', '.join(f'{counts[outcome]} {outcome}' for outcome in _OUTCOMES)}, of {len(results)}.**",
+        f"**{counts['exact']} exact{of_parts(one.left_out for one in results)}, "
+        f"{', '.join(f'{counts[outcome]} {outcome}' for outcome in _OUTCOMES[1:])}, of {len(results)}.**",
         "",
         "## Exact, of pictures and sound",
         "",
-        "| family | class | read | attention | route | patches | handed out | note |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| family | class | read | attention | route | patches | handed out | left out | note |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for one in (result for result in results if result.outcome == "exact"):
         cells = (one.family.name, one.family.model_class, one.reads, ", ".join(one.streams), one.route)
-        lines.append(f"| {' | '.join(cells)} | {'yes' if one.places else ''} | {one.handed or ''} | {one.reason} |")
+        cells = (*cells, "yes" if one.places else "", str(one.handed or ""), ", ".join(one.left_out))
+        lines.append(f"| {' | '.join(cells)} | {one.reason} |")
     for outcome in _OUTCOMES[1:]:
         lines += ["", f"## {outcome.capitalize()}, of pictures and sound", "", "| family | class | why |"]
         lines += ["| --- | --- | --- |"]
@@ -220,7 +238,10 @@ def _kept(path: Path | None) -> dict[Family, Seen]:
     """What came out in earlier runs, a line each."""
     lines = path.read_text("utf-8").splitlines() if path and path.exists() else []
     found = [json.loads(line) for line in lines]
-    results = [Seen(**one | {"family": Family(**one["family"]), "streams": tuple(one["streams"])}) for one in found]
+    tuples = ("streams", "left_out")
+    results = [
+        Seen(**one | {"family": Family(**one["family"])} | {name: tuple(one[name]) for name in tuples}) for one in found
+    ]
     return {one.family: one for one in results}
 
 
@@ -244,7 +265,8 @@ def main(write: Callable[[str], object] = TABLE.write_text) -> int:
         results.append(result)
         _keep(arguments.kept, result)
         told = f"{result.family.name} {result.family.model_class}: {result.outcome} {', '.join(result.streams)}"
-        print(f"{number}/{len(open_ones)} {told} {result.reason} ({result.seconds:.1f} s)", flush=True)
+        told += f" {result.reason} {', '.join(result.left_out)}"
+        print(f"{number}/{len(open_ones)} {told} ({result.seconds:.1f} s)", flush=True)
     texts, heading, others = TABLE.read_text("utf-8").partition(SEEN)
     text = _text(sorted(results, key=lambda one: (one.family.name, one.family.model_class)))
     whole = not arguments.names and arguments.every == 1

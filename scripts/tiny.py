@@ -208,6 +208,8 @@ def small_changes(usual: PreTrainedConfig) -> dict[str, Any]:
         for name, size in _SIZES.items()
         if isinstance(told.get(name), int) and not isinstance(told[name], bool)
     }
+    # A part of a model may be told by it to attend to another part.
+    changes |= {name: True for name in ("is_decoder", "add_cross_attention") if told.get(name)}
     for name in _SHARED:
         if name in told:
             same = told[name] == next((told[n] for n in ("num_attention_heads", "n_head") if n in told), None)

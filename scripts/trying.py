@@ -8,7 +8,7 @@ import re
 import signal
 import sys
 from argparse import ArgumentParser
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import torch
@@ -17,6 +17,7 @@ from transformers.utils import logging as transformers_logging
 import attention_viz as av
 
 __all__ = [
+    "LEFT_OUT",
     "SCALES",
     "SEEN",
     "TooLongError",
@@ -25,6 +26,7 @@ __all__ = [
     "cell",
     "differences",
     "first_line",
+    "of_parts",
     "rows",
     "tell",
     "tells",
@@ -33,6 +35,12 @@ __all__ = [
 
 # What stands in docs/families.md above pictures and sound, which follow after texts.
 SEEN = "# Pictures and sound"
+# What the column of that name holds, in both tables.
+LEFT_OUT = (
+    "*Left out*: modules that attend, too, beside the attention shown and over other positions, such as a head that "
+    "pools; the model's name, each trace's notes and the badge say so. A model that attends in a layer of what is "
+    "shown by any means that isn't recorded is refused."
+)
 
 _T = TypeVar("_T")
 _Result = TypeVar("_Result")
@@ -88,6 +96,12 @@ def first_line(error: BaseException) -> str:
 def cell(text: str) -> str:
     """A text as it stands in a table."""
     return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
+
+
+def of_parts(left_out: Iterable[Sequence[str]]) -> str:
+    """Say how many families leave something out, behind the number of the exact ones; "" if none does."""
+    count = sum(bool(parts) for parts in left_out)
+    return f" ({count} with a part left out)" if count else ""
 
 
 def asks(description: str | None) -> ArgumentParser:

@@ -86,7 +86,8 @@ CHANGES: dict[str, dict[str, Any]] = {
                                       "topk_group": 1},
                       "vision_config": _OCR},
     "deepseek_ocr2_vision": _OCR,
-    "deepseek_vl_hybrid": {"high_res_vision_config": _SAM},
+    # As at the usual sizes, its two towers read the picture in different numbers of patches.
+    "deepseek_vl_hybrid": {"high_res_vision_config": {**_SAM, "patch_size": 4}},
     "depth_pro": {"patch_size": 32, "intermediate_hook_ids": [1, 0], "fusion_hidden_size": 16,
                   "intermediate_feature_dims": [16, 16], "scaled_images_feature_dims": [16, 16, 16],
                   "image_model_config": _DINO, "patch_model_config": _DINO, "fov_model_config": _DINO},

@@ -70,7 +70,7 @@ def show_added(trace: "Trace") -> None:
     words = ". ".join(one for one in (added_words(trace), own_words(trace)) if one)
     if words:
         st.session_state[_PLACE].caption(plain(f"{words}."))
-    for line in read_otherwise(trace):
+    for line in (*read_otherwise(trace), *trace.provenance.told):
         tell(line)
     if not all(fits_link(st.session_state.get(name, "")) for name in ("text", "second", "target")):
         tell("A link leaves this text out: it is too long.")

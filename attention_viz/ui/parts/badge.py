@@ -42,13 +42,18 @@ class Badge:
             switched: whether what the page shows was computed otherwise afterwards.
         """
         colour, words = _verdict(trace, from_file, switched)
-        words += "; part left out" if trace.provenance.left_out else ""
         with self._place.popover(f":{colour}[{plain(words)}]", type="tertiary", key=self._key):
             st.markdown(plain(comparison_words(trace)))
 
 
 def _verdict(trace: "Trace", from_file: bool, switched: bool) -> tuple[Literal["green", "orange", "red"], str]:
-    """The badge's colour and words; they begin with "Verified" or "Not verified"."""
+    """Return colour and words; they begin with "Verified" or "Not verified" and end with what is missing."""
+    colour, words = _compared(trace, from_file, switched)
+    return colour, f"{words}; part left out" if trace.provenance.left_out else words
+
+
+def _compared(trace: "Trace", from_file: bool, switched: bool) -> tuple[Literal["green", "orange", "red"], str]:
+    """Say how far the run is from the model's own."""
     fidelity = trace.fidelity
     far = _power(max(fidelity.output_error, fidelity.weight_error))
     if math.isnan(fidelity.output_error):

@@ -33,6 +33,15 @@ def test_two_runs_that_are_equal_have_no_difference() -> None:
     assert verdict(same, from_file=False, switched=False) == ("green", "Verified: no difference")
 
 
+def test_a_part_that_is_left_out_is_named() -> None:
+    trace = av.scratch("a cat sat")
+    origin = trace.provenance.leaving_out(["pooler (by torch's MultiheadAttention)"])
+    near = Fidelity(2e-7, 3e-7, 1e-5, "the same model with another attention", 0.0, None)
+    one = Trace(trace.layers, trace.queries, trace.keys, trace.output, origin, near)
+    assert verdict(one, from_file=False, switched=False) == ("green", "Verified to 3×10⁻⁷; part left out")
+    assert "also attends in pooler (by torch's MultiheadAttention). That isn't shown" in comparison_words(one)
+
+
 def test_weights_that_were_handed_over_are_never_verified() -> None:
     trace = av.Trace.from_weights(torch.eye(3))
     assert "Nothing ran here: these are the weights that were given" in comparison_words(trace)
