@@ -22,7 +22,6 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from attention_viz.errors import UnsupportedModel
-from attention_viz.models.own.hearing import plainly
 from attention_viz.models.recording.interception.plan import computing
 
 if TYPE_CHECKING:
@@ -173,8 +172,8 @@ class _Outside(TorchDispatchMode):
 
 @contextmanager
 def outside_calls(model: nn.Module) -> Generator[list[OutsideCall]]:
-    """Hear what the model attends outside our function while this thread runs it; compiled parts run as written."""
-    with plainly(lambda: None), _Outside(model) as outside:
+    """Hear what the model attends outside our function while this thread runs it."""
+    with _Outside(model) as outside:
         yield outside.found
 
 

@@ -13,10 +13,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.attention.flex_attention import flex_attention
 from torch.nn.functional import scaled_dot_product_attention as by_another_name
-from transformers import PreTrainedModel, SiglipConfig, SiglipModel
+from transformers import SiglipConfig, SiglipModel
 
 import attention_viz as av
 from attention_viz.errors import UnsupportedModel
+from attention_viz.models.as_written import plainly
 from attention_viz.models.recording.interception.outside import OutsideCall, outside_calls
 from attention_viz.ui.parts.badge import comparison_words
 from tests.models.families import build, ids
@@ -129,15 +130,15 @@ class Pooled(nn.Module):
         return self.inner(self.query, hidden, hidden)[0][:, 0]
 
 
-def patched(attention: nn.Module, *, layer: int = 1) -> PreTrainedModel:
+def patched(attention: nn.Module, *, layer: int = 1) -> Any:
     """A BERT one of whose three layers attends otherwise."""
-    model = build("bert")
+    model: Any = build("bert")
     torch.manual_seed(3)
     model.encoder.layer[layer].attention.self = attention.eval()
     return model.eval()
 
 
-def siglip() -> tuple[PreTrainedModel, dict[str, Tensor]]:
+def siglip() -> tuple[Any, dict[str, Tensor]]:
     """A tiny SigLIP, whose picture is pooled by attention, and what it reads."""
     torch.manual_seed(0)
     small = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
@@ -151,8 +152,8 @@ def siglip() -> tuple[PreTrainedModel, dict[str, Tensor]]:
 def test_a_layer_that_attends_by_any_other_way_is_never_left_out(way: str) -> None:
     attend, by = WAYS[way]
     model = patched(Own(attend))
-    with outside_calls(model) as found, torch.no_grad():
-        model(ids(9), attn_implementation="eager")
+    with plainly(), outside_calls(model) as found, torch.no_grad():
+        model(ids(9))
     heard = [one for one in found if one.path == "encoder.layer.1.attention.self"]
     assert {one.by for one in heard} == {by}
     assert {one.shape for one in heard} <= {(9, 9), None}
@@ -173,10 +174,14 @@ def test_torchs_own_module_is_heard_on_its_fast_path(options: dict[str, bool]) -
 
 
 def test_a_layer_of_torchs_own_is_heard_on_its_fast_path_and_beside_it() -> None:
-    model = build("bert")
+    model: Any = build("bert")
     model.encoder.layer[2] = nn.TransformerEncoderLayer(20, 4, 37, batch_first=True).eval()
     forward = model.encoder.layer[2].forward
-    model.encoder.layer[2].forward = lambda hidden, *_args, **_options: forward(hidden)
+
+    def alone(hidden: Tensor, *_args: object, **_options: object) -> Tensor:
+        return forward(hidden)
+
+    model.encoder.layer[2].forward = alone
     with outside_calls(model) as found, torch.no_grad():
         model(ids(9))
     assert found[-1] == OutsideCall("encoder.layer.2", "torch's TransformerEncoderLayer", (9, 9))
@@ -193,7 +198,7 @@ def test_what_was_compiled_is_heard_too() -> None:
 
 
 def test_all_layers_that_attend_otherwise_are_named_and_the_way_out_is_told() -> None:
-    model = build("bert")
+    model: Any = build("bert")
     for layer in model.encoder.layer:
         layer.attention.self = Own(functional.scaled_dot_product_attention)
     with pytest.raises(
@@ -211,16 +216,20 @@ def test_a_module_that_two_layers_share_is_refused_once() -> None:
 
 
 def test_a_layer_more_that_attends_between_the_tokens_is_refused() -> None:
-    model = build("bert with a head")
+    model: Any = build("bert with a head")
     inner = model.cls.forward
     model.more = Own(functional.scaled_dot_product_attention).eval()
-    model.cls.forward = lambda hidden: inner(hidden + model.more(hidden)[0])
+
+    def after_more(hidden: Tensor) -> Tensor:
+        return inner(hidden + model.more(hidden)[0])
+
+    model.cls.forward = after_more
     with pytest.raises(UnsupportedModel, match=r"attends in more by torch's scaled_dot_product_attention"):
         av.wrap(model)
 
 
 def test_a_pooling_head_is_named_wherever_the_model_is_described(tmp_path: Path) -> None:
-    model = build("bert")
+    model: Any = build("bert")
     model.pooler = Pooled().eval()
     wrapped = av.wrap(model)
     said = f"pooler.inner (by {MANY})"
@@ -256,7 +265,7 @@ def test_a_tower_beside_the_streams_is_named_and_no_layer_of_it_is_said_to_be_wi
 
 
 def test_what_attends_in_a_longer_text_only_is_found_when_one_comes() -> None:
-    model = build("bert with a head")
+    model: Any = build("bert with a head")
     inner = model.cls.forward
     model.more = Own(functional.scaled_dot_product_attention).eval()
 
@@ -294,7 +303,11 @@ def test_a_router_over_experts_is_no_attention() -> None:
     model: Any = build("bert")
     model.routed = Routed().eval()
     forward = model.encoder.layer[1].output.forward
-    model.encoder.layer[1].output.forward = lambda hidden, before: forward(hidden, before) + model.routed(before)
+
+    def routed(hidden: Tensor, before: Tensor) -> Tensor:
+        return forward(hidden, before) + model.routed(before)
+
+    model.encoder.layer[1].output.forward = routed
     with outside_calls(model) as found, torch.no_grad():
         model.routed(torch.randn(1, 9, 20))
     assert found == []
