@@ -39,7 +39,6 @@ __all__ = ["Anatomy", "probe", "probe_ids"]
 # Of an encoder–decoder's two texts, whose lengths have to differ: by them its kinds of attention are told apart.
 _TOKENS, _TARGET = 11, 7
 
-
 # What a model is given that is no text.
 _SEEN = frozenset({"pixel_values", "pixel_values_videos", "input_features", "input_values"})
 
@@ -121,8 +120,7 @@ class Anatomy:
 def probe(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | None = None) -> tuple[Runner, Anatomy]:
     """Run a few tokens with our attention and without, compare every head and the output, and describe the model.
 
-    First by transformers' attention interface. Where a model doesn't call it, or not everywhere, by what its own code
-    computes: see `prove`.
+    First by transformers' attention interface; if a model doesn't call it everywhere, by what its code computes.
 
     Args:
         runner: runs the model.
