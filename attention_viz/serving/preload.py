@@ -8,9 +8,11 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 from attention_viz.errors import AttentionVizError
+from attention_viz.models.sources.verdicts import prepare
 from attention_viz.serving.imports import one_importer
 from attention_viz.serving.request import Request
 from attention_viz.serving.runs import draw, load_model
+from attention_viz.serving.settings import SETTINGS
 from attention_viz.serving.verifying import verify
 
 __all__ = ["Preloading", "begin"]
@@ -47,6 +49,9 @@ class Preloading(threading.Thread):
             self._done = True
         except AttentionVizError as error:
             _log.warning("%s was not loaded beforehand: %s", self.request.model, error)
+        # Only now: a process that imports torch, too, would have kept the first visitors waiting.
+        if SETTINGS.models or SETTINGS.hub:
+            prepare()
 
 
 def begin(request: Request, modules: Sequence[str] = ()) -> Preloading:

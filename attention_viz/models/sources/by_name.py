@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from attention_viz.errors import LoadCancelled, ModelNotFound
 from attention_viz.models.sources.catalogue import CATALOGUE
 from attention_viz.models.sources.packages.progress import shown
+from attention_viz.models.sources.verdicts import prepare
 
 if TYPE_CHECKING:
     from attention_viz.models.model import AttentionModel
@@ -62,6 +63,8 @@ def load(
         return Scratch()
     if name in CATALOGUE:
         return _load_from_catalogue(name, device, dtype, cancelled)
+    # Its process imports torch and transformers while this one does.
+    prepare()
     from attention_viz.models.sources.load_folder import load_folder
 
     return load_folder(Path(name), name, device=device, dtype=dtype, cancelled=cancelled, alone=alone)
@@ -80,10 +83,14 @@ def _load_from_catalogue(name: str, device: str, dtype: str, cancelled: Callable
                 bar(done, of)
 
             folder = entry.conversion.complete(entry.installed, entry.sha256, entry.size, progress)
-        return load_folder(folder, name, device=device, dtype=dtype, compared=entry.sha256, cancelled=cancelled)
+        return load_folder(
+            folder, name, device=device, dtype=dtype, compared=entry.sha256, cancelled=cancelled, shipped=True
+        )
     if entry.path is None:
         raise ModelNotFound(f"{name} is not on this machine; install it with: attention-viz models --install {name}")
-    return load_folder(entry.path, name, device=device, dtype=dtype, sha256=entry.sha256, cancelled=cancelled)
+    return load_folder(
+        entry.path, name, device=device, dtype=dtype, sha256=entry.sha256, cancelled=cancelled, shipped=True
+    )
 
 
 def _load_from_hub(
@@ -99,9 +106,11 @@ def _load_from_hub(
             f"no model {name[:100]!r} in the catalogue ({', '.join(CATALOGUE)}) and no folder of that name; {error}"
         ) from None
     from attention_viz.models.sources.download import download
-    from attention_viz.models.sources.load_folder import load_folder
 
     folder = download(wanted)
+    prepare()
+    from attention_viz.models.sources.load_folder import load_folder
+
     return load_folder(
         folder, name, device=device, dtype=dtype, revision=wanted.commit, cancelled=cancelled, alone=alone
     )

@@ -6,7 +6,7 @@ that is given, never by its path: visitors of a server read them.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -53,7 +53,7 @@ _READ = (".json", ".safetensors", ".jinja", ".model", ".txt", ".spm", ".tiktoken
 _TEMPLATES = "additional_chat_templates"
 # Bytes of a vocabulary: twice what the largest published ones take. Whatever is named below or ends so has a bound.
 _LONGEST_VOCABULARY = 80_000_000
-_VOCABULARIES = (INDEX, "added_tokens.json", "merges.txt", "tekken.json", *TOKENIZER_FILES)
+_VOCABULARIES = ("added_tokens.json", "merges.txt", "tekken.json", *TOKENIZER_FILES)
 _ENDINGS = (".model", ".spm", ".tiktoken", ".codes", ".bpe", ".vocab")
 # Bytes of other files: many times what published ones take, the largest of which list labels or added tokens.
 _LONGEST_CONFIG, _LONGEST_TEMPLATE = 5_000_000, 1_000_000
@@ -66,7 +66,12 @@ _CONFIGS = (
     "video_preprocessor_config.json",
     *PROCESSOR_FILES,
 )
+# Of these as well, but the largest published models have 15 MB of index, and they are parsed here, which takes many
+# times their length.
+_LONGEST_INDEX, _PARSED = 20_000_000, (INDEX, "tokenizer_config.json")
 _MOST_TEMPLATES = 100
+# Bytes of the headers of weights: 200,000 tensors take 20 million.
+_LONGEST_HEADER = 40_000_000
 # How much of a file is read at a time.
 _AT_ONCE = 4_000_000
 
@@ -80,14 +85,24 @@ class CheckedFolder:
         name: what messages call it.
         config: what config.json says.
         weights: the safetensors, in order.
-        numbers: how many numbers they hold together.
+        tensors: the shape of each tensor in them, by its name.
     """
 
     path: Path
     name: str
     config: Mapping[str, Any]
     weights: tuple[Path, ...]
-    numbers: int
+    tensors: Mapping[str, tuple[int, ...]]
+
+    @property
+    def shapes(self) -> Iterable[tuple[int, ...]]:
+        """The shapes of all tensors, equal ones again and again."""
+        return self.tensors.values()
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers the weights hold together."""
+        return sum(prod(shape) for shape in self.shapes)
 
     def sha256(self, check: Callable[[], None] = lambda: None) -> str:
         """What tells these weights from others.
@@ -131,8 +146,7 @@ def check_folder(path: Path, name: str) -> CheckedFolder:
         if (path / file).is_file():
             refuse_code(_read_json(path / file, name), name)
     weights = _weights(path, name)
-    numbers = sum(_count(file, name) for file in weights)
-    return CheckedFolder(path, name, config, weights, numbers)
+    return CheckedFolder(path, name, config, weights, _headers(weights, name))
 
 
 def parse_json(content: bytes, file: str, name: str) -> dict[str, Any]:
@@ -201,6 +215,8 @@ def _longest(file: Path) -> int | None:
         return _LONGEST_TEMPLATE
     if file.name in _CONFIGS:
         return _LONGEST_CONFIG
+    if file.name in _PARSED:
+        return _LONGEST_INDEX
     return _LONGEST_VOCABULARY if file.name in _VOCABULARIES or file.suffix in _ENDINGS else None
 
 
@@ -230,12 +246,34 @@ def _weights(path: Path, name: str) -> tuple[Path, ...]:
     return tuple(path / file for file in files)
 
 
-def _count(file: Path, name: str) -> int:
-    """How many numbers a safetensors file has, by its header; a file of another length than that says is refused."""
+def _headers(files: Sequence[Path], name: str) -> dict[str, tuple[int, ...]]:
+    """The shapes of all tensors, by the files' headers, which together have bounds."""
+    found, length = dict[str, tuple[int, ...]](), 0
+    for file in files:
+        length += _header_length(file, name)
+        if length > _LONGEST_HEADER:
+            raise UnsupportedModel(
+                f"{name}: the headers of its weights have {length:,} bytes; at most {_LONGEST_HEADER:,} are read here"
+            )
+        found |= _shapes(file, name)
+    return found
+
+
+def _header_length(file: Path, name: str) -> int:
+    """How long a safetensors file says that its header is; more than the file has can't be read anyway."""
+    try:
+        with file.open("rb") as opened:
+            return min(int.from_bytes(opened.read(8), "little"), file.stat().st_size)
+    except OSError as error:  # its own words would tell the path
+        raise ModelNotFound(f"{name}: {file.name} can't be read: {error.strerror}") from None
+
+
+def _shapes(file: Path, name: str) -> dict[str, tuple[int, ...]]:
+    """A file's tensors, by its header; a file of another length than that says is refused."""
     broken = f"{name}: {file.name} is broken or half-written"
     try:
         with safe_open(file, framework="np") as weights:
-            shapes = [weights.get_slice(key).get_shape() for key in weights.keys()]
+            return {key: tuple(weights.get_slice(key).get_shape()) for key in weights.keys()}
     except SafetensorError as error:
         if "not fully covered" not in str(error):
             raise ModelNotFound(f"{broken}: it has no header of safetensors that can be read") from None
@@ -243,7 +281,6 @@ def _count(file: Path, name: str) -> int:
         raise ModelNotFound(f"{broken}: it has {size:,} bytes, and its header announces another number") from None
     except OSError as error:  # its own words would tell the path
         raise ModelNotFound(f"{name}: {file.name} can't be read: {error.strerror}") from None
-    return sum(prod(shape) for shape in shapes)
 
 
 def state_of(path: Path) -> dict[str, tuple[int, ...]]:

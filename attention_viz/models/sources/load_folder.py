@@ -1,40 +1,36 @@
 """A model from a folder: safetensors only, nothing executable, and a plain word about whatever is wrong with it."""
 
-import contextlib
-import re
-import threading
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import torch
 from torch import nn
 
 from attention_viz.errors import AttentionVizError, LoadCancelled, ModelNotFound, UnsupportedModel, first_line
-from attention_viz.models.huggingface import (
-    AutoConfig,
-    AutoModel,
-    PreTrainedModel,
-    transformers,
-)
+from attention_viz.models.huggingface import PreTrainedModel, transformers
 from attention_viz.models.model import AttentionModel
+from attention_viz.models.sources.building import (
+    build,
+    in_turn,
+    loading_failure,
+    quietly,
+    read_config,
+    refuse_misfits,
+    taking_turns,
+)
 from attention_viz.models.sources.changing import keep_apart, unchanged
+from attention_viz.models.sources.dry_run import Verdict
 from attention_viz.models.sources.folders import CheckedFolder, check_folder
 from attention_viz.models.sources.reading import of_both, own_reader
-from attention_viz.models.sources.size import building, check_config, check_size
+from attention_viz.models.sources.size import building, check_config, check_size, refuse_larger, size_of
 from attention_viz.models.sources.tokenizers import check_tokenizer, prepare_texts, read_tokenizer
+from attention_viz.models.sources.verdicts import verdict_of
 from attention_viz.trace.trace import Provenance
 
 __all__ = ["load_folder"]
 
 _DTYPES = ("float64", "float32", "bfloat16", "float16")
-# While transformers builds it changes what holds for all threads, such as torch's default precision.
-_loading = threading.Lock()
-# What is silent meanwhile, for all threads as well: by load, what it found.
-_silence = threading.Lock()
-_silenced: list[tuple[bool, int]] = []
-# How often who waits for that, in seconds, looks whether to go on.
-_LOOK = 0.25
 
 
 def load_folder(
@@ -49,6 +45,7 @@ def load_folder(
     largest: int | None = None,
     cancelled: Callable[[], bool] = lambda: False,
     alone: bool = True,
+    shipped: bool = False,
 ) -> AttentionModel:
     """Load a model and its tokenizer from a folder, and wrap it.
 
@@ -63,6 +60,7 @@ def load_folder(
         largest: how many bytes of memory it may take; None for no limit.
         cancelled: is asked again and again whether to stop.
         alone: whether a model that reads a text beside a picture is to read text alone.
+        shipped: whether its files are ours or were converted by us, and not whatever a stranger wrote.
 
     Raises:
         LoadCancelled: `cancelled` said so.
@@ -75,16 +73,16 @@ def load_folder(
     checked = check_folder(folder, name)
     check_config(checked)
     # What ships was looked at; whatever else there is may be anybody's.
-    apart = prepare_texts(ships=sha256 is not None or compared is not None)
+    apart = prepare_texts(ships=shipped)
     with unchanged(checked):
+        verdict = _built(checked, check) if shipped else verdict_of(checked, check)
+        refuse_larger(name, verdict.size, largest)
         found = compared or checked.sha256(check)
         _check_sum(name, found, sha256)
         check()
-        with _quietly():
-            with _turn(check):
-                built = check_size(checked, lambda: _build(checked), largest)
+        with quietly():
             with building(check):
-                hf_model = _read_model(checked, type(built), precision, check)
+                hf_model = _read_model(checked, verdict.kind, precision, check)
             tokenizer = read_tokenizer(checked, check, apart=apart)
             reader = own_reader(checked, hf_model)
     check()
@@ -96,7 +94,7 @@ def load_folder(
     provenance = Provenance(model=name, revision=revision, sha256=found)
     if alone or reader is not None:
         return AttentionModel.of(hf_model, tokenizer, provenance, reader)
-    return of_both(checked, hf_model, tokenizer, provenance)
+    return of_both(checked, hf_model, tokenizer, provenance, verdict.why_alone)
 
 
 def _asking(name: str, cancelled: Callable[[], bool]) -> Callable[[], None]:
@@ -114,12 +112,22 @@ def _check_sum(name: str, found: str, expected: str | None) -> None:
         )
 
 
+def _built(folder: CheckedFolder, check: Callable[[], None]) -> Verdict:
+    """The verdict on a model whose files are known: its class and its size, nothing tried."""
+    config = read_config(folder)
+    with quietly(), in_turn(check):
+        model = check_size(folder, lambda: build(folder, config))
+    return Verdict(type(model).__name__, size_of(model))
+
+
 def _read_model(
-    folder: CheckedFolder, kind: type[PreTrainedModel], dtype: torch.dtype | str, check: Callable[[], None]
+    folder: CheckedFolder, kind: str, dtype: torch.dtype | str, check: Callable[[], None]
 ) -> PreTrainedModel:
+    found = cast(type[PreTrainedModel], getattr(transformers, kind))
     try:
-        model, report = _taking_turns(kind, check).from_pretrained(
+        model, report = taking_turns(found, check).from_pretrained(
             str(folder.path),
+            config=read_config(folder),
             local_files_only=True,
             use_safetensors=True,
             trust_remote_code=False,
@@ -130,80 +138,10 @@ def _read_model(
     except AttentionVizError:
         raise
     except Exception as error:
-        raise _not_loadable(folder, error) from error
-    model.__class__ = kind
-    _refuse_misfits(folder.name, report, model)
+        raise loading_failure(folder, error) from error
+    model.__class__ = found
+    refuse_misfits(folder.name, report, model)
     return model
-
-
-def _taking_turns(kind: type[PreTrainedModel], check: Callable[[], None]) -> Any:
-    """The same class, but that it takes a turn where transformers changes what holds for all threads.
-
-    Those are two short moments, in which no file is read: while the empty model is built, and while what no file holds
-    is filled, such as tables of positions.
-    """
-
-    def get_init_context(cls: Any, *args: Any, **options: Any) -> list[contextlib.AbstractContextManager[Any]]:
-        return [_turn(check), *super(found, cls).get_init_context(*args, **options)]
-
-    def initialize_weights(self: Any) -> None:
-        with _turn(check):
-            super(found, self).initialize_weights()
-
-    methods = {"get_init_context": classmethod(get_init_context), "initialize_weights": initialize_weights}
-    # What it is called is looked up while weights are read, in the module that it says it is of.
-    found: Any = type(kind.__name__, (kind,), {**methods, "__module__": kind.__module__})
-    return found
-
-
-def _build(folder: CheckedFolder) -> PreTrainedModel:
-    """The model by its configuration alone, with whatever numbers the torch device in charge gives it."""
-    kind = _kind(folder.config)
-    try:
-        config = AutoConfig.from_pretrained(str(folder.path), local_files_only=True, trust_remote_code=False)
-        return kind.from_config(config) if kind is AutoModel else kind(config)
-    except AttentionVizError:
-        raise
-    except Exception as error:
-        raise _not_loadable(folder, error) from error
-
-
-def _not_loadable(folder: CheckedFolder, error: Exception) -> ModelNotFound:
-    return ModelNotFound(f"{folder.name} can't be loaded as {folder.config['model_type']}: {folder.reason(error)}")
-
-
-def _refuse_misfits(name: str, report: Mapping[str, Any], model: nn.Module) -> None:
-    """Refuse weights that leave some of the model to random numbers, or some of themselves unused."""
-    wrong = sorted(report["mismatched_keys"])
-    if wrong:
-        key, found, wanted = wrong[0]
-        raise ModelNotFound(
-            f"the weights of {name} don't fit its config.json: {len(wrong)} have another shape, such as {key}, "
-            f"{tuple(found)} in the file and {tuple(wanted)} by config.json"
-        )
-    # A pooler sums up a text beside the way to the last hidden state; many folders leave it out.
-    missing = sorted(key for key in report["missing_keys"] if "pooler" not in key.split("."))
-    if missing:
-        raise ModelNotFound(
-            f"the weights of {name} are incomplete: {len(missing)} are missing, such as {missing[0]}; "
-            "what is missing would be random numbers"
-        )
-    # A head for another task may stay unused; a layer may not: the picture would be of a shorter model.
-    alike = {re.sub(r"\d+", "#", key) for key in model.state_dict()}
-    unused = sorted(key for key in report["unexpected_keys"] if re.sub(r"\d+", "#", key) in alike)
-    if unused:
-        raise ModelNotFound(
-            f"the weights of {name} don't fit its config.json: the file has layers that config.json leaves out, such "
-            f"as {unused[0]}"
-        )
-
-
-def _kind(config: Mapping[str, Any]) -> Any:
-    """The class that the folder's model is of, so that it comes with its head; the bare model where none is told."""
-    names = config.get("architectures")
-    name = cast("list[object]", names)[0] if isinstance(names, list) and names else None
-    found = getattr(transformers, str(name), None)
-    return found if isinstance(found, type) and issubclass(found, PreTrainedModel) else AutoModel
 
 
 def _device(asked: str) -> torch.device:
@@ -223,41 +161,3 @@ def _dtype(asked: str, device: torch.device) -> torch.dtype | str:
     if asked not in _DTYPES:
         raise UnsupportedModel(f"the dtype {asked!r} was asked for; allowed are auto, {', '.join(_DTYPES)}")
     return cast(torch.dtype, getattr(torch, asked))
-
-
-@contextlib.contextmanager
-def _turn(check: Callable[[], None]) -> Generator[None]:
-    """A turn with transformers, a short one: nothing absurd is built, and nothing read from a disk.
-
-    Args:
-        check: called again and again while another's lasts; what it raises ends the wait.
-    """
-    while not _loading.acquire(timeout=_LOOK):
-        check()
-    try:
-        check()
-        yield
-    finally:
-        _loading.release()
-
-
-@contextlib.contextmanager
-def _quietly() -> Generator[None]:
-    """Without transformers' progress bars and reports: what matters of them is told in an error of ours.
-
-    They are all threads', so the first load silences them and the last gives them back.
-    """
-    logging: Any = transformers.utils.logging
-    with _silence:
-        _silenced.append((logging.is_progress_bar_enabled(), logging.get_verbosity()))
-        logging.disable_progress_bar()
-        logging.set_verbosity_error()
-    try:
-        yield
-    finally:
-        with _silence:
-            # What the first load found is given back last, whichever load that is.
-            shown, verbosity = _silenced.pop()
-            logging.set_verbosity(verbosity)
-            if shown:
-                logging.enable_progress_bar()

@@ -11,7 +11,7 @@ from attention_viz.models.model import AttentionModel
 from attention_viz.models.sources.folders import PROCESSOR_FILES, CheckedFolder
 from attention_viz.trace.trace import Provenance
 
-__all__ = ["of_both", "own_reader"]
+__all__ = ["of_both", "own_reader", "reader_of_both"]
 
 
 def own_reader(folder: CheckedFolder, model: PreTrainedModel) -> Reader | None:
@@ -31,28 +31,45 @@ def own_reader(folder: CheckedFolder, model: PreTrainedModel) -> Reader | None:
 
 
 def of_both(
-    folder: CheckedFolder, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None, provenance: Provenance
+    folder: CheckedFolder,
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase | None,
+    provenance: Provenance,
+    why: str = "",
 ) -> AttentionModel:
-    """A folder's model that reads a text beside a picture where it can, else text alone.
+    """Wrap a folder's model that reads a text beside a picture; if it can't do that, it reads text alone.
 
-    Where something is in the way, it says of a picture what that was.
+    It then says of a picture what the reason was.
+
+    Args:
+        folder: the model's.
+        model: the model.
+        tokenizer: its tokenizer.
+        provenance: where it comes from.
+        why: a reason that is known already.
 
     Raises:
         UnsupportedModel: something is in the way, and text alone isn't enough for it.
     """
     if not takes_both(model) or not any((folder.path / name).is_file() for name in PROCESSOR_FILES):
         return AttentionModel.of(model, tokenizer, provenance)
-    try:
-        return AttentionModel.of(model, tokenizer, provenance, _reader_of_both(folder, model))
-    except (UnsupportedModel, UnusablePicture, UnusableText) as error:
-        why = str(error)
+    if not why:
+        try:
+            return AttentionModel.of(model, tokenizer, provenance, reader_of_both(folder, model))
+        except (UnsupportedModel, UnusablePicture, UnusableText) as error:
+            why = str(error)
     try:
         return replace(AttentionModel.of(model, tokenizer, provenance), why_alone=why)
     except UnsupportedModel as error:
         raise UnsupportedModel(f"{error}. Nor is it read beside a picture: {why}") from error
 
 
-def _reader_of_both(folder: CheckedFolder, model: PreTrainedModel) -> Reader:
+def reader_of_both(folder: CheckedFolder, model: PreTrainedModel) -> Reader:
+    """Return what prepares texts and pictures for a folder's model that reads both.
+
+    Raises:
+        UnsupportedModel: it is missing or broken, or doesn't make both.
+    """
     try:
         processor = transformers.AutoProcessor.from_pretrained(
             str(folder.path), local_files_only=True, trust_remote_code=False

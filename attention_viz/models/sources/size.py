@@ -6,9 +6,11 @@ configuration that asks for far more than the weights file holds is refused afte
 
 import re
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any, TypeVar, cast
 
 import torch
@@ -22,7 +24,7 @@ from torch.nn.modules.module import (
 from attention_viz.errors import ModelNotFound, UnsupportedModel
 from attention_viz.models.sources.folders import CheckedFolder
 
-__all__ = ["building", "check_config", "check_size"]
+__all__ = ["building", "check_config", "check_size", "counting", "refuse_larger", "refuse_surplus", "size_of"]
 
 _Module = TypeVar("_Module", bound=nn.Module)
 
@@ -36,6 +38,8 @@ _DEEPEST = 20
 _TIED, _SPARE = 4, 50_000_000
 # A module without some hundred numbers of its own is rare, and building one takes time.
 _FEW_MODULES, _NUMBERS_A_MODULE = 5_000, 100
+# Parameters that no file needs to hold, such as a table of sines: two of 1,024 positions, 1,024 wide, and some more.
+_COMPUTED = 5_000_000
 
 
 def check_config(folder: CheckedFolder) -> None:
@@ -125,17 +129,11 @@ class _Building:
         _current.reset(self._token)
 
 
-def check_size(folder: CheckedFolder, build: Callable[[], _Module], largest: int | None = None) -> _Module:
-    """The model as its configuration has it, without numbers, refused where it would take too much in float32.
-
-    Args:
-        folder: the model's, with its weights' header read.
-        build: makes the model from its configuration; called with tensors that have no numbers.
-        largest: how many bytes it may take; None for no limit.
+def counting(folder: CheckedFolder) -> "_Building":
+    """Return a context in which a model may be built that asks for no more than its weights file can fill.
 
     Raises:
         ModelNotFound: its configuration asks for far more numbers or parts than its weights hold.
-        UnsupportedModel: it takes more than `largest`.
     """
     most = _TIED * folder.numbers + _SPARE
     modules = _FEW_MODULES + folder.numbers // _NUMBERS_A_MODULE
@@ -152,13 +150,66 @@ def check_size(folder: CheckedFolder, build: Callable[[], _Module], largest: int
                 f"and the file holds {folder.numbers:,} numbers"
             )
 
-    with _Building(_Count(check)), torch.device("meta"):
-        model = build()
+    return _Building(_Count(check))
+
+
+def check_size(folder: CheckedFolder, build: Callable[[], _Module]) -> _Module:
+    """Build the model as its configuration has it, without numbers.
+
+    Args:
+        folder: the model's, with its weights' header read.
+        build: makes the model from its configuration; called with tensors that have no numbers.
+
+    Raises:
+        ModelNotFound: its configuration asks for far more numbers or parts than its weights hold.
+    """
+    with counting(folder), torch.device("meta"):
+        return build()
+
+
+def size_of(model: nn.Module) -> int:
+    """Return how many bytes a model takes in float32."""
     tensors = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
-    size = sum(tensor.numel() for tensor in tensors.values()) * torch.float32.itemsize
+    return sum(tensor.numel() for tensor in tensors.values()) * torch.float32.itemsize
+
+
+def refuse_larger(name: str, size: int, largest: int | None) -> None:
+    """Refuse a model that takes more bytes than allowed; None is no limit.
+
+    Raises:
+        UnsupportedModel: it does.
+    """
     if largest is not None and size > largest:
         raise UnsupportedModel(
-            f"{folder.name} takes {size / 1e6:,.0f} MB of memory by its config.json, and models may take "
+            f"{name} takes {size / 1e6:,.0f} MB of memory by its config.json, and models may take "
             f"{largest / 1e6:,.0f} MB here"
         )
-    return model
+
+
+def refuse_surplus(folder: CheckedFolder, model: nn.Module) -> None:
+    """Refuse a model with many more parameters than the file fills: they would be computed here, at length.
+
+    Names in the file and in the model differ, and some families join or cut tensors, so tensors are matched by their
+    shapes; numbers that are left over in the file may fill what found no match.
+
+    Args:
+        folder: the model's, with its weights' header read.
+        model: built, with or without numbers, its matrices not tied yet.
+
+    Raises:
+        ModelNotFound: it has.
+    """
+    left = Counter(folder.shapes)
+    tied = cast("Mapping[str, str]", getattr(model, "all_tied_weights_keys", None) or {})
+    unmatched = 0
+    for key, parameter in model.named_parameters():
+        if left[shape := tuple(parameter.shape)]:
+            left[shape] -= 1
+        elif key not in tied and "pooler" not in key.split("."):
+            unmatched += parameter.numel()
+    surplus = unmatched - sum(prod(shape) * count for shape, count in left.items())
+    if surplus > _COMPUTED:
+        raise ModelNotFound(
+            f"the weights of {folder.name} don't fit its config.json: that asks for {surplus:,} numbers that the file "
+            f"doesn't hold; at most {_COMPUTED:,} are computed here"
+        )

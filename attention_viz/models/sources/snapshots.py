@@ -115,7 +115,14 @@ def load_snapshot(
             shutil.copyfile(weights, Path(place) / WEIGHTS)
             sha256 = SNAPSHOTS[name][step]
             return load_folder(
-                Path(place), name, device=device, dtype=dtype, sha256=sha256, revision=revision, cancelled=cancelled
+                Path(place),
+                name,
+                device=device,
+                dtype=dtype,
+                sha256=sha256,
+                revision=revision,
+                cancelled=cancelled,
+                shipped=True,
             )
     except OSError as error:
         raise ModelNotFound(

@@ -14,6 +14,7 @@ import torch
 from transformers import PreTrainedModel, modeling_utils
 
 import attention_viz as av
+from attention_viz.models.sources import building
 from attention_viz.models.sources import load_folder as loading
 from attention_viz.models.sources.load_folder import load_folder
 from tests.models.families import build
@@ -81,7 +82,6 @@ def test_to_count_a_model_leaves_torch_as_it_was(folder: Path) -> None:
 LONGEST = {
     80_000_000: (
         "tokenizer.json",
-        "tokenizer_config.json",
         "vocab.txt",
         "added_tokens.json",
         "merges.txt",
@@ -89,6 +89,7 @@ LONGEST = {
         "source.spm",
         "qwen.tiktoken",
     ),
+    20_000_000: ("tokenizer_config.json", "model.safetensors.index.json"),
     5_000_000: (
         "config.json",
         "generation_config.json",
@@ -127,6 +128,14 @@ def test_what_no_model_is_read_from_may_be_long(folder: Path) -> None:
     assert load_folder(folder, "logged").trace("the bank").fidelity.ok
 
 
+def test_a_header_that_announces_more_than_any_model_s_is_refused_unread(folder: Path) -> None:
+    with (folder / "model.safetensors").open("wb") as long:
+        long.write((50_000_000).to_bytes(8, "little"))
+        long.truncate(60_000_000)
+    with pytest.raises(av.UnsupportedModel, match="the headers of its weights have 50,000,000 bytes; at most 40,"):
+        load_folder(folder, "long")
+
+
 def test_a_load_that_nobody_waits_for_does_not_wait_for_its_turn_either(folder: Path) -> None:
     asked = list[int]()
 
@@ -134,7 +143,7 @@ def test_a_load_that_nobody_waits_for_does_not_wait_for_its_turn_either(folder: 
         asked.append(1)
         return len(asked) > 5
 
-    with loading._loading, pytest.raises(av.LoadCancelled, match="nobody waits for it"):
+    with building._building, pytest.raises(av.LoadCancelled, match="nobody waits for it"):
         load_folder(folder, "left", cancelled=cancelled)
     assert load_folder(folder, "next").trace("the bank").fidelity.ok
 
@@ -153,7 +162,7 @@ def test_models_are_read_beside_each_other_and_built_one_after_the_other(
         return read(**given)
 
     def initialize(self: torch.nn.Module) -> None:
-        turns.append("held" if loading._loading.locked() else "free")
+        turns.append("held" if building._building.locked() else "free")
         original(self)
 
     original = PreTrainedModel.initialize_weights

@@ -1,0 +1,139 @@
+"""Verdicts on folders that strangers wrote: each is tried in a bounded process before anything of it is loaded here."""
+
+import contextlib
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Generator, Mapping
+from typing import TYPE_CHECKING
+
+from attention_viz.errors import AttentionVizError, ModelNotFound, UnsupportedModel
+from attention_viz.models.bounded import process
+from attention_viz.models.bounded.framing import Message
+from attention_viz.models.bounded.limits import Limits
+from attention_viz.models.sources.folders import CheckedFolder, state_of
+
+if TYPE_CHECKING:
+    from attention_viz.models.sources.dry_run import Verdict
+
+__all__ = ["LIMITS", "prepare", "verdict_of"]
+
+LIMITS = Limits(memory=1_000_000_000, seconds=30.0, processor=6.0, answer=1_000_000)
+
+_MODULE = "attention_viz.models.sources.dry_run"
+# Processes at once: each takes a core and, at worst, all of its memory.
+_AT_ONCE = threading.BoundedSemaphore(4)
+_LOOK = 0.25
+# Verdicts and refusals of the last folders, by path and state of the files.
+_known: "OrderedDict[object, Verdict | AttentionVizError]" = OrderedDict()
+_MOST_KNOWN = 100
+_LONGEST_REASON = 2_000
+_lock = threading.Lock()
+
+
+def prepare() -> None:
+    """Begin to start what verdicts come from, in the background: it takes some seconds once."""
+    if process.isolates():
+        process.prepare(_MODULE)
+
+
+def verdict_of(folder: CheckedFolder, check: Callable[[], None], limits: Limits = LIMITS) -> "Verdict":
+    """Return what a dry run of a folder finds, in a bounded process; one run as long as its files stay the same.
+
+    Args:
+        folder: the model's.
+        check: called again and again meanwhile; what it raises ends the process.
+        limits: what the process may take.
+
+    Raises:
+        ModelNotFound: the folder can't be loaded.
+        UnsupportedModel: it can't be loaded within the limits.
+    """
+    key = folder.path.resolve(), folder.name, frozenset(state_of(folder.path).items())
+    with _lock:
+        if (known := _known.get(key)) is not None:
+            _known.move_to_end(key)
+    if known is None:
+        known = _try(folder, check, limits)
+        with _lock:
+            _known[key] = known
+            while len(_known) > _MOST_KNOWN:
+                _known.popitem(last=False)
+    if isinstance(known, AttentionVizError):
+        raise type(known)(str(known))
+    return known
+
+
+def _try(folder: CheckedFolder, check: Callable[[], None], limits: Limits) -> "Verdict | AttentionVizError":
+    try:
+        if process.isolates():
+            return _try_apart(folder, check, limits)
+        from attention_viz.models.sources.dry_run import dry_run
+
+        return dry_run(folder, check)
+    except (ModelNotFound, UnsupportedModel) as error:
+        return error
+    except MemoryError:
+        return _unbuildable(folder, "takes more memory than there is")
+
+
+def _try_apart(folder: CheckedFolder, check: Callable[[], None], limits: Limits) -> "Verdict | AttentionVizError":
+    with _slot(check):
+        try:
+            answer = _ask(folder, check, limits)
+        except process.Broken as broken:
+            return ModelNotFound(f"{folder.name} can't be loaded: {broken}")
+        except process.Stopped as stopped:
+            if str(stopped).startswith("takes"):
+                return _unbuildable(folder, str(stopped))
+            raise UnsupportedModel(
+                f"{folder.name} wasn't loaded: the process that tries it first {stopped}; open it again"
+            ) from None
+        except OSError as error:
+            raise UnsupportedModel(
+                f"{folder.name} wasn't loaded: no process could be started to try it first ({error.strerror}); open "
+                "it again"
+            ) from None
+    return _read(folder.name, answer.values)
+
+
+def _ask(folder: CheckedFolder, check: Callable[[], None], limits: Limits) -> Message:
+    # Each has a process of its own: what one folder does there can't reach another's verdict.
+    one = process.Process(_MODULE, limits)
+    try:
+        return one.ask(_request(folder), check)
+    finally:
+        one.end()
+
+
+def _unbuildable(folder: CheckedFolder, why: str) -> UnsupportedModel:
+    return UnsupportedModel(f"{folder.name} can't be loaded: what its config.json asks for {why} to build")
+
+
+def _request(folder: CheckedFolder) -> Message:
+    # As bytes, since there may be many thousand tensors.
+    found = json.dumps({"config": folder.config, "tensors": folder.tensors}).encode()
+    return Message({"path": str(folder.path.resolve()), "name": folder.name}, found)
+
+
+def _read(name: str, values: Mapping[str, object]) -> "Verdict":
+    """An answer as a verdict: nothing in it is believed that wasn't looked at."""
+    from attention_viz.models.huggingface import PreTrainedModel, transformers
+    from attention_viz.models.sources.dry_run import Verdict
+
+    kind, size, why = (values.get(key) for key in ("kind", "size", "why_alone"))
+    found = getattr(transformers, kind, None) if isinstance(kind, str) else None
+    known = isinstance(found, type) and issubclass(found, PreTrainedModel)
+    if not (known and isinstance(kind, str) and isinstance(size, int) and isinstance(why, str)):
+        raise UnsupportedModel(f"{name} wasn't loaded: the process that tries it first gave no verdict")
+    return Verdict(kind, size, why[:_LONGEST_REASON])
+
+
+@contextlib.contextmanager
+def _slot(check: Callable[[], None]) -> Generator[None]:
+    while not _AT_ONCE.acquire(timeout=_LOOK):
+        check()
+    try:
+        yield
+    finally:
+        _AT_ONCE.release()
