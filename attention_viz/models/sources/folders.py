@@ -6,15 +6,14 @@ that is given, never by its path: visitors of a server read them.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import Any, cast
 
-from safetensors import SafetensorError, safe_open
-
 from attention_viz.errors import ModelNotFound, UnsupportedModel, first_line
+from attention_viz.models.sources.headers import read_shapes
 
 __all__ = [
     "INDEX",
@@ -70,8 +69,6 @@ _CONFIGS = (
 # times their length.
 _LONGEST_INDEX, _PARSED = 20_000_000, (INDEX, "tokenizer_config.json")
 _MOST_TEMPLATES = 100
-# Bytes of the headers of weights: 200,000 tensors take 20 million.
-_LONGEST_HEADER = 40_000_000
 # How much of a file is read at a time.
 _AT_ONCE = 4_000_000
 
@@ -146,7 +143,7 @@ def check_folder(path: Path, name: str) -> CheckedFolder:
         if (path / file).is_file():
             refuse_code(_read_json(path / file, name), name)
     weights = _weights(path, name)
-    return CheckedFolder(path, name, config, weights, _headers(weights, name))
+    return CheckedFolder(path, name, config, weights, read_shapes(weights, name))
 
 
 def parse_json(content: bytes, file: str, name: str) -> dict[str, Any]:
@@ -244,43 +241,6 @@ def _weights(path: Path, name: str) -> tuple[Path, ...]:
         if not (path / file).is_file():
             raise ModelNotFound(f"{name} lacks {file}, which its index lists")
     return tuple(path / file for file in files)
-
-
-def _headers(files: Sequence[Path], name: str) -> dict[str, tuple[int, ...]]:
-    """The shapes of all tensors, by the files' headers, which together have bounds."""
-    found, length = dict[str, tuple[int, ...]](), 0
-    for file in files:
-        length += _header_length(file, name)
-        if length > _LONGEST_HEADER:
-            raise UnsupportedModel(
-                f"{name}: the headers of its weights have {length:,} bytes; at most {_LONGEST_HEADER:,} are read here"
-            )
-        found |= _shapes(file, name)
-    return found
-
-
-def _header_length(file: Path, name: str) -> int:
-    """How long a safetensors file says that its header is; more than the file has can't be read anyway."""
-    try:
-        with file.open("rb") as opened:
-            return min(int.from_bytes(opened.read(8), "little"), file.stat().st_size)
-    except OSError as error:  # its own words would tell the path
-        raise ModelNotFound(f"{name}: {file.name} can't be read: {error.strerror}") from None
-
-
-def _shapes(file: Path, name: str) -> dict[str, tuple[int, ...]]:
-    """A file's tensors, by its header; a file of another length than that says is refused."""
-    broken = f"{name}: {file.name} is broken or half-written"
-    try:
-        with safe_open(file, framework="np") as weights:
-            return {key: tuple(weights.get_slice(key).get_shape()) for key in weights.keys()}
-    except SafetensorError as error:
-        if "not fully covered" not in str(error):
-            raise ModelNotFound(f"{broken}: it has no header of safetensors that can be read") from None
-        size = file.stat().st_size
-        raise ModelNotFound(f"{broken}: it has {size:,} bytes, and its header announces another number") from None
-    except OSError as error:  # its own words would tell the path
-        raise ModelNotFound(f"{name}: {file.name} can't be read: {error.strerror}") from None
 
 
 def state_of(path: Path) -> dict[str, tuple[int, ...]]:

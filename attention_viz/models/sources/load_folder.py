@@ -77,9 +77,7 @@ def load_folder(
     with unchanged(checked):
         verdict = _built(checked, check) if shipped else verdict_of(checked, check)
         refuse_larger(name, verdict.size, largest)
-        found = compared or checked.sha256(check)
-        _check_sum(name, found, sha256)
-        check()
+        found = compared or _sha256(checked, sha256, check)
         with quietly():
             with building(check):
                 hf_model = _read_model(checked, verdict.kind, precision, check)
@@ -105,11 +103,14 @@ def _asking(name: str, cancelled: Callable[[], bool]) -> Callable[[], None]:
     return check
 
 
-def _check_sum(name: str, found: str, expected: str | None) -> None:
+def _sha256(folder: CheckedFolder, expected: str | None, check: Callable[[], None]) -> str:
+    found = folder.sha256(check)
     if expected not in (None, found):
         raise ModelNotFound(
-            f"the weights of {name} have sha256 {found}, expected {expected}: the file is damaged or another's"
+            f"the weights of {folder.name} have sha256 {found}, expected {expected}: the file is damaged or another's"
         )
+    check()
+    return found
 
 
 def _built(folder: CheckedFolder, check: Callable[[], None]) -> Verdict:
