@@ -212,7 +212,7 @@ class RoleText:
         rows = Rows.of(queries, keys, alike=stream != "cross", positions=chosen)
         words = words or Words(keys)
         # A mark at which heads rest, since it is the first token, says nothing of marks.
-        marks = words.are("sign")[words.index].numpy() & ~resting
+        marks = ~words.carrying.numpy() & real & ~resting
         signs = numpy.broadcast_to(marks, (len(chosen), len(keys))).copy()
         if rows.alike:
             places, own = numpy.arange(len(keys)), numpy.array(chosen, dtype=numpy.int64)[:, None]

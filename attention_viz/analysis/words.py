@@ -1,8 +1,9 @@
 """The words that stand along an axis: which carry meaning, which stand for another, and how a sentence names them."""
 
 import functools
-import unicodedata
+import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
@@ -10,8 +11,10 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from attention_viz.trace.once import once
-from attention_viz.trace.spelling import set_apart, visible
+from attention_viz.trace.spelling import carries, set_apart, visible
 from attention_viz.trace.tokens import Tokens
+from attention_viz.trace.words.grouping import sign_groups
+from attention_viz.trace.words.splitting import writes_no_spaces
 
 __all__ = ["PLURALS", "Words", "ordinal", "quoted", "unit_of", "words_of"]
 
@@ -39,11 +42,9 @@ _FUNCTION_WORDS = _PRONOUNS | frozenset(
 # Words before a noun, and endings that are rather those of verbs and adverbs where none of them stands before.
 _DETERMINERS = frozenset("a an the his her its their my your our this that these those le la les un une des ce".split())
 _NO_NOUN = ("ed", "ing", "ly")
-# What a tokenizer leaves of "it's" or "doesn't" after the apostrophe.
+# What is after the apostrophe of "it's" or "doesn't".
 _CLITICS = frozenset(("s", "t", "d", "m", "ll", "re", "ve"))
-# Scripts that write no spaces between words, as Unicode names their letters.
-_SPACELESS = ("CJK ", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
-_APOSTROPHES = frozenset(("'", "’"))
+_APOSTROPHE = re.compile("['’]")
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,12 +59,16 @@ class Words:
 
     @once
     def pieces(self) -> tuple[tuple[int, ...], ...]:
-        """The positions of each word's pieces; of a script without spaces, where a clause would be one, each piece."""
-        return tuple(
-            part
-            for group in self.tokens.pieces
-            for part in ([(one,) for one in group] if _without_spaces(self.tokens.text_of(group)) else [group])
-        )
+        """The positions of each word's pieces; of a script without spaces, where a clause would be one, each piece.
+
+        Pieces that share a sign, such as the bytes of a letter, stay together.
+        """
+        return tuple(part for group in self.tokens.pieces for part in self._parts(group))
+
+    def _parts(self, group: tuple[int, ...]) -> Iterable[tuple[int, ...]]:
+        if len(group) == 1 or not writes_no_spaces(self.tokens.text_of(group)):
+            return (group,)
+        return sign_groups(self.tokens.labels, self.tokens.spelling, group)
 
     @once
     def of_position(self) -> tuple[int, ...]:
@@ -93,9 +98,18 @@ class Words:
             elif self.tokens.special[first]:
                 found.append("special")
             else:
-                after_apostrophe = word > 0 and self.texts[word - 1] in _APOSTROPHES
-                found.append(_kind(self.texts[word].casefold(), after_apostrophe=after_apostrophe))
+                found.append(_kind(self.texts[word].casefold()))
         return tuple(found)
+
+    @once
+    def carrying(self) -> Bool[Tensor, " position"]:
+        """Which positions have something of a word in them: not special, no padding, not a sign alone.
+
+        The explorer's `data/pair.js` goes by the same rule.
+        """
+        tokens = self.tokens
+        every = zip(tokens.labels, tokens.spelling, tokens.special, tokens.padding, strict=True)
+        return torch.tensor([not (mute or void) and carries(label, how) for label, how, mute, void in every])
 
     def are(self, *kinds: str) -> Bool[Tensor, " word"]:
         """Which words are of one of these kinds."""
@@ -179,18 +193,18 @@ def quoted(text: str) -> str:
 
 
 @functools.lru_cache(maxsize=1 << 14)
-def _without_spaces(text: str) -> bool:
-    return not text.isascii() and any(unicodedata.name(sign, "").startswith(_SPACELESS) for sign in text)
+def _kind(text: str) -> str:
+    """What a word is by its text; "it's" and "l'eau" are what their parts are."""
+    if not carries(text, "text"):
+        return "sign"
+    first, *rest = _APOSTROPHE.split(text)
+    kinds = {_kind_of_part(first), *("function" if part in _CLITICS else _kind_of_part(part) for part in rest)}
+    return next(kind for kind in ("content", "pronoun", "function") if kind in kinds)
 
 
-@functools.lru_cache(maxsize=1 << 14)
-def _kind(text: str, *, after_apostrophe: bool) -> str:
+def _kind_of_part(text: str) -> str:
     if text in _PRONOUNS:
         return "pronoun"
-    if text in _FUNCTION_WORDS or (after_apostrophe and text in _CLITICS):
-        return "function"
-    if any("\udc80" <= sign <= "\udcff" for sign in text):
-        return "function"  # bytes of a character that is spread over several tokens
-    # Letters and digits of any script, and pictures such as emoji.
-    carries = any(unicodedata.category(sign)[0] in "LN" or unicodedata.category(sign) == "So" for sign in text)
-    return "content" if carries else "sign"
+    # Bytes of a character that is spread over several tokens say nothing.
+    function = not text or text in _FUNCTION_WORDS or any("\udc80" <= sign <= "\udcff" for sign in text)
+    return "function" if function else "content"

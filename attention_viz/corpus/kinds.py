@@ -44,13 +44,16 @@ def kinds_of(words: Words, *, looks_back: bool) -> tuple[int, ...]:
         words: of a text.
         looks_back: whether no query looks ahead, so that the first token is one on which heads rest.
     """
-    tokens, found = words.tokens, list[int]()
+    tokens, found, carrying = words.tokens, list[int](), words.carrying.tolist()
     for word, pieces in enumerate(words.pieces):
         kind = _OF_WORDS.get(words.kinds[word], "word")
         if kind == "word" and words.texts[word].isnumeric():
             kind = "number"
-        for at in range(len(pieces)):
-            found.append(_PLACES["word piece" if at and kind == "word" else kind])
+        for at, position in enumerate(pieces):
+            # An apostrophe is a mark inside a word, too.
+            mark = words.kinds[word] not in ("special", "padding") and not carrying[position]
+            own = "punctuation" if mark else "word piece" if at and kind == "word" else kind
+            found.append(_PLACES[own])
     real = next((place for place, padding in enumerate(tokens.padding) if not padding), None)
     if looks_back and real is not None and not tokens.special[real]:
         found[real] = _PLACES["first token"]

@@ -13,6 +13,7 @@ from attention_viz.errors import ShapeError
 from attention_viz.explorer.payload import Choice, is_long, pack
 from attention_viz.explorer.source import page_source, style_sheet
 from attention_viz.trace.ahead import Progress, ahead
+from attention_viz.trace.spelling import xml_text
 from attention_viz.trace.whole_file import write_whole
 from attention_viz.views.style.theme import DARK, LIGHT, SANS
 
@@ -54,8 +55,7 @@ class Explorer:
         policy = f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; media-src blob:"
         return _PAGE.format(
             policy=policy,
-            # Half of a pair that stands for one sign, which no file in UTF-8 can hold, becomes a question mark.
-            title=html.escape(self.title).encode("utf-8", "replace").decode("utf-8"),
+            title=html.escape(xml_text(self.title)),
             style=style,
             script=script,
             theme=self.theme,

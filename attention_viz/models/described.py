@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from attention_viz.errors import ShapeError
-from attention_viz.models.inputs.text import label_ids
+from attention_viz.models.inputs.labelling import label_ids
 from attention_viz.scratch.facts import ModelFacts
 from attention_viz.trace.numbered.kept import Kept
 

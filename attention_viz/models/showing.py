@@ -12,6 +12,7 @@ from attention_viz.errors import UnsupportedModel, UnusablePicture, UnusableSoun
 from attention_viz.models.inputs.check import Inputs
 from attention_viz.models.inputs.encoder_decoder import Answering
 from attention_viz.models.inputs.generation import nobody_speaks
+from attention_viz.models.inputs.labelling import tokens_of_ids
 from attention_viz.models.inputs.media.beside import Beside, BesideReader
 from attention_viz.models.inputs.media.beside_laid_out import BesideLaidOut
 from attention_viz.models.inputs.media.given import Given
@@ -20,7 +21,7 @@ from attention_viz.models.inputs.media.picture import Picture
 from attention_viz.models.inputs.media.places import numbered
 from attention_viz.models.inputs.media.readers import Reader
 from attention_viz.models.inputs.media.sound import Sound
-from attention_viz.models.inputs.text import Reading, label_ids, read_target
+from attention_viz.models.inputs.text import Reading, read_target
 from attention_viz.models.recording.runner import Pass
 from attention_viz.models.recording.tracer import Axes, Tracer
 from attention_viz.trace.rerun import attach, behind
@@ -147,7 +148,7 @@ class Showing(ABC):
             elif self._laid_out is not None and stream == self._laid_out.stream:
                 found[stream] = source
             elif ids is not None and ids.shape[1] == count:
-                found[stream] = label_ids(self.tokenizer, [int(one) for one in ids[0].tolist()])
+                found[stream] = tokens_of_ids(self.tokenizer, [int(one) for one in ids[0].tolist()])
             else:
                 found[stream] = numbered(count)
         return Axes(found, found)

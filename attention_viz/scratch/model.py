@@ -25,9 +25,9 @@ from attention_viz.scratch.verify import measure
 from attention_viz.scratch.wordless import Wordless
 from attention_viz.trace.numbered.kept import Kept, chosen_layers
 from attention_viz.trace.rerun import Rerun, attach
-from attention_viz.trace.spelling import split_words
 from attention_viz.trace.tokens import Tokens, check_text
 from attention_viz.trace.trace import Layer, Provenance, Trace
+from attention_viz.trace.words.splitting import split_words
 
 if TYPE_CHECKING:
     pass

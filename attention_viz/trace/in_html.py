@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from attention_viz.trace.spelling import xml_text
+
 if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
     from attention_viz.trace.trace import Trace
@@ -63,7 +65,7 @@ def table_in_html(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
         f"{''.join(f'<td style={chr(34)}text-align:left{chr(34)}>{escape(cell)}</td>' for cell in rest)}</tr>"
         for first, *rest in rows
     )
-    return f"<table>{above}{below}</table>"
+    return xml_text(f"<table>{above}{below}</table>")
 
 
 def _named(tokens: "Tokens") -> str:

@@ -9,7 +9,6 @@ from torch import Tensor
 from attention_viz.errors import TraceError
 from attention_viz.operation.attention import Attention
 from attention_viz.trace.from_weights import attention_of
-from attention_viz.trace.spelling import join
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Layer, Trace
 
@@ -97,7 +96,7 @@ def tokens_of_words(tokens: Tokens, groups: Pieces) -> Tokens:
         tokens: the pieces.
         groups: the positions of each word's pieces.
     """
-    labels = tuple(join([tokens.labels[position] for position in group], tokens.spelling[group[0]]) for group in groups)
+    labels, spelling = zip(*map(tokens.joined, groups), strict=True) if groups else ((), ())
     known: dict[str, int] = {}
     ids = None if tokens.ids is None else tuple(known.setdefault(label, len(known)) for label in labels)
     firsts = [group[0] for group in groups]
@@ -108,6 +107,6 @@ def tokens_of_words(tokens: Tokens, groups: Pieces) -> Tokens:
         tuple(tokens.special[first] for first in firsts),
         tuple(tokens.padding[first] for first in firsts),
         tuple(tokens.sentence[first] for first in firsts),
-        tuple(tokens.spelling[first] for first in firsts),
+        spelling,
         tuple(tokens.place[first] for first in firsts),
     )

@@ -1,4 +1,4 @@
-"""The words of a text, and tokens as people read them: of a piece as "ĠMary" a light mark and a text, "·" and "Mary".
+"""Tokens as people read them: of a piece as "ĠMary" a light mark and a text, "·" and "Mary".
 
 The explorer's `data/spelling.js` writes them in the same way; both are tested on one table.
 """
@@ -6,20 +6,21 @@ The explorer's `data/spelling.js` writes them in the same way; both are tested o
 import functools
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 __all__ = [
     "CONTINUES",
     "SPACE",
     "SPELLINGS",
+    "carries",
     "decode",
     "join",
     "set_apart",
     "spell",
-    "split_words",
     "visible",
     "without_accents",
     "without_marks",
+    "xml_text",
 ]
 
 # Light marks before a piece's text: it has a space before it, or goes on with the word before it.
@@ -35,6 +36,7 @@ SPELLINGS = (
     "sentencepiece",
     "end-of-word",
     "byte-level end-of-word",
+    "bytes",
 )
 
 _PREFIX, _META, _SUFFIX = "##", "▁", "</w>"
@@ -47,6 +49,8 @@ _BYTES = {chr(byte): byte for byte in _SAME} | {chr(256 + place): byte for place
 # are half a character are `surrogateescape`'s; everything else goes one by one.
 _SIGNS = re.compile("\U0001f3f4[\U000e0020-\U000e007f]+|[\udc80-\udcff]+|.", re.DOTALL)
 _JOINERS = ("\u200c", "\u200d")
+# Everything but the characters that XML 1.0 allows in a document (section 2.2).
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 # A long text has few pieces that differ, and what is said of one is asked for in many places.
 _remembered = functools.lru_cache(maxsize=1 << 14)
 _NAMED = {"\n": "↵", "\t": "⇥", "\r": "␍", "\x7f": "␡", " ": "␣"}
@@ -66,6 +70,9 @@ def decode(label: str, spelling: str = "unknown") -> str:
         label = label.removesuffix(_SUFFIX) if spelling.endswith("end-of-word") else label
         # A piece with other letters was added to the vocabulary as it is.
         return _from_bytes([_BYTES[letter] for letter in label]) if all(one in _BYTES for one in label) else label
+    if spelling == "bytes":
+        # Each letter is a byte; any other was added to the vocabulary as it is.
+        return _from_bytes([ord(letter) for letter in label]) if label.isascii() or max(label) < "\u0100" else label
     if spelling == "sentencepiece":
         return _FALLBACK.sub(lambda found: _from_fallback(found[0]), label.replace(_META, " "))
     if spelling == "wordpiece":
@@ -85,6 +92,16 @@ def spell(label: str, spelling: str = "unknown") -> tuple[str, str]:
     if spelling.endswith("end-of-word") and not label.endswith(_SUFFIX):
         return "", visible(text) + CONTINUES
     return "", visible(text)
+
+
+@_remembered
+def carries(label: str, spelling: str = "unknown") -> bool:
+    """Tell whether a piece has something of a word in it: a letter, a digit, a mark of one, an emoji, or a byte of one.
+
+    The explorer's `data/spelling.js` has the same rule; both are tested on one table.
+    """
+    text = decode(label, spelling)
+    return any(_is_part(sign) for sign in text)
 
 
 @_remembered
@@ -117,6 +134,19 @@ def visible(text: str) -> str:
         return "".join(map(_code_point, text))
     written = _SIGNS.sub(_sign, text) or "∅"
     return f"◌{written}" if unicodedata.category(written[0]).startswith("M") else written
+
+
+def _is_part(sign: str) -> bool:
+    category = unicodedata.category(sign)
+    return category[0] in "LNM" or category == "So" or "\udc80" <= sign <= "\udcff"
+
+
+def xml_text(text: str) -> str:
+    """Return a text in which every character is one that XML allows; others are spelled out, as in ⟨U+FFFE⟩.
+
+    Markup isn't escaped here.
+    """
+    return _NOT_XML.sub(lambda found: _code_point(found[0]), text)
 
 
 def _goes_on(label: str) -> bool:
@@ -163,72 +193,6 @@ def _sign(found: re.Match[str]) -> str:
 
 def _code_point(sign: str) -> str:
     return f"⟨U+{ord(sign):04X}⟩"
-
-
-def split_words(text: str) -> tuple[str, ...]:
-    """The words of a text: runs of letters and digits, apostrophes inside included; any other sign by itself.
-
-    What is seen as one sign stays together: a letter and its accents, an emoji made of several, a flag. Han and kana,
-    written without spaces, go sign by sign. Spaces, control and other invisible characters part words and are dropped.
-    """
-    words: list[str] = []
-    open_word = False
-    signs = list(_signs(text))
-    for index, sign in enumerate(signs):
-        kind = _kind(sign)
-        following = _kind(signs[index + 1]) if index + 1 < len(signs) else ""
-        inside = sign in ("'", "’") and open_word and following == "letter"
-        if open_word and (kind == "letter" or inside):
-            words[-1] += sign
-        elif kind != "blank":
-            words.append(sign)
-        open_word = kind == "letter" or inside
-    return tuple(words)
-
-
-def _signs(text: str) -> Iterator[str]:
-    """What is seen as one sign each, after Unicode Standard Annex 29 with the rules that matter here."""
-    sign = ""
-    for character in text:
-        if sign and _continues(sign, character):
-            sign += character
-        else:
-            if sign:
-                yield sign
-            sign = character
-    if sign:
-        yield sign
-
-
-def _continues(sign: str, character: str) -> bool:
-    """Whether a character belongs to the sign before it: accents, joiners, skin tones, tags, a flag's second half."""
-    if _kind(sign) == "blank":
-        return False
-    if unicodedata.category(character)[0] == "M" or character in "\u200c\u200d":
-        return True
-    if "\U0001f3fb" <= character <= "\U0001f3ff" or "\U000e0020" <= character <= "\U000e007f":
-        return True
-    if _is_flag_half(character):
-        return len(sign) == 1 and _is_flag_half(sign)
-    return sign[-1] == "\u200d" and _kind(character) != "blank"
-
-
-def _kind(sign: str) -> str:
-    """A "letter" forms words with its neighbours, a "sign" stands alone, a "blank" isn't seen."""
-    category = unicodedata.category(sign[0])
-    if sign[0].isspace() or category in ("Cc", "Cf", "Cs", "Zs", "Zl", "Zp"):
-        return "blank"
-    if category[0] not in "LN" or _stands_alone(sign[0]):
-        return "sign"
-    return "letter"
-
-
-def _stands_alone(character: str) -> bool:
-    return unicodedata.name(character, "").startswith(("CJK ", "HIRAGANA", "KATAKANA"))
-
-
-def _is_flag_half(character: str) -> bool:
-    return "\U0001f1e6" <= character <= "\U0001f1ff"
 
 
 def set_apart(written: str) -> str:

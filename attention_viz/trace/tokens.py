@@ -6,7 +6,10 @@ from dataclasses import dataclass, field
 from attention_viz.errors import ShapeError, TraceError, UnusableText
 from attention_viz.trace.in_html import tokens_in_html
 from attention_viz.trace.once import once
-from attention_viz.trace.spelling import SPELLINGS, join, spell, without_marks
+from attention_viz.trace.shown.placed import check_places
+from attention_viz.trace.spelling import SPELLINGS, decode, join, spell, without_marks
+from attention_viz.trace.words.finding import WordFinder, without_marks_above
+from attention_viz.trace.words.piece_text import begins_with_blank
 
 __all__ = ["PADDING", "Tokens", "check_text"]
 
@@ -15,9 +18,6 @@ PADDING = "[PAD]"
 
 # So many tokens are named in a message.
 _MOST_NAMED = 30
-
-# A grid of patches has at most so many places for each position there is: a model may read a quarter of a picture's.
-_EMPTIEST = 16
 
 _UNKNOWN, _TEXT = SPELLINGS[:2]
 
@@ -65,7 +65,7 @@ class Tokens:
                 raise TraceError(f"{len(self.labels)} token labels came with {len(getattr(self, name))} {name}")
         if unknown := set(self.spelling) - set(SPELLINGS):
             raise TraceError(f"the spelling {min(unknown)!r} came with tokens; allowed are {', '.join(SPELLINGS)}")
-        _check_places(self.place)
+        check_places(self.place)
 
     def __len__(self) -> int:
         """How many positions there are."""
@@ -141,11 +141,15 @@ class Tokens:
 
     @once
     def pieces(self) -> tuple[tuple[int, ...], ...]:
-        """The positions of each word's pieces, in order; what belongs to no word is alone."""
+        """The positions of each word's pieces, in order; what belongs to no word is alone.
+
+        No word goes over a space, whatever `words` says: files of earlier versions have a tokenizer's own words.
+        """
         groups: list[list[int]] = []
         last: tuple[int | None, int | None] = (None, None)
         for position, here in enumerate(zip(self.sentence, self.words, strict=True)):
-            if here[1] is not None and here == last:
+            goes_on = here[1] is not None and here[1] == last[1] and (here[0] == last[0] or None in (here[0], last[0]))
+            if goes_on and not begins_with_blank(self.labels[position], self.spelling[position]):
                 groups[-1].append(position)
             else:
                 groups.append([position])
@@ -185,10 +189,18 @@ class Tokens:
         Args:
             positions: of its pieces, as in `pieces`.
         """
-        how = self.spelling[positions[0]]
-        if len(positions) == 1:
-            return without_marks(self.labels[positions[0]], how)
-        return without_marks(join([self.labels[position] for position in positions], how), how)
+        return without_marks(*self.joined(positions))
+
+    def joined(self, positions: Sequence[int]) -> tuple[str, str]:
+        """Return the pieces of a word as one piece, and how that is written.
+
+        Args:
+            positions: of its pieces, as in `pieces`.
+        """
+        labels, kinds = [self.labels[one] for one in positions], [self.spelling[one] for one in positions]
+        if len(set(kinds)) == 1:
+            return (labels[0] if len(labels) == 1 else join(labels, kinds[0])), kinds[0]
+        return "".join(decode(label, how) for label, how in zip(labels, kinds, strict=True)), _TEXT
 
     def write(self, label: str) -> str:
         """Another piece of the same tokenizer, such as one that comes next, as people read it."""
@@ -198,9 +210,12 @@ class Tokens:
     def places(self, word: str) -> list[tuple[int, ...]]:
         """The positions of each occurrence of a word, in order: one each, or as many as it has pieces.
 
+        A word is found as it stands in the text, however the tokenizer cuts it: "don't", "3.14", "e-mail", an emoji of
+        several bytes. So are several words, as in "New York".
+
         Args:
             word: as the tokenizer writes it ("Ġbank"), as pictures show it ("·bank"), or as text ("bank"); capitals
-                make no difference.
+                make no difference. Accents do, but for a tokenizer that drops them.
 
         Raises:
             TraceError: the word isn't there.
@@ -208,16 +223,27 @@ class Tokens:
         """
         check_text(word, "a word")
         wanted = word.strip().casefold()
-        names = enumerate(zip(self.labels, self.written, self.texts, strict=True))
+        names = enumerate(zip(self.written, self.texts, strict=True))
         found = {(position,) for position, said in names if wanted in map(str.casefold, said)}
-        for pieces in self.pieces:
-            if self.text_of(pieces).casefold() == wanted:
-                found = {one for one in found if one[0] not in pieces} | {pieces}
+        for pieces in self._finder.find(word) or self._found_without_marks(word):
+            found = {one for one in found if one[0] not in pieces} | {pieces}
+        found = found or {(position,) for position, label in enumerate(self.labels) if label.casefold() == wanted}
         found = {one for one in found if not any(self.padding[position] for position in one)}
         if not wanted or not found:
             named = ", ".join(self.written[:_MOST_NAMED]) + (" …" if len(self) > _MOST_NAMED else "")
             raise TraceError(f"the word “{word}” was asked for, which isn't in this text; its tokens are {named}")
         return sorted(found)
+
+    @once
+    def _finder(self) -> WordFinder:
+        """What finds a word in the text of these tokens."""
+        return WordFinder.of(self.labels, self.spelling, self.words)
+
+    def _found_without_marks(self, word: str) -> list[tuple[int, ...]]:
+        """The occurrences of a word whose accents the tokenizer drops, as BERT's does."""
+        bare = without_marks_above(word)
+        kept = any(without_marks_above(text) != text for text in self.texts) or "wordpiece" not in self.spelling
+        return [] if kept or bare == word else self._finder.find(bare)
 
     def index(self, word: str) -> int:
         """The position of a word that stands in the text once; of one made of several pieces, its first.
@@ -265,23 +291,3 @@ def check_text(text: object, what: str = "a text") -> None:
     """
     if not isinstance(text, str):
         raise UnusableText(f"{what} has to be a str; got {type(text).__name__}")
-
-
-def _check_places(places: Sequence[tuple[float, ...] | None]) -> None:
-    """Refuse places in nothing that was read, and patches whose grid would be no grid, or one that is nearly empty."""
-    kinds = {len(place) for place in places if place is not None}
-    if kinds not in (set[int](), {1}, {2}):
-        raise TraceError(
-            f"places of {' and '.join(map(str, sorted(kinds)))} numbers came with tokens; a sound's have one, in "
-            "seconds, and a picture's two, its row and its column"
-        )
-    patches = [place for place in places if place is not None] if kinds == {2} else []
-    for place in patches:
-        if not all(one >= 0 and float(one).is_integer() for one in place):
-            raise TraceError(f"a patch is said to be at {place}; its row and its column are whole numbers from 0 on")
-    rows, columns = (int(max((place[axis] for place in patches), default=-1)) + 1 for axis in (0, 1))
-    if rows * columns > _EMPTIEST * len(places):
-        raise TraceError(
-            f"{len(patches):,} patches are said to stand in {rows:,} rows and {columns:,} columns; a grid may have "
-            f"{_EMPTIEST} times as many places as there are positions, {_EMPTIEST * len(places):,}"
-        )

@@ -64,4 +64,4 @@ def test_it_says_in_one_line_what_it_is(many_kinds: Trace) -> None:
 def test_half_of_a_pair_that_stands_for_one_sign_keeps_no_file_from_being_written(tmp_path: Path) -> None:
     path = tmp_path / "half.html"
     explore(av.scratch("bank \ud83d river")).save_html(path)
-    assert "bank ? river" in path.read_text("utf-8").partition("</title>")[0]
+    assert "bank ⟨U+D83D⟩ river" in path.read_text("utf-8").partition("</title>")[0]

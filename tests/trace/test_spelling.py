@@ -2,21 +2,23 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from attention_viz.errors import TraceError
-from attention_viz.trace.spelling import SPELLINGS, spell, visible, without_marks
+from attention_viz.trace.spelling import SPELLINGS, carries, spell, visible, without_marks
 from attention_viz.trace.tokens import Tokens
 
 # The same table as the explorer's own function is tested on.
-TABLE: list[dict[str, str]] = json.loads((Path(__file__).parents[1] / "explorer" / "spelling.json").read_text())
+TABLE: list[dict[str, Any]] = json.loads((Path(__file__).parents[1] / "explorer" / "spelling.json").read_text())
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row['spelling']}:{row['label']!a}")
-def test_a_piece_is_a_light_mark_and_a_text_in_which_everything_is_seen(row: dict[str, str]) -> None:
+def test_a_piece_is_a_light_mark_and_a_text_in_which_everything_is_seen(row: dict[str, Any]) -> None:
     assert spell(row["label"], row["spelling"]) == (row["mark"], row["text"])
     assert without_marks(row["label"], row["spelling"]) == row["plain"]
+    assert carries(row["label"], row["spelling"]) == row["word"]
 
 
 def test_the_table_has_every_spelling() -> None:

@@ -56,8 +56,7 @@ def link_of(trace: Trace, stream: str, layer: int, head: int, findings: Sequence
 
 def _silent(words: Words, more: Collection[int] = ()) -> list[int]:
     """The positions that no link is told of; none where there are no others."""
-    mute = words.are("sign", "special", "padding")
-    silent = {place for place, word in enumerate(words.of_position) if mute[word]} | set(more)
+    silent = set((~words.carrying).nonzero()[:, 0].tolist()) | set(more)
     return sorted(silent) if len(silent) < len(words.of_position) else []
 
 

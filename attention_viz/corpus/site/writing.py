@@ -15,6 +15,7 @@ from attention_viz.corpus.site.parts import Example, Head, Site
 from attention_viz.corpus.site.rows import Row, Wanted, rows_of
 from attention_viz.corpus.tables import LEADING, records_of
 from attention_viz.errors import ScanError
+from attention_viz.trace.spelling import xml_text
 from attention_viz.trace.table import to_csv
 from attention_viz.trace.trace import Trace
 from attention_viz.trace.whole_file import write_whole
@@ -84,7 +85,8 @@ def write_site(
         for folder in ("explored", "tables"):
             (path / folder).mkdir(parents=True, exist_ok=True)
         for name, text in files.items():
-            write_whole(path / name, text.encode("utf-8", "replace"))
+            kept = xml_text(text) if name.endswith(".html") else text
+            write_whole(path / name, kept.encode("utf-8", "replace"))
     except OSError as error:
         raise ScanError(f"the site can't be written to {path}: {error.strerror or error}") from None
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.models.circuits.open_runs import run_behind
 from attention_viz.models.inputs.generation import chooses
-from attention_viz.models.inputs.text import label_ids
+from attention_viz.models.inputs.labelling import label_ids
 from attention_viz.models.inputs.token_of import token_of
 from attention_viz.models.recording.gradients import Run
 from attention_viz.models.recording.outputs.returned import output_of

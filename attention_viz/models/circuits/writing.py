@@ -10,7 +10,7 @@ from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.models.circuits.open_runs import open_behind
 from attention_viz.models.circuits.opened import Opened
 from attention_viz.models.inputs.generation import chooses
-from attention_viz.models.inputs.text import label_ids
+from attention_viz.models.inputs.labelling import label_ids
 from attention_viz.models.recording.gradients import Run
 from attention_viz.operation.autocast import without_autocast
 from attention_viz.trace.trace import Trace

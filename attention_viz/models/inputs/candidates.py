@@ -7,7 +7,7 @@ from torch import Tensor
 
 from attention_viz.errors import ShapeError, UnsupportedModel, UnusableText
 from attention_viz.models.inputs.generation import chooses
-from attention_viz.models.inputs.text import label_ids
+from attention_viz.models.inputs.labelling import label_ids
 from attention_viz.models.inputs.token_of import token_of
 from attention_viz.trace.trace import Trace
 

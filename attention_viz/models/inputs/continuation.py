@@ -9,7 +9,7 @@ import torch
 from attention_viz.edits.eviction import Evict
 from attention_viz.errors import UnsupportedModel
 from attention_viz.models.inputs.check import Inputs
-from attention_viz.models.inputs.text import label_ids
+from attention_viz.models.inputs.labelling import label_ids, with_words
 from attention_viz.models.recording.stepping import Stepping
 from attention_viz.models.recording.tracer import Axes, Tracer
 from attention_viz.trace.rerun import behind
@@ -18,6 +18,7 @@ from attention_viz.trace.trace import Provenance, Trace
 
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
+    from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
 __all__ = ["Growing"]
 
@@ -87,7 +88,7 @@ class Growing:
             tokens: how many more at most.
             evict: which keys are thrown away; None for none.
         """
-        read = trace.query_tokens()
+        read, tokenizer = trace.query_tokens(), self.tracer.tokenizer
         steps = None
         for _ in range(tokens):
             # Between two tokens whoever asks for them may do anything.
@@ -96,7 +97,7 @@ class Growing:
             limit = self.inputs.limit
             if chosen in _ends(self.inputs.model) or (limit is not None and len(read) >= limit):
                 return
-            read = _longer(read, label_ids(self.tracer.tokenizer, [chosen]))
+            read = _longer(tokenizer, read, label_ids(tokenizer, [chosen]))
             edits = () if evict is None else (str(evict),)
             provenance = replace(trace.provenance, generated=trace.provenance.generated + 1, edits=edits)
             if self.stepping.exact:
@@ -116,17 +117,17 @@ class Growing:
         return self.tracer.trace(inputs, lambda _output: axes, (), provenance)
 
 
-def _longer(old: Tokens, more: Tokens) -> Tokens:
-    """Tokens with others after them."""
-    return Tokens(
+def _longer(tokenizer: "PreTrainedTokenizerBase | None", old: Tokens, more: Tokens) -> Tokens:
+    """Tokens with others after them, which may go on with a word: "un" and then "happy"."""
+    found = Tokens(
         (*old.labels, *more.labels),
         (*old.numbers, *more.numbers),
-        words=(*old.words, *more.words),
         special=(*old.special, *more.special),
         padding=(*old.padding, *more.padding),
         sentence=(*old.sentence, *more.sentence),
         spelling=(*old.spelling, *more.spelling),
     )
+    return with_words(tokenizer, found)
 
 
 def _ends(model: "PreTrainedModel") -> frozenset[int]:

@@ -10,7 +10,8 @@ from torch import Tensor
 from attention_viz.edits.edit import Edit
 from attention_viz.models.inputs.check import Inputs
 from attention_viz.models.inputs.generation import answer_of, chosen_last, decoder_inputs, spoken_answer_of
-from attention_viz.models.inputs.text import Reading, label_ids
+from attention_viz.models.inputs.labelling import tokens_of_ids
+from attention_viz.models.inputs.text import Reading
 from attention_viz.models.recording.runner import Pass
 from attention_viz.models.recording.tracer import Axes, Tracer
 from attention_viz.trace.ahead import Progress
@@ -62,7 +63,7 @@ class Answering:
         ids = [int(number) for number in answer[0]]
         text = None if self.tokenizer is None else self.tokenizer.decode(ids, skip_special_tokens=True)
         described = replace(provenance, target=cast("str | None", text), generated=len(ids))
-        return self._trace(reading, read, label_ids(self.tokenizer, ids), edits, described, keep, progress)
+        return self._trace(reading, read, tokens_of_ids(self.tokenizer, ids), edits, described, keep, progress)
 
     def trace_ids(
         self, reading: Reading, read: Tensor | Sequence[int], edits: Sequence[Edit], provenance: Provenance
@@ -81,7 +82,7 @@ class Answering:
         progress: Progress | None = None,
     ) -> Trace:
         read = self.inputs.row(read, "decoder ids")
-        known = label_ids(self.tokenizer, [int(number) for number in read[0]])
+        known = tokens_of_ids(self.tokenizer, [int(number) for number in read[0]])
 
         def axes(recorded: Pass) -> Axes:
             source = reading.tokens if self.source is None else self.source(recorded)
@@ -103,17 +104,18 @@ class Answering:
         start = getattr(self.inputs.model.config, "decoder_start_token_id", None)
         if self.source is None or target.numbers[0] != start:
             return target
-        return label_ids(self.tokenizer, target.numbers[1:])
+        return tokens_of_ids(self.tokenizer, target.numbers[1:])
 
     def _produced(self, read: Tokens, output: Tensor) -> Tokens:
         last = chosen_last(self.inputs.model, output)
         if last is not None:
-            return label_ids(self.tokenizer, [*read.numbers[1:], last])
+            return tokens_of_ids(self.tokenizer, [*read.numbers[1:], last])
         # Without a head nobody knows what the last step would produce.
-        following = label_ids(self.tokenizer, read.numbers[1:])
+        following = tokens_of_ids(self.tokenizer, read.numbers[1:])
         return Tokens(
             (*following.labels, "…"),
             (*following.numbers, -1),
+            words=(*following.words, None),
             special=(*following.special, False),
             spelling=(*following.spelling, "text"),
         )

@@ -35,6 +35,8 @@ def spelling_of(tokenizer: "PreTrainedTokenizerBase") -> str:
     """How a tokenizer writes its pieces: one of `trace.spelling.SPELLINGS`, "unknown" where it doesn't say."""
     backend: Any = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
+        if hasattr(tokenizer, "_utf_vocab_size") and tokenizer.tokenize("é") == ["\xc3", "\xa9"]:
+            return "bytes"  # as ByT5 does
         return next((name for has, name in _BY_ATTRIBUTE.items() if hasattr(tokenizer, has)), "unknown")
     if type(backend.model).__name__ == "WordLevel" and backend.decoder is None:
         return "text"

@@ -9,9 +9,13 @@ from torch import Tensor, nn
 from attention_viz.errors import UnusableText
 from attention_viz.models.inputs.chat_template import render_chat
 from attention_viz.models.inputs.isolated.tokenizer import IsolatedTokenizer
+from attention_viz.models.inputs.labelling import reserved, tokens_of_ids, unknown_id
 from attention_viz.models.inputs.spelling import spellings
 from attention_viz.models.inputs.tokenizing import with_tokenizer
 from attention_viz.trace.tokens import Tokens
+from attention_viz.trace.words.grouping import group_pieces
+from attention_viz.trace.words.piece_text import keeps_spaces
+from attention_viz.trace.words.splitting import kind_of
 
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
@@ -22,7 +26,6 @@ __all__ = [
     "Reading",
     "Wording",
     "count_tokens",
-    "label_ids",
     "read",
     "read_target",
     "token_limit",
@@ -31,6 +34,8 @@ __all__ = [
 
 # Tokenizers without a limit say so with a huge number.
 _NO_LIMIT = 10**9
+# Characters between two pieces that are looked through for a blank: a stranger's tokenizer may say any place.
+_MOST_BETWEEN = 1_000
 
 
 @dataclass(frozen=True)
@@ -60,25 +65,8 @@ class Reading:
     def of_ids(cls, ids: Tensor, attention_mask: Tensor, tokenizer: "PreTrainedTokenizerBase | None") -> "Reading":
         """A row of ids with its mask; labels are the tokenizer's pieces where there is one, else the ids as text."""
         padding = tuple(not flag for flag in attention_mask[0].tolist())
-        tokens = label_ids(tokenizer, [int(i) for i in ids[0].tolist()], padding)
+        tokens = tokens_of_ids(tokenizer, [int(i) for i in ids[0].tolist()], padding)
         return cls(tokens, {"input_ids": ids, "attention_mask": attention_mask})
-
-
-def label_ids(tokenizer: "PreTrainedTokenizerBase | None", ids: Sequence[int], padding: Sequence[bool] = ()) -> Tokens:
-    """The tokenizer's pieces for a row of ids; the ids as text where there is no tokenizer."""
-    if tokenizer is None:
-        return Tokens.of_ids(ids, padding)
-    pieces = cast("list[str | None]", tokenizer.convert_ids_to_tokens(list(ids)))
-    # A model may know more ids than its tokenizer has pieces for.
-    labels = tuple(piece or str(number) for piece, number in zip(pieces, ids, strict=True))
-    special, spelling = _reserved(tokenizer, ids), spellings(tokenizer, ids)
-    return Tokens(labels, tuple(ids), special=special, padding=tuple(padding), spelling=spelling)
-
-
-def _reserved(tokenizer: "PreTrainedTokenizerBase", ids: Sequence[int]) -> tuple[bool, ...]:
-    """Which ids stand for no text; what stands for a word that isn't known stands for something that was typed."""
-    reserved = {number for number in tokenizer.all_special_ids if number != tokenizer.unk_token_id}
-    return tuple(number in reserved for number in ids)
 
 
 def read(
@@ -102,7 +90,7 @@ def read(
     ids = cast("list[int]", tensors["input_ids"][0].tolist())
     special = _marked(encoding, tensors)
     if wording.chat:  # its marks stand in the text, where the tokenizer doesn't count them as added by itself
-        special = _reserved(tokenizer, ids)
+        special = reserved(tokenizer, ids)
     if all(special) or (wording.chat and not text.strip()):
         raise UnusableText(
             "the text is empty: type at least one word"
@@ -112,7 +100,12 @@ def read(
     labels = cast("list[str]", encoding.tokens() if encoding.is_fast else tokenizer.convert_ids_to_tokens(ids))
     sentences = cast("list[int | None]", encoding.sequence_ids(0) if encoding.is_fast else [None] * len(ids))
     typed = tuple(None if mark else one for one, mark in zip(sentences, special, strict=True))
-    words, spelling = _words(encoding, sentences), spellings(tokenizer, ids)
+    spelling, unknown = spellings(tokenizer, ids), [number == unknown_id(tokenizer) for number in ids]
+    # Where the pieces say it, nobody else is asked.
+    told = wording.chat or not encoding.is_fast or keeps_spaces(labels, spelling)
+    spaces = None if told else _spaces(encoding, typed, (text, second_text or ""))
+    runs = [None if mark else one or 0 for one, mark in zip(sentences, special, strict=True)]
+    words = group_pieces(labels, spelling, runs, unknown=unknown, spaces=spaces)
     return Reading(Tokens(tuple(labels), tuple(ids), words, special, sentence=typed, spelling=spelling), tensors)
 
 
@@ -126,7 +119,7 @@ def read_target(model: str, tokenizer: "PreTrainedTokenizerBase | None", target:
     _check_text(target)
     encoding = with_tokenizer(model, tokenizer, target, lambda: tokenizer(text_target=target, verbose=False))
     ids = cast("dict[str, list[int]]", encoding)["input_ids"]
-    tokens = label_ids(tokenizer, ids)
+    tokens = tokens_of_ids(tokenizer, ids)
     if all(tokens.special):
         raise UnusableText(f"the target is empty, or {model}'s tokenizer leaves nothing of it: type at least one word")
     return tokens
@@ -273,15 +266,14 @@ def _marked(encoding: Any, tensors: dict[str, Tensor]) -> tuple[bool, ...]:
     return tuple(map(bool, tensors.pop("special_tokens_mask")[0].tolist()))
 
 
-def _words(encoding: Any, sentences: Sequence[int | None]) -> tuple[int | None, ...]:
-    """Which word each piece belongs to; of a second sentence, counted on from the first."""
-    if not encoding.is_fast:
-        return (None,) * len(sentences)
-    words = cast("list[int | None]", encoding.word_ids(0))
-    first = [word for word, sentence in zip(words, sentences, strict=True) if sentence == 0 and word is not None]
-    offset = {0: 0, 1: max(first, default=-1) + 1}
-    return tuple(_counted(word, sentence, offset) for word, sentence in zip(words, sentences, strict=True))
-
-
-def _counted(word: int | None, sentence: int | None, offset: dict[int, int]) -> int | None:
-    return None if word is None or sentence is None else word + offset[sentence]
+def _spaces(encoding: Any, sentences: Sequence[int | None], texts: tuple[str, str]) -> list[bool]:
+    """Whether a blank is before each piece, by where it stands in its text."""
+    found, before = list[bool](), dict[int, int]()
+    for sentence, (start, end) in zip(sentences, encoding.encodings[0].offsets, strict=True):
+        if sentence is None:
+            found.append(False)
+            continue
+        between = texts[sentence][before.get(sentence, 0) : start]
+        found.append(any(kind_of(sign) == "blank" for sign in between[:_MOST_BETWEEN]))
+        before[sentence] = end
+    return found

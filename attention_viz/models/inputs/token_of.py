@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 from torch import Tensor
 
 from attention_viz.errors import ShapeError, UnusableText
-from attention_viz.models.inputs.text import label_ids
+from attention_viz.models.inputs.labelling import label_ids
 from attention_viz.trace.spelling import without_accents
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from torch import Tensor
 from attention_viz.edits.edit import Edit
 from attention_viz.errors import AttentionVizError, ShapeError, UnsupportedModel, first_line
 from attention_viz.models.inputs.generation import chooses
-from attention_viz.models.inputs.text import label_ids
+from attention_viz.models.inputs.labelling import label_ids
 from attention_viz.models.recording.probe import Anatomy
 from attention_viz.models.recording.recorder import Call, Recorder
 from attention_viz.models.recording.runner import Runner, alike

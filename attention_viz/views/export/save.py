@@ -11,6 +11,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from attention_viz.errors import AttentionVizError
+from attention_viz.trace.spelling import xml_text
 from attention_viz.trace.trace import Trace
 from attention_viz.trace.whole_file import write_whole
 from attention_viz.views.export.fitted import fitted
@@ -195,7 +196,7 @@ def _framed(drawn: str, layout: dict[str, Any], line: str, sheet: Sheet) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="{_px(width)}" '
         f'height="{whole}" viewBox="0 0 {_px(width)} {whole}" role="img"><desc>{escaped(line)}</desc>'
-        f'<rect width="100%" height="100%" fill="{escaped(page)}"/>{drawn}'
+        f'<rect width="100%" height="100%" fill="{escaped(page)}"/>{xml_text(drawn)}'
         f'<g font-family="{escaped(SANS)}" font-size="{_px(9 * factor)}" fill="{LIGHT.muted}">{texts}</g></svg>\n'
     )
 

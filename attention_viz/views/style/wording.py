@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from attention_viz.trace.spelling import visible
+from attention_viz.trace.spelling import visible, xml_text
 
 __all__ = [
     "escaped",
@@ -30,9 +30,14 @@ def shortened(label: str, longest: int = _LONGEST_LABEL) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text that neither SVG nor Plotly, which reads a little HTML in its labels, can take for markup."""
+    """Return a text that SVG can hold, and that neither it nor Plotly, which reads a little HTML, takes for markup."""
     return (
-        text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&#34;").replace("'", "&#39;")
+        xml_text(text)
+        .replace("&", "&amp;")
+        .replace("<", "&lt;")
+        .replace(">", "&gt;")
+        .replace('"', "&#34;")
+        .replace("'", "&#39;")
     )
 
 

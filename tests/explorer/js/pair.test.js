@@ -14,6 +14,8 @@ import {
 import {layerNumber, layerPlace, numbered, placed} from "../../../attention_viz/explorer/static/heads/numbers.js";
 
 const axis = (...texts) => ({
+  labels: texts,
+  spelling: texts.map(() => "text"),
   spellings: texts.map((text) => ({mark: "", text})),
   dimmed: Uint8Array.from(texts, (text) => Number(text.startsWith("["))),
   count: texts.length,
@@ -30,6 +32,7 @@ const recording = (...findings) => ({header: {findings}, streams: [stream("encod
 
 test("special tokens and signs are no words", () => {
   assert.deepEqual([...wordsOf(words)], [0, 1, 0, 1]);
+  assert.deepEqual([...wordsOf(axis("\u{1f600}", "\u2026", "7", "\u0903"))], [1, 0, 1, 1]);
 });
 
 test("a link of two words is between two of them, and a decoder's first token is never looked at", () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import {readFileSync} from "node:fs";
 import {test} from "node:test";
 
-import {spell, visible} from "../../../attention_viz/explorer/static/data/spelling.js";
+import {carries, spell, textOf, visible} from "../../../attention_viz/explorer/static/data/spelling.js";
 
 // The same table as Python's own function is tested on.
 const table = JSON.parse(readFileSync(new URL("../spelling.json", import.meta.url), "utf8"));
@@ -11,6 +11,18 @@ test("a piece is a light mark and a text in which everything is seen", () => {
   assert.ok(table.length > 50);
   for (const {label, spelling, mark, text} of table)
     assert.deepEqual(spell(label, spelling), {mark, text}, `${spelling}: ${JSON.stringify(label)}`);
+});
+
+test("what has something of a word in it is told by the same rule as in Python", () => {
+  for (const {label, spelling, word} of table)
+    assert.equal(carries(label, spelling), word, `${spelling}: ${JSON.stringify(label)}`);
+});
+
+test("pieces of one word are read together, byte by byte", () => {
+  assert.equal(textOf(["\u0120\u00f0\u0141", "\u0134", "\u00a9"], "byte-level"), " \u{1f4a9}");
+  assert.equal(textOf(["<0xF0>", "<0x9F>", "<0x92>", "<0xA9>"], "sentencepiece"), "\u{1f4a9}");
+  assert.equal(textOf(["un", "##happy"], "wordpiece"), "unhappy");
+  assert.equal(textOf(["don</w>", "'t</w>"], "end-of-word"), "don't");
 });
 
 test("the tokenizer's marks become light signs before the text", () => {

@@ -4,6 +4,8 @@ import assert from "node:assert/strict";
 import {createTurns} from "../../../attention_viz/explorer/static/turns.js";
 
 const axis = {
+  labels: ["a", "b"],
+  spelling: ["text", "text"],
   count: 2,
   dimmed: new Uint8Array(2),
   spellings: [

@@ -48,7 +48,7 @@ def trace() -> av.Trace:
         ("BertTokenizer", "wordpiece"),
         ("LlamaTokenizer", "sentencepiece"),
         ("T5Tokenizer", "sentencepiece"),
-        ("ByT5Tokenizer", "unknown"),
+        ("ByT5Tokenizer", "bytes"),
     ],
 )
 def test_a_tokenizer_says_itself_how_it_writes_its_pieces(name: str, spelling: str) -> None:

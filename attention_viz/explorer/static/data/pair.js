@@ -1,6 +1,7 @@
 // Which link of a head is told: the one that was found in it, else its strongest between words.
 
 import {layerPlace} from "../heads/numbers.js";
+import {carries} from "./spelling.js";
 
 /**
  * @import {AnyHead, Recording, Stream} from "./recording.js"
@@ -14,7 +15,6 @@ import {layerPlace} from "../heads/numbers.js";
 /** @typedef {{layer: number, head: number}} At  one head of a stream */
 /** @typedef {{head: AnyHead | null, rows: Places, columns: Places, stream: Stream}} Drawn */
 
-const WORD = /[\p{L}\p{N}]/u;
 // As many links of a head as are ever listed.
 const MOST_LINKS = 16;
 /** @type {WeakMap<Axis, Uint8Array>} */
@@ -23,13 +23,16 @@ const words = new WeakMap();
 const linked = new WeakMap();
 
 /**
- * 1 for what is a word or a piece of one: neither special, nor padding, nor a sign alone.
+ * 1 for what is a word or a piece of one: neither special, nor padding, nor a sign alone. Python's `Words.carrying` has
+ * the same rule.
  * @param {Axis} axis
  */
 export function wordsOf(axis) {
   let found = words.get(axis);
   if (found === undefined) {
-    found = Uint8Array.from(axis.spellings, ({text}, place) => Number(!axis.dimmed[place] && WORD.test(text)));
+    found = Uint8Array.from(axis.dimmed, (dimmed, place) =>
+      Number(!dimmed && carries(axis.labels[place], axis.spelling[place])),
+    );
     words.set(axis, found);
   }
   return found;

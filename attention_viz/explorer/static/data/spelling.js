@@ -10,6 +10,8 @@ const FALLBACK = /(?:<0x[0-9A-F]{2}>)+/gu;
 // The flags of England, Scotland and Wales; bytes that are half a character; what would be invisible: controls, soft
 // hyphen, zero-width space, direction marks and overrides, separators, halves of pairs, spaces of other widths.
 const UNSEEN = /\u{1f3f4}[\u{e0020}-\u{e007f}]+|[\udc80-\udcff]+|[\p{Cc}\p{Cf}\p{Cs}\p{Z}]/gu;
+// A part of a word: a letter, a digit, a mark of one, an emoji, or a byte that is half a character.
+const PART = /[\p{L}\p{N}\p{M}\p{So}\udc80-\udcff]/u;
 const LONE_JOINER = /^[\u200c\u200d]+$/u;
 const JOINER = /^[\u200c\u200d]$/u;
 /** @type {Record<string, string>} */
@@ -31,6 +33,27 @@ export function spell(label, spelling = "unknown") {
     return {mark: MARKS.space, text: visible(text.slice(1))};
   const open = spelling.endsWith("end-of-word") && !label.endsWith(SUFFIX);
   return {mark: "", text: visible(text) + (open ? MARKS.continues : "")};
+}
+
+/**
+ * Whether a label has something of a word in it.
+ * @param {string} label  the tokenizer's own
+ * @param {string} spelling  how it writes its pieces
+ */
+export function carries(label, spelling = "unknown") {
+  return PART.test(decode(label, spelling));
+}
+
+/**
+ * The text of some pieces that follow each other and are written alike, the space before it included.
+ * @param {string[]} labels
+ * @param {string} spelling
+ */
+export function textOf(labels, spelling = "unknown") {
+  const joins = spelling.startsWith("byte-level") || spelling === "sentencepiece" || spelling === "bytes";
+  return joins && !spelling.endsWith("end-of-word")
+    ? decode(labels.join(""), spelling)
+    : labels.map((label) => decode(label, spelling)).join("");
 }
 
 /**
@@ -72,6 +95,10 @@ function decode(label, spelling) {
     const bytes = [...piece].map((letter) => BYTES.get(letter) ?? null);
     // A piece with other letters was added to the vocabulary as it is.
     return bytes.includes(null) ? piece : fromBytes(bytes.map(Number));
+  }
+  if (spelling === "bytes") {
+    const bytes = [...label].map((letter) => Number(letter.codePointAt(0)));
+    return bytes.every((byte) => byte < 256) ? fromBytes(bytes) : label;
   }
   if (spelling === "sentencepiece")
     return label

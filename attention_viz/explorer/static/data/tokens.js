@@ -10,6 +10,7 @@ import {MARKS, spell} from "./spelling.js";
  * The tokens along one axis.
  * @typedef {object} Axis
  * @property {string[]} labels  the tokenizer's own
+ * @property {string[]} spelling  how the tokenizer writes each
  * @property {{mark: string, text: string}[]} spellings  how each is written, in two parts
  * @property {string[]} shown  in one part
  * @property {string[]} names  without the sign for a space, repeated ones told apart
@@ -43,8 +44,9 @@ export const ORIGIN_NAMES = ["first", "second", "generated"];
  */
 export function readAxis({labels, spelling = "unknown", special, padding, sentences, generated = [], place: where}) {
   // A patch and a time are no tokenizer's: the space in "0.74 s" is a space.
+  const written = typeof spelling === "string" ? new Array(labels.length).fill(spelling) : spelling;
   const spellings = labels.map((label, place) =>
-    where?.[place] ? {mark: "", text: label} : spell(label, typeof spelling === "string" ? spelling : spelling[place]),
+    where?.[place] ? {mark: "", text: label} : spell(label, written[place]),
   );
   const shown = spellings.map(({mark, text}) => mark + text);
   /** @type {Map<string, number>} */
@@ -68,6 +70,7 @@ export function readAxis({labels, spelling = "unknown", special, padding, senten
   });
   return {
     labels,
+    spelling: written,
     spellings,
     shown,
     names,

@@ -77,18 +77,20 @@ export function overPatches(line, {positions}) {
 }
 
 /**
- * The patches around the one with the most weight that touch each other and have at least half of what it has.
+ * The patches around the one with the most weight that touch each other and have at least half of what it has; none
+ * where no patch has any weight. Python's `touching` has the same rule.
  * @param {Float32Array} weights  of the patches
  * @param {Pick<Patches, "down" | "across">} patches
  * @returns {Region}
  */
 export function regionOf(weights, patches) {
   const most = weights.reduce((best, weight, at) => (weight > weights[best] ? at : best), 0);
+  if (!(weights[most] > 0)) return {patches: [], share: 0};
   const found = new Set([most]);
   const next = [most];
   for (let at = next.pop(); at !== undefined; at = next.pop())
     for (const beside of besides(at, patches))
-      if (!found.has(beside) && weights[beside] >= TOGETHER * weights[most] && weights[beside] > 0) {
+      if (!found.has(beside) && weights[beside] >= TOGETHER * weights[most]) {
         found.add(beside);
         next.push(beside);
       }

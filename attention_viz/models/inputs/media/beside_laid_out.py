@@ -9,11 +9,11 @@ from torch import Tensor
 
 from attention_viz.edits.kinds.masks import Allow
 from attention_viz.errors import UnsupportedModel
+from attention_viz.models.inputs.labelling import tokens_of_ids
 from attention_viz.models.inputs.media.beside import IDS, BesideReader
 from attention_viz.models.inputs.media.laid_out import LaidOut
 from attention_viz.models.inputs.media.places import Grid, moved, patches
 from attention_viz.models.inputs.media.readers import PICTURE, Reader
-from attention_viz.models.inputs.text import label_ids
 from attention_viz.models.recording.until import UNCHANGED, Changed, call_of
 from attention_viz.trace.tokens import Tokens
 
@@ -103,7 +103,7 @@ class BesideLaidOut:
         """
         grid, mask = self.grids[stream], tensors.get("attention_mask")
         padding = () if mask is None else tuple(not flag for flag in mask[0].tolist())
-        words = label_ids(tokenizer, [int(one) for one in tensors[IDS][0].tolist()], padding)
+        words = tokens_of_ids(tokenizer, [int(one) for one in tensors[IDS][0].tolist()], padding)
         found = words if grid is None else self._seen(stream, grid, tensors, words)
         if len(found) != count:
             raise UnsupportedModel(

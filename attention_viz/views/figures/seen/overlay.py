@@ -100,9 +100,14 @@ def blocked_patches(
 
 
 def touching(weights: Float[np.ndarray, "row column"]) -> Bool[np.ndarray, "row column"]:
-    """The patches around the one with the most weight that touch each other and have at least half of what it has."""
+    """Find the patches around the heaviest one that touch each other and have at least half of its weight.
+
+    There are none if no patch has any weight. The explorer's `seen/patches.js` has the same rule.
+    """
     enough = weights >= _TOGETHER * weights.max()
     region = np.zeros_like(enough)
+    if not weights.max() > 0:
+        return region
     region[np.unravel_index(weights.argmax(), weights.shape)] = True
     while True:
         grown = region.copy()

@@ -1,0 +1,56 @@
+"""Ids to tokens: the tokenizer's own pieces, how they are written, and the words that they make."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+from attention_viz.models.inputs.spelling import spellings
+from attention_viz.trace.tokens import Tokens
+from attention_viz.trace.words.grouping import group_pieces
+
+if TYPE_CHECKING:
+    from transformers.tokenization_utils_base import PreTrainedTokenizerBase
+
+__all__ = ["label_ids", "reserved", "tokens_of_ids", "unknown_id", "with_words"]
+
+
+def label_ids(tokenizer: "PreTrainedTokenizerBase | None", ids: Sequence[int], padding: Sequence[bool] = ()) -> Tokens:
+    """The tokenizer's pieces for a row of ids; the ids as text where there is no tokenizer."""
+    if tokenizer is None:
+        return Tokens.of_ids(ids, padding)
+    pieces = cast("list[str | None]", tokenizer.convert_ids_to_tokens(list(ids)))
+    # A model may know more ids than its tokenizer has pieces for.
+    labels = tuple(piece or str(number) for piece, number in zip(pieces, ids, strict=True))
+    special, spelling = reserved(tokenizer, ids), spellings(tokenizer, ids)
+    return Tokens(labels, tuple(ids), special=special, padding=tuple(padding), spelling=spelling)
+
+
+def tokens_of_ids(
+    tokenizer: "PreTrainedTokenizerBase | None", ids: Sequence[int], padding: Sequence[bool] = ()
+) -> Tokens:
+    """Return the tokens of a row of ids that is a text: labels, and the words that they make."""
+    return with_words(tokenizer, label_ids(tokenizer, ids, padding))
+
+
+def with_words(tokenizer: "PreTrainedTokenizerBase | None", tokens: Tokens) -> Tokens:
+    """Say of the tokens of a text which word each belongs to, as far as the pieces say."""
+    if tokenizer is None:
+        return tokens
+    every = zip(tokens.labels, tokens.numbers, tokens.special, tokens.padding, strict=True)
+    # An id that the tokenizer has no piece for is labelled by itself, and is part of no word.
+    runs = [None if special or filling or label == str(number) else 0 for label, number, special, filling in every]
+    unknown = [number == unknown_id(tokenizer) for number in tokens.numbers]
+    return replace(tokens, words=group_pieces(tokens.labels, tokens.spelling, runs, unknown=unknown))
+
+
+def unknown_id(tokenizer: "PreTrainedTokenizerBase") -> int | None:
+    """Return the id that stands for letters which a tokenizer doesn't have; None if that id ends or fills up texts."""
+    found: object = tokenizer.unk_token_id
+    others: tuple[object, ...] = (tokenizer.eos_token_id, tokenizer.bos_token_id, tokenizer.pad_token_id)
+    return found if isinstance(found, int) and found not in others else None
+
+
+def reserved(tokenizer: "PreTrainedTokenizerBase", ids: Sequence[int]) -> tuple[bool, ...]:
+    """Which ids stand for no text; what stands for a word that isn't known stands for something that was typed."""
+    reserved = {number for number in tokenizer.all_special_ids if number != tokenizer.unk_token_id}
+    return tuple(number in reserved for number in ids)

@@ -1,0 +1,123 @@
+"""The text that a row of pieces stands for, and which characters of it each piece is."""
+
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from attention_viz.trace.spelling import decode
+from attention_viz.trace.words.splitting import kind_of
+
+__all__ = ["OPEN", "PieceText", "begins_with_blank", "goes_on", "keeps_spaces", "meet_as_letters"]
+
+# What is put between two pieces where nobody knows whether a space was there: it is no character of Unicode's.
+OPEN = "\uffff"
+
+# Spellings in which a piece says whether a space is before it. The others say only which piece goes on with a word.
+_SPACED = frozenset(("byte-level", "sentencepiece", "bytes"))
+# What stands for a blank by itself where nobody says how pieces are written.
+_LONE_MARKS = {"Ġ": " ", "▁": " ", "Ċ": "\n"}
+_PREFIX, _SUFFIX = "##", "</w>"
+# Halves of characters that are no bytes either.
+_HALVES = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+
+
+@dataclass(frozen=True)
+class PieceText:
+    """What some pieces stand for, one after the other.
+
+    Attributes:
+        text: their text, with what is between them.
+        spans: the first and the last character of each piece, from 0; a character may be of several pieces. None for
+            a piece without any.
+    """
+
+    text: str
+    spans: tuple[tuple[int, int] | None, ...]
+
+    @classmethod
+    def of(
+        cls,
+        labels: Sequence[str],
+        spelling: Sequence[str],
+        goes_on: Sequence[bool],
+        between: Callable[[int, str, str], str],
+    ) -> "PieceText":
+        """Put pieces together.
+
+        Args:
+            labels: the tokenizer's own pieces.
+            spelling: how each is written, one of `spelling.SPELLINGS`.
+            goes_on: whether each goes on where the one before it ends, which may be inside a character.
+            between: what is between the text before a piece and its own, by its position and these two texts.
+        """
+        parts = [_bytes(label, how) for label, how in zip(labels, spelling, strict=True)]
+        starts = [at for at, on in enumerate(goes_on) if not on or at == 0]
+        text, spans = "", list[tuple[int, int] | None]()
+        before = ""
+        for start, stop in zip(starts, [*starts[1:], len(labels)], strict=True):
+            here = b"".join(parts[start:stop]).decode("utf-8", "surrogateescape")
+            text += between(start, before, here) if start else ""
+            spans += _spans(parts[start:stop], here, len(text))
+            text, before = text + here, here
+        return cls(text, tuple(spans))
+
+
+def goes_on(labels: Sequence[str], spelling: Sequence[str]) -> list[bool]:
+    """Tell of pieces that don't say where spaces are which go on with the word before them."""
+    found = list[bool]()
+    for at, (label, how) in enumerate(zip(labels, spelling, strict=True)):
+        if how.endswith("end-of-word"):
+            found.append(at > 0 and spelling[at - 1] == how and not labels[at - 1].endswith(_SUFFIX))
+        else:
+            found.append(how in ("wordpiece", "unknown") and label.startswith(_PREFIX) and label != _PREFIX)
+    return found
+
+
+def keeps_spaces(labels: Sequence[str], spelling: Sequence[str]) -> bool | None:
+    """Tell whether pieces say where spaces are; None if they don't even say which of them go on with a word.
+
+    Args:
+        labels: the pieces.
+        spelling: how each is written.
+    """
+    kinds = set(spelling) - {"text"}
+    if "unknown" in kinds:
+        if any(label[:1] in _LONE_MARKS or label != label.strip() for label in labels):
+            return True
+        return False if any(label.startswith(_PREFIX) for label in labels) else None
+    # Where characters are pieces, spaces are, too.
+    return bool(kinds & _SPACED) or (not kinds and any(label.isspace() for label in labels))
+
+
+def begins_with_blank(label: str, spelling: str) -> bool:
+    """Tell whether a piece begins with a blank, so that it can't go on with a word."""
+    return _decoded(label, spelling)[:1].isspace()
+
+
+def meet_as_letters(before: str, after: str) -> bool:
+    """Tell whether a text ends with a letter or digit and the next one begins with one."""
+    while before and unicodedata.category(before[-1])[0] == "M":
+        before = before[:-1]
+    return bool(before and after) and kind_of(before[-1]) == kind_of(after) == "letter"
+
+
+def _decoded(label: str, spelling: str) -> str:
+    return _LONE_MARKS.get(label, "") or decode(label, spelling) if spelling == "unknown" else decode(label, spelling)
+
+
+def _bytes(label: str, spelling: str) -> bytes:
+    return _HALVES.sub("\ufffd", _decoded(label, spelling)).encode("utf-8", "surrogateescape")
+
+
+def _spans(parts: Sequence[bytes], text: str, begin: int) -> list[tuple[int, int] | None]:
+    """The first and the last character of each part, counted from `begin`."""
+    of_byte = list[int]()
+    for at, character in enumerate(text):
+        of_byte += [at] * len(character.encode("utf-8", "surrogateescape"))
+    found, done = list[tuple[int, int] | None](), 0
+    for part in parts:
+        end = done + len(part)
+        found.append((begin + of_byte[done], begin + of_byte[end - 1]) if part else None)
+        done = end
+    return found
