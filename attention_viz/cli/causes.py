@@ -178,9 +178,8 @@ def _position(tokens: "Tokens", asked: str) -> int:
     """A position, told by its number or by a word that stands in the text once."""
     if asked.isascii() and asked.isdigit():
         return int(asked)
-    words = [tokens.text_of(pieces) for pieces in tokens.pieces]
-    found = [pieces[-1] for pieces, word in zip(tokens.pieces, words, strict=True) if word == asked]
+    found = [pieces[-1] for pieces in tokens.places(asked)]
     if len(found) == 1:
         return found[0]
-    told = f"stands at positions {', '.join(map(str, found))}; name one of them" if found else "isn't one of its words"
-    raise AttentionVizError(f"{asked!r} was asked for, and {told}")
+    told = ", ".join(map(str, found))
+    raise AttentionVizError(f"the word “{asked}” is at positions {told}; name one of them")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from attention_viz.cli.files import check_target, part_of, write
 from attention_viz.cli.given import given, given_text, model_behind, model_of, shown, whole
-from attention_viz.cli.output import report, show, show_pairs
+from attention_viz.cli.output import one_line, report, show, show_pairs
 
 if TYPE_CHECKING:
     import pandas
@@ -32,13 +32,18 @@ def findings(arguments: Namespace) -> int:
     import pandas
 
     import attention_viz as av
+    from attention_viz.analysis.findings.findings import none_because
 
     traces, _ = given(arguments)
     columns = ["finding", "strength", "kind", "stream", "layer", "head", "query", "key"]
+    found = [(trace, av.findings(trace, arguments.top)) for trace in traces]
+    for trace, some in found:
+        if not some:
+            report(f"nothing stands out in “{one_line(trace.provenance.text or '')}”: {none_because(trace)}")
     rows = [
         (trace.provenance.text, one.text, one.strength, one.kind, one.stream, one.layer, one.head, one.query, one.key)
-        for trace in traces
-        for one in av.findings(trace, arguments.top)
+        for trace, some in found
+        for one in some
     ]
     table = pandas.DataFrame(rows, columns=["text", *columns])
     show(table if len(traces) > 1 else table.drop(columns="text"), arguments.format)

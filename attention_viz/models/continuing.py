@@ -10,6 +10,7 @@ from attention_viz.edits.eviction import Evict
 from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.models.inputs.check import Inputs
 from attention_viz.models.inputs.continuation import Growing
+from attention_viz.models.inputs.labelling import doubled
 from attention_viz.models.inputs.text import Reading, Wording, read
 from attention_viz.models.recording.stepping import Stepping
 from attention_viz.models.recording.tracer import Tracer
@@ -69,10 +70,11 @@ class Continuing(ABC):
         self._check_goes_on(tokens, evict)
         reading = read(self.name, self.tokenizer, text, None, Wording(special_tokens, chat))
         provenance = replace(self._provenance, text=text, special_tokens=special_tokens, chat=chat)
+        provenance = replace(provenance, told=(*self._provenance.told, *doubled(reading.tokens)))
         return self._generate(reading, tokens, evict, provenance)
 
     def _generate(self, reading: Reading, tokens: int, evict: Evict | None, provenance: Provenance) -> Iterator[Trace]:
-        self._inputs.check_ids(reading.tokens.numbers)
+        self._inputs.check_tokens(reading.tokens)
         first = self._trace(reading, (), provenance)
         yield first
         yield from self._growing.traces(first, tokens, evict)

@@ -17,6 +17,7 @@ from attention_viz.models.described import Described
 from attention_viz.models.inputs.check import Inputs, checked_mask
 from attention_viz.models.inputs.encoder_decoder import Answering
 from attention_viz.models.inputs.generation import chooses
+from attention_viz.models.inputs.labelling import doubled
 from attention_viz.models.inputs.media.beside_laid_out import BesideLaidOut, laid_out_of
 from attention_viz.models.inputs.media.laid_out import LaidOut
 from attention_viz.models.inputs.media.picture import Picture
@@ -173,8 +174,13 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
                 f"{'encoder–decoder' if self.answers else 'decoder'}"
             )
         reading = read(self.name, self.tokenizer, text, second_text, Wording(special_tokens, chat))
-        self._inputs.check_ids(reading.tokens.numbers)
-        provenance = replace(self._provenance, text=text, second_text=second_text)
+        self._inputs.check_tokens(reading.tokens)
+        provenance = replace(
+            self._provenance,
+            text=text,
+            second_text=second_text,
+            told=(*self._provenance.told, *doubled(reading.tokens)),
+        )
         provenance = replace(provenance, special_tokens=special_tokens, chat=chat)
         if self.answers:
             produced = None if target is None else read_target(self.name, self.tokenizer, target)

@@ -24,8 +24,9 @@ class Provenance:
         target: what an encoder–decoder says, where its tokens could be written as text.
         picture: what picture was read, by the name of its file, and its size; None where there was none.
         sound: likewise of a sound, and how long it is.
-        told: notes, a sentence each: what to know of the model that ran and of a picture or a sound that was read, what
-            it was taken out of, what was done to it before, and which attention isn't in the trace; see `left_out`.
+        told: notes, a sentence each: what to know of the model that ran and of what was read, what it was taken out of,
+            what was done to it before, special tokens that are there twice, and which attention isn't in the trace;
+            see `left_out`.
         generated: how many tokens at the end of what was read or said the model chose by itself, before
             any edits.
         special_tokens: whether the tokenizer added those that belong around a text.

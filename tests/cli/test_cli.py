@@ -440,7 +440,9 @@ def test_findings_are_those_of_the_library(run: Run) -> None:
     assert [(row["layer"], row["head"], row["query"], row["key"]) for row in read] == [
         (one.layer, one.head, one.query, one.key) for one in own
     ]
-    assert json.loads(run("findings", "queen", "--model", "coreference", "--format", "json")[1]) == []
+    _, out, err = run("findings", "queen", "--model", "coreference", "--format", "json")
+    assert json.loads(out) == []
+    assert "nothing stands out in “queen”: the text has 1 word with a meaning of its own" in err
 
 
 def test_find_ranks_as_the_library_does(run: Run) -> None:
@@ -677,7 +679,7 @@ def test_a_table_for_eyes_shows_tokens_as_people_read_them_and_files_keep_both(
         ((), 2, "--token"),
         (("--token", "moon", "--layer", "0"), 2, "--token"),
         (("--layer", "1", "--head", "1", "--query", "moon", "--key", "2"), 1, "positions 1, 5"),
-        (("--layer", "1", "--head", "1", "--query", "sun", "--key", "2"), 1, "isn't one of its words"),
+        (("--layer", "1", "--head", "1", "--query", "sun", "--key", "2"), 1, "isn't in this text"),
         (("--token", "sunshine"), 1, "no token 'sunshine'"),
         (("--token", ""), 1, "by an empty text; needed: its text or its id"),
     ],

@@ -14,7 +14,7 @@ from attention_viz.errors import ShapeError
 from attention_viz.operation.shapes import is_whole
 from attention_viz.trace.trace import Trace
 
-__all__ = ["findings"]
+__all__ = ["findings", "none_because"]
 
 
 def findings(trace: Trace, count: int = 5) -> tuple[Finding, ...]:
@@ -59,6 +59,15 @@ def findings(trace: Trace, count: int = 5) -> tuple[Finding, ...]:
     links = [one for one in found if not FINDING_KINDS[one.kind].of_a_head]
     chosen = _varied(outstanding, scenes, int(count)) if outstanding else links[:1]
     return tuple(tell(scenes[one.stream], one) for one in chosen)
+
+
+def none_because(trace: Trace) -> str:
+    """Say why nothing was found in a run that has no findings."""
+    kinds = [kind for stream in trace.streams for kind in Scene(trace, stream).keys.kinds]
+    words = sum(kind in ("content", "pronoun") for kind in kinds)
+    if words <= 1:
+        return f"the text has {words or 'no'} word with a meaning of its own, and a finding is about two"
+    return "no word looks at another with twice the weight that the other words give it"
 
 
 def _candidates(scene: Scene) -> list[Candidate]:

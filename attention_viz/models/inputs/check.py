@@ -9,6 +9,7 @@ from torch import Tensor
 
 from attention_viz.errors import ShapeError, TextTooLong, UnusableText
 from attention_viz.models.inputs.text import vocabulary
+from attention_viz.trace.tokens import Tokens
 
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
@@ -64,6 +65,19 @@ class Inputs:
         self.check_ids(cast("list[int]", ids[0].tolist()), target)
         return ids
 
+    def check_tokens(self, tokens: Tokens) -> None:
+        """Refuse what a tokenizer made of a text, as `check_ids` does; a word that the model doesn't know is named."""
+        known = vocabulary(self.model)
+        wrong = next((at for at, number in enumerate(tokens.numbers) if not 0 <= number < known), None)
+        if wrong is not None:
+            raise UnusableText(
+                f"“{tokens.written[wrong]}” is token {tokens.numbers[wrong]}, and {self.name} knows the ids 0 to "
+                f"{known - 1}: its tokenizer has more pieces than its table has rows. Use the tokenizer that the model "
+                "was trained with; or lengthen the table, by rows that aren't trained, with "
+                "model.resize_token_embeddings(len(tokenizer))"
+            )
+        self.check_ids(tokens.numbers)
+
     def check_ids(self, ids: Sequence[int], what: str = "text") -> None:
         """Refuse ids that the model doesn't know, and more than it can read.
 
@@ -76,7 +90,10 @@ class Inputs:
         known = vocabulary(self.model)
         wrong = [number for number in ids if not 0 <= number < known]
         if wrong:
-            raise UnusableText(f"there is a token {wrong[0]}; {self.name} knows the ids 0 to {known - 1}")
+            raise UnusableText(
+                f"there is a token {wrong[0]}; {self.name} knows the ids 0 to {known - 1}: use the tokenizer that the "
+                "model was trained with, or add ids of your own with model.resize_token_embeddings"
+            )
         for number, kind in _placeholders(self.model).items():
             if number in ids:
                 raise UnusableText(

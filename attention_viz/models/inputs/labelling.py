@@ -11,7 +11,7 @@ from attention_viz.trace.words.grouping import group_pieces
 if TYPE_CHECKING:
     from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
-__all__ = ["label_ids", "reserved", "tokens_of_ids", "unknown_id", "with_words"]
+__all__ = ["doubled", "label_ids", "reserved", "tokens_of_ids", "unknown_id", "with_words"]
 
 
 def label_ids(tokenizer: "PreTrainedTokenizerBase | None", ids: Sequence[int], padding: Sequence[bool] = ()) -> Tokens:
@@ -48,6 +48,19 @@ def unknown_id(tokenizer: "PreTrainedTokenizerBase") -> int | None:
     found: object = tokenizer.unk_token_id
     others: tuple[object, ...] = (tokenizer.eos_token_id, tokenizer.bos_token_id, tokenizer.pad_token_id)
     return found if isinstance(found, int) and found not in others else None
+
+
+def doubled(tokens: Tokens) -> tuple[str, ...]:
+    """Say which tokens a tokenizer added beside the same ones in the text, as where a chat template wrote them."""
+    found = list[str]()
+    for place, added, typed in (("beginning", 0, 1), ("end", -1, -2)) if len(tokens) > 1 else ():
+        twice = tokens.numbers[added] == tokens.numbers[typed] and tokens.special[added] and not tokens.special[typed]
+        if twice:
+            found.append(
+                f"“{tokens.written[added]}” is there twice at the {place}: the text has it, and the tokenizer adds it. "
+                "For a text that has its special tokens, use special_tokens=False."
+            )
+    return tuple(found)
 
 
 def reserved(tokenizer: "PreTrainedTokenizerBase", ids: Sequence[int]) -> tuple[bool, ...]:

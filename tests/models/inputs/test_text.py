@@ -8,6 +8,7 @@ from tokenizers import Tokenizer
 from tokenizers.decoders import ByteLevel as Decoder
 from tokenizers.models import BPE
 from tokenizers.pre_tokenizers import ByteLevel
+from tokenizers.processors import TemplateProcessing
 from tokenizers.trainers import BpeTrainer
 from transformers import PreTrainedTokenizerFast
 
@@ -51,8 +52,27 @@ def test_what_a_tokenizer_makes_and_the_model_has_no_use_for_is_left_out() -> No
 
 def test_a_tokenizer_of_another_model_is_told_by_the_ids_it_makes() -> None:
     model = av.wrap(build("gpt2"), byte_tokenizer())
-    with pytest.raises(av.UnusableText, match=rf"there is a token \d+; .* knows the ids 0 to {VOCABULARY - 1}"):
+    with pytest.raises(
+        av.UnusableText,
+        match=rf"“·?\w+” is token \d+, .* knows the ids 0 to {VOCABULARY - 1}: .*resize_token_embeddings\(",
+    ):
         model.trace("the river")
+
+
+def test_a_token_that_was_typed_and_is_added_is_told() -> None:
+    tokenizer = byte_tokenizer()
+    tokenizer.add_special_tokens({"bos_token": "<s>"})
+    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
+        single="<s> $A", special_tokens=[("<s>", tokenizer.bos_token_id)]
+    )
+    model = av.wrap(build("gpt2", vocab_size=400), tokenizer)
+    twice = model.trace("<s>the bank")
+    assert twice.query_tokens().labels[:3] == ("<s>", "<s>", "the")
+    assert "“<s>” is there twice at the beginning" in twice.provenance.told[0]
+    assert "special_tokens=False" in twice._repr_html_()
+    assert next(model.generate("<s>the bank", 0)).provenance.told == twice.provenance.told
+    for trace in (model.trace("the bank"), model.trace("<s>the bank", special_tokens=False)):
+        assert trace.provenance.told == ()
 
 
 def test_an_id_without_a_piece_is_labelled_by_itself() -> None:

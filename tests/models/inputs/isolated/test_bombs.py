@@ -17,7 +17,8 @@ from attention_viz.models.bounded.limits import Limits
 from attention_viz.models.inputs.chat_template import render_chat
 from attention_viz.models.inputs.isolated import asking
 from attention_viz.models.inputs.isolated.tokenizer import IsolatedTokenizer
-from attention_viz.models.inputs.text import Wording, label_ids, read
+from attention_viz.models.inputs.labelling import label_ids
+from attention_viz.models.inputs.text import Wording, read
 from attention_viz.models.inputs.tokenizing import with_tokenizer
 from attention_viz.models.sources.folders import check_folder
 from attention_viz.models.sources.load_folder import load_folder

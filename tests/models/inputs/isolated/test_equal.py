@@ -11,9 +11,10 @@ from transformers import AutoTokenizer, BertTokenizer, LlamaTokenizer, PreTraine
 
 import attention_viz as av
 from attention_viz.models.inputs.isolated.tokenizer import IsolatedTokenizer
+from attention_viz.models.inputs.labelling import label_ids
 from attention_viz.models.inputs.repeated import random_twice
 from attention_viz.models.inputs.spelling import spellings
-from attention_viz.models.inputs.text import Wording, count_tokens, label_ids, read, read_target
+from attention_viz.models.inputs.text import Wording, count_tokens, read, read_target
 from attention_viz.models.inputs.token_of import number_of
 from attention_viz.models.sources.catalogue import CATALOGUE
 from tests.models.families import build
