@@ -21,7 +21,7 @@ from attention_viz.views.style.captions import provenance_line, provenance_lines
 from attention_viz.views.style.theme import LIGHT, SANS
 from attention_viz.views.style.wording import escaped
 
-__all__ = ["FORMATS", "format_of", "printed", "save"]
+__all__ = ["FORMATS", "format_of", "on_sheet", "printed", "save"]
 
 FORMATS = ("svg", "png", "pdf")
 
@@ -135,7 +135,7 @@ def printed(
         framed = (
             document
             if figure is None
-            else _framed((await draw(figure, "svg", 1)).decode(), figure["layout"], line, sheet)
+            else on_sheet((await draw(figure, "svg", 1)).decode(), figure["layout"], line, sheet)
         )
         return {form: framed.encode() if form == "svg" else await _sheet(draw, framed, form) for form in forms}
 
@@ -183,7 +183,7 @@ def _below(line: str, sheet: Sheet, picture: go.Figure) -> float:
     return _LINE * _small(sheet) * (len(rows) + 1) if rows else 0.0
 
 
-def _framed(drawn: str, layout: dict[str, Any], line: str, sheet: Sheet) -> str:
+def on_sheet(drawn: str, layout: dict[str, Any], line: str, sheet: Sheet) -> str:
     """A figure as Plotly drew it, in a document with the line under it: so nothing of it can lie over the figure."""
     width, height, factor = layout["width"], layout["height"], _small(sheet)
     rows = _rows(line, sheet, width)

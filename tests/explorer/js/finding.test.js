@@ -41,7 +41,10 @@ test("what isn't there is not found", () => {
 });
 
 test("a word is found where its pieces are, whatever the tokenizer makes of it", () => {
-  const bytes = axisOf(["I", "\u0120don", "'t", "\u0120e", "-", "mail", "\u0120\u00f0\u0141", "\u0134", "\u00a9"], "byte-level");
+  const bytes = axisOf(
+    ["I", "\u0120don", "'t", "\u0120e", "-", "mail", "\u0120\u00f0\u0141", "\u0134", "\u00a9"],
+    "byte-level",
+  );
   assert.equal(findToken(bytes, "don't", null), 1);
   assert.equal(findToken(bytes, "e-mail", null), 3);
   assert.equal(findToken(bytes, "\u{1f4a9}", null), 6);

@@ -4,6 +4,7 @@ import functools
 import itertools
 import unicodedata
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 import torch
@@ -24,10 +25,10 @@ CORPUS = [TEXT, "the cat sat unhappy the cat", "it is free and under the lines o
 
 
 def trained(
-    model: models.Model, trainer: trainers.Trainer, *, cut: object = None, decoder: object = None, normal: object = None
+    model: models.Model, trainer: trainers.Trainer, *, cut: object = None, decoder: object = None
 ) -> PreTrainedTokenizerFast:
     tokenizer = Tokenizer(model)
-    for name, part in (("pre_tokenizer", cut), ("decoder", decoder), ("normalizer", normal)):
+    for name, part in (("pre_tokenizer", cut), ("decoder", decoder)):
         if part is not None:
             setattr(tokenizer, name, part)
     tokenizer.train_from_iterator(CORPUS, trainer)
@@ -100,7 +101,7 @@ def characters() -> PreTrainedTokenizerFast:
     )
 
 
-KINDS: dict[str, Callable[[], object]] = {
+KINDS: dict[str, Callable[[], Any]] = {
     "byte-level BPE": byte_level,
     "WordPiece": wordpiece,
     "BPE without a pre-tokenizer": llama,
@@ -112,7 +113,7 @@ KINDS: dict[str, Callable[[], object]] = {
 
 
 @functools.cache
-def tokenizer_of(kind: str) -> object:
+def tokenizer_of(kind: str) -> Any:
     return KINDS[kind]()
 
 
@@ -150,7 +151,7 @@ def test_the_words_of_a_text_are_those_of_the_rule(kind: str) -> None:
 def test_findings_of_a_text_are_those_of_its_ids(kind: str, text: str) -> None:
     model = model_of(kind)
     trace = model.trace(text)
-    again = model.trace_ids(list(trace.query_tokens().ids))
+    again = model.trace_ids(list(trace.query_tokens().numbers))
     assert trace.query_tokens().words == again.query_tokens().words
     assert av.findings(trace) == av.findings(again)
     assert av.findings(trace) or text != TEXT
@@ -197,7 +198,7 @@ def test_a_word_goes_on_with_what_the_model_adds() -> None:
     model = model_of("byte-level BPE")
     *_, last = model.generate("the ca", 6)
     tokens = last.query_tokens()
-    assert tokens.words == model.trace_ids(list(tokens.ids)).query_tokens().words
+    assert tokens.words == model.trace_ids(list(tokens.numbers)).query_tokens().words
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from attention_viz.trace.in_html import table_in_html
 from attention_viz.trace.spelling import xml_text
 from attention_viz.trace.tokens import Tokens
 from attention_viz.views import heatmap_svg
-from attention_viz.views.export.save import _framed
+from attention_viz.views.export.save import on_sheet
 from attention_viz.views.export.sheet import AS_DRAWN
 from attention_viz.views.style.wording import escaped, readable
 
@@ -57,7 +57,7 @@ def test_a_head_of_any_text_is_xml(text: str) -> None:
 @given(text=ANYTHING)
 def test_what_plotly_drew_is_framed_as_xml(text: str) -> None:
     drawn = f"<text>{readable([text])[0]}</text><text>\ufffe\x07</text>"
-    ElementTree.fromstring(_framed(drawn, {"width": 100, "height": 50}, text, AS_DRAWN))
+    ElementTree.fromstring(on_sheet(drawn, {"width": 100, "height": 50}, text, AS_DRAWN))
 
 
 @settings(max_examples=60, deadline=None)
