@@ -175,12 +175,8 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
             )
         reading = read(self.name, self.tokenizer, text, second_text, Wording(special_tokens, chat))
         self._inputs.check_tokens(reading.tokens)
-        provenance = replace(
-            self._provenance,
-            text=text,
-            second_text=second_text,
-            told=(*self._provenance.told, *doubled(reading.tokens)),
-        )
+        told = (*self._provenance.told, *doubled(reading.tokens))
+        provenance = replace(self._provenance, text=text, second_text=second_text, told=told)
         provenance = replace(provenance, special_tokens=special_tokens, chat=chat)
         if self.answers:
             produced = None if target is None else read_target(self.name, self.tokenizer, target)
