@@ -10,7 +10,7 @@ from attention_viz.edits.eviction import Evict
 from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.models.inputs.check import Inputs
 from attention_viz.models.inputs.continuation import Growing
-from attention_viz.models.inputs.labelling import doubled
+from attention_viz.models.inputs.labelling import with_doubled
 from attention_viz.models.inputs.text import Reading, Wording, read
 from attention_viz.models.recording.stepping import Stepping
 from attention_viz.models.recording.tracer import Tracer
@@ -70,7 +70,7 @@ class Continuing(ABC):
         self._check_goes_on(tokens, evict)
         reading = read(self.name, self.tokenizer, text, None, Wording(special_tokens, chat))
         provenance = replace(self._provenance, text=text, special_tokens=special_tokens, chat=chat)
-        provenance = replace(provenance, told=(*self._provenance.told, *doubled(reading.tokens)))
+        provenance = replace(provenance, told=with_doubled(provenance.told, reading.tokens))
         return self._generate(reading, tokens, evict, provenance)
 
     def _generate(self, reading: Reading, tokens: int, evict: Evict | None, provenance: Provenance) -> Iterator[Trace]:

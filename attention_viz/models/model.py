@@ -17,7 +17,7 @@ from attention_viz.models.described import Described
 from attention_viz.models.inputs.check import Inputs, checked_mask
 from attention_viz.models.inputs.encoder_decoder import Answering
 from attention_viz.models.inputs.generation import chooses
-from attention_viz.models.inputs.labelling import doubled
+from attention_viz.models.inputs.labelling import with_doubled
 from attention_viz.models.inputs.media.beside_laid_out import BesideLaidOut, laid_out_of
 from attention_viz.models.inputs.media.laid_out import LaidOut
 from attention_viz.models.inputs.media.picture import Picture
@@ -175,9 +175,8 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
             )
         reading = read(self.name, self.tokenizer, text, second_text, Wording(special_tokens, chat))
         self._inputs.check_tokens(reading.tokens)
-        told = (*self._provenance.told, *doubled(reading.tokens))
-        provenance = replace(self._provenance, text=text, second_text=second_text, told=told)
-        provenance = replace(provenance, special_tokens=special_tokens, chat=chat)
+        provenance = replace(self._provenance, text=text, second_text=second_text, special_tokens=special_tokens)
+        provenance = replace(provenance, chat=chat, told=with_doubled(provenance.told, reading.tokens))
         if self.answers:
             produced = None if target is None else read_target(self.name, self.tokenizer, target)
             return self._answering.trace(reading, produced, edits, replace(provenance, target=target), keep, progress)

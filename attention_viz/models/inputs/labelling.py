@@ -11,7 +11,7 @@ from attention_viz.trace.words.grouping import group_pieces
 if TYPE_CHECKING:
     from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
-__all__ = ["doubled", "label_ids", "reserved", "tokens_of_ids", "unknown_id", "with_words"]
+__all__ = ["label_ids", "reserved", "tokens_of_ids", "unknown_id", "with_doubled", "with_words"]
 
 
 def label_ids(tokenizer: "PreTrainedTokenizerBase | None", ids: Sequence[int], padding: Sequence[bool] = ()) -> Tokens:
@@ -50,9 +50,9 @@ def unknown_id(tokenizer: "PreTrainedTokenizerBase") -> int | None:
     return found if isinstance(found, int) and found not in others else None
 
 
-def doubled(tokens: Tokens) -> tuple[str, ...]:
-    """Say which tokens a tokenizer added beside the same ones in the text, as where a chat template wrote them."""
-    found = list[str]()
+def with_doubled(told: tuple[str, ...], tokens: Tokens) -> tuple[str, ...]:
+    """Add to some notes which special tokens are there twice, as where a chat template wrote what is added, too."""
+    found = list(told)
     for place, added, typed in (("beginning", 0, 1), ("end", -1, -2)) if len(tokens) > 1 else ():
         twice = tokens.numbers[added] == tokens.numbers[typed] and tokens.special[added] and not tokens.special[typed]
         if twice:
