@@ -65,21 +65,26 @@ def load(
         return Scratch()
     if name in CATALOGUE:
         return _load_from_catalogue(name, device, dtype, cancelled)
+    return _load_from_folder(name, device, dtype, cancelled, alone)
+
+
+def _load_from_folder(
+    name: str, device: str, dtype: str, cancelled: Callable[[], bool], alone: bool
+) -> "AttentionModel":
+    """A whole model's folder, or one with an adapter around a model that is named there."""
     from attention_viz.models.sources.adapters import is_adapter, load_adapter
     from attention_viz.models.sources.load_folder import load_folder
 
-    if is_adapter(Path(name)):
+    if not is_adapter(Path(name)):
+        return load_folder(Path(name), name, device=device, dtype=dtype, cancelled=cancelled, alone=alone)
 
-        def base(called: str, version: str | None) -> "AttentionModel | Scratch":
-            # A stranger's file may lead to one further model, not on from there.
-            if _is_folder(called) and is_adapter(Path(called)):
-                raise UnsupportedModel(
-                    f"{name} is an adapter around another adapter; load it with peft, and av.wrap it"
-                )
-            return load(called, revision=version, device=device, dtype=dtype, cancelled=cancelled, alone=alone)
+    def base(called: str, version: str | None) -> "AttentionModel | Scratch":
+        # A stranger's file may lead to one further model, not on from there.
+        if _is_folder(called) and is_adapter(Path(called)):
+            raise UnsupportedModel(f"{name} is an adapter around another adapter; load it with peft and wrap it")
+        return load(called, revision=version, device=device, dtype=dtype, cancelled=cancelled, alone=alone)
 
-        return load_adapter(Path(name), str(name), base, lambda: _go_on(name, cancelled))
-    return load_folder(Path(name), name, device=device, dtype=dtype, cancelled=cancelled, alone=alone)
+    return load_adapter(Path(name), str(name), base, lambda: _go_on(name, cancelled))
 
 
 def _load_from_catalogue(name: str, device: str, dtype: str, cancelled: Callable[[], bool]) -> "AttentionModel":
