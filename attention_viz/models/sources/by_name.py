@@ -72,6 +72,8 @@ def _load_from_folder(
     name: str, device: str, dtype: str, cancelled: Callable[[], bool], alone: bool
 ) -> "AttentionModel":
     """A whole model's folder, or one with an adapter around a model that is named there."""
+    # Its process imports torch and transformers while this one does.
+    prepare()
     from attention_viz.models.sources.adapters import is_adapter, load_adapter
     from attention_viz.models.sources.load_folder import load_folder
 
