@@ -32,6 +32,11 @@ def read_processor(folder: Path) -> Any:
     return kind.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
 
 
+def read_both(folder: Path) -> Any:
+    """The processor that a folder has for texts beside pictures, which no code of others is run for."""
+    return transformers.AutoProcessor.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
+
+
 __all__ = [
     "ALL_ATTENTION_FUNCTIONS",
     "ALL_MASK_ATTENTION_FUNCTIONS",
@@ -46,6 +51,7 @@ __all__ = [
     "PreTrainedConfig",
     "PreTrainedModel",
     "PreTrainedTokenizerBase",
+    "read_both",
     "read_processor",
     "transformers",
 ]

@@ -1,8 +1,9 @@
 """A process with everything imported, from which bounded processes are forked in some milliseconds.
 
 It is run as a program, whose argument is the module to import. Each datagram on its standard input, a socket, has a
-process forked: it holds the limits, and brings two sockets. Over the first the new process is talked to. The second
-stays here: once its other end is closed, the process is killed; once the process ends, its status is written to it.
+process forked: it holds the module that answers there and the limits, and brings two sockets. Over the first the new
+process is talked to. The second stays here: once its other end is closed, the process is killed; once the process
+ends, its status is written to it.
 """
 
 import contextlib
@@ -14,6 +15,7 @@ import signal
 import socket
 import struct
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from attention_viz.models.bounded.limits import Limits, end_with_parent, leave_network
@@ -29,8 +31,8 @@ LONGEST_ORDER = 4_000
 class _Image:
     """Forks processes by order, and watches them."""
 
-    def __init__(self, orders: socket.socket, module: Any) -> None:
-        self._orders, self._module = orders, module
+    def __init__(self, orders: socket.socket, name: str, module: Any) -> None:
+        self._orders, self._name, self._module = orders, name, module
         self._watched = dict[int, socket.socket]()
         self._selector = selectors.DefaultSelector()
         self._selector.register(orders, selectors.EVENT_READ)
@@ -61,14 +63,14 @@ class _Image:
         channel, control = (socket.socket(fileno=number) for number in sockets)
         parent, process = os.getpid(), os.fork()
         if process == 0:
-            self._become(parent, channel, control, Limits.of_json(json.loads(order)))
+            self._become(parent, channel, control, json.loads(order))
         channel.close()
         control.setblocking(False)
         self._watched[process] = control
         self._selector.register(control, selectors.EVENT_READ, process)
         return True
 
-    def _become(self, parent: int, channel: socket.socket, control: socket.socket, limits: Limits) -> None:
+    def _become(self, parent: int, channel: socket.socket, control: socket.socket, order: Mapping[str, Any]) -> None:
         """Be the process that was ordered, to the end."""
         try:
             end_with_parent(parent)
@@ -77,7 +79,9 @@ class _Image:
             self._selector.close()
             for one in (self._orders, self._ended, self._wake, control, *self._watched.values()):
                 one.close()
-            serve(channel, self._module.start(), limits)
+            name = order["module"]
+            module = self._module if name == self._name else import_for_answers(name)
+            serve(channel, module.start(), Limits.of_json(order))
         finally:
             os._exit(0)
 
@@ -106,7 +110,7 @@ def main() -> None:
     orders, module = channel_of_standard_input(), import_for_answers(sys.argv[1])
     gc.collect()
     gc.freeze()  # what is never collected is never written to, and stays shared
-    _Image(orders, module).run()
+    _Image(orders, sys.argv[1], module).run()
 
 
 if __name__ == "__main__":

@@ -53,16 +53,23 @@ class Broken(Exception):
 class Process:
     """A bounded process that answers requests one after the other; not for several threads at once."""
 
-    def __init__(self, module: str, limits: Limits, starting: Callable[[str, Limits], Started] = start) -> None:
+    def __init__(
+        self,
+        module: str,
+        limits: Limits,
+        starting: Callable[[str, Limits, str | None], Started] = start,
+        image: str | None = None,
+    ) -> None:
         """Start it. Its first answer takes as long as its imports do, unless `prepare` was called a while before.
 
         Args:
             module: what runs in it, by its function `start`, which returns a function from request to answer.
             limits: what it may take.
             starting: how it is started.
+            image: another module, after whose imports this one starts soon.
         """
         self._limits = limits
-        self._started = starting(module, limits)
+        self._started = starting(module, limits, image)
         self._end = weakref.finalize(self, self._started.end)
         self._ready = False
         self._owner = os.getpid()

@@ -58,14 +58,15 @@ class Started(Protocol):
         ...
 
 
-def start(module: str, limits: Limits) -> Started:
+def start(module: str, limits: Limits, image: str | None = None) -> Started:
     """Start a process that answers by a module.
 
     Args:
         module: imported there; its function `start` returns what answers.
         limits: what the process may take.
+        image: another module, after whose imports this one starts soon; several share its memory.
     """
-    return start_forked(module, limits) if sys.platform.startswith("linux") else start_alone(module, limits)
+    return start_forked(module, limits, image) if sys.platform.startswith("linux") else start_alone(module, limits)
 
 
 def prepare(module: str) -> None:
@@ -74,17 +75,17 @@ def prepare(module: str) -> None:
         _image_of(module)
 
 
-def start_alone(module: str, limits: Limits) -> Started:
+def start_alone(module: str, limits: Limits, _image: str | None = None) -> Started:
     """Start a process by itself, which imports the module first; on every system."""
     return _Alone(module, limits)
 
 
-def start_forked(module: str, limits: Limits) -> Started:
-    """Fork a process from an image that imported the module already; on Linux."""
+def start_forked(module: str, limits: Limits, image: str | None = None) -> Started:
+    """Fork a process from an image that imported the module, or another, already; on Linux."""
     channel, theirs = socket.socketpair()
     control, watched = socket.socketpair()
     with theirs, watched:
-        _image_of(module).order(limits, theirs, watched)
+        _image_of(image or module).order(module, limits, theirs, watched)
     return _Forked(channel, control)
 
 
@@ -146,9 +147,10 @@ class _Image:
         """Whether it runs."""
         return self._process.poll() is None
 
-    def order(self, limits: Limits, *sockets: socket.socket) -> None:
-        """Have a process forked, which gets these sockets."""
-        socket.send_fds(self._orders, [json.dumps(limits.as_json()).encode()], [one.fileno() for one in sockets])
+    def order(self, module: str, limits: Limits, *sockets: socket.socket) -> None:
+        """Have a process forked, which answers by a module and gets these sockets."""
+        order = json.dumps({"module": module, **limits.as_json()}).encode()
+        socket.send_fds(self._orders, [order], [one.fileno() for one in sockets])
 
     def end(self) -> None:
         """Kill it, and with it all that were forked from it."""

@@ -3,9 +3,10 @@
 from dataclasses import replace
 
 from attention_viz.errors import ModelNotFound, UnsupportedModel, UnusablePicture, UnusableText
-from attention_viz.models.huggingface import PreTrainedModel, PreTrainedTokenizerBase, read_processor, transformers
+from attention_viz.models.huggingface import PreTrainedModel, PreTrainedTokenizerBase, read_both, read_processor
 from attention_viz.models.inputs.media.beside import BesideReader, reads_both, takes_both
-from attention_viz.models.inputs.media.choosing import main_input, reader_of
+from attention_viz.models.inputs.media.choosing import kind_of, main_input, reader_of
+from attention_viz.models.inputs.media.processor_apart import IsolatedProcessor
 from attention_viz.models.inputs.media.readers import Reader
 from attention_viz.models.model import AttentionModel
 from attention_viz.models.sources.folders import PROCESSOR_FILES, CheckedFolder
@@ -13,9 +14,17 @@ from attention_viz.trace.trace import Provenance
 
 __all__ = ["of_both", "own_reader", "reader_of_both"]
 
+# The folder was tried in a process of this image, which has imported all that processors need.
+_IMAGE = "attention_viz.models.sources.dry_run"
 
-def own_reader(folder: CheckedFolder, model: PreTrainedModel) -> Reader | None:
+
+def own_reader(folder: CheckedFolder, model: PreTrainedModel, *, apart: bool = False) -> Reader | None:
     """What prepares pictures or sounds, of a model that reads such; None of one that reads text.
+
+    Args:
+        folder: the model's.
+        model: the model.
+        apart: whether that works in a process of its own.
 
     Raises:
         ModelNotFound: it is missing or broken.
@@ -24,7 +33,7 @@ def own_reader(folder: CheckedFolder, model: PreTrainedModel) -> Reader | None:
     if main_input(model) == "input_ids":
         return None
     try:
-        processor = read_processor(folder.path)
+        processor = _apart(folder, both=False) if apart else read_processor(folder.path)
     except Exception as error:
         raise ModelNotFound(f"what prepares {folder.name}'s input can't be loaded: {folder.reason(error)}") from error
     return reader_of(folder.name, model, processor)
@@ -36,6 +45,8 @@ def of_both(
     tokenizer: PreTrainedTokenizerBase | None,
     provenance: Provenance,
     why: str = "",
+    *,
+    apart: bool = False,
 ) -> AttentionModel:
     """Wrap a folder's model that reads a text beside a picture; if it can't do that, it reads text alone.
 
@@ -47,6 +58,7 @@ def of_both(
         tokenizer: its tokenizer.
         provenance: where it comes from.
         why: a reason that is known already.
+        apart: whether what prepares pictures works in a process of its own.
 
     Raises:
         UnsupportedModel: something is in the way, and text alone isn't enough for it.
@@ -55,7 +67,7 @@ def of_both(
         return AttentionModel.of(model, tokenizer, provenance)
     if not why:
         try:
-            return AttentionModel.of(model, tokenizer, provenance, reader_of_both(folder, model))
+            return AttentionModel.of(model, tokenizer, provenance, reader_of_both(folder, model, apart=apart))
         except (UnsupportedModel, UnusablePicture, UnusableText) as error:
             why = str(error)
     try:
@@ -64,20 +76,27 @@ def of_both(
         raise UnsupportedModel(f"{error}. Nor is it read beside a picture: {why}") from error
 
 
-def reader_of_both(folder: CheckedFolder, model: PreTrainedModel) -> Reader:
+def reader_of_both(folder: CheckedFolder, model: PreTrainedModel, *, apart: bool = False) -> Reader:
     """Return what prepares texts and pictures for a folder's model that reads both.
+
+    Args:
+        folder: the model's.
+        model: the model.
+        apart: whether that works in a process of its own.
 
     Raises:
         UnsupportedModel: it is missing or broken, or doesn't make both.
     """
     try:
-        processor = transformers.AutoProcessor.from_pretrained(
-            str(folder.path), local_files_only=True, trust_remote_code=False
-        )
+        processor = _apart(folder, both=True) if apart else read_both(folder.path)
     except Exception as error:  # whatever a processor's own code says, such as which package it lacks
         raise UnsupportedModel(
             f"what prepares texts and pictures for {folder.name} can't be loaded: {folder.reason(error)}"
         ) from error
     if not reads_both(model, processor):
-        raise UnsupportedModel(f"what {folder.name} has for it, {type(processor).__name__}, doesn't make both")
+        raise UnsupportedModel(f"what {folder.name} has for it, {kind_of(processor)}, doesn't make both")
     return BesideReader(folder.name, model, processor)
+
+
+def _apart(folder: CheckedFolder, *, both: bool) -> IsolatedProcessor:
+    return IsolatedProcessor.load(folder.path, folder.name, both=both, image=_IMAGE)

@@ -18,7 +18,9 @@ __all__ = ["LIMITS", "LONGEST_TEXT", "TextProcess", "get_ready"]
 # Characters: more than any model here reads, and less than keeps a machine busy for long.
 LONGEST_TEXT = 2_000_000
 # An honest tokenizer took 200 MB for a text of a million letters.
-LIMITS = Limits(memory=600_000_000, seconds=20, processor=20, answer=64_000_000)
+LIMITS = Limits(memory=600_000_000, seconds=60, processor=20, answer=64_000_000)
+# How long a text may take; to load the largest published vocabularies takes longer on a busy machine.
+SECONDS = 20.0
 # How many processes are kept; to start one again takes some tenths of a second.
 _MOST = 8
 # After so many ends in a row nothing is asked of a tokenizer for so many seconds.
@@ -39,14 +41,26 @@ class TextProcess:
         name: the model's, for messages.
     """
 
-    def __init__(self, name: str, folder: Path | None = None, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        folder: Path | None = None,
+        limits: Limits | None = None,
+        module: str = _MODULE,
+        image: str | None = None,
+        how: Mapping[str, Any] | None = None,
+    ) -> None:
         """Prepare it; the process itself starts with the first question.
 
         Args:
             name: the model's, for messages.
             folder: where the tokenizer is; None for none.
             limits: what the process may take; `LIMITS` by default.
+            module: what answers there.
+            image: another module, after whose imports this one starts soon.
+            how: what else it is loaded with.
         """
+        self._module, self._image, self._how = module, image, how or {}
         self.name = name
         self._folder = None if folder is None else folder.absolute()
         self._limits = limits or LIMITS
@@ -81,6 +95,7 @@ class TextProcess:
         content: bytes = b"",
         *,
         what: str = "tokenizer",
+        thing: str = "text",
         seconds: float | None = None,
         longest: int | None = None,
     ) -> Message:
@@ -91,28 +106,30 @@ class TextProcess:
             values: with what.
             content: with which text or numbers.
             what: is at work then, for messages.
-            seconds: how long it may take; as long as the limits say by default.
+            thing: what it works on, for messages.
+            seconds: how long it may take; `SECONDS` by default.
             longest: how many bytes the answer may have; as many as the limits say by default.
 
         Raises:
             UnusableText: it takes too long or too much memory, breaks down, or did so twice just before.
         """
         subject = f"{self.name}'s {what}"
-        if not self._turn.acquire(timeout=self._limits.seconds):
+        within = min(SECONDS, self._limits.seconds) if seconds is None else seconds
+        if not self._turn.acquire(timeout=within):
             raise UnusableText(
-                f"{subject} was busy with other texts for {self._limits.seconds:g} seconds: try it again, or take "
-                "another model"
+                f"{subject} was busy with other texts for {within:g} seconds: try it again, or take another model"
             )
         try:
             self._check_pause(subject)
             request = Message({"do": do, **values}, content)
-            answer = self._running().ask(request, seconds=seconds, longest=longest)
+            answer = self._running().ask(request, seconds=within, longest=longest)
         except Stopped as error:
             self._count_end(str(error))
-            raise UnusableText(f"{subject} {error} for this text: shorten it, or take another model") from None
+            what_helps = "shorten it" if thing == "text" else "take a smaller one"
+            raise UnusableText(f"{subject} {error} for this {thing}: {what_helps}, or take another model") from None
         except Broken as error:
             how = "refuses" if do == "template" else "broke down over"
-            raise UnusableText(f"{subject} {how} this text: {self._without_path(error)}") from None
+            raise UnusableText(f"{subject} {how} this {thing}: {self._without_path(error)}") from None
         finally:
             self._turn.release()
         self._ends = 0
@@ -122,9 +139,9 @@ class TextProcess:
         """The process, with its tokenizer loaded."""
         self.used = next(_uses)
         if self._process is None or not self._process.alive:
-            process = Process(_MODULE, self._limits)
+            process = Process(self._module, self._limits, image=self._image)
             if self._folder is not None:
-                values = {"do": "load", "folder": str(self._folder), "name": self.name}
+                values = {"do": "load", "folder": str(self._folder), "name": self.name, **self._how}
                 self._check_same(process.ask(Message(values), check))
             self._process = process
             _keep(self)
@@ -135,9 +152,7 @@ class TextProcess:
         if self._described is None:
             self._described = described
         elif described != self._described:
-            raise UnusableText(
-                f"the files of {self.name}'s tokenizer changed since the model was loaded: load the model again"
-            )
+            raise UnusableText(f"files of {self.name} changed since the model was loaded: load the model again")
 
     def _check_pause(self, subject: str) -> None:
         left = self._paused_until - time.monotonic()

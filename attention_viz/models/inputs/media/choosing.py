@@ -9,7 +9,7 @@ from attention_viz.models.inputs.media.readers import PICTURE, SPEECH, PictureRe
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
 
-__all__ = ["example_reader", "main_input", "reader_of"]
+__all__ = ["example_reader", "kind_of", "main_input", "reader_of"]
 
 
 def main_input(model: "PreTrainedModel") -> str:
@@ -36,10 +36,15 @@ def reader_of(name: str, model: "PreTrainedModel", processor: Any) -> Reader:
     if main in SPEECH and hasattr(sounds, "sampling_rate"):
         return SoundReader(name, sounds, main)
     raise UnsupportedModel(
-        f"{name} takes {main}, and its processor is {type(processor).__name__}: read are pictures ({PICTURE}, an image "
+        f"{name} takes {main}, and its processor is {kind_of(processor)}: read are pictures ({PICTURE}, an image "
         f"processor) and sounds ({' or '.join(SPEECH)}, a feature extractor); others can be wrapped with "
         "inputs=, tensors of one row by name"
     )
+
+
+def kind_of(processor: Any) -> str:
+    """Return what a processor is, by the name of its class in transformers."""
+    return str(getattr(processor, "kind", type(processor).__name__))
 
 
 def example_reader(name: str, model: "PreTrainedModel", example: Mapping[str, Any]) -> Reader:

@@ -116,13 +116,12 @@ def honest(tmp_path: Path) -> IsolatedTokenizer:
 
 @pytest.fixture(autouse=True)
 def unharmed(honest: IsolatedTokenizer, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Whatever a test does: this process takes little, in little time, and the next text is answered."""
+    """Whatever a test does: this process takes little memory, and the next text is answered."""
     monkeypatch.setattr(asking, "LIMITS", QUICK)
     Path("/proc/self/clear_refs").write_text("5")
-    before, begun = peak(), time.monotonic()
+    before = peak()
     yield
     assert peak() - before < 50
-    assert time.monotonic() - begun < 30
     assert len(read("honest", honest, "the bank").tokens) == 2
 
 
@@ -134,10 +133,12 @@ def asked(tokenizer: Any, text: str) -> Any:
 def test_a_tokenizer_that_runs_away_on_a_text_is_refused(name: str, tmp_path: Path) -> None:
     told, text = AT_A_TEXT[name]
     tokenizer = IsolatedTokenizer.load(folder_of(tmp_path / "bomb", told), "one")
+    begun = time.monotonic()
     with pytest.raises(
         av.UnusableText, match=r"^one's tokenizer (takes (more|longer) than|gives an answer of|makes .* tokens of)"
     ):
         asked(tokenizer, text)
+    assert time.monotonic() - begun < 15
 
 
 def test_one_that_runs_away_while_it_is_loaded_is_no_model(tmp_path: Path) -> None:
@@ -249,9 +250,7 @@ def test_files_that_changed_meanwhile_are_refused(tmp_path: Path) -> None:
     tokenizer: Any = IsolatedTokenizer.load(folder, "one")
     tokenizer.process.rest()
     folder_of(folder, {"model": {"type": "WordLevel", "vocab": {"[UNK]": 0, "a": 1, "bank": 2}, "unk_token": "[UNK]"}})
-    with pytest.raises(
-        av.UnusableText, match="one's tokenizer changed since the model was loaded: load the model again"
-    ):
+    with pytest.raises(av.UnusableText, match="files of one changed since the model was loaded: load the model again"):
         asked(tokenizer, "a bank")
 
 
