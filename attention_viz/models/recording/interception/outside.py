@@ -12,7 +12,7 @@ named.
 import functools
 import re
 import sys
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
@@ -97,36 +97,36 @@ class _Outside(TorchDispatchMode):
         super().__init__()
         self.found: list[OutsideCall] = []
         self._paths = {id(module): path for path, module in model.named_modules()}
-        self._buffers = {id(one) for one in model.buffers()}
+        self._own = {id(one): one for one in (*model.parameters(), *model.buffers())}
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         """Run one operation, and note what becomes of products."""
-        result = func(*args, **(kwargs or {}))
+        result = func(*args, **kwargs) if kwargs else func(*args)
         if computing():
             return result
         kind, name = _kind(func)
-        given = list(_tensors((*args, *(kwargs or {}).values())))
+        given = _tensors((*args, *kwargs.values()) if kwargs else args)
+        marks = [self._mark(one) for one in given]
         if kind == "kernel":
             self._count(_kernel(name, given))
         elif kind == "product":
-            factors = given[1:3] if name in _ADDING else given[:2]
+            factors = marks[1:3] if name in _ADDING else marks[:2]
             _set(result, self._multiplied(result, factors))
-        elif kind != "end" and given:
-            _set(result, self._made_of(name, kind, result, given))
+        elif kind != "end" and any(marks):
+            _set(result, self._made_of(name, kind, result, given, marks))
         return result
 
     def _mark(self, tensor: Tensor) -> _Mark | None:
-        if isinstance(tensor, nn.Parameter) or id(tensor) in self._buffers:
+        if id(tensor) in self._own or (type(tensor) is not Tensor and isinstance(tensor, nn.Parameter)):
             return _FIXED
         return getattr(tensor, _MARK, None)
 
-    def _multiplied(self, result: Any, factors: Sequence[Tensor]) -> _Mark | None:
+    def _multiplied(self, result: Any, marks: Sequence[_Mark | None]) -> _Mark | None:
         """What a product of two tensors is; it takes values if one of them is weights."""
-        marks = [self._mark(one) for one in factors]
         weights = next((mark for mark in marks if mark is not None and mark.kind == "weights"), None)
-        if any(mark is _FIXED for mark in marks) or len(factors) < 2:
+        if any(mark is _FIXED for mark in marks) or len(marks) < 2:
             return weights
         if weights is None:
             shape = tuple(result.shape[-2:]) if isinstance(result, Tensor) else ()
@@ -136,9 +136,10 @@ class _Outside(TorchDispatchMode):
             self._count((weights.by, weights.shape))
         return None
 
-    def _made_of(self, name: str, kind: str, result: Any, given: Sequence[Tensor]) -> _Mark | None:
+    def _made_of(
+        self, name: str, kind: str, result: Any, given: Sequence[Tensor], marks: Sequence[_Mark | None]
+    ) -> _Mark | None:
         """What the result of any other operation is."""
-        marks = [self._mark(one) for one in given]
         if all(mark is _FIXED for mark in marks):
             return _FIXED
         weights = next((mark for mark in marks if mark is not None and mark.kind == "weights"), None)
@@ -279,12 +280,14 @@ def _kernel(name: str, given: Sequence[Tensor]) -> tuple[str, tuple[int, int] | 
     return by, (query.shape[-2], key.shape[-2])
 
 
-def _tensors(values: Iterable[Any]) -> Iterator[Tensor]:
+def _tensors(values: Iterable[Any]) -> list[Tensor]:
+    found = list[Tensor]()
     for value in values:
         if isinstance(value, Tensor):
-            yield value
+            found.append(value)
         elif isinstance(value, tuple | list):
-            yield from _tensors(cast("Sequence[Any]", value))
+            found += _tensors(cast("Sequence[Any]", value))
+    return found
 
 
 def _set(result: Any, mark: _Mark | None) -> None:
