@@ -83,7 +83,7 @@ def at_most(seconds: int) -> Generator[None]:
 
 def tells(trace: av.Trace) -> bool:
     """Whether a mistake would show: attention neither uniform nor all on one token, no score drowned in rounding."""
-    last = trace.attention(trace.layer_count(trace.streams[-1]) - 1, trace.streams[-1])
+    last = trace.attention(trace.layer_numbers(trace.streams[-1])[-1], trace.streams[-1])
     heaviest = float(last.head(0).weights[-3:].amax(dim=-1).mean())
     calls = [layer.attention for stream in trace.streams for layer in trace.layers[stream]]
     largest = max(float(call.scaled.abs().max()) for call in calls)
