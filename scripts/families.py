@@ -5,6 +5,7 @@ is exact where every weight of every head and the output are those of eager atte
 is exact an output and scores are opened into what wrote them, too.
 """
 
+import math
 import sys
 import time
 from collections import Counter
@@ -115,7 +116,7 @@ def _tried(family: Family) -> Result:
 
 def _error(wrapped: AttentionModel, mask: Tensor | None) -> float:
     fidelity = _trace(wrapped, mask).fidelity
-    return max(fidelity.output_error, fidelity.weight_error)
+    return math.inf if fidelity.output_error is None else fidelity.largest_error or 0.0
 
 
 def _trace(wrapped: AttentionModel, mask: Tensor | None) -> av.Trace:

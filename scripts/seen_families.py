@@ -153,7 +153,7 @@ def _why_not(family: Family, error: BaseException) -> str:
 def _compared(seen: Seen, model: Any, trace: av.Trace, inputs: dict[str, Tensor]) -> Seen:
     """What the fidelity of a run says of it, and what the model itself hands out."""
     fidelity = trace.fidelity
-    error = max(fidelity.output_error, fidelity.weight_error)
+    error = fidelity.largest_error or 0.0
     placed = any(trace.query_tokens(stream).placed for stream in trace.streams)
     origin = trace.provenance
     seen = replace(seen, streams=trace.streams, places=placed, route=origin.route, left_out=origin.left_out)

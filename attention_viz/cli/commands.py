@@ -120,13 +120,19 @@ def verify(arguments: Namespace) -> int:
     fidelity = model_of(arguments.model).verify(text)
     show_pairs(
         {
-            "output_error": f"{fidelity.output_error:.3g}",
-            "weight_error": f"{fidelity.weight_error:.3g}",
+            "output_error": _measured(fidelity.output_error),
+            "weight_error": _measured(fidelity.weight_error),
             "bound": f"{fidelity.bound:.3g}",
+            "reference": fidelity.reference,
+            "rule": fidelity.rule,
             "ok": "yes" if fidelity.ok else "no",
         }
     )
     return 0 if fidelity.ok else 1
+
+
+def _measured(error: float | None) -> str:
+    return "unmeasured" if error is None else f"{error:.3g}"
 
 
 def models(arguments: Namespace) -> int:

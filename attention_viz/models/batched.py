@@ -79,7 +79,7 @@ def traces_together(
         )
         axes = Axes.of_one(stream, reading.tokens)
         kept = tracer.anatomy.kept(tuple(calls))
-        nothing = Fidelity(float("nan"), float("nan"), 0.0, "nothing: it is one of several in a batch")
+        nothing = Fidelity(None, None, 0.0, "nothing: it is one of several in a batch")
         found.append(Trace({stream: layers}, axes.queries, axes.keys, torch.zeros(0, 0), provenance, nothing, kept))
     return found
 

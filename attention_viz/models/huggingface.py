@@ -14,6 +14,7 @@ from typing import Any
 from transformers.configuration_utils import PreTrainedConfig
 from transformers.generation.configuration_utils import GenerationConfig
 from transformers.generation.utils import GenerationMixin
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, AttentionMaskInterface
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS, AttentionInterface, PreTrainedModel
 from transformers.models.auto.configuration_auto import AutoConfig
@@ -53,5 +54,6 @@ __all__ = [
     "PreTrainedTokenizerBase",
     "read_both",
     "read_processor",
+    "sdpa_attention_forward",
     "transformers",
 ]

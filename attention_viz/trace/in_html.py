@@ -43,8 +43,8 @@ def trace_in_html(trace: "Trace") -> str:
     fidelity = vars(trace).get("fidelity")
     if fidelity is not None:
         said = "verified" if fidelity.ok else "not verified"
-        far = max(fidelity.output_error, fidelity.weight_error)
-        rows.append(("fidelity", f"{said}: {far:.1e} off {fidelity.reference}"))
+        far = "" if fidelity.largest_error is None else f"{fidelity.largest_error:.1e} off "
+        rows.append(("fidelity", f"{said}: {far}{fidelity.reference}"))
     return table_in_html([], rows)
 
 

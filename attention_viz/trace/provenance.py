@@ -7,8 +7,9 @@ from typing import Any
 
 __all__ = ["Fidelity", "Provenance"]
 
-# How far two runs may be from one in float64 and still differ by rounding alone.
-_ROUNDING = 1e-3
+# How far from a more exact run a run may be and still be called rounded: in float32, and in how many times the bound of
+# half precision, which is above this.
+_ROUNDED, _ROUNDED_BOUNDS, _HALF = 1e-3, 10, 1e-3
 # How a note begins that names attention which isn't in the trace.
 _LEFT_OUT = "Left out: "
 
@@ -105,69 +106,134 @@ class Provenance:
 
 @dataclass(frozen=True)
 class Fidelity:
-    """How far the run with our attention is from the same run without it.
+    """How far the run with our attention is from the same run without it. Numbers that nobody measured are None.
 
     Attributes:
-        output_error: largest difference in the model's output, relative to its largest number.
+        output_error: largest difference from the output of the model's own run, relative to its largest number.
         weight_error: largest difference in any attention weight, relative to the largest weight of its layer.
         bound: what either may reach in this precision.
-        reference: what ours was compared with, in words.
+        reference: what ours was compared with, in words; names the attention implementation that the model runs.
         seconds: what the comparison took, apart from the recorded run.
         rows: of how many queries in each layer the weights were compared, in all heads; None where of all. The output
             is always compared whole.
-        output_from_exact: how far our output is from that of a run in float64, relative to its largest number; 0 where
-            no such run was needed, since both errors are within the bound.
+        output_from_exact: how far our output is from that of a more exact run, in float64, or in float32 for half
+            precision, relative to its largest number. Such a run is made only if an error is beyond the bound.
         weight_from_exact: likewise of the weights.
-        eager_output_from_exact: how far the model's own output is from it.
-        eager_weight_from_exact: likewise of the weights.
+        eager_output_from_exact: how far the output of the model's own run is from it.
+        eager_weight_from_exact: how far the weights are that ours were compared with.
+        eager_from_own: how far transformers' eager attention is from the model's own output; measured if that runs
+            another implementation and an error is beyond the bound.
     """
 
-    output_error: float
-    weight_error: float
+    output_error: float | None
+    weight_error: float | None
     bound: float
     reference: str
     seconds: float = 0.0
     rows: int | None = None
-    output_from_exact: float = 0.0
-    weight_from_exact: float = 0.0
-    eager_output_from_exact: float = 0.0
-    eager_weight_from_exact: float = 0.0
+    output_from_exact: float | None = None
+    weight_from_exact: float | None = None
+    eager_output_from_exact: float | None = None
+    eager_weight_from_exact: float | None = None
+    eager_from_own: float | None = None
+
+    def __post_init__(self) -> None:
+        """Take an error that is no number for one that wasn't measured."""
+        for name in ("output_error", "weight_error"):
+            if getattr(self, name) != getattr(self, name):
+                object.__setattr__(self, name, None)
 
     @property
     def ok(self) -> bool:
-        """Whether one of the two rules holds, of the output and of the weights; an error that is no number breaks both.
+        """Whether one of the two rules holds, of the output and of the weights; what nobody measured breaks both.
 
-        Either they are within the bound; or they are no further from a run in float64 than twice the model's own are,
+        Either they are within the bound; or they are no further from a more exact run than twice the model's own are,
         so that what is between the two is rounding, of which both have their share.
         """
         return self.within_bound or self.as_exact_as_eager
 
     @property
+    def largest_error(self) -> float | None:
+        """The larger of the two errors, of those that were measured."""
+        return max((one for one in (self.output_error, self.weight_error) if one is not None), default=None)
+
+    @property
     def within_bound(self) -> bool:
         """Whether both errors are within the bound."""
-        return self.output_error <= self.bound and self.weight_error <= self.bound
+        return all(error is not None and error <= self.bound for error in (self.output_error, self.weight_error))
 
     @property
     def as_exact_as_eager(self) -> bool:
-        """Whether both are no further from a run in float64 than twice the model's own, where there was such a run."""
-        pairs = (
-            (self.output_error, self.output_from_exact, self.eager_output_from_exact),
-            (self.weight_error, self.weight_from_exact, self.eager_weight_from_exact),
-        )
+        """Whether both are no further from a more exact run than twice the model's own, if there was such a run."""
         return all(
-            error <= self.bound or (theirs > 0 and ours <= 2 * theirs <= _ROUNDING) for error, ours, theirs in pairs
+            error is not None and (error <= self.bound or self._is_rounding(ours, theirs))
+            for error, ours, theirs in self._pairs
         )
 
     @property
     def rule(self) -> str:
-        """Which rule stands, or is broken, as a part of a sentence."""
-        if self.within_bound or not self.as_exact_as_eager:
-            return f"{'' if self.within_bound else 'not '}within {self.bound:.0e}"
-        return (
-            "no further from a run in float64 than twice what the model itself is: the output "
-            f"{self.output_from_exact:.1e} beside {self.eager_output_from_exact:.1e}, the weights "
-            f"{self.weight_from_exact:.1e} beside {self.eager_weight_from_exact:.1e}"
+        """Which rule holds or is broken, as a part of a sentence, and beyond the bound, whether it is a fault.
+
+        Nothing tells the two apart if no more exact run was made, or if the model's own run is far from it.
+        """
+        if self.within_bound:
+            return f"within {self.bound:.0e}"
+        missed = f"not within {self.bound:.0e}"
+        if self.eager_from_own is not None and self.eager_from_own > self.bound:
+            missed += f", and eager attention gives an output {self.eager_from_own:.0e} off the model's own"
+        if not self._is_judged:
+            return missed
+        distances = ", ".join(
+            f"the {what} {ours:.1e} beside {theirs:.1e}"
+            for what, (_, ours, theirs) in zip(("output", "weights"), self._pairs, strict=True)
+            if ours is not None and theirs is not None
         )
+        exact = f"a run in {'float32' if self.bound > _HALF else 'float64'}"
+        if self.as_exact_as_eager:
+            return f"rounding: no further from {exact} than twice what the model itself is: {distances}"
+        if self.is_fault:
+            return f"a fault: {missed}; further from {exact} than twice what the model itself is: {distances}"
+        if any(theirs is not None and 2 * theirs > self._rounded for _, _, theirs in self._pairs):
+            return f"{missed}; too far from {exact} to tell rounding from a fault, as the model itself is: {distances}"
+        return f"{missed}; of {exact}, {distances}"
+
+    @property
+    def is_fault(self) -> bool:
+        """Whether an error beyond the bound is no rounding, as far as a more exact run tells."""
+        return any(
+            error is not None and error > self.bound and ours is not None and theirs is not None and ours > 2 * theirs
+            for error, ours, theirs in self._pairs
+        )
+
+    @property
+    def _is_judged(self) -> bool:
+        return any(ours is not None and theirs is not None for _, ours, theirs in self._pairs)
+
+    @property
+    def _pairs(self) -> tuple[tuple[float | None, float | None, float | None], ...]:
+        """Of the output and of the weights: the error, our distance from a more exact run, and the model's own."""
+        return (
+            (self.output_error, self.output_from_exact, self.eager_output_from_exact),
+            (self.weight_error, self.weight_from_exact, self.eager_weight_from_exact),
+        )
+
+    def _is_rounding(self, ours: float | None, theirs: float | None) -> bool:
+        return ours is not None and theirs is not None and ours <= 2 * theirs <= self._rounded
+
+    @property
+    def _rounded(self) -> float:
+        """How far from a more exact run a run of this precision may be."""
+        return _ROUNDED_BOUNDS * self.bound if self.bound > _HALF else _ROUNDED
+
+    def at_least(self, output_error: float, weight_error: float = 0.0) -> "Fidelity":
+        """A fidelity with these errors if they are larger; beyond the bound no more exact run excuses them."""
+        output, weights = max(self.output_error or 0.0, output_error), max(self.weight_error or 0.0, weight_error)
+        found = replace(self, output_error=output, weight_error=weights)
+        if output_error > self.bound:
+            found = replace(found, output_from_exact=None, eager_output_from_exact=None)
+        if weight_error > self.bound:
+            found = replace(found, weight_from_exact=None, eager_weight_from_exact=None)
+        return found
 
     def before(self, change: str) -> "Fidelity":
         """A fidelity with these errors whose reference says that they are those of the run before a change."""

@@ -714,19 +714,20 @@ def test_verify_tells_both_errors(words: tuple[str, ...], run: Run) -> None:
     code, out, err = run("verify", "induction", *words)
     assert (code, err) == (0, "Loading induction …\n")
     own = av.load("induction").verify(words[1] if words else av.CATALOGUE["induction"].examples[0])
-    assert dict(line.split() for line in out.splitlines()) == {
+    assert dict(line.split(maxsplit=1) for line in out.splitlines()) == {
         "output_error": f"{own.output_error:.3g}", "weight_error": f"{own.weight_error:.3g}",
-        "bound": "1e-05", "ok": "yes",
+        "bound": "1e-05", "reference": own.reference, "rule": "within 1e-05", "ok": "yes",
     }  # fmt: skip
 
 
 def test_verify_is_1_where_it_is_not_ok(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    wrong = Fidelity(0.5, math.nan, 1e-5, "another")
+    wrong = Fidelity(0.5, None, 1e-5, "another")
     monkeypatch.setattr(Scratch, "verify", lambda *_: wrong)
     code, out, _ = run("verify", "scratch")
     assert code == 1
-    assert dict(line.split() for line in out.splitlines()) == {
-        "output_error": "0.5", "weight_error": "nan", "bound": "1e-05", "ok": "no",
+    assert dict(line.split(maxsplit=1) for line in out.splitlines()) == {
+        "output_error": "0.5", "weight_error": "unmeasured", "bound": "1e-05", "reference": "another",
+        "rule": "not within 1e-05", "ok": "no",
     }  # fmt: skip
 
 

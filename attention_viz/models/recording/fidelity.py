@@ -1,9 +1,10 @@
 """How far a recorded pass is from the model's own: which runs of it are compared, and how much of them.
 
-The output is compared whole. The weights are, too, where a text is short. On longer ones eager attention, which hands
-weights back, costs several plain runs and all of a layer's weights at once. In a decoder nobody looks ahead, so that
-eager attention on the first tokens gives their rows of the whole text; elsewhere a sample of rows is worked out by the
-family's own eager function beside a run with the model's own implementation.
+The output is compared whole, with a run of the model exactly as it was handed over; no other run overrules that. The
+weights are compared with those of eager attention, which hands them back: all of them if a text is short. On longer
+ones eager attention costs several plain runs and all of a layer's weights at once. In a decoder nobody looks ahead, so
+that eager attention on the first tokens gives their rows of the whole text; elsewhere a sample of rows is worked out by
+the family's own eager function.
 """
 
 import math
@@ -15,20 +16,19 @@ import torch
 from torch import Tensor
 
 from attention_viz.errors import UnsupportedModel
-from attention_viz.models.recording.differences import Difference, Real, cut, kept_rows
-from attention_viz.models.recording.interception.own_weights import OwnWeights
+from attention_viz.models.huggingface import ALL_ATTENTION_FUNCTIONS
+from attention_viz.models.recording.differences import Real
 from attention_viz.models.recording.references.eager_rows import BY_ROWS, EagerRows
-from attention_viz.models.recording.references.eager_weights import EagerWeights, is_closed_prefix, prefix
+from attention_viz.models.recording.references.eager_weights import is_closed_prefix, prefix
 from attention_viz.models.recording.references.exact import from_exact
+from attention_viz.models.recording.references.own_output import OwnOutput
+from attention_viz.models.recording.references.weights_run import WeightsRun, weights_bytes
 from attention_viz.models.recording.runner import Pass, Runner
 from attention_viz.models.recording.twin import Twin
 from attention_viz.operation.kernel import BOUNDS
 from attention_viz.trace.trace import Fidelity
 
-__all__ = ["REFERENCE", "compare"]
-
-REFERENCE = "the same model with transformers' eager attention"
-OWN = "the same model with its own attention, by what leaves its own softmaxes"
+__all__ = ["compare"]
 
 # Up to so many tokens all weights are compared.
 _WHOLE = 128
@@ -36,8 +36,9 @@ _WHOLE = 128
 _STILL_ROUNDING = 1e-3
 # Of longer texts, how many rows: of a decoder an eighth of the text, between these two; of others the fewest.
 _FEWEST, _MOST = 128, 512
-# Where all else fails, weights of a layer that take up to so many bytes are compared all the same: 2 GiB.
-_AFFORDABLE = 2**31
+# Where all else fails, weights of a layer that take up to so many bytes are compared all the same: 2 GiB. A model that
+# is eager by itself computes those of up to 256 MiB at once.
+_AFFORDABLE, _AT_ONCE = 2**31, 2**28
 
 
 @dataclass(frozen=True)
@@ -45,9 +46,11 @@ class _Compared:
     """What one way of comparing found; `rows` of each layer, None for all."""
 
     output_error: float
-    weight_error: float
+    weight_error: float | None
     reference: str
+    weights: WeightsRun
     rows: int | None = None
+    eager_from_own: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,9 +62,12 @@ class _Comparison:
     inputs: Mapping[str, Tensor]
     real: Real
     bound: float
+    own: OwnOutput
 
     def make(self) -> _Compared:
-        """As much as can be compared at about the price of a plain run."""
+        """As much as can be compared at about the price of a plain run, or of two."""
+        if not self.twin.is_eager:
+            self.own.measure()
         for way in self._ways():
             try:
                 found = way()
@@ -69,67 +75,75 @@ class _Comparison:
                 continue
             if found is None:
                 continue
-            # What a part finds wrong only the whole may overrule: a family may do otherwise with a part of a text.
-            wrong = max(found.output_error, found.weight_error) > self.bound
+            # Weights that a part finds wrong only the whole may overrule: a family may do otherwise with a part.
+            wrong = found.weight_error is not None and found.weight_error > self.bound
             return self.whole() if wrong and self._largest_layer <= _AFFORDABLE else found
         return self.whole()
 
     def whole(self) -> _Compared:
-        """Everything, by a run with eager attention."""
+        """All weights, by a run with eager attention, or, of a model with code of its own, by its own softmaxes."""
+        weights = WeightsRun(self.recorded, self.inputs)
+        output = weights.run(self.twin, self.real)
+        if self.twin.is_eager:
+            self.own.take(output)
+        softmaxes, words = "by what leaves its own softmaxes", "with transformers' eager attention for the weights"
         if self.twin.plan.sites:
-            return self.by_softmaxes()
-        eager = EagerWeights.of(self.recorded, self.real)
-        plain = self.twin.run(self.inputs, "eager", eager.hear)
-        eager.check_complete()
-        return _Compared(self._output_error(plain), eager.error, REFERENCE)
-
-    def by_softmaxes(self) -> _Compared:
-        """Everything, of a model that computes attention in code of its own: the weights by its own softmaxes."""
-        own = OwnWeights(self.recorded, self.twin.original, self.real)
-        plain, softmaxes = self.twin.run_followed(self.inputs, own.hear)
-        own.check_complete(softmaxes)
-        return _Compared(self._output_error(plain), own.error, OWN)
+            reference = f"{self.own.words}, {softmaxes}"
+        else:
+            reference = self.own.words if self.twin.is_eager else f"{self.own.words} for the output, and {words}"
+        off = None if self.twin.is_eager or self.own.cannot else self.own.off(output)
+        return self._compared(weights.error, reference, weights, eager_from_own=off)
 
     def by_prefix(self) -> _Compared | None:
-        """The output whole, and weights by eager attention on the first tokens, where those look at nothing else."""
+        """Weights by eager attention on the first tokens, where those look at nothing else."""
         count = min(_MOST, max(_FEWEST, self._length // 8))
         closed = all(is_closed_prefix(call.attention, count) for call in self.recorded.calls)
         if not closed or not self.real.everywhere or not self._goes_by_position:
             return None
-        eager = EagerWeights.of(prefix(self.recorded, count), self.real)
-        _ = self.twin.run({name: tensor[:, :count] for name, tensor in self.inputs.items()}, "eager", eager.hear)
-        eager.check_complete()
-        output, ours = Difference(), self.recorded.output
-        self.twin.run_in_pieces(self.inputs, len(ours), lambda rows, theirs: output.add(ours[rows], theirs))
-        reference = (
-            f"the same model with its own attention ({self.twin.implementation}) for the output, and with "
-            f"transformers' eager attention on the first {count} tokens, which see none of the others, for the weights"
+        weights = WeightsRun(
+            prefix(self.recorded, count), {name: tensor[:, :count] for name, tensor in self.inputs.items()}
         )
-        return _Compared(output.relative, eager.error, reference, count)
+        _ = weights.run(self.twin, self.real)
+        reference = (
+            f"{self.own.words} for the output, and with transformers' eager attention on the first {count} tokens, "
+            "which see none of the others, for the weights"
+        )
+        return self._compared(weights.error, reference, weights, count)
 
     def by_rows(self) -> _Compared | None:
-        """The output whole, and some rows of weights by the family's eager function."""
-        own, recorded = self.twin.implementation, self.recorded
-        rows = EagerRows.of(recorded, self.twin.original, own, _FEWEST, self.real)
+        """Some rows of weights by the family's eager function; all of them if that is what the model runs."""
+        if self.twin.is_eager and "eager" in ALL_ATTENTION_FUNCTIONS:  # somebody registered another
+            return None
+        count = None if self.twin.is_eager else _FEWEST
+        rows = EagerRows.of(self.recorded, self.twin.original, count, self.real)
         with rows.listening():
             plain = self.twin.run(self.inputs, BY_ROWS)
-        if rows.heard != len(recorded.modules):
+        if rows.heard != len(self.recorded.modules):
             return None
-        error = self._output_error(plain)
-        if own == "eager":
-            return _Compared(error, rows.error, REFERENCE)
-        reference = (
-            f"the same model with its own attention ({own}) for the output, and with transformers' eager attention on "
-            f"{_FEWEST} rows from all over the text for the weights"
-        )
-        return _Compared(error, rows.error, reference, _FEWEST)
+        if self.twin.is_eager:
+            self.own.take(plain)
+        words = "for the output, and with transformers' eager attention on"
+        reference = f"{self.own.words} {words} {count} rows from all over the text for the weights"
+        return self._compared(rows.error, self.own.words if count is None else reference, None, count)
+
+    def _compared(
+        self,
+        error: float | None,
+        reference: str,
+        weights: WeightsRun | None,
+        rows: int | None = None,
+        eager_from_own: float | None = None,
+    ) -> _Compared:
+        weights = weights or WeightsRun(self.recorded, self.inputs)
+        return _Compared(self.own.measure(), error, reference, weights, rows, eager_from_own)
 
     def _ways(self) -> list[Callable[[], _Compared | None]]:
         if self._length <= _WHOLE or self.twin.plan.sites:
             return []
-        if self.twin.implementation == "eager":  # all of it then costs what a plain run costs
-            return [self.by_rows, self.by_prefix]
-        return [self.by_prefix, self.by_rows] if self.twin.implementation == "sdpa" else [self.by_prefix]
+        if not self.twin.is_eager:
+            return [self.by_prefix, self.by_rows]
+        # All of it then costs what a plain run costs.
+        return [] if self._largest_layer <= _AT_ONCE else [self.by_rows, self.by_prefix]
 
     @property
     def _length(self) -> int:
@@ -138,19 +152,12 @@ class _Comparison:
     @property
     def _largest_layer(self) -> int:
         """Bytes of the weights of the largest layer."""
-        calls = (call.attention for call in self.recorded.calls)
-        return max((math.prod(call.shape) * call.query.element_size() for call in calls), default=0)
+        return max((weights_bytes(call.attention) for call in self.recorded.calls), default=0)
 
     @property
     def _goes_by_position(self) -> bool:
         """Whether a part of the text can be run by cutting the inputs."""
         return all(tensor.shape == (1, self._length) for tensor in self.inputs.values())
-
-    def _output_error(self, plain: Tensor) -> float:
-        ours, found = self.recorded.output, Difference()
-        rows = kept_rows(self.real.output, len(ours), plain.device)
-        found.add(ours if rows is None else cut(ours[:], rows), cut(plain, rows))
-        return found.relative
 
 
 # What a family's own code may raise when it is given a part of what it expects.
@@ -158,7 +165,12 @@ _FOREIGN = (UnsupportedModel, RuntimeError, TypeError, ValueError, LookupError, 
 
 
 def compare(
-    recorded: Pass, runner: Runner, inputs: Mapping[str, Tensor], real: Real | None = None, twin: Twin | None = None
+    recorded: Pass,
+    runner: Runner,
+    inputs: Mapping[str, Tensor],
+    real: Real | None = None,
+    twin: Twin | None = None,
+    own: Tensor | None = None,
 ) -> Fidelity:
     """Run the model plainly and measure the recorded pass against it.
 
@@ -168,39 +180,43 @@ def compare(
         inputs: what was run.
         real: which rows are not padding; all are by default.
         twin: of the runner's model, where there is one already.
+        own: the output of the model's own run, if it has run already.
 
     Raises:
-        UnsupportedModel: a module didn't hand back weights to compare with.
+        UnsupportedModel: a module didn't hand back weights to compare with, or the model's own attention can't run.
     """
-    started = time.perf_counter()
-    bound = max(BOUNDS.get(dtype, 0.0) for dtype in _dtypes(recorded, runner))
-    found = _Comparison(recorded, twin or runner.twin(), inputs, real or Real(), bound).make()
-    seconds, reference = time.perf_counter() - started, found.reference
+    started, real, twin = time.perf_counter(), real or Real(), twin or runner.twin()
+    kinds = _dtypes(recorded, runner)
+    bound = max(BOUNDS.get(dtype, 0.0) for dtype in kinds)
+    beside = OwnOutput(recorded, twin, inputs, real, own)
+    found = _Comparison(recorded, twin, inputs, real, bound, beside).make()
+    reference = found.reference
     if len(recorded.calls) < len(recorded.modules):
         reference += f"; weights of the {len(recorded.calls)} kept of {len(recorded.modules)} attention calls only"
-    fidelity = Fidelity(found.output_error, found.weight_error, bound, reference, seconds, found.rows)
-    if fidelity.ok or found.rows is not None or max(found.output_error, found.weight_error) > _STILL_ROUNDING:
-        return fidelity
-    return _judged_by_exact(fidelity, recorded, runner, inputs, real or Real())
+    fidelity = Fidelity(found.output_error, found.weight_error, bound, reference, rows=found.rows)
+    if not fidelity.ok:
+        fidelity = replace(fidelity, eager_from_own=found.eager_from_own)
+        fidelity = _judged_by_exact(fidelity, beside, found.weights, kinds, real)
+    return replace(fidelity, seconds=time.perf_counter() - started)
 
 
 def _judged_by_exact(
-    fidelity: Fidelity, recorded: Pass, runner: Runner, inputs: Mapping[str, Tensor], real: Real
+    fidelity: Fidelity, own: OwnOutput, weights: WeightsRun, kinds: set[torch.dtype], real: Real
 ) -> Fidelity:
-    """The fidelity with what a run in float64 says of both, where float32 is at work and such a run can be made."""
-    started, twin = time.perf_counter(), runner.twin()
-    if _dtypes(recorded, runner) != {torch.float32}:
+    """The fidelity with what a more exact run says of both, if such a run can tell anything and can be made."""
+    far = fidelity.largest_error
+    single = kinds == {torch.float32}
+    if far is None or not math.isfinite(far) or (single and far > _STILL_ROUNDING) or torch.float64 in kinds:
         return fidelity
-    exact = from_exact(recorded, twin, inputs, real)
+    exact = from_exact(own, weights, torch.float64 if single else torch.float32, real)
     if exact is None:
         return fidelity
     return replace(
         fidelity,
         output_from_exact=exact.output,
         weight_from_exact=exact.weights,
-        eager_output_from_exact=exact.eager_output,
-        eager_weight_from_exact=exact.eager_weights,
-        seconds=fidelity.seconds + time.perf_counter() - started,
+        eager_output_from_exact=exact.own_output,
+        eager_weight_from_exact=exact.own_weights,
     )
 
 

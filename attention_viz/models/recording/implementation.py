@@ -2,7 +2,7 @@
 
 import contextlib
 import threading
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from typing import cast
 
@@ -33,6 +33,8 @@ class _Loans:
     def __init__(self, field: str, value: object) -> None:
         self._field = field
         self._value = value
+        # How many times owners were borrowed so far.
+        self.taken = 0
         # By identity; the loan keeps its owner alive, so that an identity can't be another's meanwhile.
         self._loans: dict[int, _Loan] = {}
 
@@ -46,6 +48,7 @@ class _Loans:
         return getattr(owner, self._field, None) if loan is None else loan.found
 
     def take(self, owners: Iterable[object]) -> None:
+        self.taken += 1
         for owner in owners:
             loan = self._loans.get(id(owner))
             if loan is None:
@@ -87,11 +90,11 @@ class Switch:
         """Find what has to be turned."""
         return cls(configurations(model), tuple(model.modules()))
 
-    def found(self) -> list[tuple[PreTrainedConfig, str]]:
-        """Each configuration and the attention implementation it has of its own, where it names one."""
+    def found(self) -> list[tuple[PreTrainedConfig, str | None]]:
+        """Each configuration and the attention implementation it has of its own; None if it names none."""
         with _LOCK:
             own = [(config, _OURS.found(config)) for config in self.configs]
-        return [(config, name) for config, name in own if isinstance(name, str)]
+        return [(config, name if isinstance(name, str) else None) for config, name in own]
 
     @contextlib.contextmanager
     def ours(self) -> Generator[None]:
@@ -106,6 +109,19 @@ class Switch:
         finally:
             with _LOCK:
                 _OURS.give_back(self.configs)
+                _EVALUATION.give_back(training)
+
+    @contextlib.contextmanager
+    def own(self) -> Generator[Callable[[], bool]]:
+        """Run in evaluation mode with the model's own attention; ask afterwards whether another thread turned it."""
+        with _LOCK:
+            before, lent = _OURS.taken, _OURS.lent(self.configs)
+            training = [*(module for module in self.modules if module.training), *_EVALUATION.lent(self.modules)]
+            _EVALUATION.take(training)
+        try:
+            yield lambda: bool(lent) or _OURS.taken != before
+        finally:
+            with _LOCK:
                 _EVALUATION.give_back(training)
 
 

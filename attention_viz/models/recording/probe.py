@@ -15,6 +15,7 @@ from attention_viz.models.recording.find_wiring import listened
 from attention_viz.models.recording.interception.outside import SOFTMAX, outside_calls, parts_left_out, refusal_of
 from attention_viz.models.recording.interception.planning import check_planned, planned_by
 from attention_viz.models.recording.recorder import Call
+from attention_viz.models.recording.references.refusal import why_not_same
 from attention_viz.models.recording.runner import Runner
 from attention_viz.models.recording.towers import (
     check_heads,
@@ -195,16 +196,12 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
         raise _ElsewhereError(refusal_of(family, outside))
     left_out = parts_left_out(model, outside, recorded, family)
     with _naming(family, inputs):
-        fidelity = compare(recorded, runner, inputs)
+        twin = runner.twin()
+        fidelity = compare(recorded, runner, inputs, twin=twin, own=runner.run_own(inputs))
     if isinstance(recorded.output, Tensor) and bool(recorded.output.isnan().any()):
         raise UnsupportedModel(f"{family} gives NaN of whatever it reads; needed: weights that are all numbers")
     if not fidelity.ok:
-        finer = "" if model.dtype in (torch.float32, torch.float64) else ", or the model in float32, which rounds less"
-        raise UnsupportedModel(
-            f"{family} gives something else with our attention: output off by {fidelity.output_error:.1e}, weights by "
-            f"{fidelity.weight_error:.1e} relative, allowed {fidelity.bound:.0e}; it adds a term that is not known "
-            f"here, or its numbers are so large that rounding shows; needed: that term in attention_viz.attend{finer}"
-        )
+        raise UnsupportedModel(f"{family} {why_not_same(fidelity, recorded, twin, inputs)}")
     calls = recorded.calls
     count, target = (inputs[name].shape[1] if name in inputs else 0 for name in ("input_ids", "decoder_input_ids"))
     if _SEEN & {*inputs}:

@@ -1,5 +1,6 @@
 """One pass through a model: recorded with our attention, or plain with its own."""
 
+import contextlib
 import inspect
 import platform
 import sys
@@ -236,6 +237,17 @@ class Runner:
                 return output_of(self.model(**inputs, **self._settings))
         finally:
             recording.reset(token)
+
+    def run_own(self, inputs: Mapping[str, Tensor]) -> Tensor | None:
+        """The model's output as it is, not a twin's.
+
+        None if it can't be run so: another thread turns it to our attention meanwhile, or it fails, as its twin will.
+        """
+        _ = self.switch.found()
+        with contextlib.suppress(Exception), self.door, torch.no_grad(), self.switch.own() as turned:
+            output = output_of(self.model(**inputs, **self._settings))
+            return None if turned() else output
+        return None
 
     def twin(self, *, frozen: bool = False) -> Twin:
         """A twin of the model, to be run without our attention.

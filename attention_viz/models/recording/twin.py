@@ -3,7 +3,7 @@
 import contextlib
 import functools
 from collections import OrderedDict
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -38,7 +38,8 @@ class Twin:
     Attributes:
         model: the twin.
         original: the model's module by the twin's.
-        own: of each configuration of the twin, the attention implementation that the model was found with.
+        own: of each configuration of the twin, the attention implementation that the model was found with, if it
+            names one.
         named: what its forward takes, by name.
         settings: what its forward is always given.
         door: entered for every forward.
@@ -47,7 +48,7 @@ class Twin:
 
     model: PreTrainedModel
     original: Mapping[nn.Module, nn.Module]
-    own: Mapping[int, str]
+    own: Mapping[int, str | None]
     named: frozenset[str]
     settings: Mapping[str, object]
     door: AbstractContextManager[object]
@@ -96,9 +97,16 @@ class Twin:
         return cls(twin, original, own, named, settings, door, switch.plan)
 
     @property
-    def implementation(self) -> str:
-        """The name of the attention implementation that the model was found with."""
-        return self.own.get(id(self.model.config)) or "eager"
+    def is_eager(self) -> bool:
+        """Whether the model was found with eager attention everywhere, so that a run with that is its own run."""
+        return all(name == "eager" for name in self.own.values())
+
+    def implementations(self, modules: Sequence[nn.Module]) -> tuple[str, ...]:
+        """The attention implementations that some of the model's modules were found with, each once."""
+        wanted = set(modules)
+        configs = [getattr(twin, "config", None) for twin, one in self.original.items() if one in wanted]
+        known = [id(config if id(config) in self.own else self.model.config) for config in configs]
+        return tuple(dict.fromkeys(self.own.get(one) or "no name" for one in known))
 
     def run(self, inputs: Mapping[str, Tensor], implementation: str | None = None, hear: Hear | None = None) -> Tensor:
         """The output of one run.
@@ -201,7 +209,8 @@ class Twin:
     def turned(self, implementation: str | None) -> Generator[None]:
         """With one attention implementation in all configurations; by default each with the one it was found with."""
         for config in configurations(self.model):
-            setattr(config, IMPLEMENTATION, implementation or self.own.get(id(config)) or "eager")
+            own = self.own.get(id(config), "eager") if implementation is None else implementation
+            setattr(config, IMPLEMENTATION, own)
         with self.plan.listening(self.model) if implementation == OURS else contextlib.nullcontext():
             yield
 

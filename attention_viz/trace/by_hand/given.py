@@ -285,4 +285,4 @@ def _kernel_heads(call: Attention) -> Any:
 def _as_given(calls: Sequence[Attention], rows: Sequence[Tensor]) -> Fidelity:
     """How far what is drawn is from the weights that came; of the output nothing is known."""
     far = max(differing(call.weights, one) for call, one in zip(calls, rows, strict=True))
-    return Fidelity(math.nan, far, BOUNDS[torch.float32], "the weights that were given, which no model ran for")
+    return Fidelity(None, far, BOUNDS[torch.float32], "the weights that were given, which no model ran for")

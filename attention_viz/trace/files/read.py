@@ -35,7 +35,7 @@ __all__ = ["is_trace", "read_trace"]
 # Bytes: what is larger stays where the file lies in memory.
 _SMALL = 1_000_000
 _TERMS = terms_of(Attention)
-# What files from before the second rule of a fidelity don't say.
+# Distances of a fidelity that are measured if a bound is missed; files of earlier versions hold zeros in their place.
 _FROM_EXACT = ("output_from_exact", "weight_from_exact", "eager_output_from_exact", "eager_weight_from_exact")
 _KINDS = {str(kind).removeprefix("torch."): kind for kind in FLOATING}
 
@@ -195,11 +195,15 @@ def _as_error(value: object) -> float:
 
 
 def _unpack_fidelity(entry: Mapping[str, Any]) -> Fidelity:
-    numbers = {name: float(_as(float, entry[name])) for name in ("output_error", "weight_error", "bound", "seconds")}
+    names = ("output_error", "weight_error", "bound", "seconds")
+    numbers = {name: float(_as(float, entry[name])) for name in names}
     rows = entry.get("rows")  # files from before there were samples don't say
-    numbers |= {name: float(_as(float, entry.get(name, 0.0))) for name in _FROM_EXACT}
-    # What nobody measured is no number; but there is no bound that isn't one.
-    if math.isnan(numbers["bound"]) or any(number < 0 for number in numbers.values()):
+    exact = {name: float(_as(float, entry[name])) for name in (*_FROM_EXACT, "eager_from_own") if name in entry}
+    if any(exact.values()):
+        numbers |= exact
+    # An error that is no number wasn't measured; but there is no bound or distance that isn't one.
+    known = {**numbers, "output_error": 0.0, "weight_error": 0.0}
+    if any(map(math.isnan, known.values())) or any(number < 0 for number in numbers.values()):
         raise TraceError(f"its distances from the model's own run are said to be {numbers}; they are numbers from 0 on")
     return Fidelity(reference=_as(str, entry["reference"]), rows=None if rows is None else _as(int, rows), **numbers)
 

@@ -30,6 +30,7 @@ from attention_viz.trace.late_output import by_row
 from attention_viz.trace.layers import Layer
 from attention_viz.trace.numbered.by_number import some_layers
 from attention_viz.trace.numbered.kept import Kept
+from attention_viz.trace.provenance import Fidelity
 from attention_viz.trace.rerun import behind
 from attention_viz.trace.whole_file import write_whole
 
@@ -120,9 +121,15 @@ def _header(
         "output": output,
         **({"seen": seen} if seen else {}),
         "provenance": rounding.told(trace).as_dict(),
-        "fidelity": asdict(trace.fidelity.before(rounding.change)),
+        "fidelity": _pack_fidelity(trace.fidelity.before(rounding.change)),
         **({"rounded": shelf.rounded} if less else {}),
     }
+
+
+def _pack_fidelity(fidelity: Fidelity) -> dict[str, object]:
+    """All of it that was measured; earlier versions need the two errors, and read NaN as not measured."""
+    found = {name: value for name, value in asdict(fidelity).items() if value is not None}
+    return {"output_error": math.nan, "weight_error": math.nan, **found}
 
 
 def _size(trace: "Trace", kept: dict[str, Kept], rounding: Rounding) -> tuple[float, float, float]:

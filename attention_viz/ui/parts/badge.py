@@ -55,23 +55,25 @@ def _verdict(trace: "Trace", from_file: bool, switched: bool) -> tuple[Literal["
 def _compared(trace: "Trace", from_file: bool, switched: bool) -> tuple[Literal["green", "orange", "red"], str]:
     """Say how far the run is from the model's own."""
     fidelity = trace.fidelity
-    far = _power(max(fidelity.output_error, fidelity.weight_error))
-    if math.isnan(fidelity.output_error):
-        handed = not math.isnan(fidelity.weight_error)
+    if fidelity.output_error is None or fidelity.largest_error is None:
+        handed = fidelity.weight_error is not None
         return "orange", f"Not verified: {'weights that were handed over' if handed else 'nothing was compared'}"
+    far = _power(fidelity.largest_error)
     if from_file:
-        far = _power(max(fidelity.output_error, fidelity.weight_error, trace.provenance.stored_weight_error))
+        far = _power(max(fidelity.largest_error, trace.provenance.stored_weight_error))
         return "orange", f"Not verified here: the file says {far} off"
     # A pretrained model's edited run has nothing to be compared with: what holds is that of the same run without.
     if _evicted(trace):
         state = "Verified" if fidelity.ok else "Not verified"
         return "orange" if fidelity.ok else "red", f"{state} to {far}; not the model's own"
     when = f" before the {_edit(trace)}" if _unedited(trace) else " before the switches" if switched else ""
-    if fidelity.ok and max(fidelity.output_error, fidelity.weight_error) == 0:
+    if fidelity.ok and fidelity.largest_error == 0:
         return "green", f"Verified{when}: no difference"
     if fidelity.ok:
-        return "green", f"Verified{when}, to {far}" if when else f"Verified to {far}"
-    return "red", f"Not verified{when}: {far} off the model's own result"
+        rounding = "" if fidelity.within_bound else ", rounding"
+        return "green", f"Verified{when}, to {far}{rounding}" if when else f"Verified to {far}{rounding}"
+    fault = "a fault, " if fidelity.is_fault else ""
+    return "red", f"Not verified{when}: {fault}{far} off the model's own result"
 
 
 def _unedited(trace: "Trace") -> bool:
@@ -82,20 +84,23 @@ def _unedited(trace: "Trace") -> bool:
 def comparison_words(trace: "Trace") -> str:
     """What the badge means, in words."""
     fidelity = trace.fidelity
-    if math.isnan(fidelity.output_error) and math.isnan(fidelity.weight_error):
+    if fidelity.largest_error is None:
         return f"This run was compared with {fidelity.reference}."
-    if math.isnan(fidelity.output_error):
+    if fidelity.output_error is None:
         return (
             f"Nothing ran here: these are {fidelity.reference}. What is drawn differs from them by "
-            f"{_power(fidelity.weight_error)} at most, relative to the largest."
+            f"{_power(fidelity.largest_error)} at most, relative to the largest."
         )
     rows = "" if fidelity.rows is None else f" of these {fidelity.rows:,} rows, in all layers and heads,"
+    error = fidelity.weight_error
+    weights = "; the weights weren't compared" if error is None else f" and in any weight{rows} {_power(error)}"
+    beyond = "" if fidelity.within_bound else f" This comparison is {fidelity.rule}."
     by = _OWN_CODE if trace.provenance.route == "interception" else ""
     return (
-        f"The same text ran twice: with our attention, which you see, and with {fidelity.reference}. The largest "
-        f"difference in the output is {_power(fidelity.output_error)} and in any weight{rows} "
-        f"{_power(fidelity.weight_error)}, relative to the largest number there. Up to {_power(fidelity.bound)} counts "
-        f"as the same: that is how far two orders of adding the same numbers can lie apart.{by}"
+        f"You see the run with our attention. The same text ran again in {fidelity.reference}. The largest "
+        f"difference in the output is {_power(fidelity.output_error)}{weights}, relative to the largest number there. "
+        f"Up to {_power(fidelity.bound)} counts as the same: that is how far two orders of adding the same numbers can "
+        f"lie apart.{beyond}{by}"
     ) + (_beside_words(trace) + _edit_words(trace) + _stored_words(trace))
 
 

@@ -1,7 +1,5 @@
 """The badge's sentence says what was compared, and what it does not say was not."""
 
-import math
-
 import torch
 
 import attention_viz as av
@@ -53,7 +51,7 @@ def test_weights_that_were_handed_over_are_never_verified() -> None:
 
 def test_a_run_that_was_compared_with_nothing_is_not_said_to_have_been_handed_over() -> None:
     trace = av.scratch("a cat sat")
-    nothing = Fidelity(math.nan, math.nan, 0.0, "nothing: it is one of several in a batch")
+    nothing = Fidelity(None, None, 0.0, "nothing: it is one of several in a batch")
     one = Trace(trace.layers, trace.queries, trace.keys, trace.output, trace.provenance, nothing)
     assert verdict(one, from_file=True, switched=False) == ("orange", "Not verified: nothing was compared")
     assert comparison_words(one) == "This run was compared with nothing: it is one of several in a batch."

@@ -18,10 +18,10 @@ from attention_viz.analysis.blocks import row_slices
 from attention_viz.analysis.sample import sample_of
 from attention_viz.errors import UnsupportedModel
 from attention_viz.models.huggingface import (
-    ALL_ATTENTION_FUNCTIONS,
     ALL_MASK_ATTENTION_FUNCTIONS,
     AttentionInterface,
     AttentionMaskInterface,
+    sdpa_attention_forward,
 )
 from attention_viz.models.recording.differences import Real, weights_difference
 from attention_viz.models.recording.runner import Pass
@@ -69,8 +69,7 @@ class EagerRows:
         modules: which module of the model made each call with ours.
         calls: those that are compared, by their place among all calls.
         original: the model's module by the twin's.
-        implementation: what computes the outputs; "eager" does so some rows at a time, and all of them are compared.
-        count: how many rows of a call are compared otherwise.
+        count: how many rows of a call are compared; None for all, which compute the outputs, too.
         real: which rows are not padding.
         heard: how many calls were made.
         error: how far the weights heard so far are from ours at most.
@@ -79,19 +78,16 @@ class EagerRows:
     modules: Sequence[nn.Module]
     calls: Mapping[int, Attention]
     original: Mapping[nn.Module, nn.Module]
-    implementation: str
-    count: int
+    count: int | None
     real: Real
     heard: int = 0
     error: float = 0.0
 
     @classmethod
-    def of(
-        cls, recorded: Pass, original: Mapping[nn.Module, nn.Module], implementation: str, count: int, real: Real
-    ) -> "EagerRows":
+    def of(cls, recorded: Pass, original: Mapping[nn.Module, nn.Module], count: int | None, real: Real) -> "EagerRows":
         """To be compared with a recorded pass over the same text."""
         calls = dict(zip(recorded.numbers, (call.attention for call in recorded.calls), strict=True))
-        return cls(recorded.modules, calls, original, implementation, count, real)
+        return cls(recorded.modules, calls, original, count, real)
 
     @contextlib.contextmanager
     def listening(self) -> Generator[None]:
@@ -111,7 +107,7 @@ class EagerRows:
         number, self.heard = self.heard, self.heard + 1
         if number >= len(self.modules) or self.modules[number] is not self.original.get(asked.module):
             raise UnsupportedModel(f"{type(asked.module).__name__} makes a call that wasn't recorded")
-        if self.implementation == "eager":
+        if self.count is None:
             cells = self.calls[number].shape[0] * asked.terms[1].shape[-2] if number in self.calls else 1
             blocks = [torch.arange(asked.queries)[some] for some in row_slices(asked.queries, cells)]
             return torch.cat([self._compare(number, asked, rows) for rows in blocks], dim=1)
@@ -119,7 +115,7 @@ class EagerRows:
             self._compare(number, asked, torch.tensor(sample_of(range(asked.queries), self.count)))
         if asked.mask is None:  # where that stands for "looks everywhere", as it does in eager attention
             asked = _Asked(asked.module, asked.terms, None, {**asked.others, "is_causal": False})
-        return asked.compute(ALL_ATTENTION_FUNCTIONS[self.implementation])[0]
+        return asked.compute(sdpa_attention_forward)[0]
 
     def _compare(self, number: int, asked: _Asked, rows: Tensor) -> Tensor:
         output, weights = asked.rows(rows.to(asked.terms[0].device)).compute(_eager(asked.module))

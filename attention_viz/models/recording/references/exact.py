@@ -1,125 +1,110 @@
-"""How far a recorded run and the model's own are from the same run in float64: that tells rounding from a mistake."""
+"""How far a recorded run and the model's own are from a more exact run: that tells rounding from a fault.
 
-from collections.abc import Callable, Mapping
+More exact than float32 is float64, and than half precision float32.
+"""
+
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from attention_viz.models.recording.copied import copied
 from attention_viz.models.recording.differences import Difference, Real, cut, kept_rows
-from attention_viz.models.recording.interception.following import Heard
-from attention_viz.models.recording.interception.own_weights import OwnWeights
-from attention_viz.models.recording.references.eager_weights import EagerWeights
-from attention_viz.models.recording.runner import Pass
+from attention_viz.models.recording.references.own_output import OwnOutput
+from attention_viz.models.recording.references.weights_run import WeightsRun, run_for_weights
 from attention_viz.models.recording.twin import Twin
 
 __all__ = ["FromExact", "from_exact"]
 
-# Bytes of weights that are kept meanwhile, at most.
+# Bytes of weights that are kept meanwhile, and of an output, at most.
 _AFFORDABLE = 2**30
 
 
 class FromExact(NamedTuple):
-    """Largest differences from a run in float64, relative to its largest number."""
+    """Largest differences from a more exact run, relative to its largest number; None if they weren't measured."""
 
     output: float
-    weights: float
-    eager_output: float
-    eager_weights: float
+    weights: float | None
+    own_output: float
+    own_weights: float | None
 
 
-def from_exact(recorded: Pass, twin: Twin, inputs: Mapping[str, Tensor], real: Real) -> FromExact | None:
-    """Run the model with its own attention as it is, and a copy of it in float64.
+def from_exact(own: OwnOutput, weights: WeightsRun, dtype: torch.dtype, real: Real) -> FromExact | None:
+    """Run a copy of the model in a more exact precision, with its own attention and with eager.
 
     Args:
-        recorded: the pass with ours.
-        twin: of the model.
-        inputs: what was run.
+        own: the recorded pass's output beside that of the model's own run.
+        weights: which weights were compared with which.
+        dtype: the precision.
         real: which rows are not padding.
 
     Returns:
-        How far both are from the copy; None where the weights take too much memory, or the model can't be run in
-        float64.
+        How far ours and the model's own are from the copy; None if that takes too much memory, or the model can't be
+        run in that precision.
     """
-    cells = sum(call.attention.query.element_size() * _cells(call.attention.shape) for call in recorded.calls)
-    ours = recorded.output
-    if cells > _AFFORDABLE or not isinstance(ours, Tensor):
+    ours, twin = own.recorded.output, own.twin
+    if len(ours) * ours.shape[-1] * dtype.itemsize > _AFFORDABLE or _size(twin, dtype) > _room(twin):
         return None
-    kept, apart = dict[int, Tensor](), Difference()
-
-    def keep(number: int, weights: Tensor) -> None:
-        kept[number] = weights.clone()
-
-    def hold(number: int, weights: Tensor) -> None:
-        if number in kept:
-            rows = kept_rows(real.of_call(number), weights.shape[-2], weights.device)
-            apart.add(cut(kept.pop(number).double(), rows), cut(weights, rows))
-
-    run = _by_softmaxes if twin.plan.sites else _by_eager
-    plain, _ = run(recorded, twin, inputs, real, keep)
     try:
-        output, error = run(recorded, _in_float64(twin), _widened(inputs), real, hold)
+        exact = _in_precision(twin, dtype)
+        output = exact.run(_widened(own.inputs, dtype))
+        found = _of_weights(weights, twin, exact, dtype, real)
     except (RuntimeError, TypeError, ValueError):  # a family's own code may insist on its precision
         return None
-    rows = kept_rows(real.output, len(output), output.device)
-    far = [Difference(), Difference()]
-    for found, one in zip(far, (ours, plain), strict=True):
-        found.add(cut(one.double(), rows), cut(output, rows))
-    return FromExact(far[0].relative, error, far[1].relative, apart.relative)
+    far = own.from_exact(output)
+    return FromExact(far[0], found[0], far[1], found[1])
 
 
-# Given the number of a call in the record, and the weights of a run of a twin: (heads, queries, keys).
-_Take = Callable[[int, Tensor], None]
+def _of_weights(
+    weights: WeightsRun, twin: Twin, exact: Twin, dtype: torch.dtype, real: Real
+) -> tuple[float | None, float | None]:
+    """How far our weights and those they were compared with are from a more exact run's."""
+    if not weights.recorded.calls or weights.bytes > _AFFORDABLE:
+        return None, None
+    theirs = dict(weights.kept)
+    apart = 0.0
+
+    def keep(number: int, weights: Tensor) -> None:
+        theirs[number] = weights.clone()
+
+    def hold(number: int, weights: Tensor) -> None:
+        nonlocal apart
+        rows = kept_rows(real.of_call(number), weights.shape[-2], weights.device)
+        found = Difference()
+        found.add(cut(theirs.pop(number).to(dtype), rows), cut(weights, rows))
+        apart = max(apart, found.relative)
+
+    if not theirs:
+        _ = run_for_weights(weights.recorded, twin, weights.inputs, real, keep)
+    _, ours = run_for_weights(weights.recorded, exact, _widened(weights.inputs, dtype), real, hold)
+    return ours, apart
 
 
-def _by_eager(
-    recorded: Pass, twin: Twin, inputs: Mapping[str, Tensor], real: Real, take: _Take
-) -> tuple[Tensor, float]:
-    """The output of a twin with transformers' eager attention, and how far its weights are from ours at most."""
-    theirs = EagerWeights.of(recorded, real)
-
-    def hear(module: nn.Module, outputs: object) -> None:
-        number = theirs.heard
-        theirs.hear(module, outputs)
-        if theirs.heard > number and number in theirs.calls and theirs.latest is not None:
-            take(number, theirs.latest[0])
-
-    output = twin.run(inputs, "eager", hear)
-    theirs.check_complete()
-    return output, theirs.error
-
-
-def _by_softmaxes(
-    recorded: Pass, twin: Twin, inputs: Mapping[str, Tensor], real: Real, take: _Take
-) -> tuple[Tensor, float]:
-    """The same of a twin that computes attention in code of its own, by what leaves its own softmaxes."""
-    theirs = OwnWeights(recorded, twin.original, real)
-    calls = dict(zip(recorded.numbers, recorded.calls, strict=True))
-
-    def hear(heard: Heard) -> None:
-        number = theirs.heard
-        theirs.hear(heard)
-        if number in calls:
-            take(number, heard.taken.left.reshape(calls[number].attention.shape))
-
-    output, softmaxes = twin.run_followed(inputs, hear)
-    theirs.check_complete(softmaxes)
-    return output, theirs.error
-
-
-def _in_float64(twin: Twin) -> Twin:
+def _in_precision(twin: Twin, dtype: torch.dtype) -> Twin:
     """A twin with numbers of its own, those of the model widened."""
-    model = copied(twin.model, {}).double()
+    memo: dict[int, Any] = {}
+    model = copied(twin.model, memo).to(dtype)
     modules = zip(model.modules(), twin.original.values(), strict=True)
-    return replace(twin, model=model, original=dict(modules), own={})
+    own = {id(memo[number]): name for number, name in twin.own.items() if number in memo}
+    return replace(twin, model=model, original=dict(modules), own=own)
 
 
-def _widened(inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {name: one.to(torch.float64) if one.is_floating_point() else one for name, one in inputs.items()}
+def _widened(inputs: Mapping[str, Tensor], dtype: torch.dtype) -> dict[str, Tensor]:
+    return {name: one.to(dtype) if one.is_floating_point() else one for name, one in inputs.items()}
 
 
-def _cells(shape: tuple[int, ...]) -> int:
-    heads, queries, keys = shape
-    return heads * queries * keys
+def _size(twin: Twin, dtype: torch.dtype) -> int:
+    """How many bytes the model takes in a precision."""
+    return sum(one.numel() for one in twin.model.parameters()) * dtype.itemsize
+
+
+def _room(twin: Twin) -> float:
+    """How many bytes of memory there are for it, as far as the system says; on another device torch itself refuses."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            (found,) = (line.split()[1] for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, ValueError):
+        return float("inf")
+    return int(found) * 1024 / 2 if twin.model.device.type == "cpu" else float("inf")
