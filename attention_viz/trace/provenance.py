@@ -178,9 +178,9 @@ class Fidelity:
         """
         if self.within_bound:
             return f"within {self.bound:.0e}"
-        missed = f"not within {self.bound:.0e}"
-        if self.eager_from_own is not None and self.eager_from_own > self.bound:
-            missed += f", and eager attention gives an output {self.eager_from_own:.0e} off the model's own"
+        missed, eager = f"not within {self.bound:.0e}", self.eager_from_own
+        if not self._is_judged and eager is not None and eager > self.bound:
+            return f"{missed}, and eager attention gives an output {eager:.0e} off the model's own"
         if not self._is_judged:
             return missed
         distances = ", ".join(

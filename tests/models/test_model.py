@@ -126,7 +126,7 @@ def test_a_trace_says_where_it_comes_from(minilm: AttentionModel) -> None:
 def test_fidelity_is_measured_once_and_says_against_what(minilm: AttentionModel) -> None:
     trace = minilm.trace(SENTENCE)
     assert trace.fidelity is trace.fidelity
-    assert trace.fidelity.reference == "the same model with transformers' eager attention"
+    assert trace.fidelity.reference.startswith("the same model with its own attention (sdpa)")
     assert trace.fidelity.bound == 1e-5
     assert minilm.verify(SENTENCE).ok
 

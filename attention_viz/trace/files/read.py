@@ -4,7 +4,7 @@ import json
 import math
 import warnings
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -36,7 +36,7 @@ __all__ = ["is_trace", "read_trace"]
 _SMALL = 1_000_000
 _TERMS = terms_of(Attention)
 # Distances of a fidelity that are measured if a bound is missed; files of earlier versions hold zeros in their place.
-_FROM_EXACT = ("output_from_exact", "weight_from_exact", "eager_output_from_exact", "eager_weight_from_exact")
+_FROM_EXACT = [one.name for one in fields(Fidelity) if "from" in one.name]
 _KINDS = {str(kind).removeprefix("torch."): kind for kind in FLOATING}
 
 
@@ -195,15 +195,12 @@ def _as_error(value: object) -> float:
 
 
 def _unpack_fidelity(entry: Mapping[str, Any]) -> Fidelity:
+    exact = {name: float(_as(float, entry[name])) for name in _FROM_EXACT if name in entry}
     names = ("output_error", "weight_error", "bound", "seconds")
-    numbers = {name: float(_as(float, entry[name])) for name in names}
+    numbers = {name: float(_as(float, entry[name])) for name in names} | (exact if any(exact.values()) else {})
     rows = entry.get("rows")  # files from before there were samples don't say
-    exact = {name: float(_as(float, entry[name])) for name in (*_FROM_EXACT, "eager_from_own") if name in entry}
-    if any(exact.values()):
-        numbers |= exact
-    # An error that is no number wasn't measured; but there is no bound or distance that isn't one.
-    known = {**numbers, "output_error": 0.0, "weight_error": 0.0}
-    if any(map(math.isnan, known.values())) or any(number < 0 for number in numbers.values()):
+    # An error that is no number wasn't measured; but there is no bound that isn't one.
+    if any(number < 0 or (math.isnan(number) and name not in names[:2]) for name, number in numbers.items()):
         raise TraceError(f"its distances from the model's own run are said to be {numbers}; they are numbers from 0 on")
     return Fidelity(reference=_as(str, entry["reference"]), rows=None if rows is None else _as(int, rows), **numbers)
 

@@ -1,0 +1,273 @@
+"""The output is compared with the attention that the model runs, whatever it is, and no other run overrules that."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from transformers import AttentionInterface, AttentionMaskInterface, CLIPConfig, CLIPModel, PreTrainedModel
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.masking_utils import eager_mask, sdpa_mask
+from transformers.models.llama.modeling_llama import eager_attention_forward
+
+import attention_viz as av
+from attention_viz.models.recording.fidelity import compare
+from attention_viz.models.recording.runner import Runner
+from attention_viz.operation import kernel
+from tests.models.families import build, ids
+from tests.models.inputs.test_text import byte_tokenizer
+
+Attend = Callable[..., tuple[Tensor, Tensor | None]]
+LATE = 20
+
+
+def times(factor: Callable[[nn.Module, Tensor], float]) -> Attend:
+    """Attention by torch's kernel, with queries that are multiplied by something first."""
+
+    def attend(module: nn.Module, query: Tensor, *terms: Any, **named: Any) -> tuple[Tensor, Tensor | None]:
+        return sdpa_attention_forward(module, query * factor(module, query), *terms, **named)
+
+    return attend
+
+
+def sees_all(*terms: Any, **named: Any) -> tuple[Tensor, Tensor | None]:
+    return sdpa_attention_forward(*terms, **{**named, "is_causal": False})
+
+
+def doubled(module: nn.Module, query: Tensor, key: Tensor, value: Tensor, *rest: Any, **named: Any) -> Any:
+    return sdpa_attention_forward(module, query, key, value * 2, *rest, **named)
+
+
+def hides_more(*places: Any, **named: Any) -> Tensor:
+    """The mask of eager attention that hides the first key as well, except from its own query."""
+    mask = eager_mask(*places, **named).clone()
+    mask[..., 1:, 0] = torch.finfo(mask.dtype).min
+    return mask
+
+
+def broken(*_terms: Any, **_named: Any) -> Any:
+    raise RuntimeError("needs another kind of card")
+
+
+FUNCTIONS: dict[str, tuple[Attend, Callable[..., Any] | None]] = {
+    "the same": (times(lambda *_: 1), sdpa_mask),
+    "the same without masks": (times(lambda *_: 1), None),
+    "sharp": (times(lambda *_: 2), sdpa_mask),
+    "sharp in one layer": (times(lambda module, _: 2 if getattr(module, "layer_idx", 0) == 1 else 1), sdpa_mask),
+    "sharp in one object": (times(lambda module, _: 2 if getattr(module, "chosen", None) is module else 1), sdpa_mask),
+    "sharp if long": (times(lambda _, query: 2 if query.shape[-2] > LATE else 1), sdpa_mask),
+    "sharp in steps": (times(lambda _, query: 2 if query.shape[-2] == 1 else 1), sdpa_mask),
+    "doubled": (doubled, sdpa_mask),
+    "sees all": (sees_all, sdpa_mask),
+    "sees all, without masks": (sees_all, None),
+    "hides more": (times(lambda *_: 1), hides_more),
+    "broken": (broken, sdpa_mask),
+}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def registered() -> Iterator[None]:
+    tables: tuple[Any, ...] = (AttentionInterface._global_mapping, AttentionMaskInterface._global_mapping)
+    before = [dict(table) for table in tables]
+    for name, (attend, mask) in FUNCTIONS.items():
+        AttentionInterface.register(name, attend)
+        if mask is not None:
+            AttentionMaskInterface.register(name, mask)
+    yield
+    for table, old in zip(tables, before, strict=True):
+        table.clear()
+        table.update(old)
+
+
+def model(name: str, family: str = "llama", **changes: Any) -> PreTrainedModel:
+    made = build(family, **changes)
+    made.set_attn_implementation(name)
+    return made
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "sharp",
+        "sharp in one layer",
+        "sharp in one object",
+        "doubled",
+        "sees all",
+        "sees all, without masks",
+        "hides more",
+    ],
+)
+def test_a_model_whose_own_attention_gives_something_else_is_refused_by_its_name(name: str) -> None:
+    made = model(name)
+    module = made.model.layers[1].self_attn
+    object.__setattr__(module, "chosen", module)
+    with pytest.raises(av.UnsupportedModel) as refused:
+        av.wrap(made)
+    assert f"runs attention “{name}”, which gives something else" in str(refused.value)
+    assert 'model.set_attn_implementation("sdpa")' in str(refused.value)
+    assert ("No mask function is registered" in str(refused.value)) == ("without masks" in name)
+    assert made.config._attn_implementation == name
+
+
+@pytest.mark.parametrize("name", ["the same", "the same without masks", "sdpa", "eager"])
+@pytest.mark.parametrize("family", ["llama", "bert"])
+def test_one_that_gives_the_same_is_verified_and_the_reference_names_it(name: str, family: str) -> None:
+    wrapped = av.wrap(model(name, family))
+    fidelity = wrapped.trace_ids(ids(25)).fidelity
+    assert fidelity.ok and f"its own attention ({name})" in fidelity.reference
+
+
+def test_an_encoder_without_masks_is_wrong_for_padding_alone() -> None:
+    wrapped = av.wrap(model("the same without masks", "bert"))
+    padded = torch.ones(1, 11, dtype=torch.long)
+    padded[0, :3] = 0
+    assert not wrapped.trace_ids(ids(11), padded).fidelity.ok
+
+
+@pytest.mark.parametrize("whole", [10, 128])
+def test_one_that_differs_on_longer_texts_alone_is_not_verified_there(
+    whole: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("attention_viz.models.recording.fidelity._WHOLE", whole)
+    made = model("sharp if long")
+    wrapped = av.wrap(made)
+    assert wrapped.trace_ids(ids(LATE)).fidelity.ok
+    trace = wrapped.trace_ids(ids(LATE + 1))
+    with torch.no_grad():
+        own = made(ids(LATE + 1)).logits[0]
+    off = float((trace.output - own).abs().max() / own.abs().max())
+    assert off > 0.01 and trace.fidelity.output_error == pytest.approx(off)
+    assert not trace.fidelity.ok and trace.fidelity.rule.startswith("not within 1e-05")
+    assert "its own attention (sharp if long)" in trace.fidelity.reference
+
+
+def test_of_a_short_text_the_rule_says_that_eager_attention_gives_something_else_too() -> None:
+    fidelity = av.wrap(model("sharp if long")).trace_ids(ids(LATE + 1)).fidelity
+    assert fidelity.eager_from_own == pytest.approx(fidelity.output_error, rel=1e-3)
+    assert "eager attention gives an output" in fidelity.rule
+
+
+def test_one_that_is_chosen_after_wrapping_is_what_the_output_is_compared_with() -> None:
+    made = model("sdpa")
+    wrapped = av.wrap(made)
+    made.set_attn_implementation("doubled")
+    fidelity = wrapped.trace_ids(ids(9)).fidelity
+    assert not fidelity.ok and "its own attention (doubled)" in fidelity.reference
+
+
+def test_a_run_with_edits_carries_what_was_found_of_the_run_without_them() -> None:
+    made = model("sdpa")
+    wrapped = av.wrap(made)
+    made.set_attn_implementation("doubled")
+    assert not wrapped.trace_ids(ids(9), edits=[av.Ablate(0, 0)]).fidelity.ok
+
+
+def test_one_that_differs_in_the_steps_of_a_generation_alone_is_not_verified_there() -> None:
+    made = model("sharp in steps", vocab_size=300, eos_token_id=None, bos_token_id=None)
+    typed, *_, last = av.wrap(made, byte_tokenizer()).generate("the bank of", 3)
+    assert typed.fidelity.ok and not last.fidelity.ok
+    assert "a step of it from the same cache" in last.fidelity.reference
+
+
+def test_a_generation_by_one_that_gives_the_same_is_verified() -> None:
+    made = model("the same", vocab_size=300, eos_token_id=None, bos_token_id=None)
+    *_, last = av.wrap(made, byte_tokenizer()).generate("the bank of", 3)
+    assert last.fidelity.ok
+
+
+def test_transformers_own_name_with_another_function_behind_it_is_no_built_in_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(AttentionInterface._global_mapping, "sdpa", doubled)
+    with pytest.raises(av.UnsupportedModel, match="runs attention “sdpa”"):
+        av.wrap(model("sdpa"))
+
+    def also_doubled(module: nn.Module, query: Tensor, key: Tensor, value: Tensor, *rest: Any, **named: Any) -> Any:
+        return eager_attention_forward(module, query, key, value * 2, *rest, **named)
+
+    monkeypatch.setitem(AttentionInterface._global_mapping, "eager", also_doubled)
+    with pytest.raises(av.UnsupportedModel, match="runs attention “eager”"):
+        av.wrap(model("eager"))
+
+
+def test_a_model_with_no_implementation_at_all_runs_without_masks_and_is_refused() -> None:
+    made = build("llama")
+    made.config._attn_implementation_internal = None
+    with pytest.raises(av.UnsupportedModel, match="gives something else than softmax attention"):
+        av.wrap(made)
+    assert made.config._attn_implementation is None
+
+
+def test_one_that_cannot_run_here_is_refused() -> None:
+    with pytest.raises(av.UnsupportedModel, match=r"“broken” can't be run here.*needs another kind of card"):
+        av.wrap(model("broken"))
+
+
+def test_one_of_transformers_own_that_cannot_run_here_is_stood_in_for_and_the_reference_says_so() -> None:
+    made = build("llama")
+    made.config._attn_implementation_internal = "paged|eager"
+    fidelity = av.wrap(made).trace_ids(ids(9)).fidelity
+    assert fidelity.ok and "(its own, paged|eager, can't run here: ValueError" in fidelity.reference
+
+
+@pytest.mark.parametrize(("name", "fine"), [("the same", True), ("doubled", False)])
+@pytest.mark.parametrize("tower", ["vision_config", "text_config"])
+def test_a_part_of_a_model_may_have_an_attention_of_its_own(tower: str, name: str, fine: bool) -> None:
+    small = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    text = {"vocab_size": 60, "max_position_embeddings": 16, "eos_token_id": 59, **small}
+    torch.manual_seed(0)
+    made = CLIPModel(CLIPConfig(text_config=text, vision_config={"image_size": 16, "patch_size": 8, **small})).eval()
+    for parameter in made.parameters():
+        if parameter.ndim > 1:
+            parameter.data *= 8
+    made.set_attn_implementation({tower: name})
+    inputs = {"pixel_values": torch.rand(1, 3, 16, 16), "input_ids": torch.arange(3, 11)[None]}
+    if not fine:
+        with pytest.raises(av.UnsupportedModel, match=f"runs attention “{name}”"):
+            av.wrap(made, inputs=inputs)
+        return
+    fidelity = av.wrap(made, inputs=inputs).trace(inputs).fidelity
+    assert fidelity.ok and "sdpa" in fidelity.reference and name in fidelity.reference
+
+
+def test_implementations_that_differ_from_each_other_are_named_as_the_cause() -> None:
+    """A layer that rounds coarsely: what eager and torch's kernel give it differs in the last digits."""
+    made = build("llama")
+    made.model.layers[0].mlp.register_forward_hook(lambda _module, _inputs, output: (output * 1e6).round() % 2)
+    with pytest.raises(av.UnsupportedModel, match="its own attention implementations, sdpa and eager, give outputs"):
+        av.wrap(made)
+
+
+def test_in_half_precision_a_missed_bound_is_said_to_be_rounding_or_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    runner = Runner.of(build("llama").to(torch.bfloat16))
+    inputs = runner.inputs({"input_ids": ids(25)})
+    recorded = runner.record(inputs)
+    within = compare(recorded, runner, inputs)
+    assert within.rule == "within 5e-02" and within.output_from_exact is None is within.weight_from_exact
+    monkeypatch.setitem(kernel.BOUNDS, torch.bfloat16, 2e-3)
+    monkeypatch.setattr("attention_viz.trace.provenance._ROUNDED_BOUNDS", 250)
+    rounding = compare(recorded, runner, inputs)
+    assert rounding.ok and rounding.rule.startswith("rounding: no further from a run in float32 than twice")
+    assert not rounding.is_fault
+    output = recorded.output + 0.4 * recorded.output.abs().max()
+    fault = compare(replace(recorded, output=output), runner, inputs)
+    assert not fault.ok and fault.is_fault and fault.rule.startswith("a fault: not within 2e-03; further from a run in")
+    assert {parameter.dtype for parameter in runner.model.parameters()} == {torch.bfloat16}
+
+
+def test_numbers_that_were_not_measured_are_none_in_a_file_too(tmp_path: Path) -> None:
+    fidelity = av.wrap(build("llama")).trace_ids(ids(9)).fidelity
+    unmeasured = ("output_from_exact", "weight_from_exact", "eager_output_from_exact", "eager_weight_from_exact")
+    assert all(getattr(fidelity, name) is None for name in unmeasured)
+    given = av.Trace.from_weights(torch.eye(3))
+    assert given.fidelity.output_error is None and given.fidelity.weight_error == 0 and not given.fidelity.ok
+    given.save(tmp_path / "given")
+    assert av.Trace.load(tmp_path / "given").fidelity == given.fidelity
+    judged = replace(fidelity, output_error=2e-5, output_from_exact=1e-5, eager_output_from_exact=1e-5)
+    trace = av.scratch("a cat")
+    made = av.Trace(trace.layers, trace.queries, trace.keys, trace.output, trace.provenance, judged)
+    made.save(tmp_path / "judged")
+    assert av.Trace.load(tmp_path / "judged").fidelity == judged
