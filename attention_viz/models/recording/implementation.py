@@ -1,6 +1,7 @@
 """A model in memory, turned to our attention and to evaluation while somebody looks, and put back afterwards."""
 
 import contextlib
+import importlib
 import threading
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
@@ -8,12 +9,14 @@ from typing import cast
 
 from torch import nn
 
+from attention_viz.models.as_written import COMPILER
 from attention_viz.models.huggingface import PreTrainedConfig, PreTrainedModel
 from attention_viz.models.recording.interception.plan import NO_PLAN, Plan
 from attention_viz.models.recording.recorder import OURS
 
-__all__ = ["Switch", "configurations"]
+__all__ = ["FLEX", "Switch", "configurations"]
 
+FLEX = "flex_attention"
 # What decides the implementation, without the public setter's side effects: that one is checked and logged.
 IMPLEMENTATION = "_attn_implementation_internal"
 
@@ -94,6 +97,9 @@ class Switch:
         """Each configuration and the attention implementation it has of its own; None if it names none."""
         with _LOCK:
             own = [(config, _OURS.found(config)) for config in self.configs]
+        if any(name == FLEX for _, name in own):
+            # It compiles itself for each new length, unless the compiler is there to be switched off.
+            importlib.import_module(COMPILER)
         return [(config, name if isinstance(name, str) else None) for config, name in own]
 
     @contextlib.contextmanager

@@ -41,7 +41,7 @@ def test_a_term_that_is_not_known_is_refused_by_its_name() -> None:
 
 
 def test_a_layer_that_attends_outside_the_interface_is_heard_by_what_it_computes() -> None:
-    model = build("llama")
+    model = build("llama", attn_implementation="eager")
     attention = model.model.layers[1].self_attn
     # What is no configuration of transformers' own is not switched: this layer stays eager, and gives right numbers.
     attention.config = types.SimpleNamespace(_attn_implementation="eager")
@@ -50,6 +50,16 @@ def test_a_layer_that_attends_outside_the_interface_is_heard_by_what_it_computes
     plain = av.wrap(build("llama")).trace_ids(ids(9))
     for layer in trace.layer_numbers():
         torch.testing.assert_close(trace.attention(layer).weights, plain.attention(layer).weights)
+
+
+def test_a_layer_that_gets_no_mask_from_the_rest_of_its_model_is_not_recorded_as_if_it_had_one() -> None:
+    model = build("llama")  # hands on no mask, as torch's kernel needs none
+    model.model.layers[1].self_attn.config = types.SimpleNamespace(_attn_implementation="eager")
+    with torch.no_grad():
+        one, other = model(ids(9)).logits[0], model(torch.cat([ids(9)[:, :-1], ids(1)], dim=1)).logits[0]
+    assert not torch.allclose(one[:-1], other[:-1], atol=1e-3)  # it looks ahead
+    with pytest.raises(UnsupportedModel, match="runs attention “sdpa”, which gives something else"):
+        av.wrap(model)
 
 
 class Uncalled(nn.Module):

@@ -85,7 +85,8 @@ def _of_weights(
 def _in_precision(twin: Twin, dtype: torch.dtype) -> Twin:
     """A twin with numbers of its own, those of the model widened."""
     memo: dict[int, Any] = {}
-    model = copied(twin.model, memo).to(dtype)
+    model = copied(twin.model, memo)
+    model = model.double() if dtype == torch.float64 else model.float()
     modules = zip(model.modules(), twin.original.values(), strict=True)
     own = {id(memo[number]): name for number, name in twin.own.items() if number in memo}
     return replace(twin, model=model, original=dict(modules), own=own)

@@ -9,6 +9,7 @@ from torch import Tensor
 from attention_viz.errors import UnsupportedModel, first_line
 from attention_viz.models.huggingface import ALL_ATTENTION_FUNCTIONS, ALL_MASK_ATTENTION_FUNCTIONS
 from attention_viz.models.recording.differences import Difference, Real, cut, kept_rows
+from attention_viz.models.recording.implementation import FLEX
 from attention_viz.models.recording.runner import Pass
 from attention_viz.models.recording.twin import Twin
 
@@ -50,7 +51,7 @@ class OwnOutput:
     @property
     def words(self) -> str:
         """What the output is compared with, in words."""
-        names = " and ".join(self.names)
+        names = " and ".join(f"{name}, not compiled" if name == FLEX else name for name in self.names)
         if self.cannot:
             return (
                 f"the same model with transformers' eager attention (its own, {names}, can't run here: {self.cannot})"
