@@ -1,8 +1,8 @@
 """Tries every text family that the installed transformers knows, and writes what came out into docs/families.md.
 
 Each is built tiny, with random weights; wrapped; and run unpadded, padded on the left and padded on the right. A family
-is exact where every weight of every head and the output are those of eager attention to 1e-5 in all three. Of one that
-is exact an output and scores are opened into what wrote them, too.
+is exact where the output is that of its own attention and every weight of every head that of eager attention, to 1e-5
+in all three. Of one that is exact an output and scores are opened into what wrote them, too.
 """
 
 import math
@@ -144,8 +144,9 @@ def _text(results: Sequence[Result]) -> str:
         "",
         f"Made by `make families` with transformers {version('transformers')} and torch {version('torch')}. Each text "
         "class of each family was built tiny, with random weights scaled up so that its attention is neither uniform "
-        "nor on one token; wrapped; and run unpadded, padded on the left and padded on the right. *Exact*: every "
-        "weight of every head and the output are those of transformers' eager attention to 1e-5 in all three runs. "
+        "nor on one token; wrapped; and run unpadded, padded on the left and padded on the right. *Exact*: the output "
+        "is that of the model's own attention, and every weight of every head that of transformers' eager attention, "
+        "to 1e-5 in all three runs. "
         '*Route*: "interface" where transformers\' attention interface calls our function, "interception" where it '
         "stands in for what the model's own code asks torch for (see [the models](models.md#in-memory)). "
         f"{LEFT_OUT} "

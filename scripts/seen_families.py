@@ -1,9 +1,9 @@
 """Tries every family of pictures and sounds that the installed transformers knows, and writes it into docs/families.md.
 
 Each is built tiny, or as it is by default where it can't be, with random weights; wrapped with something that it reads;
-and run. A family is exact where every weight of every head and the output are those of eager attention to 1e-5, or no
-further from a run of twice the precision than twice eager itself is, and where all weights that the model itself hands
-out are among ours.
+and run. A family is exact where the output is that of its own attention and every weight of every head that of eager
+attention, to 1e-5, or no further from a run of twice the precision than twice eager itself is, and where all weights
+that the model itself hands out are among ours.
 """
 
 import copy
@@ -203,7 +203,8 @@ def _text(results: Sequence[Seen]) -> str:
         f"{version('torch')}. Of each family whose forward takes a picture or a sound one class was built, tiny, or as "
         "it is by default where it can't be made so, with random weights scaled up so that its attention is neither "
         "uniform nor on one position; wrapped with tensors that it reads (`av.wrap(model, inputs=…)`); and run. "
-        "*Exact*: every weight of every head and the output are those of transformers' eager attention to 1e-5, or no "
+        "*Exact*: the output is that of the model's own attention, and every weight of every head that of "
+        "transformers' eager attention, to 1e-5, or no "
         "further from a run in float64 than twice eager itself is. *Handed out*: of so many layers the model itself "
         "returned weights, and each of them is one of ours, too. *Patches*: which part of the picture each position "
         f"stands for was proved by changing it; else positions have numbers. {LEFT_OUT} *Refused*: `av.wrap` says why "

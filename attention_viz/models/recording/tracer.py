@@ -26,7 +26,7 @@ from attention_viz.models.recording.interception.outside import OutsideListener,
 from attention_viz.models.recording.outputs.readout import body_of
 from attention_viz.models.recording.probe import Anatomy
 from attention_viz.models.recording.recorder import Call
-from attention_viz.models.recording.references.own_output import builtin
+from attention_viz.models.recording.references.own_output import steps_alike
 from attention_viz.models.recording.runner import Pass, Runner, alike
 from attention_viz.models.recording.step_fidelity import compare_steps
 from attention_viz.models.recording.stepping import apart
@@ -165,9 +165,7 @@ class Tracer:
                 reference = "a run of the whole text in which the keys thrown away are blocked, and with "
             found = replace(found.at_least(far), reference=reference + found.reference)
             off = found.largest_error or 0.0
-            # Another function may do otherwise with one query and the keys of a cache than with a whole text.
-            known = all(map(builtin, self.runner.twin().implementations(self.anatomy.modules)))
-            if (found.ok and known) or off > _ROUNDING * found.bound:
+            if (found.ok and steps_alike(self.runner, self.anatomy.modules)) or off > _ROUNDING * found.bound:
                 return found
             steps = compare_steps(recorded, self.runner, ids, typed, range if evict is None else evict.kept)
             steps = replace(steps, reference=f"{steps.reference} (one run of the whole text is {off:.0e} off)")

@@ -4,16 +4,16 @@ import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from attention_viz.errors import UnsupportedModel, first_line
 from attention_viz.models.huggingface import ALL_ATTENTION_FUNCTIONS, ALL_MASK_ATTENTION_FUNCTIONS
 from attention_viz.models.recording.differences import Difference, Real, cut, kept_rows
 from attention_viz.models.recording.implementation import FLEX
-from attention_viz.models.recording.runner import Pass
+from attention_viz.models.recording.runner import Pass, Runner
 from attention_viz.models.recording.twin import Twin
 
-__all__ = ["OwnOutput", "builtin", "quoted"]
+__all__ = ["OwnOutput", "builtin", "quoted", "steps_alike"]
 
 # Up to so many numbers an output is kept for what is asked afterwards: 64 MiB in float32.
 _KEPT = 2**24
@@ -143,6 +143,11 @@ def builtin(name: str) -> bool:
     functions = [table[name] for table in (ALL_ATTENTION_FUNCTIONS, ALL_MASK_ATTENTION_FUNCTIONS) if name in table]
     modules = [getattr(inspect.unwrap(one), "__module__", None) or "" for one in functions]
     return all(one.partition(".")[0] == "transformers" for one in modules) and (name == "eager" or bool(functions))
+
+
+def steps_alike(runner: Runner, modules: Sequence[nn.Module]) -> bool:
+    """Whether a step computes what a run of the whole text does: a foreign function may treat one query otherwise."""
+    return all(map(builtin, runner.twin().implementations(modules)))
 
 
 def quoted(names: Sequence[str]) -> str:
