@@ -12,12 +12,12 @@ from types import TracebackType
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from attention_viz.errors import UnsupportedModel
 from attention_viz.operation.autocast import autocast_kinds, without_autocast
 
-__all__ = ["COMPILER", "AsWritten", "has_compiled", "plainly", "refuse_autocast"]
+__all__ = ["COMPILER", "AsWritten", "has_compiled", "plainly", "refuse_autocast", "refuse_own_autocast"]
 
 COMPILER = "torch._dynamo"
 
@@ -103,4 +103,17 @@ def refuse_autocast(name: str, model: nn.Module) -> None:
         raise UnsupportedModel(
             f'torch.autocast("{kind}", {dtype}) is on here, and {name} computes other numbers inside it; wrap and '
             f"trace outside of it. To see what the model computes in {dtype}, convert it: model.to(torch.{dtype})"
+        )
+
+
+def refuse_own_autocast(module: nn.Module, *tensors: Tensor) -> None:
+    """Refuse a model that switches autocast on by itself, so that a query has another precision than its value.
+
+    Raises:
+        UnsupportedModel: the tensors differ in precision, and autocast is on where the model runs.
+    """
+    if len({tensor.dtype for tensor in tensors}) > 1 and tensors[0].device.type in autocast_kinds():
+        raise UnsupportedModel(
+            f"{type(module).__name__} runs inside a torch.autocast of the model's own, as accelerate's prepare() adds "
+            "one; hand over the model without it: accelerator.unwrap_model(model, keep_fp32_wrapper=False)"
         )

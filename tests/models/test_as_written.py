@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 import torch
+from accelerate import Accelerator
 from torch import nn
 
 import attention_viz as av
@@ -161,6 +162,16 @@ def test_the_output_of_a_long_text_is_as_exact_inside_autocast_as_outside(monkey
     trace, other = model.trace_ids(ids(9)), model.trace_ids(ids(9))
     with torch.autocast("cpu", dtype=torch.bfloat16):
         torch.testing.assert_close(other.output, trace.output, rtol=0, atol=0)
+
+
+def test_a_model_that_switches_autocast_on_itself_is_refused_by_that_cause() -> None:
+    accelerator = Accelerator(mixed_precision="bf16", cpu=True)
+    model = accelerator.prepare(build("llama"))
+    with pytest.raises(av.UnsupportedModel, match=r"inside a torch\.autocast of the model's own") as refusal:
+        av.wrap(model)
+    # The line that it names works.
+    assert "accelerator.unwrap_model(model, keep_fp32_wrapper=False)" in str(refusal.value)
+    assert av.wrap(accelerator.unwrap_model(model, keep_fp32_wrapper=False)).trace_ids(ids(9)).fidelity.ok
 
 
 def test_autocast_for_another_kind_of_device_is_none_of_ours() -> None:

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from attention_viz.edits.apply import edited
 from attention_viz.edits.edit import Edit
 from attention_viz.errors import UnsupportedModel
+from attention_viz.models.as_written import refuse_own_autocast
 from attention_viz.models.huggingface import ALL_MASK_ATTENTION_FUNCTIONS as _MASKS
 from attention_viz.models.huggingface import AttentionInterface, AttentionMaskInterface
 from attention_viz.models.recording.masks_read import Split, chosen_keys, split_mask, unrecorded_mask
@@ -232,6 +233,7 @@ def _attention(
         allowed, bias = unrecorded_mask(module, query, key, attention_mask, others.get("is_causal"))
     else:
         _refuse_unknown(module, dropout, others)
+        refuse_own_autocast(module, query, key, value)
         allowed, bias = recorder.split(attention_mask)
     if position_bias is not None:
         bias = position_bias if bias is None else bias + position_bias

@@ -5,8 +5,9 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attention_viz.errors import LoadCancelled, ModelNotFound
+from attention_viz.errors import LoadCancelled, ModelNotFound, UnsupportedModel
 from attention_viz.models.sources.catalogue import CATALOGUE
+from attention_viz.models.sources.declarations import refuse_gguf
 from attention_viz.models.sources.packages.progress import shown
 from attention_viz.models.sources.verdicts import prepare
 
@@ -33,8 +34,9 @@ def load(
     used.
 
     Args:
-        name: a name in the catalogue; a folder with config.json, model.safetensors and a tokenizer; or an id on the
-            hub, "owner/name" or "name".
+        name: a name in the catalogue; a folder with config.json, model.safetensors and a tokenizer; a folder with a
+            LoRA adapter of PEFT, whose base model ships, is in a folder beside it or on the hub; or an id on the hub,
+            "owner/name" or "name".
         revision: of a model on the hub, its branch, tag or commit; None for the main branch. Of `induction`, which
             ships with moments of its training, "step-" and one of the steps in `attention_viz.models.SNAPSHOTS`.
             Whatever else ships has one version only, and a folder is what it is, so for these it has to be None.
@@ -63,11 +65,28 @@ def load(
         return Scratch()
     if name in CATALOGUE:
         return _load_from_catalogue(name, device, dtype, cancelled)
+    return _load_from_folder(name, device, dtype, cancelled, alone)
+
+
+def _load_from_folder(
+    name: str, device: str, dtype: str, cancelled: Callable[[], bool], alone: bool
+) -> "AttentionModel":
+    """A whole model's folder, or one with an adapter around a model that is named there."""
     # Its process imports torch and transformers while this one does.
     prepare()
+    from attention_viz.models.sources.adapters import is_adapter, load_adapter
     from attention_viz.models.sources.load_folder import load_folder
 
-    return load_folder(Path(name), name, device=device, dtype=dtype, cancelled=cancelled, alone=alone)
+    if not is_adapter(Path(name)):
+        return load_folder(Path(name), name, device=device, dtype=dtype, cancelled=cancelled, alone=alone)
+
+    def base(called: str, version: str | None) -> "AttentionModel | Scratch":
+        # A stranger's file may lead to one further model, not on from there.
+        if _is_folder(called) and is_adapter(Path(called)):
+            raise UnsupportedModel(f"{name} is an adapter around another adapter; load it with peft and wrap it")
+        return load(called, revision=version, device=device, dtype=dtype, cancelled=cancelled, alone=alone)
+
+    return load_adapter(Path(name), str(name), base, lambda: _go_on(name, cancelled))
 
 
 def _load_from_catalogue(name: str, device: str, dtype: str, cancelled: Callable[[], bool]) -> "AttentionModel":
@@ -78,8 +97,7 @@ def _load_from_catalogue(name: str, device: str, dtype: str, cancelled: Callable
         with shown(f"Converting {name}") as bar:
 
             def progress(done: int, of: int) -> None:
-                if cancelled():
-                    raise LoadCancelled(f"loading {name} was stopped: nobody waits for it")
+                _go_on(name, cancelled)
                 bar(done, of)
 
             folder = entry.conversion.complete(entry.installed, entry.sha256, entry.size, progress)
@@ -91,6 +109,11 @@ def _load_from_catalogue(name: str, device: str, dtype: str, cancelled: Callable
     return load_folder(
         entry.path, name, device=device, dtype=dtype, sha256=entry.sha256, cancelled=cancelled, shipped=True
     )
+
+
+def _go_on(name: str, cancelled: Callable[[], bool]) -> None:
+    if cancelled():
+        raise LoadCancelled(f"loading {name} was stopped: nobody waits for it")
 
 
 def _load_from_hub(
@@ -121,7 +144,10 @@ def _check_path(name: str) -> None:
 
     Raises:
         ModelNotFound: it is one.
+        UnsupportedModel: it is a file of GGUF.
     """
+    if name.lower().endswith(".gguf"):
+        refuse_gguf([Path(name).name], repr(name[:200]))
     if not (name.startswith(("/", "~", "./", "../")) or name.count("/") > 1 or "\\" in name):
         return
     try:

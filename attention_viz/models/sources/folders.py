@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from attention_viz.errors import ModelNotFound, UnsupportedModel, first_line
+from attention_viz.models.sources.declarations import refuse_declared, refuse_gguf, refuse_without_config
 from attention_viz.models.sources.headers import read_shapes
 
 __all__ = [
@@ -130,15 +131,17 @@ def check_folder(path: Path, name: str) -> CheckedFolder:
 
     Raises:
         ModelNotFound: the folder lacks something, or something in it is broken or half-written.
-        UnsupportedModel: the folder holds code or pickles, or a text that is longer than any model's.
+        UnsupportedModel: the folder holds code or pickles, a text that is longer than any model's, an adapter, or it
+            asks for foreign attention code or quantized weights.
     """
     if not (path / "config.json").is_file():
-        raise ModelNotFound(f"{name} holds no config.json; a model folder needs config.json and {WEIGHTS}")
+        refuse_without_config(path, name)
     _refuse_long(path, name)
     config = _read_json(path / "config.json", name)
     if not isinstance(config.get("model_type"), str):
         raise ModelNotFound(f"{name}: config.json names no model_type, so nothing says what kind of model this is")
     refuse_code(config, name)
+    refuse_declared(config, name)
     for file in ("tokenizer_config.json", *PROCESSOR_FILES):
         if (path / file).is_file():
             refuse_code(_read_json(path / file, name), name)
@@ -180,9 +183,11 @@ def refuse_without_safetensors(files: Iterable[str], name: str) -> None:
     """Say why files without safetensors can't be loaded.
 
     Raises:
-        UnsupportedModel: there are pickles instead.
+        UnsupportedModel: there are pickles or GGUF files instead.
         ModelNotFound: there are no weights at all.
     """
+    files = tuple(files)
+    refuse_gguf(files, name)
     pickles = sorted(file for file in files if Path(file).suffix in _PICKLES)
     if pickles:
         raise UnsupportedModel(

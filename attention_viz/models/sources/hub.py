@@ -11,7 +11,8 @@ import huggingface_hub
 from huggingface_hub import errors
 from huggingface_hub.utils import build_hf_headers, hf_raise_for_status, validate_repo_id
 
-from attention_viz.errors import AttentionVizError, ModelNotFound
+from attention_viz.errors import AttentionVizError, ModelNotFound, UnsupportedModel
+from attention_viz.models.sources.declarations import ADAPTER, refuse_declared
 from attention_viz.models.sources.folders import (
     INDEX,
     PROCESSOR_FILES,
@@ -181,7 +182,9 @@ def _ask(name: str, revision: str) -> Plan:
         wanted = _choose(name, listed)
         for config in ("config.json", "tokenizer_config.json", *PROCESSOR_FILES):
             if config in wanted:
-                refuse_code(_read(name, commit, config), name)
+                found = _read(name, commit, config)
+                refuse_code(found, name)
+                refuse_declared(found, name)
     files: list[RemoteFile] = []
     for file in wanted:
         size, lfs = listed[file].size or 0, listed[file].lfs
@@ -196,6 +199,11 @@ def _choose(name: str, listed: Mapping[str, Any]) -> tuple[str, ...]:
     weights = {WEIGHTS} & listed.keys()
     if not weights and INDEX in listed:
         weights = {file for file in listed if _SHARD.fullmatch(file)}
+    if not weights and ADAPTER in listed:
+        raise UnsupportedModel(
+            f"{name} on the hub is an adapter of PEFT, not a whole model; download it, and load its folder by av.load, "
+            "or load it with peft and give it to av.wrap"
+        )
     if not weights:
         refuse_without_safetensors((file for file in listed if "/" not in file), f"{name} on the hub")
     if "config.json" not in listed:

@@ -20,6 +20,7 @@ from attention_viz.models.sources.building import (
     taking_turns,
 )
 from attention_viz.models.sources.changing import keep_apart, unchanged
+from attention_viz.models.sources.declarations import NO_ADAPTER, notes_on
 from attention_viz.models.sources.dry_run import Verdict
 from attention_viz.models.sources.folders import CheckedFolder, check_folder
 from attention_viz.models.sources.reading import of_both, own_reader
@@ -89,7 +90,7 @@ def load_folder(
         keep_apart(hf_model)
     # A module is moved in place; what `to` returns is the same object, only without its type.
     nn.Module.to(hf_model, place)
-    provenance = Provenance(model=name, revision=revision, sha256=found)
+    provenance = Provenance(model=name, revision=revision, sha256=found, told=notes_on(folder))
     if alone or reader is not None:
         return AttentionModel.of(hf_model, tokenizer, provenance, reader)
     return of_both(checked, hf_model, tokenizer, provenance, verdict.why_alone, apart=apart)
@@ -134,6 +135,7 @@ def _read_model(
             trust_remote_code=False,
             dtype=dtype,
             output_loading_info=True,
+            adapter_kwargs=NO_ADAPTER,
             ignore_mismatched_sizes=True,  # told below, by name and with both shapes
         )
     except AttentionVizError:
