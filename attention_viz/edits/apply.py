@@ -32,7 +32,7 @@ def edited(edits: Sequence[Edit], place: tuple[str, int], attention: Attention) 
 
     Args:
         edits: all edits of the run.
-        place: the layer's stream, and its place there, from 0.
+        place: the layer's stream, and its number there.
         attention: the model's own call, head first: query is (head, query, d_k).
 
     Raises:

@@ -39,7 +39,7 @@ class Edit(Placed, Protocol):
 
         Args:
             attention: the call, head first: query is (head, query, d_k).
-            place: the layer's stream, and its place there, from 0.
+            place: the layer's stream, and its number there.
 
         Raises:
             ShapeError: the edit doesn't fit the call, or names a head it doesn't have.

@@ -123,7 +123,7 @@ def narrow(
 
     Args:
         edits: edits of the run that block cells.
-        place: the layer's stream, and its place there, from 0.
+        place: the layer's stream, and its number there.
         heads: how many heads the layer has.
         shape: (query, key) of its weights.
         own: the model's own mask, None where it blocks nothing.

@@ -1,6 +1,5 @@
 """Which heads differ most: all heads of the second side as a grid, by how far each is from its counterpart."""
 
-import functools
 import weakref
 from weakref import WeakKeyDictionary
 
@@ -42,13 +41,14 @@ def show_heads(choice: CompareChoice, comparison: Comparison) -> None:
         st.info(as_sentence(str(error)))
         return
     chosen = (other.layer, other.head)
-    words = heads_words(apart, chosen)
+    numbers = other.trace.layer_numbers(other.stream)
+    words = heads_words(apart, chosen, numbers)
     figure = compared_heads(one.trace, other.trace, apart, other.stream, chosen=chosen, theme=theme_name())
     lower(figure, _HEIGHT)
     layers, heads = apart.shape
-    cells = [(layer, head) for layer in other.trace.layer_numbers(other.stream) for head in range(heads)]
+    cells = [(row, head) for row in range(layers) for head in range(heads)]
     add_targets(figure, cells, turned=is_turned(layers, heads), size=18)
-    show_to_click(figure, "compare-heads", words, functools.partial(take_head, choice))
+    show_to_click(figure, "compare-heads", words, lambda cell: take_head(choice, (numbers[cell[0]], cell[1])))
     st.caption(plain(f"{words} A click on a head chooses it."))
 
 

@@ -1,6 +1,7 @@
 """The Compare page in words: what each side is, how far apart they are, and where most."""
 
 import math
+from collections.abc import Sequence
 
 from jaxtyping import Float
 from torch import Tensor
@@ -139,18 +140,25 @@ def moved_words(comparison: Comparison) -> str:
     return f"Most changed: {'; '.join(parts)}." if parts else "No weight differs by as much as 0.005."
 
 
-def heads_words(apart: Float[Tensor, "layer head"], chosen: tuple[int, int]) -> str:
-    """Which heads are farthest apart and which least, and where the chosen one stands."""
-    known = [(float(apart[cell]), cell) for cell in _cells(apart) if not math.isnan(float(apart[cell]))]
+def heads_words(apart: Float[Tensor, "layer head"], chosen: tuple[int, int], layers: Sequence[int]) -> str:
+    """Which heads are farthest apart and which least, and where the chosen one stands.
+
+    Args:
+        apart: how far each is.
+        chosen: layer and head of one.
+        layers: the number of the layer of each row.
+    """
+    found = {(layers[row], head): float(apart[row, head]) for row, head in _cells(apart)}
+    known = [(value, head) for head, value in found.items() if not math.isnan(value)]
     if not known:
         return "No head can be compared: the two texts have no token in common, or no row that could differ."
     (most, far), (least, near) = max(known), min(known)
     if most < _SAME:
         return f"No head differs by as much as {_SAME} bits."
-    rank = sum(value > float(apart[chosen]) for value, _ in known) + 1
+    rank = sum(value > found[chosen] for value, _ in known) + 1
     return (
         f"Farthest apart: layer {far[0]}, head {far[1]}, {most:.3f} bits; nearest: layer {near[0]}, head {near[1]}, "
-        f"{least:.3f}. Layer {chosen[0]}, head {chosen[1]} is number {rank} of {len(known)}: {float(apart[chosen]):.3f}"
+        f"{least:.3f}. Layer {chosen[0]}, head {chosen[1]} is number {rank} of {len(known)}: {found[chosen]:.3f}"
         "."
     )
 

@@ -145,7 +145,8 @@ def _by_pattern(atlas: Atlas, state: State, choice: HeadsChoice) -> tuple[pandas
 def _alike(atlas: Atlas, cells: Sequence[Sequence[bool]]) -> pandas.DataFrame:
     alike = similarity(atlas.trace, torch.tensor(cells, dtype=torch.float32), atlas.stream)
     heads = atlas.table.index.to_frame(index=False)
-    values = [float(alike[layer, head]) for layer, head in zip(heads["layer"], heads["head"], strict=True)]
+    rows = {layer: row for row, layer in enumerate(atlas.trace.layer_numbers(atlas.stream))}
+    values = [float(alike[rows[layer], head]) for layer, head in zip(heads["layer"], heads["head"], strict=True)]
     table = pandas.DataFrame({"layer": heads["layer"], "head": heads["head"], "likeness": values})
     return table.sort_values("likeness", ascending=False, kind="stable", ignore_index=True)
 

@@ -96,7 +96,8 @@ def _show_changed(before: Drawn, after: Drawn, state: State, exports: DeltaGener
             stream=stream,
             title=heads_words,
         )
-    share = float(moved_weight(before.trace, after.trace, stream)[layer, head])
+    row = before.trace.layer_numbers(stream).index(layer)
+    share = float(moved_weight(before.trace, after.trace, stream)[row, head])
     if share:
         figure = difference(before.trace, after.trace, layer, head, stream, theme=theme)
         report = f"{share:.1%}" if share >= 0.001 else "less than 0.1%"

@@ -154,7 +154,6 @@ def ask_pair(drawn: Drawn, state: State, choice: WhyChoice) -> Asked:
     stream = drawn.stream(state.stream)
     layer, head = drawn.place(stream, state.layer, state.head)
     query, key = pair_of(drawn, state)
-    number = drawn.trace.layer_numbers(stream)[layer]
     st.segmented_control(
         "Written into",
         list(SIDES),
@@ -166,7 +165,7 @@ def ask_pair(drawn: Drawn, state: State, choice: WhyChoice) -> Asked:
     )
     sides = (drawn.trace.query_tokens(stream), query), (drawn.trace.key_tokens(stream), key)
     named = stream if len(drawn.trace.streams) > 1 else None
-    of = Score(number, head, query, key, named)
+    of = Score(layer, head, query, key, named)
     at = query if choice.side == "query" else key
     words = " → ".join(_in_quotes(tokens, position) for tokens, position in sides)
     return Asked(of, words, "", at, choice.side)

@@ -155,11 +155,15 @@ def test_the_words_name_the_farthest_and_the_nearest_head() -> None:
     import torch
 
     apart = torch.tensor([[0.1, 0.5], [float("nan"), 0.3]], dtype=torch.float64)
-    said = heads_words(apart, (1, 1))
+    said = heads_words(apart, (1, 1), (0, 1))
+    assert "Layer 3, head 1 is number 2 of 3" in heads_words(apart, (3, 1), (1, 3))
     assert said.startswith("Farthest apart: layer 0, head 1, 0.500 bits; nearest: layer 0, head 0, 0.100.")
     assert "Layer 1, head 1 is number 2 of 3: 0.300." in said
-    assert heads_words(torch.zeros(2, 2, dtype=torch.float64), (1, 1)) == "No head differs by as much as 0.0005 bits."
-    assert "no token in common" in heads_words(torch.full((1, 1), torch.nan, dtype=torch.float64), (0, 0))
+    assert (
+        heads_words(torch.zeros(2, 2, dtype=torch.float64), (1, 1), (0, 1))
+        == "No head differs by as much as 0.0005 bits."
+    )
+    assert "no token in common" in heads_words(torch.full((1, 1), torch.nan, dtype=torch.float64), (0, 0), (0,))
 
 
 def test_the_claim_tells_what_differs_most_between_two_words() -> None:
