@@ -71,7 +71,8 @@ def named_class(config: Mapping[str, Any]) -> type[PreTrainedModel] | None:
 
 def loading_failure(folder: CheckedFolder, error: Exception) -> ModelNotFound:
     """Return the error that gives another library's reason, by the folder's name instead of its path."""
-    return ModelNotFound(f"{folder.name} can't be loaded as {folder.config['model_type']}: {folder.reason(error)}")
+    kind = str(folder.config["model_type"])[:100]
+    return ModelNotFound(f"{folder.name} can't be loaded as {kind}: {folder.reason(error)}")
 
 
 def taking_turns(

@@ -6,6 +6,7 @@ that is given, never by its path: visitors of a server read them.
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
@@ -49,6 +50,8 @@ _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".h5", ".msgpack")
 # What a model is read from, vocabularies of every kind and chat templates among it; logs and checkpoints' other files
 # come and go beside it.
 _READ = (".json", ".safetensors", ".jinja", ".model", ".txt", ".spm", ".tiktoken", ".codes", ".bpe")
+# The files by which transformers knows a distributed checkpoint, which it reads instead of all others.
+_PARTS_OF_SEVERAL = re.compile(r"shard-\d+-model-\d+-of-\d+\.safetensors")
 # Where further chat templates lie.
 _TEMPLATES = "additional_chat_templates"
 # Bytes of a vocabulary: twice what the largest published ones take. Whatever is named below or ends so has a bound.
@@ -70,6 +73,8 @@ _CONFIGS = (
 # times their length.
 _LONGEST_INDEX, _PARSED = 20_000_000, (INDEX, "tokenizer_config.json")
 _MOST_TEMPLATES = 100
+# Characters of what another library says, which may repeat what a file holds.
+_LONGEST_REASON = 1_000
 # How much of a file is read at a time.
 _AT_ONCE = 4_000_000
 
@@ -119,7 +124,7 @@ class CheckedFolder:
 
     def reason(self, error: BaseException) -> str:
         """What a foreign error says, by the folder's name instead of its path."""
-        return first_line(error).replace(str(self.path), self.name)
+        return first_line(error).replace(str(self.path), self.name)[:_LONGEST_REASON]
 
 
 def check_folder(path: Path, name: str) -> CheckedFolder:
@@ -142,6 +147,7 @@ def check_folder(path: Path, name: str) -> CheckedFolder:
         raise ModelNotFound(f"{name}: config.json names no model_type, so nothing says what kind of model this is")
     refuse_code(config, name)
     refuse_declared(config, name)
+    _refuse_other_weights(path, config, name)
     for file in ("tokenizer_config.json", *PROCESSOR_FILES):
         if (path / file).is_file():
             refuse_code(_read_json(path / file, name), name)
@@ -177,6 +183,20 @@ def refuse_code(config: Mapping[str, object], name: str) -> None:
     """
     if "auto_map" in config:
         raise UnsupportedModel(f"{name} brings code of its own to run (auto_map); only models without code are loaded")
+
+
+def _refuse_other_weights(path: Path, config: Mapping[str, object], name: str) -> None:
+    """Refuse what has transformers read other weights than those that are checked here."""
+    if config.get("transformers_weights") is not None:
+        raise UnsupportedModel(
+            f"{name}: config.json names weights of its own (transformers_weights); only {WEIGHTS} or the files of "
+            f"{INDEX} are loaded. Rename them and remove that key"
+        )
+    if any(_PARTS_OF_SEVERAL.match(file.name) for file in path.iterdir()):
+        raise UnsupportedModel(
+            f"{name} holds the parts of a distributed checkpoint (shard-…-model-….safetensors), which aren't loaded. "
+            "Load it where it was made, and save it with model.save_pretrained"
+        )
 
 
 def refuse_without_safetensors(files: Iterable[str], name: str) -> None:
@@ -242,9 +262,11 @@ def _weights(path: Path, name: str) -> tuple[Path, ...]:
     files = sorted({str(file) for file in cast("dict[str, object]", listed).values()})
     for file in files:
         if Path(file).name != file or Path(file).suffix != ".safetensors":
-            raise UnsupportedModel(f"{name}: {INDEX} leads to {file!r}; only safetensors in the same folder are loaded")
+            raise UnsupportedModel(
+                f"{name}: {INDEX} leads to {file[:200]!r}; only safetensors in the same folder are loaded"
+            )
         if not (path / file).is_file():
-            raise ModelNotFound(f"{name} lacks {file}, which its index lists")
+            raise ModelNotFound(f"{name} lacks {file[:200]}, which its index lists")
     return tuple(path / file for file in files)
 
 

@@ -32,6 +32,8 @@ _Module = TypeVar("_Module", bound=nn.Module)
 _LARGEST_NUMBER, _MOST_PARTS = 10**9, 10_000
 _PARTS = re.compile(r"layer|depth|block|expert|stage|label|tower|head", re.IGNORECASE)
 _DEEPEST = 20
+# Characters of what a message repeats of a configuration.
+_LONGEST_QUOTED = 80
 
 # While a model is built, tied matrices are counted once for each place they stand in: an encoder–decoder's embeddings
 # in up to four. Buffers, which no file holds, such as tables of positions and masks, come on top.
@@ -61,7 +63,13 @@ def _check_numbers(name: str, config: Mapping[str, Any], depth: int) -> None:
             if isinstance(one, dict):
                 _check_numbers(name, cast("Mapping[str, Any]", one), depth + 1)
             elif isinstance(one, int | float) and not isinstance(one, bool) and abs(one) > most and "theta" not in key:
-                raise UnsupportedModel(f"{name}: config.json asks for {key} {one:,}; at most {most:,} is loaded here")
+                raise UnsupportedModel(
+                    f"{name}: config.json asks for {_short(key)} {_short(f'{one:,}')}; at most {most:,} is loaded here"
+                )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST_QUOTED else f"{text[:_LONGEST_QUOTED]}…"
 
 
 @dataclass(eq=False)

@@ -282,6 +282,17 @@ def test_an_index_that_leads_elsewhere_is_refused(folder: Path, tmp_path: Path, 
     assert not (tmp_path / "sprung").exists()
 
 
+def test_other_weights_than_those_that_are_checked_are_refused(folder: Path) -> None:
+    """Whatever has transformers read other files is refused: they would never have been looked at."""
+    shutil.copyfile(folder / "model.safetensors", folder / "shard-00001-model-00001-of-00001.safetensors")
+    with pytest.raises(av.UnsupportedModel, match="holds the parts of a distributed checkpoint"):
+        av.load(str(folder))
+    (folder / "shard-00001-model-00001-of-00001.safetensors").rename(folder / "other.safetensors")
+    change(folder / "config.json", transformers_weights="other.safetensors")
+    with pytest.raises(av.UnsupportedModel, match=r"weights of its own \(transformers_weights\)"):
+        av.load(str(folder))
+
+
 @pytest.mark.parametrize("file", ["config.json", "tokenizer_config.json"])
 def test_code_that_a_folder_brings_along_is_refused_unexecuted(folder: Path, tmp_path: Path, file: str) -> None:
     code = f"from pathlib import Path\nPath({str(tmp_path / 'sprung')!r}).touch()\n"

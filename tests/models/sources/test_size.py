@@ -62,6 +62,25 @@ def test_an_absurd_configuration_is_refused_by_name_in_no_time_and_without_memor
     assert time.monotonic() - started < 60
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        f'{{"model_type": "bert", "{"x" * 1_000_000}": 1e300}}',
+        f'{{"model_type": "bert", "hidden_size": {"9" * 4_000}}}',
+        f'{{"model_type": "bert", "hidden_size": {"9" * 1_000_000}}}',
+        f'{{"model_type": "{"x" * 1_000_000}"}}',
+        '{"model_type": "bert", "a": ' + '{"a": ' * 900 + "1" + "}" * 901,
+        '{"model_type": "bert", "a": ' + "[" * 1_000_000 + "]" * 1_000_000 + "}",
+    ],
+    ids=["key", "number", "long number", "type", "deep", "very deep"],
+)
+def test_a_refusal_repeats_no_more_than_a_line_of_what_a_file_holds(content: str, folder: Path) -> None:
+    (folder / "config.json").write_text(content)
+    with pytest.raises((av.ModelNotFound, av.UnsupportedModel)) as refused:
+        load_folder(folder, "long")
+    assert len(str(refused.value)) < 2_500
+
+
 def test_nothing_is_loaded_that_takes_more_memory_than_allowed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading, "_read_model", pytest.fail)
     with pytest.raises(av.UnsupportedModel, match=r"large takes \d+ MB of memory by its config.json, and models may"):
