@@ -3,10 +3,12 @@
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float
 from numpy.typing import NDArray
 
 from attention_viz.analysis.places import after_the_sound
+from attention_viz.analysis.speech.dividing import divide
+from attention_viz.analysis.speech.pauses import pauses
 from attention_viz.errors import TraceError
 from attention_viz.trace.shown.seen import NO_TIMES
 from attention_viz.trace.spelling import CONTINUES, SPACE
@@ -34,18 +36,19 @@ class _Named(Protocol):
 
 
 def word_times(model: _Named, trace: Trace) -> "pandas.DataFrame":
-    """When each word that a model says was spoken, by the heads of its cross-attention that align.
+    """Return when each word was spoken, by the heads of the cross-attention that follow the speech.
 
-    How well a head aligns is the share of its weight that lies in order: the frames of the sound are divided among the
-    tokens, one stretch after the other and none without a frame, so that as much as possible of each token's weight
-    falls into its own stretch; the mean of these shares, over the tokens, is the head's measure. A head that looks at
-    one place all the time has nearly none, one that follows the speech nearly all. The heads with at least 0.7 of the
-    best one's are taken, 8 at most. Of each the weights of a frame are taken by how far above the frame's mean they
-    are, in standard deviations; the mean over the heads is divided in the same way once more: dynamic time warping in
-    which each step goes to the next frame, of the same token or of the next.
+    The frames of the sound are divided among the tokens: one stretch after the other, none without a frame, so that as
+    much as possible of each token's weight falls into its own stretch. The mean of these shares measures how well a
+    head aligns: it is nearly 0 for a head that looks at one place, nearly 1 for one that follows the speech. The heads
+    with at least 0.7 of the best one's measure are used, at most 8. Their weights, in standard deviations above each
+    frame's mean, are averaged and divided in the same way once more.
+
+    A pause belongs to no word: frames in which nobody speaks for 0.3 s or more (see `pauses`) go to no token, and no
+    word has a pause inside. The first word starts when it is spoken.
 
     Source: Sakoe and Chiba 1978, "Dynamic programming algorithm optimization for spoken word recognition", for the
-    warping; the measure is ours.
+    division; the measure and the pauses are ours.
 
     Args:
         model: whose trace it is.
@@ -65,15 +68,16 @@ def word_times(model: _Named, trace: Trace) -> "pandas.DataFrame":
         raise TraceError(f"a trace of {trace.provenance.model} was given; {model.name} knows only its own")
     heads, rows, seconds = _told(trace)
     words = _words(trace.query_tokens(_STREAM), rows)
-    measured = sorted(((_measure(one), at) for at, one in heads.items()), key=lambda found: (-found[0], found[1]))
+    measured = sorted(_measured(trace, heads, rows, seconds), key=lambda found: (-found[0], found[1]))
     best = [(at, share) for share, at in measured if share >= _NEAR * measured[0][0]][:_MOST]
     silent = any(line.endswith(NO_TIMES) for line in trace.provenance.told)
     if silent:
         times = [(float("nan"), float("nan"))] * len(words)
     else:
-        bounds = _stretches(_sharpened(np.stack([heads[at] for at, _ in best])))
+        gain = _sharpened(np.stack([heads[at] for at, _ in best]))
+        frames = divide(gain, _opens(trace, rows), _quiet(trace, seconds))
         ends = np.append(seconds, 2 * seconds[-1] - seconds[-2])
-        times = [(float(ends[bounds[first]]), float(ends[bounds[after]])) for _, first, after in words]
+        times = [(float(ends[frames[first][0]]), float(ends[frames[after - 1][1]])) for _, first, after in words]
     table = pandas.DataFrame(
         [(word, *time) for (word, _, _), time in zip(words, times, strict=True)], columns=["word", "start", "end"]
     )
@@ -100,8 +104,8 @@ def aligning_heads(trace: Trace) -> "pandas.Series":
     """
     import pandas
 
-    heads, _, _ = _told(trace)
-    found = pandas.Series({at: _measure(one) for at, one in heads.items()}, name="aligns")
+    heads, rows, seconds = _told(trace)
+    found = pandas.Series({at: share for share, at in _measured(trace, heads, rows, seconds)}, name="aligns")
     return found.rename_axis(["layer", "head"]).sort_values(ascending=False, kind="stable")
 
 
@@ -115,6 +119,28 @@ def _told(trace: Trace) -> tuple[dict[tuple[int, int], NDArray[np.float64]], lis
         for head in range(trace.head_count(layer, _STREAM))
     }
     return heads, rows, seconds
+
+
+def _measured(
+    trace: Trace, heads: dict[tuple[int, int], NDArray[np.float64]], rows: list[int], seconds: NDArray[np.float64]
+) -> list[tuple[float, tuple[int, int]]]:
+    """Return each head's measure with its (layer, head)."""
+    opens, quiet = _opens(trace, rows), _quiet(trace, seconds)
+    return [(_measure(one, opens, quiet), at) for at, one in heads.items()]
+
+
+def _opens(trace: Trace, rows: list[int]) -> list[bool]:
+    """Return which rows begin a word; the end of the text counts as one."""
+    said = trace.query_tokens(_STREAM)
+    firsts = {first for _, first, _ in _words(said, rows)}
+    return [number in firsts or said.special[row] for number, row in enumerate(rows)]
+
+
+def _quiet(trace: Trace, seconds: NDArray[np.float64]) -> Bool[np.ndarray, " frame"]:
+    """Return which frames lie in a pause."""
+    sound = trace.seen.sound
+    assert sound is not None  # `_said` has refused a trace without one
+    return pauses(sound.detach().double().cpu().numpy(), trace.seen.rate, seconds)
 
 
 def _said(trace: Trace) -> tuple[list[int], NDArray[np.float64]]:
@@ -153,29 +179,10 @@ def _words(said: Tokens, rows: list[int]) -> list[tuple[str, int, int]]:
     return found
 
 
-def _measure(weights: Float[np.ndarray, "row frame"]) -> float:
-    """The mean share of a token's weight that lies in its own stretch, of the best division into stretches."""
-    bounds = _stretches(weights)
-    inside = [weights[row, bounds[row] : bounds[row + 1]].sum() for row in range(len(weights))]
+def _measure(weights: Float[np.ndarray, "row frame"], opens: list[bool], quiet: Bool[np.ndarray, " frame"]) -> float:
+    """Return the mean share of a token's weight inside its own stretch, for the best division into stretches."""
+    inside = [weights[row, first:after].sum() for row, (first, after) in enumerate(divide(weights, opens, quiet))]
     return float(np.mean(inside))
-
-
-def _stretches(gain: Float[np.ndarray, "row frame"]) -> Int[np.ndarray, " bound"]:
-    """At which frame each row's stretch begins, so that what lies in the stretches is as much as can be."""
-    rows, frames = gain.shape
-    best, steps = np.full(rows, -np.inf), np.zeros((frames, rows), dtype=bool)
-    best[0] = gain[0, 0]
-    for frame in range(1, frames):
-        before = np.concatenate([[-np.inf], best[:-1]])
-        steps[frame] = before > best
-        best = np.maximum(best, before) + gain[:, frame]
-    bounds, row = np.zeros(rows + 1, dtype=np.int64), rows - 1
-    bounds[rows] = frames
-    for frame in range(frames - 1, 0, -1):
-        # Each row before this one needs a frame of its own.
-        if row and (steps[frame, row] or frame == row):
-            bounds[row], row = frame, row - 1
-    return bounds
 
 
 def _sharpened(heads: _Heads) -> Float[np.ndarray, "row frame"]:

@@ -278,4 +278,18 @@ def test_the_words_of_a_sound_have_their_times(words: av.Trace) -> None:
     spoken = np.array([0.0, 0.192, 0.637, 0.759, 1.348, 1.578, 1.916, 2.096, 2.225])
     assert np.median(np.abs(table.start - spoken)) <= 0.12
     assert (table.end > table.start).all()
-    assert (table.start.iloc[1:].to_numpy() == table.end.iloc[:-1].to_numpy()).all()
+    assert (table.start.iloc[1:].to_numpy() >= table.end.iloc[:-1].to_numpy()).all()
+
+
+def test_silence_before_and_within_a_sound_belongs_to_no_word() -> None:
+    """Three seconds of it before the first word, and two before “and”, by espeak-ng's own times of its words."""
+    sound, model = av.Sound(SAMPLES["window"].path), shipped(WHISPER)
+    rate, samples = sound.rate, np.array(sound.samples)
+    cut = round(1.348 * rate)
+    parts = [np.zeros(3 * rate), samples[:cut], np.zeros(2 * rate), samples[cut:]]
+    table = av.word_times(model, model.trace(av.Sound(np.concatenate(parts).astype(np.float32), rate)))
+    assert list(table.word) == ["She", "opened", "the", "window", "and", "looked", "at", "the", "river."]
+    spoken = np.array([3.0, 3.192, 3.637, 3.759, 6.348, 6.578, 6.916, 7.096, 7.225])
+    assert table.start[0] == pytest.approx(3.0, abs=0.1)
+    assert np.median(np.abs(table.start - spoken)) <= 0.15
+    assert table.end[3] <= 4.4 and table.start[4] >= 6.3, "no word lasts through the pause"
