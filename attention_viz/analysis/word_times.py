@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 __all__ = ["aligning_heads", "said_words", "word_times"]
 
 _STREAM = "cross"
-# A head aligns where it has this share of what the best one has, and there are so many at most.
-_NEAR, _MOST = 0.7, 8
+# A head aligns if its measure is this share of the best one's; so many at most.
+_NEAR, _MOST = 0.9, 8
+# Of a head that aligns, at least this share of the weight lies in order.
+_IN_ORDER = 0.25
 
 _Heads = Float[np.ndarray, "head row frame"]
 
@@ -38,11 +40,12 @@ class _Named(Protocol):
 def word_times(model: _Named, trace: Trace) -> "pandas.DataFrame":
     """Return when each word was spoken, by the heads of the cross-attention that follow the speech.
 
-    The frames of the sound are divided among the tokens: one stretch after the other, none without a frame, so that as
-    much as possible of each token's weight falls into its own stretch. The mean of these shares measures how well a
-    head aligns: it is nearly 0 for a head that looks at one place, nearly 1 for one that follows the speech. The heads
-    with at least 0.7 of the best one's measure are used, at most 8. Their weights, in standard deviations above each
-    frame's mean, are averaged and divided in the same way once more.
+    The frames of the sound are divided among the tokens: one stretch after the other, none without a frame. Weights
+    count in standard deviations above each frame's mean over the tokens, and the division is the one with the largest
+    sum. A head's measure is the mean of this sum over the frames, as a share of the most that is possible: nearly 0 for
+    a head that looks at one place, 1 for one that follows the speech. It is lowered for a head of whose weight less
+    than a quarter lies in order. The heads with at least 0.9 of the best one's measure are used, at most 8: the mean of
+    their weights, counted likewise, is divided once more.
 
     A pause belongs to no word: frames in which nobody speaks for 0.3 s or more (see `pauses`) go to no token, and no
     word has a pause inside. The first word starts when it is spoken.
@@ -180,9 +183,17 @@ def _words(said: Tokens, rows: list[int]) -> list[tuple[str, int, int]]:
 
 
 def _measure(weights: Float[np.ndarray, "row frame"], opens: list[bool], quiet: Bool[np.ndarray, " frame"]) -> float:
-    """Return the mean share of a token's weight inside its own stretch, for the best division into stretches."""
-    inside = [weights[row, first:after].sum() for row, (first, after) in enumerate(divide(weights, opens, quiet))]
-    return float(np.mean(inside))
+    """Return how well a head's weights follow the speech, from 0 to 1."""
+    gain, rows = _sharpened(weights[None]), len(weights)
+    stretches = divide(gain, opens, quiet)
+    frames = sum(after - first for first, after in stretches)
+    # A column that is one token's alone is so many standard deviations above its mean there.
+    most = frames * max(rows - 1, 1) ** 0.5
+    follows = sum(gain[row, first:after].sum() for row, (first, after) in enumerate(stretches)) / most
+    inside = (
+        sum(weights[row, first:after].sum() for row, (first, after) in enumerate(divide(weights, opens, quiet))) / rows
+    )
+    return max(0.0, float(follows)) * min(1.0, float(inside) / _IN_ORDER)
 
 
 def _sharpened(heads: _Heads) -> Float[np.ndarray, "row frame"]:

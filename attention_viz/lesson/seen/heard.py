@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from attention_viz.analysis.word_times import aligning_heads, said_words, word_times
+from attention_viz.analysis.word_times import said_words, word_times
 from attention_viz.lesson.scene import Scene
 from attention_viz.trace.once import once_for_each
 from attention_viz.trace.trace import Trace
@@ -26,8 +26,23 @@ class _Writer:
 
 @once_for_each
 def _place(trace: Trace) -> tuple[int, int]:
-    layer, head = aligning_heads(trace).index.to_list()[0]
-    return int(layer), int(head)
+    table, found = word_times(_Writer(), trace), list[tuple[float, tuple[int, int]]]()
+    begins = _begins(trace)
+    for layer, head, _ in table.attrs["heads"]:
+        rows = _rows(trace, int(layer), int(head))
+        times = zip(table["start"], table["end"], strict=True)
+        own = [row[(begins >= start) & (begins < end)].sum() for row, (start, end) in zip(rows, times, strict=True)]
+        found.append((float(np.mean(own)), (int(layer), int(head))))
+    return max(found)[1]
+
+
+def _rows(trace: Trace, layer: int, head: int) -> Float[np.ndarray, "word frame"]:
+    weights = trace.weights(layer, head, _STREAM).detach().double().cpu().numpy()
+    return np.stack([weights[list(rows)].mean(axis=0) for _, rows in said_words(trace)])
+
+
+def _begins(trace: Trace) -> Float[np.ndarray, " frame"]:
+    return np.array([place[0] if place else np.inf for place in trace.key_tokens(_STREAM).place])
 
 
 @once_for_each
@@ -56,7 +71,7 @@ class Heard:
 
     @cached_property
     def place(self) -> tuple[int, int]:
-        """Layer and head that follow the speech best."""
+        """Layer and head, of those that give words their times, with most of its weight in the words' own times."""
         return _place(self.trace)
 
     @cached_property
@@ -79,14 +94,12 @@ class Heard:
     @cached_property
     def rows(self) -> Float[np.ndarray, "word frame"]:
         """What each word listens to before it is written, in that head: all frames, the silence after it, too."""
-        layer, head = self.place
-        weights = self.trace.weights(layer, head, _STREAM).detach().double().cpu().numpy()
-        return np.stack([weights[list(rows)].mean(axis=0) for _, rows in said_words(self.trace)])
+        return _rows(self.trace, *self.place)
 
     @property
     def begins(self) -> Float[np.ndarray, " frame"]:
         """When each frame begins."""
-        return np.array([place[0] if place else np.inf for place in self.trace.key_tokens(_STREAM).place])
+        return _begins(self.trace)
 
     def during(self, word: int) -> Float[np.ndarray, " word"]:
         """What a word gives to the time of each word."""
