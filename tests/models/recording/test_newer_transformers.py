@@ -71,7 +71,7 @@ def no_weights_to_compare(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 BREAKS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
-    "the field that chooses is another": (renamed, "never called our attention"),
+    "the field that chooses is another": (renamed, "outside the interface"),
     "a term has another name": (instead(by_another_name), "asks its attention for scale_factor"),
     "tensors come position first": (instead(position_first), "allowed has to broadcast to the weights'"),
     "query and key change places": (
