@@ -246,11 +246,13 @@ def output_matrices(
         raise TraceError(f"a trace of {traced} was given, and the matrices are of {name}")
     # `Scratch` has one stream and no name for it.
     place = (layer,) if len(trace.streams) == 1 else (layer, stream)
-    output = model.projections(*place).get("output")
+    matrices = model.projections(*place)
+    output = matrices.get("output")
     if output is None:
+        missing: Mapping[str, str] = getattr(matrices, "missing", {})
         raise TraceError(
             f"norms were asked for {stream} layer {layer} of {traced}, and they need W_O, the matrix that joins "
-            "its heads, which isn't known: the model does something else there than multiply by one matrix"
+            f"its heads, which isn't known: {missing.get('output', 'no single matrix makes what leaves it')}"
         )
     heads, width = call.shape[0], call.value.shape[-1]
     if output.weight.shape[0] != heads * width:

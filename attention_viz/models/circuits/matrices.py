@@ -16,7 +16,9 @@ from torch import Tensor
 from attention_viz.models.circuits.normed import normed
 from attention_viz.models.circuits.norms import Norm, norm_of
 from attention_viz.models.circuits.turns import Event, Turns, listened, same
+from attention_viz.models.inputs.text import vocabulary
 from attention_viz.models.recording.gradients import Run
+from attention_viz.models.recording.weights.matrix import matrix_of, table_of
 from attention_viz.trace.once import once
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ class Around:
         output: (head, d_v, d_model).
         lengths: of queries and keys that go through a norm of their own, by "query" and "key": what each head's first
             one was multiplied by in the run, (head,), which isn't in the matrix.
+        missing: why the model's modules are no matrices, by name, as parts of sentences.
     """
 
     heads: int
@@ -45,6 +48,7 @@ class Around:
     value: Float[Tensor, "key_head d_model d_v"] | None
     output: Float[Tensor, "head d_v d_model"] | None
     lengths: Mapping[str, Tensor] = field(default_factory=dict[str, Tensor])
+    missing: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def each(self, name: str) -> Tensor:
         """Matrices that are known, one for each query head: a key or value head stands once for each that shares it."""
@@ -63,11 +67,13 @@ class Words:
         embedding: (word, d_model).
         unembedding: (word, d_model), as the model keeps it.
         norm: what of the norm before the unembedding is linear.
+        missing: why there is no unembedding, as a sentence about the model; empty if there is one.
     """
 
     embedding: Tensor | None
     unembedding: Tensor | None
     norm: Norm | None = None
+    missing: str = ""
 
     def towards(self, words: Tensor) -> Float[Tensor, "d_model word"]:
         """What raises each word's logit, in the stream."""
@@ -120,14 +126,14 @@ def matrices_around(model: "AttentionModel", run: Run, stream: str) -> tuple[tup
     """
     anatomy, turns = run.anatomy, listened(run)
     calls = anatomy.calls(stream)
-    layers = tuple(_around(model, run, turns, number, first=number == calls[0]) for number in calls)
+    layers = tuple(_around(run, turns, number, first=number == calls[0]) for number in calls)
     return layers, _words_of(model, turns, len(anatomy.modules))
 
 
-def _around(model: "AttentionModel", run: Run, turns: Turns, number: int, *, first: bool) -> Around:
-    stream, layer = run.anatomy.places[number]
-    wiring, found = run.anatomy.wirings[number], model.projections(layer, stream)
-    heads = run.anatomy.heads[number]
+def _around(run: Run, turns: Turns, number: int, *, first: bool) -> Around:
+    wiring = run.anatomy.wirings[number]
+    found = wiring.projections()
+    missing, heads = found.missing, run.anatomy.heads[number]
     attention = run.layers[number].attention
     sizes = {"query": heads, "key": attention.key.shape[0], "value": attention.value.shape[0]}
     read, lengths = dict[str, Tensor | None](), dict[str, Tensor]()
@@ -148,13 +154,13 @@ def _around(model: "AttentionModel", run: Run, turns: Turns, number: int, *, fir
     written = None if output is None else output.weight.float()
     turn = None if written is None else turns.of(wiring.output, number + 1)
     if written is None or turn is None or written.shape[0] % heads:
-        return Around(heads, read["query"], read["key"], read["value"], None, lengths)
+        return Around(heads, read["query"], read["key"], read["value"], None, lengths, missing)
     norms = (norm_of(module, written.T) for module in turns.taking(turn))
     norm = next((one for one in norms if one is not None), None)
     written = written if norm is None else norm.after(written)
     # What is read of something narrower or wider than the stream isn't read of the stream.
     read = {name: one if one is None or one.shape[1] == written.shape[1] else None for name, one in read.items()}
-    return Around(heads, read["query"], read["key"], read["value"], written.unflatten(0, (heads, -1)), lengths)
+    return Around(heads, read["query"], read["key"], read["value"], written.unflatten(0, (heads, -1)), lengths, missing)
 
 
 def _before(turns: Turns, turn: tuple[int, Event], matrix: Tensor) -> tuple[Norm | None, bool]:
@@ -181,13 +187,18 @@ def _heads(weight: Tensor, norm: Norm | None, count: int) -> Tensor:
 def _words_of(model: "AttentionModel", turns: Turns, calls: int) -> Words:
     """How words enter and leave, as far as each is one matrix."""
     hf = model.hf_model
-    entering_by, leaving_by = hf.get_input_embeddings(), hf.get_output_embeddings()
-    embedding = getattr(entering_by, "weight", None)
-    embedding = embedding.detach() if isinstance(embedding, Tensor) and embedding.ndim == 2 else None
-    unembedding = getattr(leaving_by, "weight", None)
-    turn = turns.of(leaving_by, calls)
-    if not isinstance(unembedding, Tensor) or unembedding.ndim != 2 or turn is None:
-        return Words(embedding, None)
-    unembedding = unembedding.detach()
+    head = hf.get_output_embeddings()
+    table = table_of(hf.get_input_embeddings(), vocabulary(hf))
+    embedding = table if isinstance(table, Tensor) and table.ndim == 2 else None
+    turn = turns.of(head, calls)
+    if head is None or turn is None:
+        return Words(
+            embedding, None, missing=f"{model.name} has no head that makes words of its last layer by one matrix"
+        )
+    entered = turn[1].entered
+    matrix = matrix_of(head, entered.new_empty(0, entered.shape[-1]))
+    if isinstance(matrix, str):
+        return Words(embedding, None, missing=f"the head of {model.name} that makes words is not one matrix: {matrix}")
     given = turns.giving(turn)
-    return Words(embedding, unembedding, None if given is None else norm_of(given[1].module, unembedding.T))
+    norm = None if given is None else norm_of(given[1].module, matrix.weight)
+    return Words(embedding, matrix.weight.T, norm)

@@ -53,8 +53,9 @@ def normed(turns: Turns, source: Source, number: int, count: int) -> Normed | No
         return None
     module = given.turn[1].module
     out = given.left.shape[-1]
-    matrix = Source(module, torch.arange(out)).projection()
-    if matrix is None or matrix.bias is not None or out % width or out % count:
+    entered = given.turn[1].entered
+    matrix = Source(module, entered.new_empty(0, entered.shape[-1]), torch.arange(out)).projection()
+    if isinstance(matrix, str) or matrix.bias is not None or out % width or out % count:
         return None
     # A norm goes over each head, or over all of them.
     linear = norm.after(matrix.weight.float().unflatten(1, (-1, width))).flatten(1)

@@ -40,7 +40,8 @@ def norm_of(module: nn.Module | None, matrix: Tensor) -> Norm | None:
     width, generator = matrix.shape[0], torch.Generator().manual_seed(0)
     signs = torch.randint(0, 2, (1, width), generator=generator) * 2.0 - 1
     tried = torch.randn(3, width, generator=generator) * torch.tensor([[1.0], [9.0], [30.0]]) + 0.5
-    like = next(module.parameters(recurse=False), matrix)
+    # Offloaded parameters lie nowhere until the module runs.
+    like = next((one for one in module.parameters(recurse=False) if not one.is_meta), matrix)
     given = torch.cat([torch.zeros(1, width), 30 * signs, tried]).to(like)
     try:
         with torch.no_grad():

@@ -59,8 +59,18 @@ def listened(run: Run) -> Turns:
             own = twin.original[module]
             events.append(Event(own, entered.detach().clone(), output.detach().clone(), recorder.count))
 
-    leaves = (module for module in twin.model.modules() if next(module.children(), None) is None)
-    with hooked(leaves, hear), twin.recorded(recorder, run.name):
+    # An adapter is a module with others inside, and makes queries, keys, values or words all the same.
+    wirings, head = run.anatomy.wirings, run.runner.model.get_output_embeddings()
+    around = {
+        id(one.module) for wiring in wirings for one in (wiring.query, wiring.key, wiring.value) if one is not None
+    }
+    around |= {id(module) for module in (head, *(wiring.output for wiring in wirings))}
+    heard = (
+        module
+        for module in twin.model.modules()
+        if next(module.children(), None) is None or id(twin.original[module]) in around
+    )
+    with hooked(heard, hear), twin.recorded(recorder, run.name):
         output_of(twin.model(**run.inputs, **twin.settings))
     return Turns(events)
 

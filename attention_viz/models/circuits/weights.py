@@ -68,12 +68,14 @@ class Proven:
         if not lost:
             return None
         told = " and ".join(_SIGNS[name] for name in lost)
-        return f"{told} of {self.name} {'is' if len(lost) == 1 else 'are'} not one matrix between stream and attention"
+        why = next((one.missing[name] for one in self.layers for name in lost if name in one.missing), "")
+        is_none = f"{'is' if len(lost) == 1 else 'are'} not one matrix between stream and attention"
+        return f"{told} of {self.name} {is_none}{why and f': {why}'}"
 
     def lacking_words(self) -> str | None:
         """Why what heads write to words isn't to be had; None where it is."""
         if self.words.unembedding is None:
-            return f"{self.name} has no head that makes words of its last layer by one matrix"
+            return self.words.missing
         if not self.proof.worded:
             return f"{self.name} does more to what its heads write than its matrices say before it is a word"
         return None

@@ -17,19 +17,30 @@ from torch import Tensor, nn
 
 from attention_viz.models.recording.recorder import Call, recording
 from attention_viz.models.recording.runner import Pass
+from attention_viz.models.recording.weights.matrix import matrix_of
 from attention_viz.models.recording.wiring import Source, Wiring, entering, hooked, rows
+from attention_viz.operation.projection import Projection
 
 __all__ = ["listened"]
 
 
 @dataclass(frozen=True, eq=False)
 class _Event:
-    """One module's turn in a pass: what entered and left it, and how many attention calls had been made by then."""
+    """One module's turn in a pass: what entered and left it, and how many attention calls had been made by then.
+
+    A leaf has no other module inside that was heard, however it is built.
+    """
 
     module: nn.Module
     entered: Tensor | None
     left: Tensor
     calls: int
+    is_leaf: bool
+
+    @property
+    def like(self) -> Tensor:
+        """No rows, (0, in), of the kind that the module takes."""
+        return torch.empty(0, 0) if self.entered is None else self.entered.new_empty(0, self.entered.shape[-1])
 
 
 def listened(model: nn.Module, run: Callable[[], Pass]) -> tuple[Pass, Callable[[], tuple[Wiring, ...]]]:
@@ -42,14 +53,18 @@ def listened(model: nn.Module, run: Callable[[], Pass]) -> tuple[Pass, Callable[
     Returns:
         The pass, and what finds in what was heard what stands around each of its attention calls.
     """
-    events: list[_Event] = []
+    events, heard = list[_Event](), set[int]()
 
     def hear(module: nn.Module, inputs: tuple[object, ...], named: dict[str, object], output: object) -> None:
         recorder = recording.get()
-        if recorder is not None and isinstance(output, Tensor):
-            events.append(_Event(module, entering(inputs, named), output.detach().clone(), recorder.count))
+        if recorder is None:
+            return
+        is_leaf = not any(id(one) in heard for one in module.modules() if one is not module)
+        heard.add(id(module))
+        if isinstance(output, Tensor):
+            events.append(_Event(module, entering(inputs, named), output.detach().clone(), recorder.count, is_leaf))
 
-    with hooked([module for module in model.modules() if next(module.children(), None) is None], hear):
+    with hooked(model.modules(), hear):
         found = run()
     return found, lambda: tuple(_wiring(call, number, events) for number, call in enumerate(found.calls))
 
@@ -60,12 +75,34 @@ def _wiring(call: Call, number: int, events: Sequence[_Event]) -> Wiring:
     after = [event for event in events if event.calls == number + 1]
     query, key, value = (_source(tensor, before) for tensor in (attention.query, attention.key, attention.value))
     joined = attention.output.transpose(0, 1).flatten(1)
-    output = next((event.module for event in after if _same(rows(event.entered, len(joined)), joined)), None)
-    return Wiring(query, key, value, output)
+    takers = [event for event in after if _same(rows(event.entered, len(joined)), joined)]
+    return Wiring(query, key, value, _joining(takers), joined.new_empty(0, joined.shape[1]))
+
+
+def _joining(takers: Sequence[_Event]) -> nn.Module | None:
+    """The module that joins the heads: of those that take their outputs, the first, or all of it that is one matrix.
+
+    An adapter is a module around it, which takes the same and adds to what it makes.
+    """
+    found = next((event.module for event in takers if event.is_leaf), None)
+    for event in takers:
+        around = found is None or (event.module is not found and any(one is found for one in event.module.modules()))
+        if not event.is_leaf and around and isinstance(matrix_of(event.module, event.like), Projection):
+            found = event.module
+    return found
 
 
 def _source(target: Tensor, events: Sequence[_Event]) -> Source | None:
-    """The last module before the call in whose output all the target's numbers stand."""
+    """The last module before the call in whose output all the target's numbers stand.
+
+    One with others inside counts where none of those will do: an adapter adds to what the module inside it makes.
+    """
+    inside = [event for event in events if event.is_leaf]
+    around = [event for event in events if not event.is_leaf]
+    return _source_among(target, inside) or _source_among(target, around)
+
+
+def _source_among(target: Tensor, events: Sequence[_Event]) -> Source | None:
     heads, count, width = target.shape
     flat = target.transpose(0, 1).reshape(count, heads * width)
     for event in reversed(events):
@@ -75,13 +112,14 @@ def _source(target: Tensor, events: Sequence[_Event]) -> Source | None:
         for factor in (1.0, width**-0.5):
             columns = _columns(left * factor, flat)
             if columns is not None:
-                return Source(event.module, columns, factor)
+                return Source(event.module, event.like, columns, factor)
         columns = _columns(left[:1], flat[:1])
         if columns is not None and _same_lengths(left[:, columns], flat, width):
-            return Source(event.module, columns, rotated=True)
+            return Source(event.module, event.like, columns, rotated=True)
         factor = _stretched(left, flat, width)
         if factor is not None:
-            return Source(event.module, torch.arange(flat.shape[1], device=left.device), factor, rotated=True)
+            everything = torch.arange(flat.shape[1], device=left.device)
+            return Source(event.module, event.like, everything, factor, rotated=True)
     return None
 
 

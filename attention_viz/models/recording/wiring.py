@@ -5,10 +5,10 @@ import threading
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import torch
 from torch import Tensor, nn
 
 from attention_viz.models.recording.recorder import Recorder, recording
+from attention_viz.models.recording.weights.matrix import Projections, matrix_of
 from attention_viz.operation.projection import Projection
 from attention_viz.trace.trace import Layer
 
@@ -25,12 +25,14 @@ class Source:
 
     Attributes:
         module: the module.
+        like: no rows, (0, in), of the kind that it takes.
         columns: which of its output's columns, head after head.
         factor: what the model multiplies them by on the way.
         rotated: whether positions are turned into them on the way.
     """
 
     module: nn.Module
+    like: Tensor
     columns: Tensor
     factor: float = 1.0
     rotated: bool = False
@@ -40,14 +42,13 @@ class Source:
         chosen = left.index_select(-1, self.columns.to(left.device)) * self.factor
         return chosen.reshape(len(left), heads, -1).transpose(0, 1)
 
-    def projection(self) -> Projection | None:
-        """The learned matrix, where the module is one."""
-        found = _matrix(self.module)
-        if found is None:
-            return None
-        weight, bias = found
-        bias = None if bias is None else bias[self.columns] * self.factor
-        return Projection(weight[:, self.columns] * self.factor, bias)
+    def projection(self) -> Projection | str:
+        """The learned matrix; or why the module is none, as a part of a sentence."""
+        found = matrix_of(self.module, self.like)
+        if isinstance(found, str):
+            return found
+        bias = None if found.bias is None else found.bias[self.columns] * self.factor
+        return Projection(found.weight[:, self.columns] * self.factor, bias)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,12 +61,14 @@ class Wiring:
         value: where the value comes from; what enters its module is what enters the layer, or in cross-attention what
             the other text hands over.
         output: the module that joins the heads, W_O.
+        like: no rows, (0, in), of the kind that the output module takes.
     """
 
     query: Source | None
     key: Source | None
     value: Source | None
     output: nn.Module | None
+    like: Tensor
 
     def modules(self) -> list[nn.Module]:
         """Those whose turn tells something."""
@@ -73,13 +76,13 @@ class Wiring:
         found = [None if source is None else source.module for source in sources]
         return [module for module in (*found, self.output) if module is not None]
 
-    def projections(self) -> Mapping[str, Projection]:
+    def projections(self) -> Projections:
         """The learned matrices that were found, by "query", "key", "value" and "output"."""
         sources = {"query": self.query, "key": self.key, "value": self.value}
-        found = {name: None if source is None else source.projection() for name, source in sources.items()}
-        matrix = None if self.output is None else _matrix(self.output)
-        found["output"] = None if matrix is None else Projection(*matrix)
-        return {name: projection for name, projection in found.items() if projection is not None}
+        made = "no module's output was found in it as it stands"
+        found = {name: made if source is None else source.projection() for name, source in sources.items()}
+        taken = "no module was found that takes the heads' outputs as they are"
+        return Projections(found | {"output": taken if self.output is None else matrix_of(self.output, self.like)})
 
 
 class Listener:
@@ -191,31 +194,3 @@ def rows(tensor: Tensor | None, count: int) -> Tensor | None:
     if tensor.ndim == 3 and tensor.shape[0] != count and tensor.shape[1] == count:
         tensor = tensor.transpose(0, 1)
     return tensor.flatten(1) if tensor.shape[0] == count else None
-
-
-def _matrix(module: nn.Module) -> tuple[Tensor, Tensor | None] | None:
-    """A module's learned matrix as (in, out) and its bias, where the module multiplies by a matrix and does no more."""
-    weight, bias = getattr(module, "weight", None), getattr(module, "bias", None)
-    if not isinstance(weight, Tensor) or weight.ndim != 2 or not weight.is_floating_point():
-        return None
-    for oriented in (weight.detach().T, weight.detach()):
-        if _multiplies(module, oriented, bias):
-            return oriented, None if bias is None else bias.detach()
-    return None
-
-
-def _multiplies(module: nn.Module, weight: Tensor, bias: Tensor | None) -> bool:
-    """Whether a module's output is x · weight + bias, tried on numbers: Linear and GPT-2's Conv1D store it two ways."""
-    generator = torch.Generator().manual_seed(0)
-    x = torch.randn(3, weight.shape[0], generator=generator).to(weight)
-    try:
-        with torch.no_grad():
-            left, expected = module(x[None]), x @ weight + (0 if bias is None else bias)
-    except (RuntimeError, TypeError, ValueError):
-        return False
-    tolerance = 1e-4 if weight.dtype in (torch.float32, torch.float64) else 3e-2
-    return (
-        isinstance(left, Tensor)
-        and left.shape == (1, *expected.shape)
-        and torch.allclose(left[0], expected, rtol=tolerance, atol=tolerance * float(expected.abs().max()))
-    )

@@ -35,13 +35,13 @@ class _State:
     """What is compared: the same numbers are the same bytes.
 
     Attributes:
-        parameters: a sample of all of them, as bytes.
-        others: the same of buffers, which some models change themselves while they run.
+        parameters: some numbers of each.
+        others: some of each buffer, which some models change themselves while they run.
         settings: versions of all tensors, settings and hooks of all modules.
     """
 
-    parameters: list[Tensor]
-    others: list[Tensor]
+    parameters: list[bytes | None]
+    others: list[bytes | None]
     settings: list[object]
 
     @classmethod
@@ -50,7 +50,8 @@ class _State:
         parameters, buffers = (_tensors(getattr(one, name) for one in modules) for name in ("_parameters", "_buffers"))
         versions = [_version(one) for one in (*parameters, *buffers)]
         with torch.no_grad():
-            return cls(_sampled(parameters), _sampled(buffers), [*versions, *_settings(modules)])
+            numbers, others = ([_sampled(one) for one in some] for some in (parameters, buffers))
+        return cls(numbers, others, [*versions, *_settings(modules)])
 
     def same_parameters(self, other: "_State") -> bool:
         return _equal(self.parameters, other.parameters)
@@ -120,25 +121,16 @@ def _tensors(of_modules: Iterable[Mapping[str, Tensor | None]]) -> list[Tensor]:
     return list({id(one): one for named in of_modules for one in named.values() if one is not None}.values())
 
 
-def _sampled(tensors: Iterable[Tensor]) -> list[Tensor]:
-    """Some numbers of every tensor, as bytes: one tensor for each device and precision."""
-    found = dict[tuple[torch.device, torch.dtype], list[Tensor]]()
-    for one in (plain for tensor in tensors for plain in _plain(tensor)):
-        found.setdefault((one.device, one.dtype), []).append(one.reshape(-1)[:: _step(one.shape)])
-    return [torch.cat(some).view(torch.uint8).cpu() for some in found.values()]
-
-
-def _plain(tensor: Tensor) -> Iterator[Tensor]:
-    """The tensors that hold a tensor's numbers: itself, or what a tensor of another class is made of.
-
-    None where they lie elsewhere, as on the meta device.
-    """
+def _sampled(tensor: Tensor) -> bytes | None:
+    """Some numbers of a tensor; None if they lie elsewhere, as those of an offloaded model do until a module runs."""
     if type(tensor) not in (Tensor, nn.Parameter) and hasattr(tensor, "__tensor_flatten__"):
         inside: Any = tensor
-        for name in inside.__tensor_flatten__()[0]:
-            yield from _plain(getattr(tensor, name))
-    elif tensor.layout == torch.strided and not tensor.is_meta and not tensor.is_quantized and tensor.numel():
-        yield tensor.detach()
+        parts = [_sampled(getattr(tensor, name)) for name in inside.__tensor_flatten__()[0]]
+        return b"".join(one or b"" for one in parts)
+    if tensor.layout != torch.strided or tensor.is_meta or tensor.is_quantized:
+        return None
+    some = tensor.detach().reshape(-1)[:: _step(tensor.shape)].contiguous()
+    return some.view(torch.uint8).cpu().numpy().tobytes()
 
 
 def _step(shape: torch.Size) -> int:
@@ -175,5 +167,6 @@ def _plain_values(value: Any) -> object:
     return value if type(value) in _PLAIN else None
 
 
-def _equal(some: list[Tensor], others: list[Tensor]) -> bool:
-    return len(some) == len(others) and all(torch.equal(one, other) for one, other in zip(some, others, strict=True))
+def _equal(some: list[bytes | None], others: list[bytes | None]) -> bool:
+    both = zip(some, others, strict=False)
+    return len(some) == len(others) and all(one == other for one, other in both if None not in (one, other))

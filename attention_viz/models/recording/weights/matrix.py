@@ -1,0 +1,153 @@
+"""The matrix that a module multiplies by, whatever keeps it: a parameter, a quantized tensor, a file, or an adapter.
+
+A module that holds a plain matrix is asked for it. Of any other the matrix is what it makes of the unit vectors, which
+is exact: an adapter's part is in it, offloaded numbers are fetched, and quantized ones are turned back into numbers.
+"""
+
+import contextlib
+from collections.abc import Generator, Iterator
+
+import torch
+from torch import Tensor, nn
+
+from attention_viz.errors import first_line
+from attention_viz.operation.projection import Projection
+
+__all__ = ["Projections", "matrix_of", "table_of"]
+
+# How many vectors are put through a module at a time.
+_AT_ONCE = 512
+# Beside a bias a unit vector's part would lose digits, so it is made as much longer; a power of two loses none.
+_LONG = 2.0**10
+# A module whose output is off by no more than this share of it rounds what it is given, rather than do something else.
+_ROUNDING = 0.1
+_FULL = (torch.float32, torch.float64)
+
+
+class Projections(dict[str, Projection]):
+    """Learned matrices by name, and why others aren't known.
+
+    Attributes:
+        missing: by name, why there is no matrix, as a part of a sentence.
+    """
+
+    def __init__(self, found: dict[str, Projection | str]) -> None:
+        """Keep matrices and reasons apart.
+
+        Args:
+            found: by name, the matrix or why there is none.
+        """
+        super().__init__({name: one for name, one in found.items() if isinstance(one, Projection)})
+        self.missing = {name: one for name, one in found.items() if isinstance(one, str)}
+
+
+def matrix_of(module: nn.Module, like: Tensor) -> Projection | str:
+    """The matrix that a module multiplies by, and its bias; or why there is none, as a part of a sentence.
+
+    Args:
+        module: takes rows of numbers.
+        like: no rows, (0, in), of the kind that it takes.
+    """
+    weight, bias = _plain_weight(module), getattr(module, "bias", None)
+    if weight is not None:
+        for oriented in (weight.T, weight):
+            if oriented.shape[0] == like.shape[-1] and _multiplies(module, oriented, bias):
+                return Projection(oriented, None if bias is None else bias.detach())
+    try:
+        with torch.no_grad(), _at_rest(module):
+            return _measured(module, like)
+    except Exception as error:  # whatever a foreign module raises
+        return f"{_kind(module)} can't be run by itself: it raised {type(error).__name__}: {first_line(error)}"
+
+
+def table_of(module: nn.Module, rows: int) -> Tensor | str:
+    """The rows of a table that is looked up by number, (row, width); or why there are none, as a part of a sentence.
+
+    Args:
+        module: takes whole numbers.
+        rows: how many it has.
+    """
+    weight = _plain_weight(module)
+    if weight is not None:
+        return weight
+    device = next((one.device for one in module.parameters() if not one.is_meta), torch.device("cpu"))
+    try:
+        with torch.no_grad(), _at_rest(module):
+            return torch.cat([module(some[None])[0] for some in torch.arange(rows, device=device).split(_AT_ONCE)])
+    except Exception as error:  # whatever a foreign module raises
+        return f"{_kind(module)} can't be run by itself: it raised {type(error).__name__}: {first_line(error)}"
+
+
+def _plain_weight(module: nn.Module) -> Tensor | None:
+    """A module's own matrix, if it is a parameter in memory and its numbers are what is multiplied by."""
+    weight: Tensor | None = vars(module).get("_parameters", {}).get("weight")
+    if weight is None or type(weight) not in (Tensor, nn.Parameter) or weight.ndim != 2:
+        return None
+    return None if weight.is_meta or not weight.is_floating_point() else weight.detach()
+
+
+def _kind(module: nn.Module) -> str:
+    """What a module calls itself: quantized ones say so there, and not in the names of their classes."""
+    return repr(module).partition("(")[0]
+
+
+@contextlib.contextmanager
+def _at_rest(module: nn.Module) -> Generator[None]:
+    """With dropout off, as where a model runs."""
+    training = [one for one in module.modules() if one.training]
+    for one in training:
+        one.training = False
+    try:
+        yield
+    finally:
+        for one in training:
+            one.training = True
+
+
+def _multiplies(module: nn.Module, weight: Tensor, bias: Tensor | None) -> bool:
+    """Whether a module's output is x · weight + bias, tried on numbers: Linear and GPT-2's Conv1D store it two ways."""
+    x = _tried(weight.shape[0]).to(weight)
+    try:
+        with torch.no_grad():
+            left, expected = module(x[None]), x @ weight + (0 if bias is None else bias)
+    except (RuntimeError, TypeError, ValueError):
+        return False
+    return isinstance(left, Tensor) and left.shape == (1, *expected.shape) and _apart(left[0], expected) <= 1
+
+
+def _measured(module: nn.Module, like: Tensor) -> Projection | str:
+    name, width = _kind(module), like.shape[-1]
+    tried = _tried(width).to(like)
+    made = module(tried[None])
+    if not isinstance(made, Tensor) or made.ndim != 3 or made.shape[:-1] != (1, len(tried)):
+        return f"{name} doesn't make one vector of each that it is given"
+    bias = module(torch.zeros_like(tried[None, :1]))[0, 0]
+    long = _LONG if bool(bias.any()) else 1.0
+    weight = torch.cat([(module(some[None])[0] - bias) / long for some in _units(like, long)])
+    expected = tried.to(weight) @ weight + bias
+    if _apart(made[0], expected) <= 1:
+        return Projection(weight, bias if bool(bias.any()) else None)
+    off = float((made[0] - expected).abs().max() / expected.abs().max())
+    if off <= _ROUNDING:
+        return f"{name} rounds what it is given (by {off:.0e} of its output), as one that quantizes activations does"
+    return f"{name} does more than multiply by one matrix"
+
+
+def _units(like: Tensor, long: float) -> Iterator[Tensor]:
+    """The unit vectors of a width, times a number, some at a time."""
+    for places in torch.arange(like.shape[-1]).split(_AT_ONCE):
+        some = torch.zeros(len(places), like.shape[-1])
+        some[torch.arange(len(places)), places] = long
+        yield some.to(like)
+
+
+def _tried(width: int) -> Tensor:
+    return torch.randn(3, width, generator=torch.Generator().manual_seed(0))
+
+
+def _apart(made: Tensor, expected: Tensor) -> float:
+    """How far two are apart, as a multiple of what rounding may do."""
+    tolerance = 1e-4 if expected.dtype in _FULL else 3e-2
+    made, expected = made.to(expected.device).double(), expected.double()
+    allowed = tolerance * (expected.abs().max() + expected.abs())
+    return float(((made - expected).abs() / allowed.clamp_min(1e-30)).max())
