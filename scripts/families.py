@@ -94,7 +94,7 @@ def _tried(family: Family) -> Result:
             telling = tells(_trace(wrapped, None))
         except AttentionVizError as error:
             reason = reason or str(error.__cause__ or error)  # without what can be done instead, the same for all
-            if "can't be run on text alone" in reason:  # at no scale
+            if "doesn't run on text alone" in reason:  # at no scale
                 break
             continue
         if telling:

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 from attention_viz.errors import UnsupportedModel
 from attention_viz.models.inputs.candidates import candidates, probability
+from attention_viz.models.recording.tracer import Tracer
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
     import pandas
-    from transformers.modeling_utils import PreTrainedModel
     from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
 __all__ = ["Choosing"]
@@ -19,7 +19,7 @@ class Choosing(ABC):
     """A model that may have a head that chooses tokens."""
 
     name: str
-    hf_model: "PreTrainedModel"
+    _tracer: Tracer
     tokenizer: "PreTrainedTokenizerBase | None"
 
     def candidates(self, trace: Trace, position: int = -1, count: int = 10) -> "pandas.DataFrame":
@@ -34,7 +34,7 @@ class Choosing(ABC):
         """
         if trace.provenance.model != self.name:
             raise UnsupportedModel(f"a trace of {trace.provenance.model} was given; {self.name} knows only its own")
-        return candidates(self.hf_model, self.tokenizer, trace, position, count)
+        return candidates(self._tracer.anatomy.no_words, self.tokenizer, trace, position, count)
 
     def probability(self, trace: Trace, token: int | str, position: int = -1) -> float:
         """How likely this model takes a token to be at a position of its trace, from 0 to 1: the next, or a masked one.
@@ -51,4 +51,4 @@ class Choosing(ABC):
         """
         if trace.provenance.model != self.name:
             raise UnsupportedModel(f"a trace of {trace.provenance.model} was given; {self.name} knows only its own")
-        return probability(self.hf_model, self.tokenizer, trace, token, position)
+        return probability(self._tracer.anatomy.no_words, self.tokenizer, trace, token, position)

@@ -101,13 +101,24 @@ class Continuing(ABC):
         return self._growing.traces(trace, tokens, evict)
 
     def _check_goes_on(self, tokens: int, evict: Evict | None) -> None:
-        if not self.facts.continues_text:
-            raise UnsupportedModel(
-                f"{self.name} is no decoder that chooses a next token, so it can't go on with a text"
-            )
+        if why := self._why_not:
+            raise UnsupportedModel(f"{self.name} can't go on with a text: {why}")
         if type(tokens) is not int or tokens < 0:
             raise ShapeError(f"{tokens} more tokens were asked for; it has to be a whole number, 0 or more")
         self._growing.check(evict)
+
+    @property
+    def _why_not(self) -> str:
+        """Why nothing can be gone on with; empty if it can."""
+        facts = self.facts
+        if facts.reads != "text":
+            beside = "av.wrap(model, processor.tokenizer) goes on with text alone"
+            return f"it was wrapped to read a {facts.reads}, and a next token is chosen after text alone; {beside}"
+        if facts.is_encoder_decoder:
+            return "it is an encoder–decoder, whose traces hold all that it says"
+        if facts.streams != ("decoder",):
+            return f"its attention is that of {' and '.join(facts.streams)}, which looks ahead; needed: a decoder"
+        return self._tracer.anatomy.no_words
 
     @once
     def _growing(self) -> Growing:

@@ -16,7 +16,6 @@ from attention_viz.models.continuing import Continuing
 from attention_viz.models.described import Described
 from attention_viz.models.inputs.check import Inputs, checked_mask
 from attention_viz.models.inputs.encoder_decoder import Answering
-from attention_viz.models.inputs.generation import chooses
 from attention_viz.models.inputs.labelling import with_doubled
 from attention_viz.models.inputs.media.beside_laid_out import BesideLaidOut, laid_out_of
 from attention_viz.models.inputs.media.laid_out import LaidOut
@@ -25,9 +24,10 @@ from attention_viz.models.inputs.media.readers import Reader
 from attention_viz.models.inputs.padding import padded
 from attention_viz.models.inputs.text import Reading, Wording, count_tokens, read, read_target, token_limit
 from attention_viz.models.patching.batched_edits import batch_outputs
-from attention_viz.models.recording.probe import probe
+from attention_viz.models.recording.probe import Anatomy, probe
 from attention_viz.models.recording.runner import Runner, versions
 from attention_viz.models.recording.tracer import Axes, Tracer
+from attention_viz.models.recording.weights.device import device_of
 from attention_viz.models.repeating import Repeating
 from attention_viz.models.showing import Showing, Thing
 from attention_viz.models.together import Together
@@ -82,7 +82,7 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
         tracer, inputs = Tracer(name, runner, anatomy, tokenizer), Inputs(name, hf_model, limit)
         facts = ModelFacts(
             anatomy.by_stream(anatomy.heads),
-            predicts=chooses(hf_model),
+            predicts=not anatomy.no_words,
             has_chat_template=tokenizer is not None and bool(tokenizer.chat_template),
             adds_special_tokens=reader is None and tokenizer is not None and tokenizer.num_special_tokens_to_add() > 0,
             numbers={stream: kept.every for stream, kept in anatomy.layers.items() if not kept.counts},
@@ -92,7 +92,7 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
         )
         dtype = str(hf_model.dtype).removeprefix("torch.")
         route = "interception" if runner.switch.plan.sites else "interface"
-        provenance = replace(provenance, dtype=dtype, versions=versions(hf_model.device), route=route)
+        provenance = replace(provenance, dtype=dtype, versions=versions(device_of(hf_model)), route=route)
         provenance = replace(provenance, output=anatomy.output).leaving_out(anatomy.left_out)
         known = (name, limit, tracer, inputs, provenance, reader, laid_out)
         return cls(*known, facts=facts, hf_model=hf_model, tokenizer=tokenizer)
@@ -111,6 +111,11 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
     def runner(self) -> Runner:
         """What runs it: every one of its forwards."""
         return self._tracer.runner
+
+    @property
+    def anatomy(self) -> Anatomy:
+        """What was learnt of it when it was wrapped."""
+        return self._tracer.anatomy
 
     def behind(self, door: AbstractContextManager[object]) -> "AttentionModel":
         """The model itself, each forward of which enters a door first; so do those that its traces ask for later.

@@ -12,7 +12,6 @@ from torch import Tensor, nn
 
 from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.models.circuits.open_runs import run_behind
-from attention_viz.models.inputs.generation import chooses
 from attention_viz.models.inputs.labelling import label_ids
 from attention_viz.models.inputs.token_of import token_of
 from attention_viz.models.recording.gradients import Run
@@ -72,8 +71,10 @@ def logit_lens(
     if count < 1:
         raise ShapeError(f"{count} tokens were asked for of each place; it has to be 1 or more")
     run = run_behind(model, trace)
-    if not chooses(run.runner.model):
-        raise UnsupportedModel(f"{run.name} has no head that chooses tokens, so its layers say no words")
+    if run.anatomy.no_words:
+        raise UnsupportedModel(
+            f"{run.name} has no head that chooses tokens, so its layers say no words: {run.anatomy.no_words}"
+        )
     if len(trace.streams) > 1:
         raise UnsupportedModel(
             f"{run.name} has {len(trace.streams)} kinds of attention; needed: a decoder, or an encoder "

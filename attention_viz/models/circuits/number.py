@@ -9,9 +9,8 @@ from torch import Tensor
 
 from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.models.circuits.asked import Asked, Direction, Logit, Score
-from attention_viz.models.circuits.opened import Opened
+from attention_viz.models.circuits.opened import Opened, cut_off
 from attention_viz.models.circuits.rows import Part, Parts, matrix
-from attention_viz.models.inputs.generation import chooses
 from attention_viz.models.inputs.token_of import token_of
 from attention_viz.models.recording.gradients import Run, along
 from attention_viz.operation.attention import Attention
@@ -51,9 +50,7 @@ class OpenNumber:
             )
         for side, number in sides.items():
             if not number.requires_grad:
-                raise UnsupportedModel(
-                    f"{run.name} cuts the {side} of this number off from what wrote it, so it can't be opened"
-                )
+                raise cut_off(run.name, f"the {side} of this number", number, opened)
         return cls(run, trace, opened, of, parts, sides, float(next(iter(sides.values())).detach()))
 
     def rows(self) -> "tuple[pandas.DataFrame, float]":
@@ -208,7 +205,7 @@ class OpenNumber:
         open_call = self.opened.calls[number]
         value = of_head(open_call.value, head, len(open_call.query))
         if not value.requires_grad:
-            raise UnsupportedModel(f"{self.run.name} cuts the values of layer {layer} off from what wrote them")
+            raise cut_off(self.run.name, f"the values of layer {layer}", value, self.opened)
         with self.opened.lock, self.run.runner.door, torch.enable_grad():
             fetched = ((call.weights[head] @ value) * slope).sum()
             sums = self.parts.sums(self.opened.contributions(fetched))
@@ -270,9 +267,10 @@ def _output(run: Run, trace: Trace, opened: Opened, of: Logit | Direction) -> Te
     rows = len(output)
     if not -rows <= of.position < rows:
         raise ShapeError(f"position {of.position} was asked for; the output has positions {-rows} to {rows - 1}")
-    if not chooses(run.runner.model):
+    if no_words := run.anatomy.no_words:
         raise UnsupportedModel(
-            f"the {of} was asked for, and {run.name} has no head that chooses tokens; ask for a Direction of its output"
+            f"the {of} was asked for, and {run.name} has no head that chooses tokens; ask for a Direction of its "
+            f"output: {no_words}"
         )
     row, logits = output[of.position], trace.output_at(of.position)
     token = token_of(run.name, run.tokenizer, logits, of.token)

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from attention_viz.errors import UnsupportedModel
 from attention_viz.models.circuits.ledger import READ, Leaf, Ledger, Written, origin_of
 from attention_viz.models.circuits.linear_steps import scaled
 from attention_viz.models.recording.gradients import Run
@@ -18,7 +19,7 @@ from attention_viz.models.recording.outputs.returned import output_of
 from attention_viz.models.recording.recorder import Call, Recorder
 from attention_viz.models.recording.twin import Twin
 
-__all__ = ["OpenCall", "Opened", "open_run"]
+__all__ = ["OpenCall", "Opened", "cut_off", "open_run"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +109,23 @@ def open_run(run: Run) -> Opened:
         if last is None or last in late:
             return opened
         late |= {last}
+
+
+def cut_off(name: str, what: str, number: Tensor, opened: Opened) -> UnsupportedModel:
+    """The refusal of a number that hangs on nothing that a part wrote.
+
+    Args:
+        name: the model's.
+        what: the number, in words.
+        number: the number.
+        opened: the run that it is of.
+    """
+    path = origin_of(number) or origin_of(opened.output)
+    where = f" in {path}" if path else ""
+    return UnsupportedModel(
+        f"{name} can't be opened into what wrote {what}: all of it goes through a step{where} that isn't linear in "
+        "what it is given"
+    )
 
 
 def _opened(run: Run, late: frozenset[str]) -> Opened:

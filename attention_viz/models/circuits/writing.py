@@ -8,8 +8,7 @@ from torch import Tensor
 
 from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.models.circuits.open_runs import open_behind
-from attention_viz.models.circuits.opened import Opened
-from attention_viz.models.inputs.generation import chooses
+from attention_viz.models.circuits.opened import Opened, cut_off
 from attention_viz.models.inputs.labelling import label_ids
 from attention_viz.models.recording.gradients import Run
 from attention_viz.operation.autocast import without_autocast
@@ -64,8 +63,10 @@ def writes(
     if count < 1:
         raise ShapeError(f"{count} words were asked for; it has to be 1 or more")
     run, opened = open_behind(model, trace)
-    if not chooses(run.runner.model):
-        raise UnsupportedModel(f"{run.name} has no head that chooses tokens, so what a head writes has no words")
+    if run.anatomy.no_words:
+        raise UnsupportedModel(
+            f"{run.name} has no head that chooses tokens, so what a head writes has no words: {run.anatomy.no_words}"
+        )
     stream = ("cross" if "cross" in trace.streams else trace.stream(None)) if stream is None else trace.stream(stream)
     logits = written_logits(run, opened, trace, stream, layer, head, position)
     logits = logits - logits.mean()
@@ -108,6 +109,8 @@ def written_logits(
     heads = trace.attention(layer, stream).shape[0]
     if not 0 <= head < heads:
         raise ShapeError(f"head {head} was asked for; layer {layer} has heads 0 to {heads - 1}")
+    if not opened.output.requires_grad:
+        raise cut_off(run.name, "its output", opened.output, opened)
     call = run.anatomy.call(stream, layer)
     leaf = next(one for one in opened.leaves if one.call == call)
     own = torch.zeros_like(leaf.tensor)

@@ -6,27 +6,32 @@ import torch
 from torch import Tensor
 
 from attention_viz.errors import ShapeError, UnsupportedModel, UnusableText
-from attention_viz.models.inputs.generation import chooses
 from attention_viz.models.inputs.labelling import label_ids
 from attention_viz.models.inputs.token_of import token_of
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
     import pandas
-    from transformers.modeling_utils import PreTrainedModel
     from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
 __all__ = ["candidates", "probability"]
 
 
 def candidates(
-    model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase | None", trace: Trace, position: int, count: int
+    no_words: str, tokenizer: "PreTrainedTokenizerBase | None", trace: Trace, position: int, count: int
 ) -> "pandas.DataFrame":
     """The likeliest tokens at a position of a trace: columns token, id, probability, written, likeliest first.
 
     `written` is the token as people read it, such as "·Paris" for "ĠParis".
 
     Probabilities are the softmax over all tokens that the model knows.
+
+    Args:
+        no_words: why the model's output tells no token; empty if it does.
+        tokenizer: names them.
+        trace: of the model.
+        position: of the output's row.
+        count: how many.
 
     Raises:
         UnsupportedModel: the model has no head that chooses tokens.
@@ -37,7 +42,7 @@ def candidates(
 
     if count < 1:
         raise ShapeError(f"{count} candidates were asked for; it has to be 1 or more")
-    likely, ids = _likely(model, tokenizer, trace, position).topk(min(count, trace.output_shape[1]))
+    likely, ids = _likely(no_words, tokenizer, trace, position).topk(min(count, trace.output_shape[1]))
     numbers = [int(number) for number in ids]
     tokens, found = label_ids(tokenizer, numbers), likely.to(torch.float32).cpu().numpy()
     columns = {"token": tokens.labels, "id": numbers, "probability": found, "written": tokens.written}
@@ -45,7 +50,7 @@ def candidates(
 
 
 def probability(
-    model: "PreTrainedModel",
+    no_words: str,
     tokenizer: "PreTrainedTokenizerBase | None",
     trace: Trace,
     token: int | str,
@@ -57,16 +62,16 @@ def probability(
         ShapeError: there is no such id.
         UnusableText: the text is no token, or several.
     """
-    likely = _likely(model, tokenizer, trace, position)
+    likely = _likely(no_words, tokenizer, trace, position)
     return float(likely[token_of(trace.provenance.model, tokenizer, trace.output_at(position).float(), token)])
 
 
-def _likely(
-    model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase | None", trace: Trace, position: int
-) -> Tensor:
+def _likely(no_words: str, tokenizer: "PreTrainedTokenizerBase | None", trace: Trace, position: int) -> Tensor:
     """The probability of every token at a position, in float64."""
-    if not chooses(model):
-        raise UnsupportedModel(f"{trace.provenance.model} has no head that chooses tokens, so it predicts nothing")
+    if no_words:
+        raise UnsupportedModel(
+            f"{trace.provenance.model} has no head that chooses tokens, so it predicts nothing: {no_words}"
+        )
     positions = trace.output_shape[0]
     if not -positions <= position < positions:
         raise ShapeError(f"position {position} was asked for; the text has positions {-positions} to {positions - 1}")

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
+from attention_viz.models.recording.weights.device import device_of
 from attention_viz.trace.resting import RestingFile
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def cost_of(
         words_later: the run makes no logits, which are made when they are asked for.
     """
     tokens = longest(inputs)
-    if not tokens or model.device.type != "cpu":
+    if not tokens or device_of(model).type != "cpu":
         return 0.0, 0.0
     width, words = _sizes(model)
     numbers = sum(parameter.numel() for parameter in model.parameters())

@@ -9,11 +9,12 @@ from torch import Tensor
 
 from attention_viz.edits.edit import Edit
 from attention_viz.models.inputs.check import Inputs
-from attention_viz.models.inputs.generation import answer_of, chosen_last, decoder_inputs, spoken_answer_of
+from attention_viz.models.inputs.generation import answer_of, decoder_inputs, spoken_answer_of
 from attention_viz.models.inputs.labelling import tokens_of_ids
 from attention_viz.models.inputs.text import Reading
 from attention_viz.models.recording.runner import Pass
 from attention_viz.models.recording.tracer import Axes, Tracer
+from attention_viz.models.recording.weights.device import device_of
 from attention_viz.trace.ahead import Progress
 from attention_viz.trace.shown.seen import NOTHING, Seen
 from attention_viz.trace.tokens import Tokens
@@ -56,7 +57,7 @@ class Answering:
         model = self.inputs.model
         if target is not None:
             target = self._without_start(target)
-            read = decoder_inputs(model, torch.tensor([target.numbers], device=model.device))
+            read = decoder_inputs(model, torch.tensor([target.numbers], device=device_of(model)))
             return self._trace(reading, read, target, edits, provenance, keep, progress)
         say = answer_of if self.source is None else spoken_answer_of
         read, answer = say(self.tracer.runner, self._of(reading), self.inputs.limit)
@@ -107,9 +108,8 @@ class Answering:
         return tokens_of_ids(self.tokenizer, target.numbers[1:])
 
     def _produced(self, read: Tokens, output: Tensor) -> Tokens:
-        last = chosen_last(self.inputs.model, output)
-        if last is not None:
-            return tokens_of_ids(self.tokenizer, [*read.numbers[1:], last])
+        if not self.tracer.anatomy.no_words:
+            return tokens_of_ids(self.tokenizer, [*read.numbers[1:], int(output[-1].argmax())])
         # Without a head nobody knows what the last step would produce.
         following = tokens_of_ids(self.tokenizer, read.numbers[1:])
         return Tokens(

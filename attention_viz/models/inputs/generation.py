@@ -1,6 +1,6 @@
 """What a model says: the tokens an encoder–decoder is made to produce or chooses itself, and a model's candidates."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
@@ -8,8 +8,10 @@ from torch import Tensor
 
 from attention_viz.errors import UnsupportedModel, UnusableText, first_line
 from attention_viz.models.huggingface import GenerationConfig, GenerationMixin
-from attention_viz.models.inputs.text import vocabulary
+from attention_viz.models.inputs.text import words_known
 from attention_viz.models.inputs.token_of import number_of
+from attention_viz.models.recording.outputs.returned import NO_LOGITS
+from attention_viz.models.recording.weights.device import device_of
 
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
@@ -20,17 +22,19 @@ if TYPE_CHECKING:
 __all__ = [
     "LONGEST",
     "answer_of",
-    "chooses",
-    "chosen_last",
     "decoder_inputs",
     "nobody_speaks",
     "spoken_answer_of",
+    "why_no_words",
 ]
 
 # What stands in a vocabulary for "nobody speaks", and from which probability on a model is believed that: the threshold
 # of Radford et al. 2022, "Robust Speech Recognition via Large-Scale Weak Supervision", section 4.5.
 _NOBODY = ("<|nospeech|>", "<|nocaptions|>")
 _BELIEVED = 0.6
+
+# What a model's output is called where it is a number for each token, or for each class.
+_LOGITS = ("logits", "prediction_logits")
 
 # How many tokens an encoder–decoder may say where nobody told it what to say.
 LONGEST = 128
@@ -96,7 +100,7 @@ def spoken_answer_of(runner: "Runner", inputs: Mapping[str, Tensor], limit: int 
 
 def _starts(model: Any, inputs: Mapping[str, Tensor]) -> Tensor:
     """What the decoder of a model that hears is given to start with, (1, n)."""
-    settings, device = model.generation_config, model.device
+    settings, device = model.generation_config, device_of(model)
     ids = [_first(model)]
     if getattr(settings, "is_multilingual", False):
         language = model.detect_language(**inputs)
@@ -170,11 +174,31 @@ _SETTINGS = (
 )
 
 
-def chooses(model: "PreTrainedModel") -> bool:
-    """Whether a model's output is a number for each token it knows, from which the next or a masked one is chosen."""
-    head = model.get_output_embeddings()
-    weight = getattr(head, "weight", None)
-    return isinstance(weight, Tensor) and weight.shape[0] >= vocabulary(model) > 0
+def why_no_words(model: "PreTrainedModel", named: str, shape: Sequence[int], positions: int) -> str:
+    """Why what a model gave in a run tells no token; empty if it is a number for each token, at each position.
+
+    Args:
+        model: what ran.
+        named: what its output is called among the things that it returns.
+        shape: of the output, (row, width).
+        positions: of how many tokens; 0 if it read none.
+    """
+    rows, width = shape
+    known = words_known(model)
+    is_logits, is_hidden = named in _LOGITS, named in NO_LOGITS
+    # A model may have as many classes as tokens, or return a bare tuple: then its own word counts.
+    clear = is_logits and width != getattr(model.config, "num_labels", None)
+    if rows == positions and width >= known > 0 and not is_hidden and (clear or _says_words(model)):
+        return ""
+    read = f"the {positions} tokens that it read" if positions else "what it read"
+    return f"its output, {named}, has {rows} × {width} numbers for {read}, and it knows {known} tokens"
+
+
+def _says_words(model: "PreTrainedModel") -> bool:
+    try:
+        return model.get_output_embeddings() is not None or model.can_generate()
+    except (AttributeError, NotImplementedError):
+        return False
 
 
 def nobody_speaks(tokenizer: "PreTrainedTokenizerBase | None", first: Tensor) -> float | None:
@@ -185,8 +209,3 @@ def nobody_speaks(tokenizer: "PreTrainedTokenizerBase | None", first: Tensor) ->
         return None
     found = float(first.double().softmax(dim=-1)[number])
     return found if found > _BELIEVED else None
-
-
-def chosen_last(model: "PreTrainedModel", output: Tensor) -> int | None:
-    """The token that a model's last step produces; None for a model that chooses none."""
-    return int(output[-1].argmax()) if chooses(model) else None

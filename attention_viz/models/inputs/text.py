@@ -202,6 +202,12 @@ def vocabulary(model: "PreTrainedModel") -> int:
     return rows or _configured(model, "vocab_size") or 0
 
 
+def words_known(model: "PreTrainedModel") -> int:
+    """How many tokens the model can say, at least: some have rows in their table for what is only read."""
+    counts = (vocabulary(model), _configured(model, "vocab_size") or 0)
+    return min((count for count in counts if count), default=0)
+
+
 def token_limit(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase | None") -> int | None:
     """How many tokens the model can read at once: the least that its configuration, its table and its tokenizer say.
 

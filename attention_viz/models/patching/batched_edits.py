@@ -18,6 +18,7 @@ from attention_viz.models.patching.again import run_again
 from attention_viz.models.recording.batch import Batch
 from attention_viz.models.recording.recorder import Call, recording
 from attention_viz.models.recording.tracer import Tracer
+from attention_viz.models.recording.weights.device import device_of
 from attention_viz.scratch.protocol import Model
 from attention_viz.trace.late_output import by_row
 from attention_viz.trace.rerun import behind
@@ -137,7 +138,7 @@ def _run_rows(tracer: Tracer, reading: Reading, tries: Sequence[Sequence[Edit]],
     inputs = {name: torch.cat([row] * rows) for name, row in runner.inputs(reading.tensors).items()}
     settings: dict[str, Any] = {"use_cache": False} if "use_cache" in runner.named else {}
     if only is not None and "logits_to_keep" in runner.named:
-        settings["logits_to_keep"] = torch.tensor([only], device=runner.model.device)
+        settings["logits_to_keep"] = torch.tensor([only], device=device_of(runner.model))
     token = recording.set(_Rows(places=tracer.anatomy.places, rows=rows, tries=tries))
     try:
         with runner.door, torch.no_grad(), runner.switch.ours():

@@ -4,7 +4,7 @@ import contextlib
 import functools
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -20,11 +20,12 @@ from attention_viz.models.recording.interception.plan import NO_PLAN
 from attention_viz.models.recording.outputs.returned import outputs_of
 from attention_viz.models.recording.recorder import Call
 from attention_viz.models.recording.twin import Twin
+from attention_viz.models.recording.weights.device import device_of
 from attention_viz.models.recording.wiring import hooked
 from attention_viz.operation.attention import Attention
 from attention_viz.trace.once import once
 
-__all__ = ["Bench", "Change", "Mlp", "slopes_of"]
+__all__ = ["Bench", "Change", "Mlp"]
 
 # What becomes of what a site hands on, (row, head, position, width); an MLP is one head.
 Change = Callable[[int, Tensor], Tensor]
@@ -116,7 +117,7 @@ class Bench:
         inputs = ending(inputs, start) if start else inputs
         given: dict[str, Any] = {name: torch.cat([row] * rows) for name, row in inputs.items()}
         if only is not None and self.can_limit:
-            given["logits_to_keep"] = torch.tensor([only - start], device=self.twin.model.device)
+            given["logits_to_keep"] = torch.tensor([only - start], device=device_of(self.twin.model))
         whole = tuple(layer.attention for layer in self.run.layers) if start else ()
         batch = _Changed(
             places=self.run.anatomy.places, rows=rows, first=first, change=change, told=hear, whole=whole, start=start
@@ -243,15 +244,3 @@ def _equal(one: Tensor, other: Tensor) -> bool:
         return False
     gap = (one.reshape(other.shape) - other).abs().max()
     return bool(gap <= _SAME * other.abs().max().clamp_min(1e-30))
-
-
-def slopes_of(number: Tensor, outputs: Sequence[Tensor]) -> list[Tensor]:
-    """The slope of a number at each of several outputs; zeros where it doesn't depend on one.
-
-    Args:
-        number: a scalar.
-        outputs: what it may hang on.
-    """
-    # torch says that all are tensors, and gives None for those that the number does not depend on.
-    found = cast("Sequence[Tensor | None]", torch.autograd.grad(number, list(outputs), allow_unused=True))
-    return [torch.zeros_like(one) if slope is None else slope for one, slope in zip(outputs, found, strict=True)]

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from attention_viz.errors import UnsupportedModel
 from attention_viz.models.circuits.asked import Direction, Logit, Probability
 from attention_viz.models.circuits.open_runs import is_output_of
-from attention_viz.models.patching.bench import Bench, Change, slopes_of
+from attention_viz.models.patching.bench import Bench, Change
 from attention_viz.models.patching.numbers import numbers_of
+from attention_viz.models.recording.gradients import slopes_of
 from attention_viz.models.recording.weights.unchanged import changed
 from attention_viz.trace.trace import Trace
 
@@ -68,9 +68,7 @@ def with_slopes(
     with torch.inference_mode(False), torch.enable_grad(), bench.run.runner.door:
         output = bench.outputs(bench.run.inputs, 1, keeping(there, bench.sites, slopes=True), slopes=True)
         number = numbers_of(same(output, text), of, bench.run.tokens.padding)[0]
-        if not number.requires_grad:
-            raise UnsupportedModel(f"no gradient goes through {bench.run.name}: its output is cut off from its heads")
-        slopes = slopes_of(number, [there[site] for site in bench.sites])
+        slopes = slopes_of(bench.run.name, number, [there[site] for site in bench.sites])
     kept = {site: output.detach() for site, output in there.items()}
     return float(number.detach()), kept, dict(zip(bench.sites, slopes, strict=True))
 

@@ -8,7 +8,6 @@ from attention_viz.analysis.comparison.align import align
 from attention_viz.errors import ShapeError, TraceError, UnsupportedModel
 from attention_viz.models.circuits.asked import Direction, Logit, Probability
 from attention_viz.models.circuits.open_runs import run_behind
-from attention_viz.models.inputs.generation import chooses
 from attention_viz.models.inputs.token_of import token_of
 from attention_viz.models.recording.gradients import Run
 from attention_viz.trace.trace import Trace
@@ -69,9 +68,10 @@ def settled(
         if of.vector.shape != (width,):
             raise ShapeError(f"a direction has to be ({width},), as wide as the output; got {tuple(of.vector.shape)}")
         return replace(of, position=position)
-    if not chooses(run.runner.model):
+    if no_words := run.anatomy.no_words:
         raise UnsupportedModel(
-            f"the {of} was asked for, and {run.name} has no head that chooses tokens; ask for a Direction of its output"
+            f"the {of} was asked for, and {run.name} has no head that chooses tokens; ask for a Direction of its "
+            f"output: {no_words}"
         )
     logits = trace.output_at(of.position).float()
     token = token_of(run.name, run.tokenizer, logits, of.token)

@@ -17,7 +17,6 @@ from torch import Tensor
 
 from attention_viz.edits.edit import Edit
 from attention_viz.errors import AttentionVizError, ShapeError, UnsupportedModel, first_line
-from attention_viz.models.inputs.generation import chooses
 from attention_viz.models.inputs.labelling import label_ids
 from attention_viz.models.recording.probe import Anatomy
 from attention_viz.models.recording.recorder import Call, Recorder
@@ -34,7 +33,7 @@ from attention_viz.trace.trace import Layer, Relevance
 if TYPE_CHECKING:
     from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
-__all__ = ["Run", "along", "relevance"]
+__all__ = ["Run", "along", "relevance", "slopes_of"]
 
 
 class Run(NamedTuple):
@@ -85,7 +84,7 @@ def relevance(run: Run, of: tuple[int, int] | Along | None) -> Relevance:
             output = run.runner.run_open(tap, {name: tensor.clone() for name, tensor in run.inputs.items()})
             y, words = _asked(run, output, of)
             flat = [one for pieces in tap.outputs for one in pieces]
-            slopes = _slopes(run.name, y, flat)
+            slopes = slopes_of(run.name, y, flat)
     except AttentionVizError:
         raise
     except Exception as error:
@@ -102,13 +101,41 @@ def relevance(run: Run, of: tuple[int, int] | Along | None) -> Relevance:
     return Relevance(run.anatomy.by_stream(layers, run.numbers), words)
 
 
-def _slopes(name: str, y: Tensor, outputs: Sequence[Tensor]) -> list[Tensor]:
-    """dy/dO of each output; zeros where y doesn't depend on it."""
+def slopes_of(name: str, y: Tensor, outputs: Sequence[Tensor]) -> list[Tensor]:
+    """The slope dy/dO of a number at each of several outputs; zeros where it doesn't depend on one.
+
+    Args:
+        name: the model's.
+        y: the number, a scalar.
+        outputs: what it may depend on.
+
+    Raises:
+        UnsupportedModel: the number is cut off from them, or depends on them by a function without a derivative.
+    """
     if not y.requires_grad:
         raise UnsupportedModel(f"no gradient goes through {name}: its output is cut off from its attention")
+    if _without_derivative(y):
+        raise UnsupportedModel(
+            f"no gradient goes through {name}: torch has no derivative of some function that it computes its output "
+            "by, such as a quantized matrix's, and would give zeros"
+        )
     # torch says that all are tensors, and gives None for those that y does not depend on.
     found = cast("Sequence[Tensor | None]", torch.autograd.grad(y, list(outputs), allow_unused=True))
     return [torch.zeros_like(one) if slope is None else slope for one, slope in zip(outputs, found, strict=True)]
+
+
+def _without_derivative(y: Tensor) -> bool:
+    """Whether a number depends on something by a function for which torch gives zeros instead of a derivative."""
+    known, open_nodes = set[object](), [y.grad_fn]
+    while open_nodes:
+        node = open_nodes.pop()
+        if node is None or node in known:
+            continue
+        if "NotImplemented" in node.name():
+            return True
+        known.add(node)
+        open_nodes += [before for before, _ in node.next_functions]
+    return False
 
 
 def _check_same(run: Run, tap: _Tap) -> None:
@@ -134,7 +161,7 @@ def _raised(call: Attention, slope: Float[Tensor, "head query d_v"]) -> Float[Te
 
 def _asked(run: Run, output: Tensor, of: tuple[int, int] | Along | None) -> tuple[Tensor, str]:
     """The number y, and what it is in words."""
-    output, model = widened(output), run.runner.model
+    output = widened(output)
     if isinstance(of, Along):
         where = "at the mean over all positions" if of.position is None else f"at position {of.position}"
         return along(run, output, of), f"of the output {where} in a given direction"
@@ -143,7 +170,7 @@ def _asked(run: Run, output: Tensor, of: tuple[int, int] | Along | None) -> tupl
     real = [at for at, padded in enumerate(run.tokens.padding) if not padded]
     if len(output) != len(run.tokens):
         return output.max(), "of the largest number of the output"
-    if not chooses(model):
+    if run.anatomy.no_words:
         return 0.5 * output[real].mean(dim=0).square().sum(), "of half the squared length of the mean output vector"
     if "cross" in run.queries:
         target = torch.tensor(run.queries["cross"].numbers, device=output.device)
@@ -183,8 +210,10 @@ def along(run: Run, output: Float[Tensor, "row width"], of: Along) -> Float[Tens
 def _logit(run: Run, output: Tensor, position: int, token: int) -> tuple[Tensor, str]:
     """The logit of a token at a position."""
     rows, width = output.shape
-    if not chooses(run.runner.model):
-        raise UnsupportedModel(f"token {token} was asked for, and {run.name} has no head that chooses tokens")
+    if run.anatomy.no_words:
+        raise UnsupportedModel(
+            f"token {token} was asked for, and {run.name} has no head that chooses tokens: {run.anatomy.no_words}"
+        )
     if not -rows <= position < rows:
         raise ShapeError(f"position {position} was asked for; the text has positions {-rows} to {rows - 1}")
     if not 0 <= token < width:

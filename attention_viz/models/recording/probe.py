@@ -1,19 +1,20 @@
 """The small run that decides whether a model may be shown at all. Its name decides nothing."""
 
-import contextlib
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 import torch
 from torch import Tensor, nn
 
-from attention_viz.errors import UnsupportedModel, first_line
+from attention_viz.errors import UnsupportedModel
+from attention_viz.models.inputs.generation import why_no_words
 from attention_viz.models.inputs.text import vocabulary
 from attention_viz.models.recording.fidelity import compare
 from attention_viz.models.recording.find_wiring import listened
 from attention_viz.models.recording.interception.outside import SOFTMAX, outside_calls, parts_left_out, refusal_of
 from attention_viz.models.recording.interception.planning import check_planned, planned_by
+from attention_viz.models.recording.outputs.breaking import SEEN, family_of, naming
 from attention_viz.models.recording.recorder import Call
 from attention_viz.models.recording.references.refusal import why_not_same
 from attention_viz.models.recording.runner import Runner
@@ -24,6 +25,7 @@ from attention_viz.models.recording.towers import (
     looks_back,
     streams_by_tower,
 )
+from attention_viz.models.recording.weights.device import device_of
 from attention_viz.models.recording.wiring import Wiring
 from attention_viz.operation.bias_kind import bias_kind
 from attention_viz.trace.numbered.kept import Kept, chosen_layers
@@ -40,9 +42,6 @@ __all__ = ["Anatomy", "probe", "probe_ids"]
 # Of an encoder–decoder's two texts, whose lengths have to differ: by them its kinds of attention are told apart.
 _TOKENS, _TARGET = 11, 7
 
-# What a model is given that is no text.
-_SEEN = frozenset({"pixel_values", "pixel_values_videos", "input_features", "input_values"})
-
 
 @dataclass(frozen=True, eq=False)
 class Anatomy:
@@ -58,6 +57,7 @@ class Anatomy:
         output: which of the things that the model returns counts as its output, by its name there.
         biases: what is added to its scores; see `bias_kind`.
         left_out: the attention that runs beside the streams and isn't recorded, in words; see `parts_left_out`.
+        no_words: why its output tells no token; empty if it is a number for each token, at each position.
     """
 
     streams: tuple[str, ...]
@@ -69,6 +69,7 @@ class Anatomy:
     output: str
     biases: tuple[str, ...]
     left_out: tuple[str, ...] = ()
+    no_words: str = ""
 
     @once
     def layers(self) -> Mapping[str, Kept]:
@@ -134,7 +135,7 @@ def probe(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | Non
     Raises:
         UnsupportedModel: our function was never called, not everywhere, or gave something else.
     """
-    family, inputs = _family(runner.model), _inputs(runner, limit) if example is None else _shown(runner, example)
+    family, inputs = family_of(runner.model), _inputs(runner, limit) if example is None else _shown(runner, example)
     beside, refusal = None, UnsupportedModel()
     try:
         anatomy, softmaxes_beside = _anatomy(runner, inputs)
@@ -144,7 +145,7 @@ def probe(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | Non
     except UnsupportedModel as error:
         refusal = error
     try:
-        with _naming(family, inputs):
+        with naming(runner, inputs):
             plan = planned_by(runner, inputs, limit)
     except UnsupportedModel as error:
         if beside is not None:
@@ -154,7 +155,7 @@ def probe(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | Non
         planned = replace(runner, switch=replace(runner.switch, plan=plan))
         try:
             anatomy, _ = _anatomy(planned, inputs)
-            with _naming(family, inputs):
+            with naming(runner, inputs):
                 return check_planned(planned, inputs, anatomy.places), anatomy
         except UnsupportedModel:
             if beside is None:
@@ -182,20 +183,20 @@ def _shown(runner: Runner, example: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """An example of something that is no text; what its decoder reads beside it is a few ids from all over."""
     inputs = runner.inputs(example)
     if runner.answers and "decoder_input_ids" not in inputs:
-        inputs["decoder_input_ids"] = probe_ids(runner.model, _TARGET).to(runner.model.device)
+        inputs["decoder_input_ids"] = probe_ids(runner.model, _TARGET).to(device_of(runner.model))
     return inputs
 
 
 def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
     """Describe a model once a recorded run gives what it gives; say whether softmaxes of its own attend beside that."""
     model = runner.model
-    family = _family(model)
-    with _naming(family, inputs), outside_calls(model) as outside:
+    family = family_of(model)
+    with naming(runner, inputs), outside_calls(model) as outside:
         recorded, wirings = listened(model, lambda: runner.record(inputs))
     if not recorded.calls:
         raise _ElsewhereError(refusal_of(family, outside))
     left_out = parts_left_out(model, outside, recorded, family)
-    with _naming(family, inputs):
+    with naming(runner, inputs):
         twin = runner.twin()
         fidelity = compare(recorded, runner, inputs, twin=twin, own=runner.run_own(inputs))
     if isinstance(recorded.output, Tensor) and bool(recorded.output.isnan().any()):
@@ -204,7 +205,7 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
         raise UnsupportedModel(f"{family} {why_not_same(fidelity, recorded, twin, inputs)}")
     calls = recorded.calls
     count, target = (inputs[name].shape[1] if name in inputs else 0 for name in ("input_ids", "decoder_input_ids"))
-    if _SEEN & {*inputs}:
+    if SEEN & {*inputs}:
         if runner.switch.plan.sites:
             check_heads(model, calls)
         streams = streams_by_tower(runner.model, calls, inputs)
@@ -220,6 +221,7 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
         recorded.named,
         tuple(bias_kind(call.attention) for call in calls),
         left_out,
+        no_words=why_no_words(model, recorded.named, recorded.output.shape, target or count),
     )
     return anatomy, any(one.by == SOFTMAX for one in outside)
 
@@ -236,27 +238,9 @@ def probe_ids(model: "PreTrainedModel", limit: int | None) -> Tensor:
     """
     size, count = vocabulary(model), min(_TOKENS, limit or _TOKENS)
     if size < 1:
-        raise UnsupportedModel(f"{_family(model)} has no vocabulary: only models that read text can be shown")
+        raise UnsupportedModel(f"{family_of(model)} has no vocabulary: only models that read text can be shown")
     step = max(size // count, 1)
     return ((step // 2 + step * torch.arange(count)) % size)[None]
-
-
-def _family(model: "PreTrainedModel") -> str:
-    return f"{model.config.model_type} ({type(model).__name__})"
-
-
-@contextlib.contextmanager
-def _naming(family: str, inputs: Mapping[str, Tensor]) -> Generator[None]:
-    """Turn whatever breaks inside a foreign model into a refusal with its name."""
-    what = " and ".join(inputs) if _SEEN & {*inputs} else "text alone"
-    try:
-        yield
-    except UnsupportedModel as error:
-        raise UnsupportedModel(f"{family}: {error}") from None
-    except Exception as error:
-        raise UnsupportedModel(
-            f"{family} can't be run on {what}: {type(error).__name__}: {first_line(error)}"
-        ) from error
 
 
 def _alone(family: str, calls: Sequence[Call], count: int) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from attention_viz.models.recording.outputs.readout import ONLY_LAST, Readout, b
 from attention_viz.models.recording.outputs.returned import Returned, named_output_of, output_of
 from attention_viz.models.recording.recorder import Call, Recorder, recording
 from attention_viz.models.recording.twin import Twin
+from attention_viz.models.recording.weights.device import device_of
 from attention_viz.models.recording.wiring import Listener, Wiring, hooked
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.terms import same_terms
@@ -81,7 +82,10 @@ class Runner:
     @classmethod
     def of(cls, model: PreTrainedModel) -> "Runner":
         """Find out how a model has to be run."""
-        return cls(model, Switch.of(model), frozenset(inspect.signature(model.forward).parameters))
+        # A wrapper of adapters hands on what it doesn't name itself.
+        inside = next((one for one in model.modules() if isinstance(one, PreTrainedModel)), model)
+        named = {name for one in (model, inside) for name in inspect.signature(one.forward).parameters}
+        return cls(model, Switch.of(model), frozenset(named))
 
     @property
     def answers(self) -> bool:
@@ -95,7 +99,7 @@ class Runner:
 
     def inputs(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """On the model's device, those tensors that the model's forward names; tokenizers make some that it doesn't."""
-        device, all_of_them = self.model.device, "input_ids" not in self.named
+        device, all_of_them = device_of(self.model), "input_ids" not in self.named
         return {name: tensor.to(device) for name, tensor in tensors.items() if all_of_them or name in self.named}
 
     def record(
@@ -195,7 +199,7 @@ class Runner:
 
     def step_inputs(self, token: int, position: int, before: int, cache: object) -> dict[str, Any]:
         """What the model is given in a step; see `record_next`."""
-        device = self.model.device
+        device = device_of(self.model)
         inputs = {
             "input_ids": torch.tensor([[token]], device=device),
             "attention_mask": torch.ones(1, before + 1, dtype=torch.long, device=device),

@@ -72,7 +72,7 @@ def test_what_cannot_read_text_alone_is_refused_with_both_reasons(tmp_path: Path
     saved(clip, tmp_path)
     broken(tmp_path)
     with pytest.raises(
-        av.UnsupportedModel, match=r"can't be run on text alone.* Nor is it read beside a picture: what"
+        av.UnsupportedModel, match=r"doesn't run on text alone.* Nor is it read beside a picture: what"
     ):
         opened(tmp_path)
 

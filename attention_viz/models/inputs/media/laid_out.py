@@ -11,6 +11,7 @@ from attention_viz.errors import UnsupportedModel
 from attention_viz.models.inputs.media.places import Grid, Line, frames, numbered, patches
 from attention_viz.models.inputs.media.readers import PictureReader, Reader, SoundReader
 from attention_viz.models.recording.until import call_of
+from attention_viz.models.recording.weights.device import device_of
 from attention_viz.trace.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class LaidOut:
         if runner.answers and "decoder_input_ids" not in inputs:
             from attention_viz.models.recording.probe import probe_ids
 
-            inputs["decoder_input_ids"] = probe_ids(runner.model, 2).to(runner.model.device)
+            inputs["decoder_input_ids"] = probe_ids(runner.model, 2).to(device_of(runner.model))
         count = call_of(runner, inputs, 0).attention.shape[-1]
         how: Grid | Line | None = None
         if isinstance(reader, PictureReader):

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from attention_viz.errors import UnsupportedModel
 
-__all__ = ["Returned", "named_output_of", "output_of", "outputs_of"]
+__all__ = ["NO_LOGITS", "Returned", "named_output_of", "output_of", "outputs_of"]
 
 # In this order. The last are embeddings of a whole text or picture, or of each token, that some models hand out alone;
 # before them how well a picture fits a text, which both towers have a part in.
@@ -23,6 +23,8 @@ _OUTPUTS = (
     "audio_embeds",
     "pooler_output",
 )
+# Those that are no numbers of tokens or classes, whatever their width.
+NO_LOGITS = frozenset(_OUTPUTS) - {"logits", "prediction_logits"} | {"start_logits and end_logits"}
 
 
 class Returned(NamedTuple):
