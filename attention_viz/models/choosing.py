@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from attention_viz.errors import UnsupportedModel
 from attention_viz.models.inputs.candidates import candidates, probability
+from attention_viz.models.recording.probe import Anatomy
 from attention_viz.models.recording.tracer import Tracer
 from attention_viz.trace.trace import Trace
 
@@ -22,6 +23,11 @@ class Choosing(ABC):
     _tracer: Tracer
     tokenizer: "PreTrainedTokenizerBase | None"
 
+    @property
+    def anatomy(self) -> Anatomy:
+        """What was learnt of it when it was wrapped."""
+        return self._tracer.anatomy
+
     def candidates(self, trace: Trace, position: int = -1, count: int = 10) -> "pandas.DataFrame":
         """The likeliest tokens at a position of a trace of this model: columns token, id, probability, written.
 
@@ -34,7 +40,7 @@ class Choosing(ABC):
         """
         if trace.provenance.model != self.name:
             raise UnsupportedModel(f"a trace of {trace.provenance.model} was given; {self.name} knows only its own")
-        return candidates(self._tracer.anatomy.no_words, self.tokenizer, trace, position, count)
+        return candidates(self.anatomy.no_words, self.tokenizer, trace, position, count)
 
     def probability(self, trace: Trace, token: int | str, position: int = -1) -> float:
         """How likely this model takes a token to be at a position of its trace, from 0 to 1: the next, or a masked one.
@@ -51,4 +57,4 @@ class Choosing(ABC):
         """
         if trace.provenance.model != self.name:
             raise UnsupportedModel(f"a trace of {trace.provenance.model} was given; {self.name} knows only its own")
-        return probability(self._tracer.anatomy.no_words, self.tokenizer, trace, token, position)
+        return probability(self.anatomy.no_words, self.tokenizer, trace, token, position)

@@ -24,7 +24,7 @@ from attention_viz.models.inputs.media.readers import Reader
 from attention_viz.models.inputs.padding import padded
 from attention_viz.models.inputs.text import Reading, Wording, count_tokens, read, read_target, token_limit
 from attention_viz.models.patching.batched_edits import batch_outputs
-from attention_viz.models.recording.probe import Anatomy, probe
+from attention_viz.models.recording.probe import probe
 from attention_viz.models.recording.runner import Runner, versions
 from attention_viz.models.recording.tracer import Axes, Tracer
 from attention_viz.models.recording.weights.device import device_of
@@ -111,11 +111,6 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
     def runner(self) -> Runner:
         """What runs it: every one of its forwards."""
         return self._tracer.runner
-
-    @property
-    def anatomy(self) -> Anatomy:
-        """What was learnt of it when it was wrapped."""
-        return self._tracer.anatomy
 
     def behind(self, door: AbstractContextManager[object]) -> "AttentionModel":
         """The model itself, each forward of which enters a door first; so do those that its traces ask for later.

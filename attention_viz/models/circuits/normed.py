@@ -48,7 +48,8 @@ def normed(turns: Turns, source: Source, number: int, count: int) -> Normed | No
     if turn is None or not torch.equal(source.columns, torch.arange(len(source.columns), device=source.columns.device)):
         return None
     width = turn[1].entered.shape[-1]
-    norm, given = norm_of(source.module, torch.empty(width, 1)), _given(turns, turn)
+    norm = norm_of(source.module, torch.empty(width, 1))
+    given = None if norm is None else _given(turns, turn)
     if norm is None or given is None:
         return None
     module = given.turn[1].module

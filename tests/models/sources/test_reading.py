@@ -71,9 +71,7 @@ def test_where_its_processor_cannot_be_loaded_it_says_so_of_a_picture(tmp_path: 
 def test_what_cannot_read_text_alone_is_refused_with_both_reasons(tmp_path: Path) -> None:
     saved(clip, tmp_path)
     broken(tmp_path)
-    with pytest.raises(
-        av.UnsupportedModel, match=r"doesn't run on text alone.* Nor is it read beside a picture: what"
-    ):
+    with pytest.raises(av.UnsupportedModel, match=r"doesn't run on text alone.* Nor is it read beside a picture: what"):
         opened(tmp_path)
 
 
