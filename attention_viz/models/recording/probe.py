@@ -135,7 +135,7 @@ def probe(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | Non
     Raises:
         UnsupportedModel: our function was never called, not everywhere, or gave something else.
     """
-    family, inputs = family_of(runner.model), _inputs(runner, limit) if example is None else _shown(runner, example)
+    inputs = _inputs(runner, limit) if example is None else _shown(runner, example)
     beside, refusal = None, UnsupportedModel()
     try:
         anatomy, softmaxes_beside = _anatomy(runner, inputs)
