@@ -81,8 +81,7 @@ class Runner:
 
     @classmethod
     def of(cls, model: PreTrainedModel) -> "Runner":
-        """Find out how a model has to be run."""
-        # A wrapper of adapters hands on what it doesn't name itself.
+        """Find out how a model has to be run; a wrapper of adapters hands on what it doesn't name itself."""
         inside = next((one for one in model.modules() if isinstance(one, PreTrainedModel)), model)
         named = {name for one in (model, inside) for name in inspect.signature(one.forward).parameters}
         return cls(model, Switch.of(model), frozenset(named))
