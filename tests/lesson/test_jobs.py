@@ -116,3 +116,13 @@ def test_without_the_package_a_toy_stands_there_by_name(scene: Scene, monkeypatc
 
 def test_a_text_too_short_to_be_gone_on_with_says_so(run: Run) -> None:
     assert "too short" in facts(Scene("Hi", run), "copying")["finding"]
+
+
+@pytest.mark.parametrize("job", ["previous", "first", "induction", "copying"])
+def test_the_bars_are_of_tokens_that_may_be_looked_at(job: str, scene: Scene) -> None:
+    ask = LESSONS["jobs"].ask(replace(scene, choice=job))
+    query = int(ask.question.rpartition("token ")[2].split(",")[0])
+    keys = [int(option.split()[0]) for option in ask.options]
+    assert max(keys) <= query, "a causal model gives later tokens nothing"
+    which = f"all weights of its row ({len(keys)} tokens)" if len(keys) == query + 1 else f"its {len(keys)} largest"
+    assert which in ask.source

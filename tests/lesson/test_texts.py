@@ -5,12 +5,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 
 from attention_viz import lesson as course
 from attention_viz.errors import AttentionVizError
 from attention_viz.lesson import EXERCISES, LESSONS, TERMS, Scene, lesson_text
 from attention_viz.lesson.render import template
 from attention_viz.lesson.scene import Run
+from attention_viz.operation.attention import attend
+from attention_viz.operation.masks import causal
 from attention_viz.steps.steps import STEPS
 
 TEXTS = Path(course.__file__).parent / "text"
@@ -88,3 +91,19 @@ def test_a_readers_words_are_no_markup_of_ours_and_what_is_missing_is_named() ->
         lesson_text("why", {})
     with pytest.raises(AttentionVizError, match="'sideways' was asked for"):
         lesson_text("why", facts, "sideways")
+
+
+def test_what_heads_read_and_when_order_is_known_is_said_as_it_is() -> None:
+    """Each head reads the whole vector; a causal mask tells places apart without positions."""
+    assert "shared out" not in template("heads") and "each reads all" in template("heads")
+    assert "without a [mask]" in template("positions") and "causal mask" in template("positions")
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_without_positions_a_causal_mask_still_tells_places_apart(seed: int) -> None:
+    """Attention over shuffled words: the same outputs shuffled without a mask, others under a causal one."""
+    words = torch.randn(5, 6, generator=torch.Generator().manual_seed(seed))
+    order = [3, 0, 4, 1, 2]
+    for allowed, apart in ((None, False), (causal(5), True)):
+        before, after = (attend(x, x, x, allowed).output for x in (words, words[order]))
+        assert bool((after - before[order]).abs().max() > 1e-3) is apart

@@ -5,7 +5,7 @@ from attention_viz.lesson.asking import Ask, short
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.spots import line_spots
-from attention_viz.lesson.words import counted, in_words, offered
+from attention_viz.lesson.words import counted, in_words, offered, signed
 from attention_viz.models import CATALOGUE
 from attention_viz.trace.trace import Trace
 from attention_viz.views import alignment
@@ -51,7 +51,7 @@ def _ask(scene: Scene) -> Ask:
     word = short(said[query])
     return Ask(
         f"To say {word}, which word that was read does it take most from?",
-        f"{word} takes {values[best]:.2f} from {short(read[best])}",
+        f"{word} takes {signed(values[best])} from {short(read[best])}",
         f"the toy “{_MODEL}”, head {head}: from what it says to what it read",
         tuple(offered(read).values()),
         tuple(values),

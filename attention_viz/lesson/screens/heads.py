@@ -1,4 +1,4 @@
-"""Many heads: the width is shared out, each head looks in its own way, and their outputs are joined."""
+"""Many heads: each reads the whole vector, looks in its own way with a narrower query, and their outputs are joined."""
 
 from collections.abc import Sequence
 

@@ -33,8 +33,8 @@ def _ask(scene: Scene) -> Ask:
     found = 0 if ratio < _SOME else 1 if ratio <= _MUCH else 2
     options = (f"less than {_SOME} times", f"{_SOME} to {_MUCH} times", f"more than {_MUCH} times")
     return Ask(
-        f"{_OPTIONS[name].capitalize()}: how many times less {measured.unit}?",
-        f"{_OPTIONS[name].capitalize()}: {ratio:.1f} times less {measured.unit}",
+        f"{_OPTIONS[name].capitalize()}: by what factor do {measured.unit} shrink?",
+        f"{_OPTIONS[name].capitalize()}: {measured.unit} shrink by a factor of {ratio:.1f}",
         "measured here, before and after",
         options,
         tuple(float(at == found) for at in range(len(options))),

@@ -111,7 +111,7 @@ def permute(scene: Scene, seed: int) -> Exercise:
         (),
         Choice(tuple(f"row {at}" for at in range(count)), right),
         (
-            "Without positions nothing knows where a word stands: its output moves along with it.",
+            "Without positions and without a mask, nothing knows where a word is: its output moves along with it.",
             f"Row {row} of the old is the output of “{names[row]}”. Where is that word now?",
         ),
         f"“{names[row]}” went from row {row} to row {place}, and its output with it: {_as_text(old[row])} before, "

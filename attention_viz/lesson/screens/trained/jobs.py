@@ -29,13 +29,14 @@ def _ask(scene: Scene) -> Ask:
     layer, head, _ = twice.heads(metric)[0]
     query, _, _ = twice.asked(metric, layer, head)
     row, labels = twice.trace.weights(layer, head)[query], twice.trace.query_tokens().written
-    keys = sorted(row.argsort(descending=True, stable=True)[:_BARS].tolist())
+    # Of a causal row, only what it may look at: a blocked token has no weight to compare.
+    keys = sorted(row[: query + 1].argsort(descending=True, stable=True)[:_BARS].tolist())
     values = [float(row[key]) for key in keys]
     best = keys[values.index(max(values))]
     return Ask(
         f"“{job}”: where does {short(labels[query])}, token {query}, look?",
         f"{short(labels[query])} looks at {short(labels[best])}, token {best}: {signed(float(row[best]))}",
-        f"{twice.model}, layer {layer}, head {head}: its {len(keys)} largest weights",
+        f"{twice.model}, layer {layer}, head {head}: {_which_weights(len(keys), query + 1)}",
         tuple(f"{key} {in_words(labels[key])}" for key in keys),
         tuple(values),
         query=keys.index(query) if query in keys else None,
@@ -43,6 +44,11 @@ def _ask(scene: Scene) -> Ask:
         word=True,
         place=Place.of(twice.trace, layer, head),
     )
+
+
+def _which_weights(shown: int, open_keys: int) -> str:
+    """Say which of a row's weights the bars show."""
+    return f"all weights of its row ({shown} tokens)" if shown == open_keys else f"its {shown} largest weights"
 
 
 def _show(scene: Scene) -> Shown:

@@ -32,8 +32,8 @@ def _ask(scene: Scene) -> Ask:
     return Ask(
         f"{short(names[pair.query])} comes again, and a head looks at {found}. By which word is it found?",
         by if numbers[best] > _MOST * score > 0 else f"{found} isn't found by a word: a score of {signed(score, 2)}",
-        f"the toy {TOY} after {pair.step} steps, layer {layer}, head {head}: what wrote the key, by word; "
-        "the rest of the score is no word's",
+        f"the toy {TOY} after {pair.step} steps, layer {layer}, head {head}: the score split by the words "
+        f"that wrote the key; {signed(pair.opened.total - sum(numbers.values()), 2)} comes from no word",
         tuple(in_words(names[at]) for at in numbers),
         tuple(numbers.values()),
         shown=tuple(signed(number, 2) for number in numbers.values()),
@@ -49,6 +49,7 @@ def _show(scene: Scene) -> Shown:
     (layer, head), (before_layer, before_head) = pair.reader, pair.writer
     before, weight = pair.looks
     written = pair.parts["head", before_layer, before_head]
+    best = max(pair.by_word, key=pair.by_word.__getitem__)
     facts = {
         "text": in_words(pair.text, 80),
         "step": str(pair.step),
@@ -63,6 +64,8 @@ def _show(scene: Scene) -> Shown:
         "weight": signed(weight),
         "score": signed(pair.opened.total, 2),
         "written": signed(written, 2),
+        "best_word": names[best],
+        "by_word": signed(pair.by_word[best], 2),
         "without": signed(pair.without_writer),
     }
     says = (
