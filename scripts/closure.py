@@ -7,7 +7,6 @@ import torch
 
 import attention_viz as av
 from attention_viz.errors import AttentionVizError
-from attention_viz.models.inputs.generation import chooses
 from attention_viz.models.model import AttentionModel
 
 __all__ = ["CLOSED", "Closure", "closure"]
@@ -61,7 +60,7 @@ def closure(model: AttentionModel, trace: av.Trace) -> Closure:
 
 
 def _numbers(model: AttentionModel, trace: av.Trace) -> Iterator[av.Logit | av.Direction | av.Score]:
-    if chooses(model.hf_model):
+    if model.predicts:
         yield av.Logit(int(trace.output[-1].argmax()))
     else:
         yield av.Direction(torch.randn(trace.output.shape[1], generator=torch.Generator().manual_seed(1)))
