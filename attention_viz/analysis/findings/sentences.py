@@ -34,7 +34,8 @@ _OTHERWISE = {
     ("alignment", "frame"): "{query} is said while hearing {key}: {number}",
 }
 _NEXT = "before saying {next}, {query:the last {unit}} looks at {key}: {number}"
-_SAID = "{query:the last {unit}} looks at {key}, {next:the likeliest next word}: {number}"
+# What a head looks at isn't what it writes for: the same head may well speak against that word.
+_SAID = "{query:the last {unit}} looks at {key}, also {next:the likeliest next word} (looking isn't writing): {number}"
 # What stands in a sentence beside who looks, at what, and how much.
 _PLAIN = ("before", "heads", "of", "layer", "area")
 _ONE_INDUCTION = "{query} looks at {key}, which followed the {before} one: {number}"

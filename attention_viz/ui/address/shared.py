@@ -11,10 +11,12 @@ from attention_viz.ui.address.codec import modernised
 from attention_viz.ui.address.session import Choices
 from attention_viz.ui.address.state import State, opened_on, own_example
 
-__all__ = ["SHARED", "begin_page", "hold_head", "untouched_head"]
+__all__ = ["SHARED", "begin_page", "hold_head", "hold_stream", "untouched_head", "untouched_stream"]
 
 # Kept for a visit: the layer and the head that nobody chose.
 _HELD = "held-head"
+# The same of the kind of attention.
+_HELD_STREAM = "held-stream"
 
 SHARED = Choices(State(), "", "shared")
 
@@ -52,3 +54,13 @@ def hold_head(layer: int, head: int) -> None:
 def untouched_head() -> bool:
     """Whether the head that is shown was chosen by nobody, neither by hand nor by a link."""
     return st.session_state.get(_HELD) == (SHARED.current().layer, SHARED.current().head)
+
+
+def hold_stream(stream: str | None) -> None:
+    """Remember a kind of attention that nobody chose: the best finding may be in another; None once somebody chose."""
+    st.session_state[_HELD_STREAM] = stream
+
+
+def untouched_stream() -> bool:
+    """Return whether the kind of attention that is shown was chosen by nobody, neither by hand nor by a link."""
+    return st.session_state.get(_HELD_STREAM) == SHARED.current().stream

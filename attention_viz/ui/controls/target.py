@@ -3,7 +3,7 @@
 import streamlit as st
 
 from attention_viz.ui.address import State
-from attention_viz.ui.address.shared import SHARED
+from attention_viz.ui.address.shared import SHARED, hold_stream, untouched_stream
 from attention_viz.ui.parts import open_trace as opening
 
 __all__ = ["STREAMS", "asks_target", "pick_stream", "settle_stream", "streams"]
@@ -37,8 +37,12 @@ def settle_stream(state: State, only: str | None) -> None:
     found = streams(state)
     # Of a sound, what is said of it is what one came for.
     first = "cross" if state.facts.reads == "sound" and "cross" in found else next(iter(found), None)
-    wanted = first if len(found) > 1 and state.stream not in found else state.stream
-    SHARED.adjust(stream=only or wanted)
+    by_nobody = len(found) > 1 and state.stream not in found
+    if by_nobody:
+        hold_stream(first)
+    elif not untouched_stream():
+        hold_stream(None)
+    SHARED.adjust(stream=only or (first if by_nobody else state.stream))
 
 
 def pick_stream(state: State) -> None:

@@ -7,7 +7,7 @@ import streamlit as st
 from attention_viz.serving.runs import Drawn
 from attention_viz.ui.address import State
 from attention_viz.ui.address.session import went_through_history
-from attention_viz.ui.address.shared import SHARED
+from attention_viz.ui.address.shared import SHARED, hold_stream, untouched_stream
 from attention_viz.ui.controls import pickers, reading
 from attention_viz.ui.parts.explorer import asked_page, chosen
 from attention_viz.ui.parts.menu import ASKED_SILENCE, ASKED_WHY, PAGES
@@ -45,9 +45,10 @@ def settle_selection(drawn: Drawn, state: State, *, own_head: bool = False) -> N
     best = drawn.findings[0]
     pickers.hold_head(best.layer, best.head)
     several = len(drawn.trace.streams) > 1
-    if several and state.stream not in (None, best.stream):
+    if several and state.stream not in (None, best.stream) and not untouched_stream():
         return
     stream = best.stream if several else state.stream
+    hold_stream(stream)
     _choose(state, layer=best.layer, head=best.head, stream=stream, query=None, key=None)
 
 

@@ -3,8 +3,9 @@
 import assert from "node:assert/strict";
 import {test} from "node:test";
 
-import {looksBack, ownOutputs, tokenOf} from "../../../attention_viz/explorer/static/masks/board.js";
+import {keepsRow, lengths, looksBack, ownOutputs, tokenOf} from "../../../attention_viz/explorer/static/masks/board.js";
 import {claimOf} from "../../../attention_viz/explorer/static/masks/telling.js";
+import {NUMBER_WORDS, chosenPair} from "../../../attention_viz/explorer/static/masks/stage.js";
 import {drawnNumbers} from "../../../attention_viz/explorer/static/masks/sheet.js";
 import {
   actsIn,
@@ -154,4 +155,31 @@ test("beside a cell a patch is named by its place, and what has none as it is wr
   const axis = {tokens: ["[CLS]", "15,4"], placed: [null, "patch 15, 4"]};
   assert.deepEqual([tokenOf(axis, 0), tokenOf(axis, 1)], ["[CLS]", "patch 15, 4"]);
   assert.equal(tokenOf({tokens: ["\u00b7bank"]}, 0), "\u00b7bank");
+});
+
+test("how far an output moved is a share of its length, and from all of it on a multiple", () => {
+  assert.deepEqual([0, 0.0001, 0.042, 0.5, 0.994].map(lengths), ["0 %", "<0.1 %", "4.2 %", "50 %", "99 %"]);
+  assert.deepEqual([0.996, 1.33, 4.98].map(lengths), ["1.00 \u00d7", "1.33 \u00d7", "4.98 \u00d7"]);
+});
+
+test("a window says that the token itself is open, too", () => {
+  const words = /** @type {(number: number, back: boolean) => string} */ (NUMBER_WORDS["window"]);
+  assert.deepEqual(
+    [words(1, false), words(2, false), words(3, true)],
+    ["only itself", "itself and 1 on each side", "itself and 2 before it"],
+  );
+});
+
+test("what is painted is told by its heaviest link, and a mask with a name by the pair that was chosen", () => {
+  const pair = {query: 1, key: 2};
+  const choice = {mask: "causal", window: 2, prefix: 2, in_layer: null, in_head: null};
+  assert.equal(chosenPair({choice, pair}), pair);
+  assert.equal(chosenPair({choice: {...choice, mask: "drawn"}, pair}), null);
+});
+
+test("a row that a mask leaves as it was is known, as it has no colour among the differences", () => {
+  const before = Float64Array.of(0.5, 0.5, 0.2, 0.8);
+  assert.ok(keepsRow({before, after: Float64Array.of(1, 0, 0.2, 0.8)}, 2));
+  assert.ok(!keepsRow({before, after: Float64Array.of(1, 0, 0.21, 0.79)}, 2));
+  assert.ok(!keepsRow({before, after: null}, 2));
 });

@@ -90,6 +90,8 @@ import {actsIn, both, bytesOf, readsTheSame, softmaxOver, unpackBits} from "./ru
 
 // What a weight of 1 is sent as, as in mask_payload.py.
 const WHOLE = 65_534;
+// A weight that changed by less stays "0.000" as it is written.
+const LEAST_CHANGE = 0.0005;
 
 /**
  * The run without the mask, from its bytes.
@@ -261,4 +263,26 @@ export function roundEnd(most) {
 export function percent(share) {
   if (share < 0.0005) return share > 0 ? "<0.1 %" : "0 %";
   return `${(share * 100).toFixed(share < 0.0995 ? 1 : 0)} %`;
+}
+
+/**
+ * How far an output moved, against its length before: from there on a multiple, as a change can be longer than what it
+ * changes.
+ * @param {number} share
+ */
+export function lengths(share) {
+  return share < 0.995 ? percent(share) : `${share.toFixed(2)} \u00d7`;
+}
+
+/**
+ * Whether a mask leaves some row of a head as it was.
+ * @param {Pick<Matrices, "before" | "after">} matrices
+ * @param {number} columns
+ */
+export function keepsRow({before, after}, columns) {
+  if (!after) return false;
+  const kept = new Uint8Array(before.length / columns).fill(1);
+  for (let at = 0; at < before.length; at++)
+    if (Math.abs(after[at] - before[at]) >= LEAST_CHANGE) kept[Math.floor(at / columns)] = 0;
+  return kept.includes(1);
 }

@@ -1,7 +1,7 @@
 // What the mask did beyond the matrix: each token's output, the other heads, and what comes next.
 
 import {layerNumber, layerPlace} from "../heads/numbers.js";
-import {percent, roundEnd} from "./board.js";
+import {lengths, percent, roundEnd} from "./board.js";
 import {inkOn, onRamp, threeDigits} from "../data/scale.js";
 import {gridRows, placeCells} from "../heads/cells.js";
 import {layHeads} from "../heads/layout.js";
@@ -61,7 +61,7 @@ function bar(name, share, end, most) {
   const fill = element("span", {class: "av-fill"});
   fill.style.width = `${(end > 0 ? share / end : 0) * 100}%`;
   const track = element("span", {class: "av-track", "aria-hidden": "true"}, fill);
-  const number = element("span", {class: "av-amount"}, percent(share));
+  const number = element("span", {class: "av-amount"}, lengths(share));
   return element("li", most ? {class: "av-most"} : {}, element("bdi", {}, name), track, number);
 }
 

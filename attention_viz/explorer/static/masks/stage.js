@@ -1,7 +1,7 @@
 // The parts of the page of masks, and how they are drawn from what is known.
 
 import {layerPlace} from "../heads/numbers.js";
-import {countCut, isAtHand, looksBack, matricesOf, ownOutputs} from "./board.js";
+import {countCut, isAtHand, keepsRow, looksBack, matricesOf, ownOutputs} from "./board.js";
 import {drawSheet, drawnNumbers, laySheet, sheetColours} from "./sheet.js";
 import {buildHeads, drawHeads, writeOutputs, writeWhole} from "./sides.js";
 import {claimOf} from "./telling.js";
@@ -11,7 +11,7 @@ import {axesOf} from "../heads/cells.js";
 import {element} from "../parts/element.js";
 
 /**
- * @import {BoardMessage, Ground, Run, Shown} from "./board.js"
+ * @import {BoardMessage, Ground, Matrices, Run, Shown} from "./board.js"
  * @import {Brush, Cells, MaskChoice} from "./rules.js"
  * @import {Cell} from "./ink.js"
  * @import {Sheet} from "./sheet.js"
@@ -73,8 +73,9 @@ const BESIDE = {whole: 346, next: 436};
 const LEAST_BARS = 60;
 
 /** @type {Record<string, (number: number, back: boolean) => string>} */
-const NUMBER_WORDS = {
-  window: (number, back) => (number <= 1 ? "only itself" : `${number - 1} ${back ? "before it" : "each side"}`),
+export const NUMBER_WORDS = {
+  window: (number, back) =>
+    number <= 1 ? "only itself" : `itself and ${number - 1} ${back ? "before it" : "on each side"}`,
   prefix: (number) => `${number} open to all`,
 };
 
@@ -101,7 +102,7 @@ function drawMatrix(stage) {
   const matrices = matricesOf(ground, stage);
   const mine = stage.peek ? matricesOf(ground, {...stage, peek: null}) : matrices;
   const colours = sheetColours(stage.root);
-  const said = claimOf(ground, mine, stage.run, stage.choice.mask === "none", stage.pair);
+  const said = claimOf(ground, mine, stage.run, stage.choice.mask === "none", chosenPair(stage));
   stage.parts.claim.replaceChildren(...said);
   laySheet(stage.sheet, ground, roomOf());
   const marks = {pair: stage.peek ? null : stage.pair, row: stage.overRow, cursor: stage.cursor};
@@ -109,7 +110,7 @@ function drawMatrix(stage) {
   const {end, signed, beyond} = drawnNumbers(matrices, shownOf(stage));
   writeLegend(stage.parts.legend, {
     ...{end, signed, beyond, ramp: signed ? colours.differences : colours.ramp},
-    words: legendWords(stage, ground, matrices.after !== null),
+    words: legendWords(stage, ground, matrices),
     hatched: matrices.own.includes(0) || countCut(matrices) > 0,
   });
 }
@@ -121,6 +122,14 @@ function drawMatrix(stage) {
 export function drawPointed(stage) {
   drawMatrix(stage);
   if (stage.ground && stage.message && !stage.run) drawOutputs(stage, stage.ground);
+}
+
+/**
+ * The link that the sentence is about, where one was chosen: a press that paints chooses none for it.
+ * @param {Pick<Stage, "choice" | "pair">} stage
+ */
+export function chosenPair({choice, pair}) {
+  return choice.mask === "drawn" ? null : pair;
 }
 
 /** How high the matrix may be, in pixels. */
@@ -141,15 +150,17 @@ function shownOf({choice, shown}) {
  * Which head the matrix is, and what its numbers are.
  * @param {Stage} stage
  * @param {Ground} ground
- * @param {boolean} known
+ * @param {Matrices} matrices
  */
-function legendWords(stage, {header}, known) {
+function legendWords(stage, {header, columns}, matrices) {
   const {peek, run, choice} = stage;
   const {layer, head} = peek ?? header;
   const where = `layer ${header.layers[layerPlace(header.layers, layer)].label}, head ${head}`;
   if (shownOf(stage) === "before") return where;
-  if (!known) return `${where}: before, while it runs \u2026`;
-  return run || readsTheSame(choice, layer, header.layers) ? where : `${where}: while it runs \u2026`;
+  if (!matrices.after) return `${where}: before, while it runs \u2026`;
+  if (!run && !readsTheSame(choice, layer, header.layers)) return `${where}: while it runs \u2026`;
+  const empty = shownOf(stage) === "difference" && keepsRow(matrices, columns);
+  return empty ? `${where}; rows without colour are as before` : where;
 }
 
 /**
@@ -221,7 +232,7 @@ function drawOutputs(stage, ground) {
   parts.outputs.classList.toggle("av-own", own !== null);
   parts.outputsTitle.textContent = own ? "This head\u2019s output moved by" : "Output moved by";
   const waiting = own ? "the model is being run \u2026" : "being run in the model \u2026";
-  parts.outputsNote.textContent = stale ? waiting : "last layer, share of its length";
+  parts.outputsNote.textContent = stale ? waiting : "last layer, against its length before";
   const told = own ? {outputs: own, said: ground.header.queries.tokens} : (run ?? last);
   if (!told) return;
   const beside = (run ?? last)?.likelier.length ? BESIDE.next : BESIDE.whole;

@@ -1,6 +1,6 @@
 // What the mask did, in a sentence.
 
-import {countCut, percent, wordless} from "./board.js";
+import {countCut, lengths, wordless} from "./board.js";
 import {heaviestCut, largestOf} from "./rules.js";
 import {threeDigits} from "../data/scale.js";
 import {element} from "../parts/element.js";
@@ -77,7 +77,7 @@ function outputParts({header}, run, query) {
   // Of a model with two texts, what comes out stands beside the other one.
   if (run.said.length !== header.queries.tokens.length || run.said[query] !== header.queries.tokens[query])
     return ["."];
-  return ["; its output moves by ", element("strong", {class: "av-claim-number"}, percent(run.outputs[query])), "."];
+  return ["; its output moves by ", ...distance(run.outputs[query]), "."];
 }
 
 /**
@@ -91,8 +91,7 @@ function nothingCut({header}, matrices, run) {
     const at = run.outputs.indexOf(most);
     const own = header.queries.tokens[at] === run.said[at];
     const said = token(own ? header.queries : {tokens: run.said}, at, "av-query");
-    const far = element("strong", {class: "av-claim-number"}, percent(most));
-    return ["In this head nothing is blocked; the output moves most at ", ...said, ", by ", far, "."];
+    return ["In this head nothing is blocked; the output moves most at ", ...said, ", by ", ...distance(most), "."];
   }
   if (!run) return ["In this head nothing is blocked; what the mask does elsewhere is being run \u2026"];
   if (matrices.own.includes(0)) return ["The model blocks all these cells already: it changes nothing here."];
@@ -117,6 +116,15 @@ function token({tokens, placed}, at, role) {
  */
 function capital([which, shown]) {
   return [which.slice(0, 1).toUpperCase() + which.slice(1), shown];
+}
+
+/**
+ * How far an output moved, with what it is measured by.
+ * @param {number} share
+ */
+function distance(share) {
+  const [amount, times] = lengths(share).split(/(?= \u00d7)/u);
+  return [element("strong", {class: "av-claim-number"}, amount), times ? `${times} its length` : " of its length"];
 }
 
 /** @param {number} weight */

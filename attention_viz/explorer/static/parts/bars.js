@@ -134,9 +134,21 @@ function restOf({now: {rows, columns, stream}}, head) {
   if (looking.length === 0 || keys.length === 0) return "";
   let sum = 0;
   for (const query of looking) for (const key of keys) sum += head.at(query, key);
-  const names = [...new Set([...keys].map((key) => stream.keys.spellings[key].text))].slice(0, 3).join(" and ");
-  const who = special.length ? `${names} take` : `The first token, \u201c${names}\u201d, takes`;
-  return `${who} ${Math.round((100 * sum) / looking.length)} % of the average word\u2019s row.`;
+  const names = [...new Set([...keys].map((key) => stream.keys.spellings[key].text))];
+  return restWords(names, special.length > 0, sum / looking.length);
+}
+
+/**
+ * @param {string[]} names  of the tokens that stand for nothing in the text, or of the first one
+ * @param {boolean} special
+ * @param {number} share
+ */
+export function restWords(names, special, share) {
+  const listed = names.slice(0, 3).join(" and ");
+  const who = special
+    ? `${listed} ${names.length > 1 ? "take" : "takes"}`
+    : `The first token, \u201c${listed}\u201d, takes`;
+  return `${who} ${Math.round(100 * share)} % of the average word\u2019s row.`;
 }
 
 /**

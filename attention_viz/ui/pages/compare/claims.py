@@ -147,8 +147,8 @@ def _told_of_pair(choice: CompareChoice, comparison: Comparison, query: int, key
     if row is None or column is None:
         return [*told, (f"{there} nothing stands there", "")]
     if row != query:
-        told += [(said(comparison.queries, row), "query"), (" ", "")]
-    if column != key:
+        told += _looks_at(said(comparison.queries, row), said(comparison.keys, column))
+    elif column != key:
         told += [("at ", ""), (said(comparison.keys, column), "key"), (" ", "")]
     if (row, column) == (query, key):
         told += _replaced(comparison, query, key)
@@ -156,13 +156,16 @@ def _told_of_pair(choice: CompareChoice, comparison: Comparison, query: int, key
 
 
 def _replaced(comparison: Comparison, query: int, key: int) -> list[tuple[str, str]]:
-    """The second text's own query and key, where they are others than the first's."""
-    told: list[tuple[str, str]] = []
+    """Name the second text's own query and key, where they are others than the first's."""
+    key_name = said(comparison.keys, key, second=True)
     if query in comparison.queries.substituted:
-        told += [(said(comparison.queries, query, second=True), "query"), (" ", "")]
-    if key in comparison.keys.substituted:
-        told += [("at ", ""), (said(comparison.keys, key, second=True), "key"), (" ", "")]
-    return told
+        return _looks_at(said(comparison.queries, query, second=True), key_name)
+    return [("at ", ""), (key_name, "key"), (" ", "")] if key in comparison.keys.substituted else []
+
+
+def _looks_at(query: str, key: str) -> list[tuple[str, str]]:
+    """Say both words: with its own alone, a query would read as what is looked at."""
+    return [(query, "query"), (" looks at ", ""), (key, "key"), (" ", "")]
 
 
 def _number(weights: Float[Tensor, "query key"], query: int, key: int) -> str:

@@ -207,3 +207,13 @@ def test_the_claim_tells_what_differs_most_between_two_words() -> None:
     assert claim(CompareChoice("models"), av.compare(one, one, 0, 4)) == [
         ("No word looks at another by as much as 0.005 more or less.", "")
     ]
+
+
+def test_a_query_that_another_text_has_in_its_place_is_never_read_as_what_is_looked_at() -> None:
+    model = shipped(MINILM)
+    one, other = (model.trace(f"{name} walks to the river") for name in ("John", "Mary"))
+    found = av.compare(one, other, 0, 4)
+    (row,) = found.queries.substituted
+    for pair in ((row, 4), (row, row)):
+        words = "".join(text for text, _ in claim(CompareChoice(), found, pair))
+        assert " in the first sentence; “mary” looks at “" in words and words.startswith("“john” looks at “")

@@ -151,3 +151,22 @@ def test_every_stream_and_head_of_an_opened_trace_can_be_looked_at(screen: Scree
     screen.press("Close it")
     assert (screen.address["layer"], screen.address["head"]) == ("3", "7")
     assert shown(screen) == (3, 7)
+
+
+def test_a_model_with_several_kinds_of_attention_opens_on_that_of_its_best_finding() -> None:
+    screen = Screen().open("/?model=translation")
+    packed = screen.packed()
+    best = packed["findings"][0]
+    assert best["stream"] != packed["streams"][0]["name"]
+    told = screen.channel("explorer")
+    assert [told[name] for name in ("stream", "layer", "head")] == [best[name] for name in ("stream", "layer", "head")]
+    assert screen.address["stream"] == best["stream"]
+    # What somebody chooses by hand stays, also with the next text.
+    screen.pick("Stream", packed["streams"][0]["name"])
+    screen.pick("Sentence", "the boy sees the red house")
+    assert screen.channel("explorer")["stream"] == packed["streams"][0]["name"]
+
+
+def test_a_link_that_names_a_kind_of_attention_opens_on_it() -> None:
+    screen = Screen().open("/?model=translation&stream=encoder")
+    assert screen.channel("explorer")["stream"] == "encoder" == screen.address["stream"]
