@@ -96,7 +96,11 @@ def typed_only(module: ModuleType) -> dict[str, object]:
 
 
 # What the rooms of the package hand to each other, and nobody outside asks for.
-INSIDE = {"attention_viz.AttentionModel.runner", "attention_viz.models.AttentionModel.runner"}
+INSIDE = {
+    f"{home}AttentionModel.{name}"
+    for home in ("attention_viz.", "attention_viz.models.")
+    for name in ("anatomy", "runner")
+}
 CALLS = {
     label: call
     for package, name, _ in PUBLIC
