@@ -99,7 +99,7 @@ def typed_only(module: ModuleType) -> dict[str, object]:
 INSIDE = {
     f"{home}AttentionModel.{name}"
     for home in ("attention_viz.", "attention_viz.models.")
-    for name in ("anatomy", "runner")
+    for name in ("anatomy", "layers", "runner")
 }
 CALLS = {
     label: call
