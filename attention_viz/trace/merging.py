@@ -9,13 +9,11 @@ from torch import Tensor
 from attention_viz.errors import TraceError
 from attention_viz.operation.attention import Attention
 from attention_viz.trace.from_weights import attention_of
+from attention_viz.trace.provenance import MERGED
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Layer, Trace
 
-__all__ = ["MERGED", "merge_words", "tokens_of_words"]
-
-# What the provenance says of it.
-MERGED = "pieces of words merged afterwards"
+__all__ = ["merge_words", "tokens_of_words"]
 
 # The positions of each word's pieces.
 Pieces = tuple[tuple[int, ...], ...]
@@ -49,6 +47,7 @@ def merge_words(trace: Trace) -> Trace:
     read = groups[f"{trace.streams[-1] if trace.streams[-1] != 'cross' else 'decoder'} queries"]
     pieces = sum(len(group) for group in read)
     output = trace.output if trace.output_shape[0] != pieces else _mean(read, trace.output)
+    made = pieces - trace.provenance.generated
     return trace.derived(
         layers=layers,
         queries={
@@ -56,7 +55,12 @@ def merge_words(trace: Trace) -> Trace:
         },
         keys={stream: tokens_of_words(tokens, groups[f"{stream} keys"]) for stream, tokens in trace.keys.items()},
         output=output,
-        provenance=replace(trace.provenance, edits=(*trace.provenance.edits, MERGED)),
+        # A word of which the model chose only the end isn't one that it generated.
+        provenance=replace(
+            trace.provenance,
+            edits=(*trace.provenance.edits, MERGED),
+            generated=sum(group[0] >= made for group in read),
+        ),
         before="pieces of words were merged",
     )
 

@@ -5,7 +5,10 @@ from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any
 
-__all__ = ["Fidelity", "Provenance"]
+__all__ = ["MERGED", "Fidelity", "Provenance"]
+
+# The edit that a trace of merged words names.
+MERGED = "pieces of words merged afterwards"
 
 # How far from a more exact run a run may be and still be called rounded: in float32, and in how many times the bound of
 # half precision, which is above this.

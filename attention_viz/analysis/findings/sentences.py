@@ -9,7 +9,7 @@ from attention_viz.analysis.findings.regions import region_of
 from attention_viz.analysis.findings.scene import Scene
 from attention_viz.analysis.readings import READINGS
 from attention_viz.analysis.words import ordinal, quoted, unit_of
-from attention_viz.trace.merging import MERGED
+from attention_viz.trace.provenance import MERGED
 
 __all__ = ["tell"]
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from attention_viz.errors import TraceError
+from attention_viz.trace.files.facts import MOST_LAYERS
 from attention_viz.trace.numbered.kept import Kept, numbers_of
 
 __all__ = ["pack_kept", "unpack_kept"]
@@ -38,6 +39,8 @@ def unpack_kept(entry: Mapping[str, Any], labels: Sequence[str]) -> Kept:
         return Kept.by_labels(labels)
     kept = entry["kept"]
     places, of = _numbers(kept["numbers"]), _number(kept["of"])
+    if of > MOST_LAYERS:
+        raise TraceError(f"its model is said to have {of:,} layers, and a file holds {MOST_LAYERS:,} at most")
     if (
         not places
         or len(places) != len(labels)
@@ -61,6 +64,8 @@ def unpack_kept(entry: Mapping[str, Any], labels: Sequence[str]) -> Kept:
 def _numbers(value: object) -> tuple[int, ...]:
     if not isinstance(value, list):
         raise TypeError(f"{value!r:.40}, where a list belongs")
+    if len(cast("list[object]", value)) > MOST_LAYERS:
+        raise TraceError(f"{len(cast('list[object]', value)):,} layers are named; a file names {MOST_LAYERS:,} at most")
     return tuple(_number(one) for one in cast("list[object]", value))
 
 

@@ -1,13 +1,11 @@
 """A trace out of a safetensors file, with every reference, shape and kind of number checked; nothing is executed."""
 
 import json
-import math
 import warnings
-from collections.abc import Mapping
-from dataclasses import fields, replace
+from collections.abc import Iterable, Mapping
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
@@ -17,15 +15,19 @@ from attention_viz.operation.attention import Attention
 from attention_viz.operation.shapes import FLOATING
 from attention_viz.operation.terms import Term, terms_of
 from attention_viz.trace.files.checksum import CHECKSUM, intact
+from attention_viz.trace.files.entries import as_kind, unpack_fidelity, unpack_provenance, unpack_tokens
+from attention_viz.trace.files.facts import (
+    check_facts,
+    check_heads,
+    check_layer_count,
+    check_layer_names,
+    check_output_rows,
+)
 from attention_viz.trace.files.format import FORMAT_OF_LESS, FORMATS, HEADER, WEIGHTS
 from attention_viz.trace.files.kept_entry import unpack_kept
-from attention_viz.trace.files.rounding import DTYPES
 from attention_viz.trace.from_weights import attention_of
 from attention_viz.trace.layers import AROUND, Layer, labels_of
-from attention_viz.trace.provenance import Fidelity, Provenance
 from attention_viz.trace.shown.seen import Seen
-from attention_viz.trace.spelling import decode
-from attention_viz.trace.tokens import Tokens
 
 if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
@@ -35,8 +37,6 @@ __all__ = ["is_trace", "read_trace"]
 # Bytes: what is larger stays where the file lies in memory.
 _SMALL = 1_000_000
 _TERMS = terms_of(Attention)
-# Distances of a fidelity that are measured if a bound is missed; files of earlier versions hold zeros in their place.
-_FROM_EXACT = [one.name for one in fields(Fidelity) if "from" in one.name]
 _KINDS = {str(kind).removeprefix("torch."): kind for kind in FLOATING}
 
 
@@ -71,7 +71,7 @@ def _widened(header: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Mappin
     """The tensors with those that were rounded for the file in the kind of number that the run had."""
     if header["format"] != FORMAT_OF_LESS:
         return tensors
-    kinds = {_as(str, name): _KINDS[_as(str, kind)] for name, kind in header["rounded"].items()}
+    kinds = {as_kind(str, name): _KINDS[as_kind(str, kind)] for name, kind in header["rounded"].items()}
     wrong = [name for name in kinds if tensors[name].dtype not in FLOATING]
     if wrong:
         raise TraceError(f"{wrong[0]} is rounded, and not of floating numbers")
@@ -128,88 +128,50 @@ def _aligned(tensor: Tensor) -> Tensor:
 
 
 def _unpack(kind: type["Trace"], header: dict[str, Any], tensors: Mapping[str, Tensor]) -> "Trace":
-    streams = header["streams"].items()
-    origin = _unpack_provenance(header["provenance"])
+    streams, output = header["streams"].items(), tensors[header["output"]]
+    origin, fidelity = unpack_provenance(header["provenance"]), unpack_fidelity(header["fidelity"])
+    queries = {stream: unpack_tokens(entry["queries"], origin) for stream, entry in streams}
+    keys = {stream: unpack_tokens(entry["keys"], origin) for stream, entry in streams}
+    # Facts first: what comes next goes through all of them.
+    check_facts(queries, keys, origin, fidelity)
+    check_layer_count(as_kind(list, entry["layers"]) for _, entry in streams)
+    _check_weights_apart(layer for _, entry in streams for layer in entry["layers"])
     layers = {stream: tuple(_unpack_layer(layer, tensors) for layer in entry["layers"]) for stream, entry in streams}
-    return kind(
+    check_heads(layer.attention.shape[0] for found in layers.values() for layer in found)
+    found = kind(
         layers=layers,
-        queries={stream: _unpack_tokens(entry["queries"], origin) for stream, entry in streams},
-        keys={stream: _unpack_tokens(entry["keys"], origin) for stream, entry in streams},
-        output=tensors[header["output"]],
+        queries=queries,
+        keys=keys,
+        output=output,
         provenance=origin,
-        fidelity=_unpack_fidelity(header["fidelity"]),
+        fidelity=fidelity,
         kept={stream: unpack_kept(entry, labels_of(layers[stream])) for stream, entry in streams},
         seen=_unpack_seen(header.get("seen", {}), tensors),
     )
+    check_output_rows(*found.output_shape, queries, origin)
+    return found
+
+
+def _check_weights_apart(entries: Iterable[Mapping[str, Any]]) -> None:
+    """Refuse weights that several layers are said to have: each would be gone through once more."""
+    named = [entry["tensors"][WEIGHTS] for entry in entries if WEIGHTS in entry["tensors"]]
+    if len(named) != len(set(named)):
+        raise TraceError(f"{len(named)} layers have {len(set(named))} tensors of weights; needed: one for each layer")
 
 
 def _unpack_seen(entry: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Seen:
     """The picture or the sound; files of texts, and those from before there were others, have none."""
     found = {name: None if entry.get(name) is None else tensors[entry[name]] for name in ("picture", "sound")}
-    return Seen(**found, rate=_as(int, entry.get("rate", 0)))
-
-
-def _unpack_provenance(entry: Mapping[str, Any]) -> Provenance:
-    if not 0 <= (generated := _as(int, entry.get("generated", 0))) < 2**31:
-        raise TraceError(f"the model is said to have generated {generated} tokens")
-    return Provenance(
-        model=_as(str, entry["model"]),
-        text=_as_text_or_none(entry["text"]),
-        second_text=_as_text_or_none(entry["second_text"]),
-        target=_as_text_or_none(entry.get("target")),
-        picture=_as_text_or_none(entry.get("picture")),
-        sound=_as_text_or_none(entry.get("sound")),
-        told=tuple(_as(str, one) for one in _as(list, entry.get("told", []))),
-        generated=generated,
-        special_tokens=_as(bool, entry.get("special_tokens", True)),
-        chat=_as(bool, entry.get("chat", False)),
-        revision=_as_text_or_none(entry["revision"]),
-        sha256=_as_text_or_none(entry["sha256"]),
-        dtype=_as(str, entry["dtype"]),
-        versions={_as(str, package): _as(str, version) for package, version in entry["versions"].items()},
-        edits=tuple(_as(str, edit) for edit in _as(list, entry["edits"])),
-        reading=_as(str, entry.get("reading", "raw")),
-        route=_as(str, entry.get("route", "interface")),
-        output=_as(str, entry.get("output", "")),
-        stored=_as_stored(entry.get("stored", "")),
-        stored_weight_error=_as_error(entry.get("stored_weight_error", 0.0)),
-        stored_output_error=_as_error(entry.get("stored_output_error", 0.0)),
-        added=tuple(_as(str, name) for name in _as(list, entry.get("added", []))),
-    )
-
-
-def _as_stored(value: object) -> str:
-    """What a file says that it kept of a run, which is told to whoever loads it: only what can have been written."""
-    stored = _as(str, value)
-    if wrong := [part for part in stored.split(", ") if stored and part not in ("terms", WEIGHTS, *DTYPES)]:
-        raise TraceError(f"of the run it keeps {wrong[0]!r}; a file keeps terms or {WEIGHTS}, in {' or '.join(DTYPES)}")
-    return stored
-
-
-def _as_error(value: object) -> float:
-    """The largest difference that a file's numbers have from a run's."""
-    error = float(_as(float, value))
-    if not 0 <= error < math.inf:
-        raise TraceError(f"its numbers are said to be {error} from the run's; a difference is a number from 0 on")
-    return error
-
-
-def _unpack_fidelity(entry: Mapping[str, Any]) -> Fidelity:
-    exact = {name: float(_as(float, entry[name])) for name in _FROM_EXACT if name in entry}
-    names = ("output_error", "weight_error", "bound", "seconds")
-    numbers = {name: float(_as(float, entry[name])) for name in names} | (exact if any(exact.values()) else {})
-    rows = entry.get("rows")  # files from before there were samples don't say
-    # An error that is no number wasn't measured; but there is no bound that isn't one.
-    if any(number < 0 or (math.isnan(number) and name not in names[:2]) for name, number in numbers.items()):
-        raise TraceError(f"its distances from the model's own run are said to be {numbers}; they are numbers from 0 on")
-    return Fidelity(reference=_as(str, entry["reference"]), rows=None if rows is None else _as(int, rows), **numbers)
+    return Seen(**found, rate=as_kind(int, entry.get("rate", 0)))
 
 
 def _unpack_layer(entry: dict[str, Any], tensors: Mapping[str, Tensor]) -> Layer:
     found: dict[str, Any] = {name: tensors[reference] for name, reference in entry["tensors"].items()}
+    label = as_kind(str, entry["label"])
+    check_layer_names(label, entry.get("bias_parts", {}))
     if WEIGHTS in found:
-        return _layer_of_weights(found, _as(str, entry["label"]))
-    parts = {_as(str, name): tensors[reference] for name, reference in entry.get("bias_parts", {}).items()}
+        return _layer_of_weights(found, label)
+    parts = {as_kind(str, name): tensors[reference] for name, reference in entry.get("bias_parts", {}).items()}
     known = {term.name for term in _TERMS if not term.is_number}
     needed = {term.name for term in _TERMS if not term.is_number and term.axes.needed}
     if not needed <= set(found) <= {*known, *AROUND}:
@@ -217,7 +179,7 @@ def _unpack_layer(entry: dict[str, Any], tensors: Mapping[str, Tensor]) -> Layer
     around = {name: found.pop(name, None) for name in AROUND}
     numbers = {term.name: _as_number(term, entry) for term in _TERMS if term.is_number}
     terms: dict[str, Any] = {"allowed": None, **found, **numbers}
-    return Layer(Attention(**terms), _as(str, entry["label"]), **around, bias_parts=parts)
+    return Layer(Attention(**terms), label, **around, bias_parts=parts)
 
 
 def _layer_of_weights(found: dict[str, Any], label: str) -> Layer:
@@ -233,61 +195,4 @@ def _layer_of_weights(found: dict[str, Any], label: str) -> Layer:
 def _as_number(term: Term, entry: Mapping[str, Any]) -> float | None:
     """A layer's number; files from before there was such a term don't say, and have none."""
     value = entry[term.name] if term.axes.needed else entry.get(term.name)
-    return None if value is None and not term.axes.needed else float(_as(float, value))
-
-
-def _unpack_tokens(entry: Mapping[str, Any], origin: Provenance) -> Tokens:
-    tokens = Tokens(
-        labels=tuple(_as(str, label) for label in _as(list, entry["labels"])),
-        ids=None if entry["ids"] is None else tuple(_as_id(number) for number in _as(list, entry["ids"])),
-        words=tuple(None if word is None else _as(int, word) for word in _as(list, entry["words"])),
-        special=tuple(_as(bool, flag) for flag in _as(list, entry["special"])),
-        padding=tuple(_as(bool, flag) for flag in _as(list, entry["padding"])),
-        # Files from before there were two sentences don't say.
-        sentence=tuple(None if one is None else _as(int, one) for one in _as(list, entry.get("sentence", []))),
-        spelling=tuple(_as(str, how) for how in _as(list, entry.get("spelling", []))),
-        place=tuple(_as_place(one) for one in _as(list, entry.get("place", []))),
-    )
-    # Nor do files from before there were spellings; but where the pieces' bytes are the text, there is no doubt.
-    if "spelling" not in entry and any(_is_of_bytes(tokens, text) for text in (origin.text, origin.target)):
-        return replace(tokens, spelling=tuple("text" if special else "byte-level" for special in tokens.special))
-    return tokens
-
-
-def _is_of_bytes(tokens: Tokens, text: str | None) -> bool:
-    """Whether the pieces, read as byte-level BPE writes them, have the text in them, spaces included."""
-    pieces = "".join(tokens.labels[position] for position in tokens.counted)
-    read = decode(pieces, "byte-level")
-    return text is not None and bool(text.strip()) and text.strip() in read and read != pieces
-
-
-_Kind = TypeVar("_Kind")
-
-
-def _as(kind: type[_Kind], value: object) -> _Kind:
-    """The value itself where it is of that kind; a whole number may stand for a number, nothing else for another."""
-    if type(value) is kind or (kind is float and type(value) is int):
-        return cast("_Kind", value)
-    raise TypeError(f"{value!r:.40}, where {kind.__name__} belongs")
-
-
-def _as_id(value: object) -> int:
-    """A token's number, which a tensor of ids has to be able to hold."""
-    number = _as(int, value)
-    if not -(2**63) <= number < 2**63:
-        raise TypeError(f"{number!r:.40}, where a token's id of 64 bits belongs")
-    return number
-
-
-def _as_place(value: object) -> tuple[float, ...] | None:
-    """Where a position stands in what was read."""
-    if value is None:
-        return None
-    numbers = tuple(float(_as(float, one)) for one in _as(list, value))
-    if not numbers or not all(math.isfinite(one) for one in numbers):
-        raise TypeError(f"{value!r:.40}, where a place belongs")
-    return numbers
-
-
-def _as_text_or_none(value: object) -> str | None:
-    return None if value is None else _as(str, value)
+    return None if value is None and not term.axes.needed else float(as_kind(float, value))

@@ -16,6 +16,13 @@ from attention_viz.operation.attention import Attention
 from attention_viz.operation.terms import terms_of
 from attention_viz.trace.ahead import Progress, ahead
 from attention_viz.trace.files.checksum import BLANK, CHECKSUM, sealed
+from attention_viz.trace.files.facts import (
+    check_facts,
+    check_heads,
+    check_layer_count,
+    check_layer_names,
+    check_output_rows,
+)
 from attention_viz.trace.files.format import (
     FORMAT_OF_ALL,
     FORMAT_OF_LESS,
@@ -30,7 +37,7 @@ from attention_viz.trace.late_output import by_row
 from attention_viz.trace.layers import Layer
 from attention_viz.trace.numbered.by_number import some_layers
 from attention_viz.trace.numbered.kept import Kept
-from attention_viz.trace.provenance import Fidelity
+from attention_viz.trace.provenance import Fidelity, Provenance
 from attention_viz.trace.rerun import behind
 from attention_viz.trace.whole_file import write_whole
 
@@ -70,7 +77,8 @@ def write_trace(
     rounding = Rounding(what, None if dtype is None else DTYPES[dtype])
     size, running, packing = _size(trace, kept, rounding)
     told = ahead("Trace.save", size, running + packing, progress, "bytes")
-    chosen, _ = trace.whole_layers if what == "all" else trace.layers, trace.fidelity
+    chosen, fidelity = trace.whole_layers if what == "all" else trace.layers, trace.fidelity
+    _check(trace, kept, trace.provenance, fidelity)
     # Of what is done after the model ran again, writing the file is a fifth or less.
     ran = running / (running + packing)
     told(ran)
@@ -89,6 +97,19 @@ def write_trace(
     except (SafetensorError, OSError, ValueError) as error:
         raise TraceError(f"the trace can't be written to {fspath(path)}: {error}") from None
     told(1.0)
+
+
+def _check(trace: "Trace", kept: Mapping[str, Kept], origin: Provenance, fidelity: Fidelity) -> None:
+    """Refuse what `read_trace` would."""
+    queries, keys = ({stream: axis[stream] for stream in kept} for axis in (trace.queries, trace.keys))
+    check_facts(queries, keys, origin, fidelity)
+    check_layer_count(one.numbers for one in kept.values())
+    check_heads(
+        _of(trace, trace.layers, stream, number).attention.shape[0]
+        for stream, one in kept.items()
+        for number in one.numbers
+    )
+    check_output_rows(*trace.output_shape, queries, origin)
 
 
 def _of(trace: "Trace", layers: Mapping[str, tuple[Layer, ...]], stream: str, number: int) -> Layer:
@@ -183,6 +204,7 @@ class _Shelf:
 
 def _pack_layer(layer: Layer, shelf: _Shelf, where: str) -> dict[str, object]:
     call, rounding = layer.attention, shelf.rounding
+    check_layer_names(layer.label, layer.bias_parts)
     rounding.measure(call, where)
     if rounding.what == WEIGHTS:
         terms = {WEIGHTS: weights_of(call), "allowed": call.allowed}

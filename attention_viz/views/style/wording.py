@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import islice
 
 from attention_viz.trace.spelling import visible, xml_text
 
@@ -25,7 +26,8 @@ def shortened(label: str, longest: int = _LONGEST_LABEL) -> str:
     """
     if len(label) <= longest:
         return label
-    signs = _SIGN.findall(label)
+    # One sign more than there is room for says that it doesn't fit; a label may have millions.
+    signs = [found[0] for found in islice(_SIGN.finditer(label), longest + 1)]
     return label if len(signs) <= longest else "".join(signs[: longest - 1]) + "…"
 
 
@@ -66,4 +68,6 @@ def spread(count: int, most: int) -> list[int]:
 
 def one_line(text: str, longest: int) -> str:
     """A text of somebody's as part of a sentence: in one line, not too long, and without signs that turn it around."""
-    return shortened(visible(" ".join(text.split())).replace("␣", " "), longest)
+    # What is cut off isn't gone through: so many words, and the spaces between them, are more than fit.
+    start = " ".join(text.split(maxsplit=2 * longest))[: 4 * longest]
+    return shortened(visible(start).replace("␣", " "), longest)

@@ -47,7 +47,7 @@ def full_trace(labels: tuple[str, ...] = ("[CLS]", "a", "##b", "…", "[PAD]"), 
     allowed = masks.causal(N)
     tokens = Tokens(
         labels,
-        (101, 7, 8, 2**40, 0),
+        (101, 7, 8, 2**31 - 1, 0),
         (None, 0, 0, 1, None),
         (True, False, False, False, True),
         (False,) * 4 + (True,),
@@ -140,7 +140,10 @@ def test_numbers_that_are_not_numbers_come_back_as_such(tmp_path: Path) -> None:
     assert loaded.output_error is None and loaded.weight_error == float("inf") and not loaded.ok
 
 
-any_text = st.text(st.characters(exclude_categories=()), max_size=12)
+# Half a character is no text, but for the bytes of a broken one, which merged pieces may have as their label.
+any_text = st.text(
+    st.characters() | st.characters(min_codepoint=0xDC80, max_codepoint=0xDCFF, categories=["Cs"]), max_size=12
+)
 
 
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])

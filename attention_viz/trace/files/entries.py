@@ -1,0 +1,132 @@
+"""What a trace file's header says of a run in words and numbers: of its tokens, where it comes from, its fidelity."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any, TypeVar, cast
+
+from attention_viz.errors import TraceError
+from attention_viz.trace.files.format import WEIGHTS
+from attention_viz.trace.files.rounding import DTYPES
+from attention_viz.trace.provenance import Fidelity, Provenance
+from attention_viz.trace.spelling import decode
+from attention_viz.trace.tokens import Tokens
+
+__all__ = ["as_kind", "unpack_fidelity", "unpack_provenance", "unpack_tokens"]
+
+# Distances of a fidelity that are measured if a bound is missed; files of earlier versions hold zeros in their place.
+_FROM_EXACT = [one.name for one in fields(Fidelity) if "from" in one.name]
+_Kind = TypeVar("_Kind")
+
+
+def unpack_provenance(entry: Mapping[str, Any]) -> Provenance:
+    """Read where the run comes from."""
+    return Provenance(
+        model=as_kind(str, entry["model"]),
+        text=_as_text_or_none(entry["text"]),
+        second_text=_as_text_or_none(entry["second_text"]),
+        target=_as_text_or_none(entry.get("target")),
+        picture=_as_text_or_none(entry.get("picture")),
+        sound=_as_text_or_none(entry.get("sound")),
+        told=tuple(as_kind(str, one) for one in as_kind(list, entry.get("told", []))),
+        generated=as_kind(int, entry.get("generated", 0)),
+        special_tokens=as_kind(bool, entry.get("special_tokens", True)),
+        chat=as_kind(bool, entry.get("chat", False)),
+        revision=_as_text_or_none(entry["revision"]),
+        sha256=_as_text_or_none(entry["sha256"]),
+        dtype=as_kind(str, entry["dtype"]),
+        versions={as_kind(str, package): as_kind(str, version) for package, version in entry["versions"].items()},
+        edits=tuple(as_kind(str, edit) for edit in as_kind(list, entry["edits"])),
+        reading=as_kind(str, entry.get("reading", "raw")),
+        route=as_kind(str, entry.get("route", "interface")),
+        output=as_kind(str, entry.get("output", "")),
+        stored=_as_stored(entry.get("stored", "")),
+        stored_weight_error=_as_error(entry.get("stored_weight_error", 0.0)),
+        stored_output_error=_as_error(entry.get("stored_output_error", 0.0)),
+        added=tuple(as_kind(str, name) for name in as_kind(list, entry.get("added", []))),
+    )
+
+
+def _as_stored(value: object) -> str:
+    """What a file says that it kept of a run, which is told to whoever loads it: only what can have been written."""
+    stored = as_kind(str, value)
+    if wrong := [part for part in stored.split(", ") if stored and part not in ("terms", WEIGHTS, *DTYPES)]:
+        raise TraceError(f"of the run it keeps {wrong[0]!r}; a file keeps terms or {WEIGHTS}, in {' or '.join(DTYPES)}")
+    return stored
+
+
+def _as_error(value: object) -> float:
+    """The largest difference that a file's numbers have from a run's."""
+    error = float(as_kind(float, value))
+    if not 0 <= error < math.inf:
+        raise TraceError(f"its numbers are said to be {error} from the run's; a difference is a number from 0 on")
+    return error
+
+
+def unpack_fidelity(entry: Mapping[str, Any]) -> Fidelity:
+    """Read how far the run is from the model's own."""
+    exact = {name: float(as_kind(float, entry[name])) for name in _FROM_EXACT if name in entry}
+    names = ("output_error", "weight_error", "bound", "seconds")
+    numbers = {name: float(as_kind(float, entry[name])) for name in names} | (exact if any(exact.values()) else {})
+    rows = entry.get("rows")  # files from before there were samples don't say
+    # An error that is no number wasn't measured; but there is no bound that isn't one.
+    if any(number < 0 or (math.isnan(number) and name not in names[:2]) for name, number in numbers.items()):
+        raise TraceError(f"its distances from the model's own run are said to be {numbers}; they are numbers from 0 on")
+    return Fidelity(
+        reference=as_kind(str, entry["reference"]), rows=None if rows is None else as_kind(int, rows), **numbers
+    )
+
+
+def unpack_tokens(entry: Mapping[str, Any], origin: Provenance) -> Tokens:
+    """Read the tokens along an axis."""
+    tokens = Tokens(
+        labels=tuple(as_kind(str, label) for label in as_kind(list, entry["labels"])),
+        ids=None if entry["ids"] is None else tuple(_as_id(number) for number in as_kind(list, entry["ids"])),
+        words=tuple(None if word is None else as_kind(int, word) for word in as_kind(list, entry["words"])),
+        special=tuple(as_kind(bool, flag) for flag in as_kind(list, entry["special"])),
+        padding=tuple(as_kind(bool, flag) for flag in as_kind(list, entry["padding"])),
+        # Files from before there were two sentences don't say.
+        sentence=tuple(None if one is None else as_kind(int, one) for one in as_kind(list, entry.get("sentence", []))),
+        spelling=tuple(as_kind(str, how) for how in as_kind(list, entry.get("spelling", []))),
+        place=tuple(_as_place(one) for one in as_kind(list, entry.get("place", []))),
+    )
+    # Nor do files from before there were spellings; but where the pieces' bytes are the text, there is no doubt.
+    if "spelling" not in entry and any(_is_of_bytes(tokens, text) for text in (origin.text, origin.target)):
+        return replace(tokens, spelling=tuple("text" if special else "byte-level" for special in tokens.special))
+    return tokens
+
+
+def _is_of_bytes(tokens: Tokens, text: str | None) -> bool:
+    """Whether the pieces, read as byte-level BPE writes them, have the text in them, spaces included."""
+    pieces = "".join(tokens.labels[position] for position in tokens.counted)
+    read = decode(pieces, "byte-level")
+    return text is not None and bool(text.strip()) and text.strip() in read and read != pieces
+
+
+def as_kind(kind: type[_Kind], value: object) -> _Kind:
+    """The value itself where it is of that kind; a whole number may stand for a number, nothing else for another."""
+    if type(value) is kind or (kind is float and type(value) is int):
+        return cast("_Kind", value)
+    raise TypeError(f"{value!r:.40}, where {kind.__name__} belongs")
+
+
+def _as_id(value: object) -> int:
+    """A token's number, which a tensor of ids has to be able to hold."""
+    number = as_kind(int, value)
+    if not -(2**63) <= number < 2**63:
+        raise TypeError(f"{number!r:.40}, where a token's id of 64 bits belongs")
+    return number
+
+
+def _as_place(value: object) -> tuple[float, ...] | None:
+    """Where a position stands in what was read."""
+    if value is None:
+        return None
+    numbers = tuple(float(as_kind(float, one)) for one in as_kind(list, value))
+    if not numbers or not all(math.isfinite(one) for one in numbers):
+        raise TypeError(f"{value!r:.40}, where a place belongs")
+    return numbers
+
+
+def _as_text_or_none(value: object) -> str | None:
+    return None if value is None else as_kind(str, value)
