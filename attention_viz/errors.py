@@ -43,6 +43,10 @@ class ModelNotFound(AttentionVizError, LookupError):
     """No model of that name: not in the catalogue, no usable folder, and not to be had from the hub."""
 
 
+# So many characters of a story are shown on either side of what is wrong with it.
+_SHOWN = 300
+
+
 class HypothesisError(AttentionVizError, ValueError):
     """A story about heads that can't be read, or can't be tested.
 
@@ -51,8 +55,11 @@ class HypothesisError(AttentionVizError, ValueError):
     """
 
     def __init__(self, message: str, said: str, place: int) -> None:
-        """Show the place beneath the story."""
-        super().__init__(f"{message}, at character {place + 1} of “{said[:place]}▸{said[place:]}”")
+        """Show the place within the story; of a long one, what is around it."""
+        before, after = said[:place], said[place:]
+        before = before if len(before) <= _SHOWN else f"…{before[-_SHOWN:]}"
+        after = after if len(after) <= _SHOWN else f"{after[:_SHOWN]}…"
+        super().__init__(f"{message}, at character {place + 1} of “{before}▸{after}”")
         self.place = place
 
 

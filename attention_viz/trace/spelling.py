@@ -132,7 +132,9 @@ def visible(text: str) -> str:
     """
     if text and not text.strip("".join(_JOINERS)):
         return "".join(map(_code_point, text))
-    written = _SIGNS.sub(_sign, text) or "∅"
+    # To Python, printable is everything that can be seen, and the space.
+    seen = text.isprintable() and " " not in text
+    written = (text if seen else _SIGNS.sub(_sign, text)) or "∅"
     return f"◌{written}" if unicodedata.category(written[0]).startswith("M") else written
 
 

@@ -79,12 +79,41 @@ def test_pieces_belong_to_words_and_special_tokens_are_known() -> None:
         ("", "found the end; needed: query, key", 0),
         ("__import__('os').system('true')", "found “__import__”; needed: query, key", 0),
         ("(" * 60 + "query.is_noun" + ")" * 60, "more than 50 brackets", 50),
+        ("not " * 60 + "query.is_noun", "more than 50 brackets", 4 * 50),
+        (
+            "query.position" + " + 1" * 3_000 + " == 3_000",
+            "a story of 12,023 characters; at most 10,000 are read",
+            10_000,
+        ),
     ],
 )
 def test_what_is_no_story_is_refused_at_its_place(said: str, message: str, place: int) -> None:
     with pytest.raises(av.HypothesisError) as refused:
         read_hypothesis(said)
     assert message in str(refused.value) and refused.value.place == place
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "key.position == query.position" + " + 1 - 1" * 1_000 + " - 1",
+        " or ".join(["key.position == query.position - 1"] * 250),
+        " and ".join(["key.position == query.position - 1"] * 250),
+        f"key{'.previous.next' * 600}.position == query.position - 1",
+        "key.position == query.position - 1 and not key.text in ('x'" + ", 'x'" * 1_900 + ")",
+    ],
+    ids=["sums", "or", "and", "steps", "in"],
+)
+def test_a_story_of_any_length_that_is_read_can_be_tested(said: str) -> None:
+    assert holds(said) == {(i, j) for i, j in PAIRS if j == i - 1}
+
+
+def test_a_refusal_of_a_long_story_shows_what_is_around_the_place() -> None:
+    with pytest.raises(av.HypothesisError, match=r" or query.is_noun ▸§"):
+        read_hypothesis("query.is_noun or " * 300 + "query.is_noun §")
+    with pytest.raises(av.HypothesisError) as refused:
+        read_hypothesis("x" * 9_000)
+    assert len(str(refused.value)) < 1_000
 
 
 def test_every_attribute_is_told_in_the_document() -> None:

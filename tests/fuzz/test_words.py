@@ -71,7 +71,12 @@ _TOKENS = Tokens(("The", "cat", "saw", "it", "."), (0, 1, 2, 3, 4), words=(0, 1,
 
 @examples(300)
 @given(
-    st.one_of(st.lists(_SIGNS, max_size=9).map(" ".join), st.text(max_size=40), st.integers(1, 3000).map("(".__mul__))
+    st.one_of(
+        st.lists(_SIGNS, max_size=9).map(" ".join),
+        st.text(max_size=40),
+        st.integers(1, 3000).map("(".__mul__),
+        st.integers(1, 3000).map(lambda count: "query.position" + " + 1" * count + " == 3"),
+    )
 )
 def test_any_story_is_read_as_cells_or_is_refused_with_its_place(said: str) -> None:
     axis = Axis(_TOKENS, looks_back=False)

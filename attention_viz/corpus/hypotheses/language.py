@@ -33,8 +33,8 @@ _COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-# Brackets within brackets; a story that needs more is none.
-_DEEPEST = 50
+# Brackets within brackets, and characters; a story that needs more is none.
+_DEEPEST, _LONGEST = 50, 10_000
 
 
 class _Values(NamedTuple):
@@ -79,6 +79,8 @@ def read_hypothesis(said: str) -> Hypothesis:
     Raises:
         HypothesisError: it isn't one; the message shows the place, and what may stand there.
     """
+    if len(said) > _LONGEST:
+        raise HypothesisError(f"a story of {len(said):,} characters; at most {_LONGEST:,} are read", said, _LONGEST)
     reader = _Reader(said, list(signs_of(said)))
     pattern = reader.pattern()
     reader.end()
@@ -234,16 +236,17 @@ class _Reader:
 
     def _moved(self, value: _Value) -> _Value:
         """A number with what is added to it or taken from it."""
+        by = 0
         while (sign := self._next).said in ("+", "-"):
             if value.kind != "number":
                 raise HypothesisError(f"{sign.said} adds numbers, and this is a {value.kind}", self._said, sign.place)
             self._at += 1
             if self._next.kind != "number":
                 raise self._refuse("a number")
-            by = int(self._next.said) * (1 if sign.said == "+" else -1)
+            by += int(self._next.said) * (1 if sign.said == "+" else -1)
             self._at += 1
-            value = _added(value, by)
-        return value
+        # One function whatever the length: a chain of them would be as deep as the story is long.
+        return _added(value, by) if by else value
 
     @property
     def _next(self) -> Sign:
@@ -263,7 +266,7 @@ class _Reader:
             raise self._refuse(f"“{word}”")
 
     def _refuse(self, needed: str) -> HypothesisError:
-        found = "the end" if self._next.kind == "end" else f"“{self._next.said}”"
+        found = "the end" if self._next.kind == "end" else f"“{self._next.said:.60}”"
         return HypothesisError(f"found {found}; needed: {needed}", self._said, self._place)
 
 

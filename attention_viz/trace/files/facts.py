@@ -21,10 +21,10 @@ __all__ = [
     "check_output_rows",
 ]
 
-# In all streams together. The deepest models of today have 126 layers; those that run one again and again, hundreds.
-MOST_LAYERS, MOST_HEADS = 2_048, 65_536
+# In all streams together. The deepest models of today have 126 layers; those that run one again and again, 300.
+MOST_LAYERS, MOST_HEADS = 512, 65_536
 # Characters. A word of a long text without blanks, such as DNA, is one label once its pieces are merged.
-_LONGEST_LABEL, _LONGEST_LABELS, _LONGEST_TEXT = 100_000, 4_000_000, 20_000_000
+_LONGEST_LABEL, _LONGEST_LABELS, _LONGEST_TEXT = 100_000, 1_000_000, 20_000_000
 _LONGEST_NOTE, _LONGEST_NAME = 20_000, 5_000
 _MOST_NOTES = 10_000
 _LONGEST_LAYER, _MOST_PARTS = 200, 16

@@ -15,7 +15,7 @@ __all__ = [
     "with_minus",
 ]
 
-_LONGEST_LABEL = 18
+_LONGEST_LABEL, _LONGEST_READ = 18, 300
 _SIGN = re.compile(r"&(?:amp|lt|gt|#34|#39);|.", re.DOTALL)
 
 
@@ -46,9 +46,10 @@ def escaped(text: str) -> str:
 def readable(labels: Sequence[str]) -> list[str]:
     """Tokens as they are `written`, for pictures: nothing in them is taken for markup, and nothing is invisible.
 
-    A space that is left in what is written stands between a number and its unit, as in "0.74 s", and is a space.
+    A space that is left in what is written stands between a number and its unit, as in "0.74 s", and is a space. What
+    is longer than a hover has room for is cut: it is written once per cell.
     """
-    return [escaped(_seen(label)) for label in labels]
+    return [escaped(_seen(label[:_LONGEST_READ]) + "…" * (len(label) > _LONGEST_READ)) for label in labels]
 
 
 def _seen(label: str) -> str:

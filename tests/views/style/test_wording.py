@@ -1,10 +1,14 @@
 """Labels in pictures: cut by what is seen, and no markup."""
 
 import html
+import time
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from attention_viz.views.style.wording import escaped, readable, shortened
+from attention_viz.trace.spelling import visible
+from attention_viz.views.style.wording import escaped, one_line, readable, shortened
 
 
 @pytest.mark.parametrize("label", ["<|startoftranscript|>", "a<b>&\"c'" * 4, "&&&&&&&&&&&&&&&&&&&&&&"])
@@ -21,3 +25,22 @@ def test_a_label_whose_signs_find_room_is_whole_however_many_letters_write_them(
 
 def test_of_spaces_only_the_one_before_a_unit_stays_one() -> None:
     assert readable(["0.74 s", " ", "a  b", "<s>", "\n"]) == ["0.74 s", "␣", "a␣␣b", "&lt;s&gt;", "↵"]
+
+
+def test_what_is_cut_off_of_a_label_is_not_gone_through() -> None:
+    label, text = "&x" * 1_500_000, "🏴󠁧󠁢󠁥󠁮󠁧󠁿\n\u200b " * 400_000
+    began = time.process_time()
+    for _ in range(20):
+        assert (len(shortened(label)), len(one_line(text, 40))) == (18, 40)
+    assert time.process_time() - began < 2
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(st.sampled_from("ab \n&<🏴\U000e0067\U000e007f\u200b\udc80\u0301"), max_size=300), st.integers(2, 30))
+def test_a_line_begins_as_that_of_the_whole_text(text: str, longest: int) -> None:
+    assert one_line(text, longest) == shortened(visible(" ".join(text.split())).replace("␣", " "), longest)
+
+
+def test_a_label_in_a_hover_has_an_end() -> None:
+    (read,) = readable(["<" * 100_000])
+    assert read == "&lt;" * 300 + "…"

@@ -12,7 +12,7 @@ from attention_viz.ui.address.kinds import OneOf, Text
 from attention_viz.ui.address.session import Choices
 from attention_viz.ui.controls.edits_choice import CHANGES
 
-__all__ = ["ADDRESS", "HEADS_CHOICES", "PLOTS", "ROLE_NAMES", "SEARCHES", "VIEWS", "HeadsChoice"]
+__all__ = ["ADDRESS", "HEADS_CHOICES", "LONGEST_STORY", "PLOTS", "ROLE_NAMES", "SEARCHES", "VIEWS", "HeadsChoice"]
 
 # How all heads are shown, and by what one can look for some of them; each by its name in the address.
 VIEWS = {
@@ -23,6 +23,8 @@ VIEWS = {
     "scatter": "Two metrics",
     "map": "By likeness",
 }
+# Characters, typed or in a link.
+LONGEST_STORY = 1_000
 PLOTS = {"weights": "Weights", "vectors": "Queries and keys"}
 # The names in `attention_viz.analysis.roles`, for which the first paint doesn't wait.
 ROLE_NAMES = (
@@ -63,7 +65,7 @@ class HeadsChoice:
     detector: str = parameter("previous", OneOf(_detectors), "the detector")
     texts: str = parameter("", Text(), "more texts", brief=True)
     scan: str = parameter("", Text(), "the scan of many texts that is shown", brief=True)
-    story: str = parameter("", Text(), "the story that is put to the test", brief=True)
+    story: str = parameter("", Text(LONGEST_STORY), "the story that is put to the test", brief=True)
 
 
 HEADS_CHOICES = Choices(HeadsChoice(), "heads-")

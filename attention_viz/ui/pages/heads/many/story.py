@@ -8,7 +8,7 @@ from attention_viz.corpus.tables import records_of
 from attention_viz.errors import AttentionVizError, HypothesisError
 from attention_viz.serving.scans.stories import known, test_story
 from attention_viz.ui.address import State
-from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, HeadsChoice
+from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, LONGEST_STORY, HeadsChoice
 from attention_viz.ui.parts.markdown import as_sentence, plain
 
 __all__ = ["STORIES", "show_story"]
@@ -38,7 +38,7 @@ def show_story(state: State, choice: HeadsChoice, path: Path, stream: str) -> No
         "Your guess: at which keys does a head look?",
         key=HEADS_CHOICES.key("story"),
         placeholder=STORIES["induction"],
-        max_chars=1_000,
+        max_chars=LONGEST_STORY,
         help="A pattern over `query` and `key`: `text`, `word`, `position`, `length`, `is_pronoun`, `is_noun`, "
         "`is_punctuation` and the like, `previous` and `next`, compared and joined by and, or, not.",
     )
