@@ -28,8 +28,8 @@ _LONGEST_LABEL, _LONGEST_LABELS, _LONGEST_TEXT = 100_000, 1_000_000, 20_000_000
 _LONGEST_NOTE, _LONGEST_NAME = 20_000, 5_000
 _MOST_NOTES = 10_000
 _LONGEST_LAYER, _MOST_PARTS = 200, 16
-# A token's id is an index into a vocabulary; -1 stands for the token that nobody knows yet, written so.
-_IDS, _UNKNOWN_ID, _UNKNOWN_LABEL = range(2**31), -1, "…"
+# An id is an index into a vocabulary, or for our own attention 32 bits of a hash; -1 stands for the token that nobody knows yet, written so.
+_IDS, _UNKNOWN_ID, _UNKNOWN_LABEL = range(2**32), -1, "…"
 # Tokenizers' own words, in files of version 1.0.0, may skip numbers: of blanks that make no piece.
 _WORDS_PER_TOKEN, _MORE_WORDS = 16, 1_000
 _SENTENCES = {None, 0, 1}
@@ -60,7 +60,7 @@ def check_facts(
     _check_provenance(provenance, max(map(len, (*queries.values(), *keys.values())), default=0))
     _check_text("what the run was compared with", fidelity.reference, _LONGEST_NOTE)
     if fidelity.rows is not None and not 0 <= fidelity.rows < _IDS.stop:
-        raise TraceError(f"{fidelity.rows} rows are said to be compared; needed: a number from 0 to 2³¹ − 1")
+        raise TraceError(f"{fidelity.rows} rows are said to be compared; needed: a number from 0 to 2³² − 1")
 
 
 def check_layer_count(streams: Iterable[Sized]) -> None:
@@ -115,7 +115,7 @@ def _check_tokens(where: str, tokens: Tokens) -> None:
     ids = enumerate(tokens.ids or ())
     wrong = next((one for at, one in ids if one not in _IDS and not _is_unknown(tokens, at)), None)
     if wrong is not None:
-        raise TraceError(f"a token of {where} has the id {wrong}; needed: a number from 0 to 2³¹ − 1")
+        raise TraceError(f"a token of {where} has the id {wrong}; needed: a number from 0 to 2³² − 1")
     if odd := set(tokens.sentence) - _SENTENCES:
         raise TraceError(f"a token of {where} is of sentence {min(odd, key=str)!r}; needed: 0, 1 or none")
     if any(place and len(place) == 1 and abs(place[0]) > _SECONDS for place in tokens.place):

@@ -82,7 +82,7 @@ def tampered(saved: Path, change: Callable[[dict[str, Any]], None]) -> Path:
         (put("fidelity", "reference", "x" * 30_000), "compared with has 30,000 characters"),
         (put("provenance", "generated", N + 1), "generated 6 of 5 tokens"),
         (both("ids", [101, 7, -1, 9, 0]), "has the id -1; needed: a number from 0"),
-        (both("ids", [101, 7, 8, 9, 2**31]), "has the id 2147483648"),
+        (both("ids", [101, 7, 8, 9, 2**32]), "has the id 4294967296"),
         (both("words", [0, 10**12, 5, 3, -7]), "belongs to word 1000000000000; 5 tokens have words 0 to"),
         (both("words", [0, 5, 3, 3, 4]), "word 3 comes after word 5"),
         (both("words", [0, 0, -7, 1, 1]), "belongs to word -7"),
@@ -182,7 +182,7 @@ _tokens = st.lists(st.text(_letters, max_size=8), min_size=1, max_size=6).flatma
     lambda labels: st.builds(
         Tokens,
         st.just(tuple(labels)),
-        st.none() | st.tuples(*[st.integers(0, 2**31 - 1)] * len(labels)),
+        st.none() | st.tuples(*[st.integers(0, 2**32 - 1)] * len(labels)),
         words=st.lists(st.none() | st.integers(0, 9), min_size=len(labels), max_size=len(labels)).map(_rising),
         special=st.tuples(*[st.booleans()] * len(labels)),
     )
