@@ -146,9 +146,9 @@ def test_what_can_not_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [2**63, -(2**63) - 1])
-def test_an_id_that_no_tensor_holds_is_refused_on_loading(number: int, tmp_path: Path) -> None:
+def test_an_id_that_no_tensor_holds_is_refused_on_saving(number: int, tmp_path: Path) -> None:
     one = av.scratch("a b")
     wide = av.Tokens(("a", "b"), (1, number))
-    one.derived(queries={"encoder": wide}, keys={"encoder": wide}).save(tmp_path / "wide")
-    with pytest.raises(av.TraceError, match="where a token's id of 64 bits belongs"):
-        av.Trace.load(tmp_path / "wide")
+    with pytest.raises(av.TraceError, match=r"has the id -?9223372036854775"):
+        one.derived(queries={"encoder": wide}, keys={"encoder": wide}).save(tmp_path / "wide")
+    assert not list(tmp_path.iterdir())

@@ -81,7 +81,7 @@ def unpack_tokens(entry: Mapping[str, Any], origin: Provenance) -> Tokens:
     """Read the tokens along an axis."""
     tokens = Tokens(
         labels=tuple(as_kind(str, label) for label in as_kind(list, entry["labels"])),
-        ids=None if entry["ids"] is None else tuple(_as_id(number) for number in as_kind(list, entry["ids"])),
+        ids=None if entry["ids"] is None else tuple(as_kind(int, number) for number in as_kind(list, entry["ids"])),
         words=tuple(None if word is None else as_kind(int, word) for word in as_kind(list, entry["words"])),
         special=tuple(as_kind(bool, flag) for flag in as_kind(list, entry["special"])),
         padding=tuple(as_kind(bool, flag) for flag in as_kind(list, entry["padding"])),
@@ -108,14 +108,6 @@ def as_kind(kind: type[_Kind], value: object) -> _Kind:
     if type(value) is kind or (kind is float and type(value) is int):
         return cast("_Kind", value)
     raise TypeError(f"{value!r:.40}, where {kind.__name__} belongs")
-
-
-def _as_id(value: object) -> int:
-    """A token's number, which a tensor of ids has to be able to hold."""
-    number = as_kind(int, value)
-    if not -(2**63) <= number < 2**63:
-        raise TypeError(f"{number!r:.40}, where a token's id of 64 bits belongs")
-    return number
 
 
 def _as_place(value: object) -> tuple[float, ...] | None:

@@ -28,7 +28,8 @@ _LONGEST_LABEL, _LONGEST_LABELS, _LONGEST_TEXT = 100_000, 1_000_000, 20_000_000
 _LONGEST_NOTE, _LONGEST_NAME = 20_000, 5_000
 _MOST_NOTES = 10_000
 _LONGEST_LAYER, _MOST_PARTS = 200, 16
-# An id is an index into a vocabulary, or for our own attention 32 bits of a hash; -1 stands for the token that nobody knows yet, written so.
+# An id is an index into a vocabulary, or in our own attention 32 bits of a hash; -1 stands for the token that nobody
+# knows yet, written so.
 _IDS, _UNKNOWN_ID, _UNKNOWN_LABEL = range(2**32), -1, "…"
 # Tokenizers' own words, in files of version 1.0.0, may skip numbers: of blanks that make no piece.
 _WORDS_PER_TOKEN, _MORE_WORDS = 16, 1_000
