@@ -48,6 +48,10 @@ _BYTES = {chr(byte): byte for byte in _SAME} | {chr(256 + place): byte for place
 # The flags of England, Scotland and Wales are made of invisible signs, which elsewhere could hide a text; bytes that
 # are half a character are `surrogateescape`'s; everything else goes one by one.
 _SIGNS = re.compile("\U0001f3f4[\U000e0020-\U000e007f]+|[\udc80-\udcff]+|.", re.DOTALL)
+# Unicode's first-strong isolate and its end, and the classes of letters and digits that turn what is around them.
+_ISOLATE, _END_ISOLATE = "\u2068", "\u2069"
+_TURNED = ("R", "AL", "AN")
+_AROUND = re.compile(f"^([{SPACE}{CONTINUES}]*)(.*?)([{CONTINUES}\u2080-\u2089]*)$", re.DOTALL)
 _JOINERS = ("\u200c", "\u200d")
 # Everything but the characters that XML 1.0 allows in a document (section 2.2).
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -198,9 +202,13 @@ def _code_point(sign: str) -> str:
 
 
 def set_apart(written: str) -> str:
-    """Words as part of a sentence: from right to left isolated, so that they don't turn what stands around them."""
-    turned = any(unicodedata.bidirectional(sign) in ("R", "AL") for sign in written)
-    return f"\u2068{written}\u2069" if turned else written
+    """Isolate a word that runs from right to left, so that it doesn't turn the numbers and marks around it.
+
+    The light mark before it and the position after it stay outside.
+    """
+    if _ISOLATE in written or not any(unicodedata.bidirectional(sign) in _TURNED for sign in written):
+        return written
+    return _AROUND.sub(rf"\1{_ISOLATE}\2{_END_ISOLATE}\3", written, count=1)
 
 
 def without_accents(text: str) -> str:

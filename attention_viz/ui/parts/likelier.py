@@ -6,6 +6,7 @@ import streamlit as st
 
 from attention_viz.edits.effects import likelier, moved_output
 from attention_viz.serving.runs import Drawn, ask, candidates
+from attention_viz.trace.spelling import set_apart
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
@@ -46,7 +47,7 @@ def show_likelier(before: Drawn, after: Drawn, state: State, places: Sequence[in
 def title_of(trace: Trace, place: int) -> str:
     """What is predicted at a position, in words."""
     label = _tokens(trace).written[place]
-    label = label.strip("· ") or label
+    label = set_apart(label.strip("· ") or label)
     if trace.streams == ("encoder",):
         return f"What stands behind {label} (position {place})"
     return f"What comes after “{label}” (position {place})"

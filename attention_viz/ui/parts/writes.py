@@ -1,10 +1,13 @@
 """What the chosen head writes, in two lines: the words that its output promotes, and those that it suppresses."""
 
+from collections.abc import Iterable
+
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.serving.drawn import Drawn
 from attention_viz.serving.why import words_written
+from attention_viz.trace.spelling import set_apart
 from attention_viz.ui.address import State
 from attention_viz.ui.parts.markdown import plain
 
@@ -52,5 +55,10 @@ def show_writes(place: DeltaGenerator | None, drawn: Drawn, state: State, positi
     if not promoted:
         place.caption("It adds to no word by itself: other layers read what it writes.")
         return
-    lines = f"Writes for: {', '.join(promoted)}", f"against: {', '.join(suppressed)}"
+    lines = f"Writes for: {_listed(promoted)}", f"against: {_listed(suppressed)}"
     place.caption("  \n".join(map(plain, lines)), help=_HELP)
+
+
+def _listed(words: Iterable[str]) -> str:
+    """Words with commas, in which those from right to left don't change places."""
+    return ", ".join(map(set_apart, words))

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from itertools import islice
 
-from attention_viz.trace.spelling import visible, xml_text
+from attention_viz.trace.spelling import set_apart, visible, xml_text
 
 __all__ = [
     "escaped",
@@ -16,6 +16,9 @@ __all__ = [
 ]
 
 _LONGEST_LABEL, _LONGEST_READ = 18, 300
+# A word that `set_apart` isolated: its signs before and after it are not seen, and belong together.
+_ISOLATE, _MARKS = "\u2068", 4
+_ISOLATED = re.compile("([^\u2068]*\u2068)(.*)(\u2069.*)", re.DOTALL)
 _SIGN = re.compile(r"&(?:amp|lt|gt|#34|#39);|.", re.DOTALL)
 
 
@@ -26,15 +29,21 @@ def shortened(label: str, longest: int = _LONGEST_LABEL) -> str:
     """
     if len(label) <= longest:
         return label
+    if _ISOLATE in label[:_MARKS] and (isolated := _ISOLATED.fullmatch(label)) is not None:
+        before, text, after = isolated.groups()
+        return f"{before}{shortened(text, longest - len(before))}{after}"
     # One sign more than there is room for says that it doesn't fit; a label may have millions.
     signs = [found[0] for found in islice(_SIGN.finditer(label), longest + 1)]
     return label if len(signs) <= longest else "".join(signs[: longest - 1]) + "…"
 
 
 def escaped(text: str) -> str:
-    """Return a text that SVG can hold, and that neither it nor Plotly, which reads a little HTML, takes for markup."""
+    """Return a text that SVG can hold, and that neither it nor Plotly, which reads a little HTML, takes for markup.
+
+    A word from right to left is isolated: it doesn't turn the numbers beside it.
+    """
     return (
-        xml_text(text)
+        xml_text(set_apart(text))
         .replace("&", "&amp;")
         .replace("<", "&lt;")
         .replace(">", "&gt;")

@@ -62,3 +62,16 @@ test("what stands in a picture or a sound is named and spoken of by its place", 
   assert.deepEqual(sound.names, ["0.00 s", "1.20 s"]);
   assert.deepEqual(sound.shown, sound.names);
 });
+
+test("a word from right to left is isolated between its mark and its position", () => {
+  const labels = ["\u0645\u0631", "##\u0629", "\u0645\u0631", "bank"];
+  const axis = axisOf(labels, {spelling: "wordpiece"});
+  assert.deepEqual(axis.names, [
+    "\u2068\u0645\u0631\u2069\u2080",
+    "\u203f\u2068\u0629\u2069",
+    "\u2068\u0645\u0631\u2069\u2082",
+    "bank",
+  ]);
+  assert.equal(axis.shown[1], "\u203f\u2068\u0629\u2069");
+  assert.equal(axis.numbered[2], "\u2068\u0645\u0631\u2069\u2082");
+});

@@ -38,6 +38,14 @@ def test_repeated_tokens_are_told_apart_and_spaces_are_marked() -> None:
     assert any(name in ("moon₁", "moon₅") for name in looks.customdata)
 
 
+def test_a_number_stands_behind_its_token_also_where_that_runs_from_right_to_left() -> None:
+    model = shipped("induction")
+    trace = model.trace(REPEATED)
+    likely = model.candidates(trace, count=2).assign(token=["Ġالعالم", "##ة"], probability=[0.9, 0.0001])
+    guesses, _ = bars(trace, 0, 1, likely)
+    assert list(guesses.text) == ["·\u2068العالم\u2069  0.900", "‿\u2068ة\u2069  <0.001"]
+
+
 def test_a_quotation_mark_is_written_as_one() -> None:
     # Plotly knows few entities by name, and shows the others as they are spelt.
     model = shipped("induction")

@@ -2,6 +2,7 @@
 
 import {element, within} from "../parts/element.js";
 import {layerPlace} from "../heads/numbers.js";
+import {setApart} from "../data/spelling.js";
 import {hasAny} from "../data/store.js";
 
 /**
@@ -74,7 +75,7 @@ function labelOf({queries, keys}, {kind, query, key, parts}) {
  */
 function wordOf({names, spellings}, place, parts, wanted) {
   const word = /\u201c(.+)\u201d/su.exec(saidOf(parts, wanted))?.[1];
-  return word === undefined || word === spellings[place].text ? names[place] : word;
+  return word === undefined || word === setApart(spellings[place].text) ? names[place] : word;
 }
 
 /**

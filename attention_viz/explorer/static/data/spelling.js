@@ -14,6 +14,8 @@ const UNSEEN = /\u{1f3f4}[\u{e0020}-\u{e007f}]+|[\udc80-\udcff]+|[\p{Cc}\p{Cf}\p
 const PART = /[\p{L}\p{N}\p{M}\p{So}\udc80-\udcff]/u;
 const LONE_JOINER = /^[\u200c\u200d]+$/u;
 const JOINER = /^[\u200c\u200d]$/u;
+// Letters and digits of scripts that run from right to left.
+const FROM_THE_RIGHT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
 /** @type {Record<string, string>} */
 const SIGNS = {"\n": "\u21b5", "\t": "\u21e5", "\r": "\u240d", "\u007f": "\u2421", " ": "\u2423"};
 
@@ -33,6 +35,14 @@ export function spell(label, spelling = "unknown") {
     return {mark: MARKS.space, text: visible(text.slice(1))};
   const open = spelling.endsWith("end-of-word") && !label.endsWith(SUFFIX);
   return {mark: "", text: visible(text) + (open ? MARKS.continues : "")};
+}
+
+/**
+ * A word that runs from right to left isolated, so that it doesn't turn the numbers and marks around it.
+ * @param {string} written
+ */
+export function setApart(written) {
+  return FROM_THE_RIGHT.test(written) ? `\u2068${written}\u2069` : written;
 }
 
 /**

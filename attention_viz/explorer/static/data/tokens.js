@@ -1,6 +1,6 @@
 // The tokens along an axis as they stand on the screen: repeated ones told apart, and what each belongs to.
 
-import {MARKS, spell} from "./spelling.js";
+import {MARKS, setApart, spell} from "./spelling.js";
 
 /** @import {PackedAxis} from "./payload.js" */
 
@@ -48,7 +48,7 @@ export function readAxis({labels, spelling = "unknown", special, padding, senten
   const spellings = labels.map((label, place) =>
     where?.[place] ? {mark: "", text: label} : spell(label, written[place]),
   );
-  const shown = spellings.map(({mark, text}) => mark + text);
+  const shown = spellings.map(({mark, text}) => mark + setApart(text));
   /** @type {Map<string, number>} */
   const times = new Map();
   for (const label of labels) times.set(label, (times.get(label) ?? 0) + 1);
@@ -146,7 +146,7 @@ export function patchAt(row, column) {
  * @param {{mark: string, text: string}} spelling
  */
 export function withoutSpace({mark, text}) {
-  return mark === MARKS.space ? text : mark + text;
+  return (mark === MARKS.space ? "" : mark) + setApart(text);
 }
 
 /** @param {number} number */

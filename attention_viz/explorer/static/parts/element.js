@@ -16,6 +16,8 @@
  */
 export function element(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
+  // What is isolated mixes a word with marks and numbers: of one from right to left they stand where they always do.
+  if (tag === "bdi") node.dir = "ltr";
   for (const [name, value] of Object.entries(attributes)) {
     if (name.startsWith("on")) Reflect.set(node, name, value);
     else if (value === true) node.setAttribute(name, "");

@@ -108,5 +108,7 @@ function shortened(context, text, room) {
   const signs = [...text];
   let kept = Math.max(1, Math.floor((signs.length * room) / context.measureText(text).width));
   while (kept > 1 && context.measureText(`${signs.slice(0, kept).join("")}\u2026`).width > room) kept -= 1;
-  return `${signs.slice(0, kept).join("")}\u2026`;
+  // The end of what is isolated is cut off with the rest of it.
+  const cut = signs.slice(0, kept);
+  return `${cut.join("")}${cut.includes("\u2068") && !cut.includes("\u2069") ? "\u2069" : ""}\u2026`;
 }

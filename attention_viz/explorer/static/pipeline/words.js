@@ -2,6 +2,7 @@
 
 import {element, focused, svg} from "../parts/element.js";
 import {percent} from "./numbers.js";
+import {setApart} from "../data/spelling.js";
 import {placeInWords} from "../data/tokens.js";
 import {tidy} from "./scene.js";
 
@@ -37,7 +38,7 @@ function wordAt(axis, at, role) {
   const {spellings, names} = axis;
   const placed = placeInWords(axis, at);
   if (placed !== null) return element("bdi", {class: `${role} av-mono`}, placed);
-  const {text} = spellings[at];
+  const text = setApart(spellings[at].text);
   return element("bdi", {class: `${role} av-mono`}, text, text === names[at] ? null : element("sub", {}, String(at)));
 }
 

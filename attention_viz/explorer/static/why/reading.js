@@ -1,6 +1,7 @@
 // What the Why page is told, and its numbers in words. No element is made here.
 
 import {whichOf} from "../claim/ordinal.js";
+import {setApart} from "../data/spelling.js";
 
 /**
  * A line of the sum: what wrote it, and how much; `head` where it is one.
@@ -38,8 +39,6 @@ import {whichOf} from "../claim/ordinal.js";
 
 // Below this a number is told as next to nothing; within this share two numbers are told as the same.
 const [NOTHING, ALIKE] = [0.1, 0.25];
-// A word from right to left is set apart, so that it doesn't turn what stands around it: else two words change places.
-const FROM_THE_RIGHT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/u;
 
 /**
  * A number with its sign, a real minus.
@@ -79,7 +78,7 @@ export function tiny(number) {
 export function wordAt({queries, keys, units}, side, at) {
   const words = side === "key" ? keys : queries;
   if (units[side] !== "word") return whichOf(words, at) + words[at];
-  return whichOf(words, at) + (FROM_THE_RIGHT.test(words[at]) ? `“\u2068${words[at]}\u2069”` : `“${words[at]}”`);
+  return `${whichOf(words, at)}“${setApart(words[at])}”`;
 }
 
 /**

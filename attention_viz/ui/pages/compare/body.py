@@ -148,7 +148,7 @@ def _take_cell(comparison: Comparison, first: Run, cell: tuple[int, int]) -> Non
 def _show_claim(choice: CompareChoice, comparison: Comparison, pair: tuple[int, int] | None) -> None:
     """What differs most, or the chosen pair, in a large sentence."""
     pieces = [
-        f'<bdi class="compare-{role}">{html.escape(text)}</bdi>' if role else html.escape(text)
+        f'<bdi dir="ltr" class="compare-{role}">{html.escape(text)}</bdi>' if role else html.escape(text)
         for text, role in claim(choice, comparison, pair)
     ]
     st.html(f'<p class="compare-claim" data-testid="compare-claim">{"".join(pieces)}</p>')

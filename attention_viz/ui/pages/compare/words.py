@@ -9,6 +9,7 @@ from torch import Tensor
 from attention_viz.analysis.blocks import block_size
 from attention_viz.analysis.comparison.align import Axis
 from attention_viz.analysis.comparison.compare import Comparison
+from attention_viz.trace.spelling import set_apart
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import reading as readings
 from attention_viz.ui.pages.compare.choice import CompareChoice, sides
@@ -173,7 +174,7 @@ def said(axis: Axis, place: int, *, second: bool = False) -> str:
     """
     placed = (axis.other_placed if second else axis.placed)[place]
     written = (axis.other_written if second else axis.written)[place]
-    return placed or f"“{shortened(written.removeprefix('·') or written)}”"
+    return placed or f"“{set_apart(shortened(written.removeprefix('·') or written))}”"
 
 
 def _cells(apart: Float[Tensor, "layer head"]) -> list[tuple[int, int]]:

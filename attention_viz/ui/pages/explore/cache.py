@@ -6,6 +6,7 @@ from streamlit.delta_generator import DeltaGenerator
 from attention_viz import views
 from attention_viz.explorer import is_long
 from attention_viz.serving.drawn import Drawn
+from attention_viz.trace.spelling import set_apart
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.plot import show_picture
@@ -46,7 +47,8 @@ def step_words(trace: Trace, position: int) -> str:
     tokens = trace.query_tokens()
     if position + 1 >= len(tokens):
         return ""
-    return f"After “{tokens.written[position]}” it went on with “{tokens.written[position + 1]}”."
+    last, following = map(set_apart, tokens.written[position : position + 2])
+    return f"After “{last}” it went on with “{following}”."
 
 
 def up_to_step(drawn: Drawn, state: State, back: int) -> Drawn:

@@ -8,7 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz import views
 from attention_viz.serving.runs import Drawn, candidates
-from attention_viz.trace.spelling import SPACE
+from attention_viz.trace.spelling import SPACE, set_apart
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.plot import show_picture
@@ -74,7 +74,7 @@ def show_candidates(
             st.caption(plain(_sentence(trace, position, likely, decoder=decoder)))
             figure = views.candidates(trace, state.layer, state.head, likely, position, theme=theme_name())
             words = ", ".join(
-                f"{trace.query_tokens().write(token)} {share:.3f}"
+                f"{set_apart(trace.query_tokens().write(token))} {share:.3f}"
                 for token, share in zip(likely.token, likely.probability, strict=True)
             )
             show_picture(figure, f"candidates-{position}", f"{title}: {words}")
@@ -102,10 +102,10 @@ def _offer_why(trace: Trace, likely: pandas.DataFrame) -> None:
 
 
 def _sentence(trace: Trace, position: int, likely: pandas.DataFrame, *, decoder: bool) -> str:
-    best = trace.query_tokens().write(likely.token[0])
+    best = set_apart(trace.query_tokens().write(likely.token[0]))
     if not decoder:
         return f"Likeliest at position {position}, from all heads together: “{best}”."
-    last = trace.query_tokens().written[-1]
+    last = set_apart(trace.query_tokens().written[-1])
     if words := step_words(trace, position):
         return words
     return f"Likeliest after the last row, “{last}”, from all heads together: “{best}”."

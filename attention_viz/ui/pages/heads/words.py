@@ -12,6 +12,7 @@ from attention_viz.analysis.search import Detector
 from attention_viz.edits.words import listed
 from attention_viz.explorer.atlas_roles import resting_words
 from attention_viz.serving.permissions import display_name
+from attention_viz.trace.spelling import set_apart
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.wording import shortened
@@ -62,7 +63,7 @@ def seen_words(trace: Trace, stream: str, head: tuple[int, int], query: int, key
 def named(tokens: Tokens, position: int) -> str:
     """A token in a sentence: without the sign for the space before it; of a picture or a sound by its place."""
     written = tokens.written[position]
-    return tokens.placed_at(position) or f"“{shortened(written.strip('· ') or written, 40)}”"
+    return tokens.placed_at(position) or f"“{set_apart(shortened(written.strip('· ') or written, 40))}”"
 
 
 def metric_words(name: str, *, formula: bool = False) -> str:
@@ -109,7 +110,7 @@ def found_words(trace: Trace, found: pandas.DataFrame, stream: str) -> str:
     top = found.iloc[0]
     queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
     query, key = (
-        tokens.placed_at(int(top[axis])) or f"“{tokens.written[int(top[axis])]}”"
+        tokens.placed_at(int(top[axis])) or f"“{set_apart(tokens.written[int(top[axis])])}”"
         for axis, tokens in (("query", queries), ("key", keys))
     )
     return (

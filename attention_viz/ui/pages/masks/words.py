@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from attention_viz.operation.masks import recognise
+from attention_viz.trace.spelling import set_apart
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.pages.masks.choice import MASKS, MaskChoice, window_words
@@ -146,7 +147,7 @@ def silent_rows_words(trace: Trace, layer: int, head: int) -> str:
         return ""
     tokens = trace.query_tokens(trace.streams[0])
     named = ", ".join(
-        tokens.placed_at(position) or f"“{tokens.written[position]}” (row {position})"
+        tokens.placed_at(position) or f"“{set_apart(tokens.written[position])}” (row {position})"
         for position in blind[:_MOST_NAMED]
     )
     more = f" and {len(blind) - _MOST_NAMED} more" if len(blind) > _MOST_NAMED else ""
