@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_viz.analysis.slides.shown import with_picture
-from attention_viz.analysis.slides.slide import Part, Picture, Slide, begun, named, picture_of, source_of
+from attention_viz.analysis.slides.slide import Given, Part, Picture, Slide, begun, named, picture_of, source_of
 from attention_viz.analysis.words import unit_of
 from attention_viz.steps.head import OpenHead
 
@@ -60,12 +60,17 @@ class _Row:
     def terms(self) -> Slide:
         """The score as the sum of its terms: the largest by dimension, and all others together."""
         call = self.opened.attention
-        terms = _first(call.query) * call.key[self.key].detach().double().cpu()
+        query, key = _first(call.query), call.key[self.key].detach().double().cpu()
+        terms = query * key
         order = terms.abs().argsort(descending=True, stable=True).tolist()
         shown, others = sorted(order[:_TERMS]), order[_TERMS:]
         names = [f"dimension {one}" for one in shown]
         values = [float(terms[one]) for one in shown]
-        ask: tuple[Part, ...] = ((f"Of {len(terms)} terms of ", ""), *self.pair, (", which is largest?", ""))
+        # The factors are shown, so that a class can work the products out.
+        cells = tuple((_written(query[one]), _written(key[one])) for one in shown)
+        factors = Given("query × key", tuple(names), ("query", "key"), cells)
+        of_all = f"{len(terms)} products" if others else "products"
+        ask: tuple[Part, ...] = (*self.pair, (f" is a sum of {of_all}. Which of these is furthest from 0?", ""))
         tell: tuple[Part, ...] = (
             ("The score is ", ""),
             _number(self.scores[self.key]),
@@ -74,9 +79,8 @@ class _Row:
         )
         if others:
             tell = (*tell, (f", together the {len(others)} that aren’t shown ", ""), _number(terms[others].sum()))
-        return self.slide(
-            ask, tell, _listed(names, values, shown.index(order[0]), "part of the score", more=bool(others))
-        )
+        picture = _listed(names, values, shown.index(order[0]), "part of the score", more=bool(others))
+        return replace(self.slide(ask, tell, picture), given=(factors,))
 
     def scaled(self) -> Slide | None:
         """What the scores are multiplied by."""
@@ -185,6 +189,7 @@ def _listed(names: list[str], values: list[float], key: int, unit: str, *, more:
         (len(names),) if more else (),
         unit=unit,
         written=written,
+        neutral=True,
     )
 
 

@@ -74,6 +74,15 @@ def test_a_findings_slide_asks_without_the_answer_and_then_gives_it_with_the_run
     assert chosen[0].tell == last.parts and len(chosen) == len(found)
 
 
+def test_a_sentence_about_every_word_says_which_row_is_shown() -> None:
+    run = shipped("all-MiniLM-L6-v2").trace("The cat sat on the mat because it was tired")
+    one = next(one for one in av.findings(run, 9) if one.kind == "previous")
+    (slide,) = found_slides(run, [one])
+    assert slide.picture is not None and slide.picture.query is not None
+    assert slide.tell[:-1] == one.parts
+    assert slide.tell[-1] == (f"shown: the row of “{slide.picture.tokens[slide.picture.query]}”", "small")
+
+
 def test_of_words_in_pieces_a_finding_is_shown_between_words_and_a_link_between_pieces(
     minilm: av.AttentionModel,
 ) -> None:

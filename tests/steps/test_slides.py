@@ -1,5 +1,7 @@
 """Slides of one head's steps: their numbers are the run's, and what changes nothing has none."""
 
+import math
+
 import pytest
 import torch
 
@@ -41,7 +43,13 @@ def test_the_way_of_a_score_is_told_step_by_step_with_the_runs_numbers(opened: O
     assert all(said(one.ask).endswith("?") for one in slides)
     picture = slides[0].picture
     assert picture is not None and not any("others" in name for name in picture.tokens), "a sum is no choice"
-    assert picture.cuts == (6,)
+    assert picture.cuts == (6,) and picture.neutral
+    # What is asked can be worked out from what is shown.
+    (factors,) = slides[0].given
+    products = [math.prod(float(one.replace("−", "-")) for one in row) for row in factors.cells]
+    assert factors.rows == picture.tokens
+    assert products == pytest.approx([one or 0 for one in picture.values], abs=0.05)
+    assert max(range(6), key=lambda at: abs(products[at])) == picture.key
     rest = score - sum(one or 0 for one in picture.values)
     assert terms.endswith(f"together the 26 that aren’t shown {rest:.2f}".replace("-", "−"))
     heads = slides[-1].picture

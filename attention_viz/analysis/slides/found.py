@@ -76,7 +76,13 @@ def link_slide(trace: Trace, stream: str, layer: int, head: int, query: int, key
 
 def _of_finding(trace: Trace, one: Finding) -> Slide:
     place = one.stream, one.layer, one.head, one.query, one.key
-    return _slide(trace, *place, _asked(trace, one), one.parts, between_words=not FINDING_KINDS[one.kind].of_a_head)
+    of_a_head = FINDING_KINDS[one.kind].of_a_head
+    tell = one.parts
+    if of_a_head and one.kind != "region":
+        # The sentence is about all rows, and the picture has one of them.
+        looking = named(trace.query_tokens(one.stream), one.query, "query")
+        tell = (*tell, (f"shown: the row of {''.join(text for text, _ in looking)}", "small"))
+    return _slide(trace, *place, _asked(trace, one), tell, between_words=not of_a_head)
 
 
 def _of_words(

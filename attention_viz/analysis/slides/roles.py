@@ -59,7 +59,7 @@ def _of_role(trace: Trace, jobs: "pandas.DataFrame", name: str, ask: str, unit: 
     place = list(shown.index).index((layer, head))
     whole = {"patch": "picture", "frame": "sound"}.get(unit, "text")
     more = (len(labels),) if len(scores) > len(labels) else ()
-    picture = Picture("bars", labels, (False,) * len(labels), values, None, place, more, unit="share")
+    picture = Picture("bars", labels, (False,) * len(labels), values, None, place, more, unit="share", neutral=True)
     have = "has" if len(scores) == 1 else "have"
     tell: tuple[Part, ...] = (
         (f"Layer {layer}, head {head}: ", ""),

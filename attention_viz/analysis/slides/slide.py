@@ -53,6 +53,7 @@ class Picture:
         unit: what is said after "?" of the numbers, for those who can't see the picture.
         written: of each, what stands behind its bar in place of the number; empty where the number does.
         asked: what each word is while `before` is shown; empty where it is the same.
+        neutral: whether the names are no words of the text, and have no role's colour.
     """
 
     form: str
@@ -66,6 +67,7 @@ class Picture:
     unit: str = "weight"
     written: tuple[str, ...] = ()
     asked: tuple[str, ...] = ()
+    neutral: bool = False
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,9 @@ def put_slides(trace: Trace, put: PutIn) -> tuple[Slide, ...]:
     (layer, head), change = ranked[0], put.changes[ranked[0]]
     labels = tuple(f"layer {one}, head {other}" for one, other in shown)
     values = tuple(round(put.changes[place], 6) for place in shown)
-    picture = Picture("bars", labels, (False,) * len(labels), values, None, shown.index(ranked[0]), unit="change")
+    picture = Picture(
+        "bars", labels, (False,) * len(labels), values, None, shown.index(ranked[0]), unit="change", neutral=True
+    )
     ask: tuple[Part, ...] = (
         (f"{put.name} is ", ""),
         (_signed(put.number, plus=False), "number"),

@@ -14,7 +14,7 @@ import {createStrip} from "./parts/strip.js";
 import {createTable} from "./parts/table.js";
 import {NOTHING_CHOSEN, choiceOf, createView, showHead} from "./parts/view.js";
 import {readStyle} from "./parts/style.js";
-import {keyFollows, pairIn, pairOfPinned} from "./data/pair.js";
+import {keyFollows, letsGo, pairIn, pairOfPinned} from "./data/pair.js";
 import {Recording} from "./data/recording.js";
 import {createStore, hasAny} from "./data/store.js";
 import {pictureParts} from "./seen/picture.js";
@@ -118,9 +118,7 @@ export function mountExplorer(host, bytes, {theme, onChoice = () => {}, onPair, 
     choose: (wanted) => {
       showHead(store, placed(recording, wanted));
       const asked = askedPair(recording, wanted);
-      // After Back another pair is told: what was pinned for this one is let go.
-      const others = store.state.query !== null && asked.pairQuery !== store.state.query;
-      store.set({...asked, ...(others ? {query: null, key: null} : {})});
+      store.set({...asked, ...(letsGo(store.state, asked) ? {query: null, key: null} : {})});
     },
     refresh() {
       // While the host moves the element it is on no page, and has no colours.

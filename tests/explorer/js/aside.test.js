@@ -1,7 +1,7 @@
 import {test} from "node:test";
 import assert from "node:assert/strict";
 
-import {asideOf, ofPieces} from "../../../attention_viz/explorer/static/claim/aside.js";
+import {asideOf, isOfAllRows, ofPieces} from "../../../attention_viz/explorer/static/claim/aside.js";
 
 const texts = ["[CLS]", "bank", "river", "[SEP]"];
 const axis = {
@@ -58,4 +58,20 @@ test("of a number between whole words, the pair's own is told where it is anothe
   assert.equal(ofPieces({head}, {query: 3, key: 2}, found), null, "another pair than the one that was found");
   assert.equal(ofPieces({head}, pair, undefined), null);
   assert.equal(ofPieces({head: null}, pair, found), null);
+});
+
+test("a sentence about all rows of a head is told from one about two words", () => {
+  const found = (kind, looking) => ({
+    kind,
+    parts: [
+      [looking, "query"],
+      [" looks at ", ""],
+      ["it", "key"],
+    ],
+  });
+  assert.ok(isOfAllRows(found("previous", "Each word")));
+  assert.ok(isOfAllRows(found("induction", "Words that come again")));
+  assert.ok(!isOfAllRows(found("induction", "\u201cfrog\u201d")));
+  assert.ok(!isOfAllRows(found("link", "\u201cbank\u201d")));
+  assert.ok(!isOfAllRows(found("region", "[CLS]")));
 });

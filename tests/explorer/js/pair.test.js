@@ -5,6 +5,7 @@ import {
   findingIn,
   hasLinks,
   keyFollows,
+  letsGo,
   linksOf,
   linksWords,
   pairIn,
@@ -144,4 +145,22 @@ test("hosts speak of layers by their numbers, and a number that isn't there mean
   assert.deepEqual(meant, [0, 0, 1, 1, 1]);
   assert.equal(numbered(two, {stream: "decoder", layer: 1, head: 0}).layer, 3);
   assert.equal(layerNumber([{}, {}], 1), 1);
+});
+
+test("what is pinned is let go where another pair is asked for, also one of the same query", () => {
+  const pinned = {query: 4, key: 7, pairQuery: 4, pairKey: 7};
+  for (const [asked, lets] of [
+    [{pairQuery: 4, pairKey: 7}, false],
+    [{pairQuery: 4, pairKey: 2}, true],
+    [{pairQuery: 3, pairKey: 7}, true],
+    [{}, true],
+  ]) {
+    assert.equal(letsGo(pinned, asked), lets);
+    const state = {...pinned, ...asked, ...(lets ? {query: null, key: null} : {})};
+    assert.ok(!keyFollows(state));
+  }
+  // A query alone, whose key follows the head, stays pinned as long as its own pair is asked for.
+  const row = {query: 4, key: null, pairQuery: 4, pairKey: 1};
+  assert.ok(!letsGo(row, {pairQuery: 4, pairKey: 1}) && letsGo(row, {pairQuery: 4, pairKey: 2}));
+  assert.ok(!letsGo({...pinned, query: null, key: null}, {pairQuery: 1, pairKey: 1}));
 });

@@ -1,6 +1,7 @@
 import {test} from "node:test";
 import assert from "node:assert/strict";
 
+import {endOf} from "../../../attention_viz/explorer/static/present/bars.js";
 import {NARROW, SMALLEST, onLine, stageOf} from "../../../attention_viz/explorer/static/present/room.js";
 import {palenessOf} from "../../../attention_viz/explorer/static/present/shown.js";
 import {
@@ -85,4 +86,12 @@ test("over a picture the patch with the most weight is in full colour, and one w
   assert.equal(none, blocked);
   assert.ok(half > 0 && Math.abs(half - none / 2) < 1e-9);
   assert.deepEqual(palenessOf([0, 0]), [none, none]);
+});
+
+test("a number stands at the end of its own bar, whatever was there before", () => {
+  assert.equal(endOf(5.05, 28.56), 5.05);
+  assert.equal(endOf(28.56, 5.05), 28.56);
+  assert.equal(endOf(-2, 3), 0);
+  assert.equal(endOf(null, 0.4), 0.4);
+  assert.equal(endOf(null, null), 0);
 });

@@ -50,7 +50,8 @@ def test_of_an_encoder_decoder_they_are_told_of_what_it_says(stream: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "asked", [f"model={MINILM}&text=the+cat", "model=scratch&text=the+cat", "model=translation&text=the+cat"]
+    "asked",
+    [f"model={MINILM}&text=the+cat", "model=scratch&text=the+cat", "model=translation&text=the+cat&stream=encoder"],
 )
 @pytest.mark.parametrize("page", ["/", "/heads"])
 def test_there_are_none_where_rows_choose_no_word(page: str, asked: str) -> None:

@@ -27,6 +27,15 @@ export function ofPieces({head}, {query, key}, found) {
 }
 
 /**
+ * Whether a finding's sentence is about all rows of a head, or all words that come again.
+ * @param {Pick<PackedFinding, "kind" | "parts">} found
+ */
+export function isOfAllRows({kind, parts}) {
+  const looking = parts.find(([, role]) => role === "query")?.[0] ?? "";
+  return !BETWEEN_WORDS.has(kind) && kind !== "region" && !looking.includes("\u201c");
+}
+
+/**
  * Words to follow the sentence of a pair; empty where there is nothing to add.
  * @param {Drawn} drawn
  * @param {{query: number, key: number}} pair

@@ -1,6 +1,6 @@
 // What the picture says, in a sentence.
 
-import {asideOf, ofPieces} from "./aside.js";
+import {asideOf, isOfAllRows, ofPieces} from "./aside.js";
 import {element} from "../parts/element.js";
 import {tokenParts} from "./placed.js";
 import {findingIn} from "../data/pair.js";
@@ -95,9 +95,21 @@ function besideOf(view) {
   const {recording, now} = view;
   if (now.pair === null || !atRest(view)) return {words: "", weight: ""};
   const found = ofPieces(now, now.pair, findingIn(recording, now.stream.name, now.at));
-  if (found === null) return {words: asideOf(now, now.pair), weight: ""};
+  if (found === null)
+    return {words: [rowOf(view, now.pair), asideOf(now, now.pair)].filter(Boolean).join("; "), weight: ""};
   const weight = share(found);
   return {words: `of whole words; this pair of tokens has ${weight}`, weight};
+}
+
+/**
+ * Which row the arcs are of, where the sentence is about all rows of a head.
+ * @param {ClaimView} view
+ * @param {{query: number, key: number}} pair
+ */
+function rowOf({recording, now: {stream, at}}, {query, key}) {
+  const found = findingIn(recording, stream.name, at);
+  const all = found?.query === query && found.key === key && isOfAllRows(found);
+  return all ? `drawn here: ${placeInWords(stream.queries, query) ?? stream.queries.names[query]}` : "";
 }
 
 /**

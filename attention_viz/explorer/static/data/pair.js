@@ -145,6 +145,16 @@ export function keyFollows({query, key, pairQuery, pairKey}) {
 }
 
 /**
+ * Whether what is pinned is let go because another pair is asked for from outside, as after Back; else its key would
+ * follow the head, and the pair would be neither.
+ * @param {Readonly<Chosen>} state
+ * @param {Partial<Chosen>} asked
+ */
+export function letsGo({query, pairKey}, asked) {
+  return query !== null && (asked.pairQuery !== query || asked.pairKey !== pairKey);
+}
+
+/**
  * What is told once a query alone is pinned: what it looks at; once it is let go, what the head is told by.
  * @param {Readonly<Chosen>} state  before
  * @param {Pick<Drawn, "head" | "columns" | "stream">} drawn

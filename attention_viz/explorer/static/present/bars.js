@@ -20,7 +20,7 @@ const [LONG_NAME, LONG_VALUE] = [14, 6];
  * @param {Row} row
  * @param {Room} room
  */
-export function drawBars({tokens, values, before, dim, query, key, cuts, unit, written, asked}, room) {
+export function drawBars({tokens, values, before, dim, query, key, cuts, unit, written, asked, neutral}, room) {
   const numbers = [...values, ...before, 0].map((value) => value ?? 0);
   const [low, high] = [Math.min(...numbers), Math.max(...numbers)];
   const span = high - low || 1;
@@ -34,6 +34,7 @@ export function drawBars({tokens, values, before, dim, query, key, cuts, unit, w
     "av-long-names",
     tokens.some((text) => text.length > LONG_NAME),
   );
+  list.classList.toggle("av-neutral", neutral);
   const longest = Math.max(0, ...written.map((text) => text.length));
   list.classList.toggle("av-long-values", longest > LONG_VALUE);
   if (longest > LONG_VALUE) list.style.setProperty("--room", `${longest * 22 + 40}px`);
@@ -51,8 +52,7 @@ export function drawBars({tokens, values, before, dim, query, key, cuts, unit, w
     else if (!before.length) track.append(element("span", {class: "av-unknown av-blind"}, "?"));
     const value = values[place];
     if (value !== null) track.append(bar("av-is av-told", value, share, start));
-    // Behind what it was before, too, which is drawn as a frame.
-    const end = Math.max(value ?? 0, was ?? 0);
+    const end = endOf(value, was);
     if (value === null) track.append(after("blocked", end, share, start));
     else if (written.length) track.append(after(written[place] ?? "", end, share, start));
     else if (place === key || value === 0 || Math.abs(value) >= LEAST * span)
@@ -91,6 +91,16 @@ function bar(name, value, share, start) {
   node.style.left = `calc(${start(value)} * var(--full) / 100)`;
   node.style.width = `calc(${share(value)} * var(--full) / 100)`;
   return node;
+}
+
+/**
+ * Where a number stands: at the end of its own bar, though the frame of what it was before goes further; where there is
+ * no bar, behind that frame.
+ * @param {number | null} value
+ * @param {number | null | undefined} was
+ */
+export function endOf(value, was) {
+  return Math.max(value ?? was ?? 0, 0);
 }
 
 /**

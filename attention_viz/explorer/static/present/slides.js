@@ -15,6 +15,7 @@
  * @property {number[]} cuts  the places before which words are left out
  * @property {string} unit
  * @property {string[]} written  what stands behind each bar in place of its number; empty where the number does
+ * @property {boolean} neutral  whether the names are no words of the text
  * @property {string[]} asked  what each word is while `before` is shown; empty where it is the same
  */
 
