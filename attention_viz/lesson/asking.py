@@ -70,6 +70,7 @@ class Ask:
         word: whether that is a word, by its place, and not a setting of the lesson's control.
         query: the option that asks; None where none does.
         complete: whether the bars are all that the lesson's picture shows.
+        whole: the number that fills a bar's track; None for 1 where they are shares, else the largest of them.
         seen: a picture that is read, for a class; None where the lesson is of none.
         place: the head that is asked about, to be looked at further; None for our own small head.
     """
@@ -85,6 +86,7 @@ class Ask:
     word: bool = False
     query: int | None = None
     complete: bool = False
+    whole: float | None = None
     seen: ShownPicture | None = None
     place: Place | None = None
 
@@ -112,8 +114,8 @@ class Ask:
 
     @property
     def lengths(self) -> tuple[float, ...]:
-        """How long each bar is, from 0 to 1: of shares the share, else as a part of the largest."""
-        most = 1.0 if self.shares else max(map(abs, self.values)) or 1.0
+        """How long each bar is, from 0 to 1: of shares the share, else as a part of `whole`, or of the largest."""
+        most = 1.0 if self.shares else self.whole or max(map(abs, self.values)) or 1.0
         return tuple(min(1.0, abs(value) / most) for value in self.values)
 
     def said(self, guess: int) -> str:
@@ -135,7 +137,8 @@ class Ask:
 
 def short(label: str) -> str:
     """An option as a sentence calls it."""
-    return f"“{in_words(label, _LABEL)}”"
+    # One that is isolated already is so once more after it was cut.
+    return f"“{in_words(label.translate({0x2068: None, 0x2069: None}), _LABEL)}”"
 
 
 def row_asked(
@@ -163,12 +166,14 @@ def row_asked(
     """
     values = tuple(row.detach().double().tolist())
     best = max(range(len(values)), key=values.__getitem__)
-    taken = "itself" if best == query else short(labels[best])
+    # As the bars call them: of equal words each with its number.
+    options = tuple(offered(labels).values())
+    taken = "itself" if best == query else short(options[best])
     return Ask(
-        f"Which word does {short(labels[query])} take most from?",
-        f"{short(labels[query])} takes {signed(values[best])} from {taken}",
+        f"Which word does {short(options[query])} take most from?",
+        f"{short(options[query])} takes {signed(values[best])} from {taken}",
         source,
-        tuple(offered(labels).values()),
+        options,
         values,
         shares=True,
         pressed=tuple(pressed),

@@ -1,6 +1,7 @@
 """The lessons from words as vectors to the weighted sum: their numbers equal what plain torch makes of the words."""
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ import torch
 from scipy.spatial import Delaunay
 
 from attention_viz.lesson import LESSONS, Scene, lesson_text
+from attention_viz.lesson.asking import short
 from attention_viz.lesson.own_head import own_head
 from attention_viz.lesson.scene import Run
 from attention_viz.lesson.words import offered, signed, telling
@@ -226,3 +228,37 @@ def test_repeated_words_are_told_apart_where_one_is_chosen() -> None:
     assert offered(("a", "b", "a")) == {"0": "a (1)", "1": "b", "2": "a (2)"}
     assert (telling(("The", "bank")), telling(("a", "!")), telling(("::::", "word"))) == ("1", "0", "1")
     assert (signed(-0.0004), signed(-1.5, 1)) == ("0.000", "−1.5")
+
+
+def test_a_cosine_stands_on_a_track_from_0_to_1(scene: Scene) -> None:
+    ask = LESSONS["vectors"].ask(scene)
+    assert max(ask.values) < 0.999
+    assert ask.lengths == tuple(map(abs, ask.values))
+
+
+def test_a_title_calls_equal_words_as_the_bars_do(run: Run) -> None:
+    for name in ("why", "vectors", "plain"):
+        ask = LESSONS[name].ask(Scene("the bank of the river was by the old bank", run, seed=3))
+        for text in (ask.question, ask.finding):
+            quoted = re.findall("“(.+?)”", text)
+            assert quoted and all(one in (*ask.options, *quoted[:1]) for one in quoted)
+            assert name == "vectors" or all(one in ask.options for one in quoted)
+    assert (
+        LESSONS["why"]
+        .ask(Scene("the bank by the bank", run, choice="2"))
+        .question.startswith("Which word does “bank (1)” ")
+    )
+
+
+def test_the_first_lesson_says_that_the_head_goes_with_the_word(scene: Scene) -> None:
+    first, second = (LESSONS["why"].ask(replace(scene, choice=choice)).source for choice in ("2", "5"))
+    assert first.endswith(": the head chosen for “bank”") and second.endswith(": the head chosen for “river”")
+
+
+def test_no_word_is_marked_as_asking_where_none_asks(scene: Scene) -> None:
+    assert LESSONS["masks"].ask(scene).query is None
+
+
+def test_an_option_from_right_to_left_is_quoted_as_it_stands() -> None:
+    (option,) = offered(["גדול"]).values()
+    assert short(option) == "“\u2068גדול\u2069”"

@@ -90,7 +90,6 @@ def _ask(scene: Scene) -> Ask:
         shown=tuple(map(str, open_cells)),
         pressed=pressed_words(trace),
         word=True,
-        query=_link(scene).query,
     )
 
 

@@ -52,16 +52,17 @@ def _ask(scene: Scene) -> Ask:
     query = asking_position(trace, scene.word)
     others = [at for at in places if at != query] or [query]
     alike = torch.nn.functional.cosine_similarity(x[query][None], x[others], dim=-1).tolist()
-    labels = [tokens.written[at] for at in others]
+    labels = tuple(offered([tokens.written[at] for at in others]).values())
     best = max(range(len(alike)), key=alike.__getitem__)
     return Ask(
         f"Whose vector is most like that of {short(tokens.written[query])}?",
         f"{short(tokens.written[query])} is most like {short(labels[best])}",
         f"{scene.called}: cosine of the vectors that enter its first layer, with each word's place added",
-        tuple(offered(labels).values()),
+        labels,
         tuple(alike),
         pressed=pressed_words(trace, others),
         word=True,
+        whole=1.0,
     )
 
 

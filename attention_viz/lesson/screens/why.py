@@ -1,6 +1,6 @@
 """Why attention: a word means something else beside other words, and a head looks where that is decided."""
 
-from attention_viz.lesson.asking import Ask, Place, row_asked
+from attention_viz.lesson.asking import Ask, Place, row_asked, short
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.links import opening_position, positioned_words, pressed_positions, strongest_link
 from attention_viz.lesson.scene import Scene
@@ -23,7 +23,9 @@ def _ask(scene: Scene) -> Ask:
     trace, query = _trace(scene), int(_CONTROL.value(scene))
     link = strongest_link(trace, query)
     labels = trace.query_tokens().written
-    source = f"{scene.called}, layer {link.layer}, head {link.head}"
+    # Each word has its own head: a press on another word changes it.
+    chosen = f"the head chosen for {short(labels[query])}"
+    source = f"{scene.called}, layer {link.layer}, head {link.head}: {chosen}"
     row = trace.weights(link.layer, link.head)[query]
     place = Place.of(trace, link.layer, link.head, (link.query, link.key))
     return row_asked(row, labels, query, source, pressed_positions(trace), complete=True, place=place)

@@ -117,7 +117,12 @@ def show_words(name: str, scene: Scene) -> None:
     key = f"learn-words-{name}"
     st.session_state[key] = asking
     st.pills(
-        "Press a word: it asks", list(options), format_func=options.__getitem__, key=key, on_change=_press, args=(key,)
+        "Press a word to ask about it",
+        list(options),
+        format_func=options.__getitem__,
+        key=key,
+        on_change=_press,
+        args=(key,),
     )
 
 

@@ -128,7 +128,7 @@ def _show_predict(lesson: Lesson, ask: Ask, guess: tuple[float, ...] | None, sho
             st.markdown(f"**1** Predict\n\n{how}")
         else:
             said = "" if guess is None else f"**✓** You guessed. {plain(ask.said(named(guess)))}\n\n"
-            st.markdown(f"{said}**2** {plain(shown.says)}{' *Press a word: it asks.*' if ask.word else ''}")
+            st.markdown(f"{said}**2** {plain(shown.says)}{' *Press a word to ask about it.*' if ask.word else ''}")
     if shown is None:
         with st.container(border=True, key="learn-step-see"):
             st.markdown("**2** See what ran")
