@@ -55,7 +55,7 @@ def queries_and_keys_plane(trace: Trace, layer: int, head: int, stream: str | No
 
     Args:
         trace: the run.
-        layer: which layer, from 0.
+        layer: its number, the model's own.
         head: which head, from 0.
         stream: which attention; the only one there is, if none is named.
 

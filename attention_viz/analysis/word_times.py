@@ -140,7 +140,7 @@ def _opens(trace: Trace, rows: list[int]) -> list[bool]:
 
 
 def _quiet(trace: Trace, seconds: NDArray[np.float64]) -> Bool[np.ndarray, " frame"]:
-    """Return which frames lie in a pause."""
+    """Return which frames are in a pause."""
     sound = trace.seen.sound
     assert sound is not None  # `_said` has refused a trace without one
     return pauses(sound.detach().double().cpu().numpy(), trace.seen.rate, seconds)

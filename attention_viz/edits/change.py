@@ -19,7 +19,7 @@ class Change:
 
     Attributes:
         what: a name in `EDITS`.
-        layer: the only layer that it is for, from 0; None for all.
+        layer: the number of the only layer that it is for; None for all.
         head: the only head, from 0; None for all of the layer.
         stream: "encoder", "decoder" or "cross"; None where a model has but one.
         detail: what its kind asks for: a number, or (query, key) positions, from 0; None where it asks for nothing.

@@ -44,7 +44,7 @@ def pack_head(trace: "Trace", stream: str, layer: int, head: int, of: str) -> by
     Args:
         trace: the run.
         stream: which attention.
-        layer: from 0.
+        layer: its number, the model's own.
         head: from 0.
         of: the `id` in the header of the trace's own bytes.
 

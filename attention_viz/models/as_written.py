@@ -49,14 +49,14 @@ class AsWritten(AbstractContextManager[None]):
 
     @property
     def _entered(self) -> list[ExitStack]:
-        """What this thread has entered and not yet left."""
+        """Return what this thread has entered and not yet left."""
         if not hasattr(self._thread, "entered"):
             self._thread.entered = list[ExitStack]()
         return self._thread.entered
 
 
 def has_compiled() -> bool:
-    """Whether this program has compiled anything."""
+    """Return whether this program has compiled anything."""
     return COMPILER in sys.modules and sys.modules[COMPILER].utils.counters["frames"]["total"] > 0
 
 

@@ -44,7 +44,7 @@ def gradient(
         model: from `load` or `wrap`.
         text: what to read; or a trace of this model, of what ran there, edits included.
         second_text: a second sentence, for encoders that read pairs.
-        layer: from 0; by default all, which need the same number of heads.
+        layer: the number of one; by default all, which need the same number of heads.
         stream: whose layers; None for the only one there is.
         target: the text that an encoder–decoder should produce, as in `trace`.
         of: y as (position, token id), the logit of that token there, instead of what the model says; or as a

@@ -39,7 +39,7 @@ _PROCESSES = {"tokenizer", "image_processor", "feature_extractor", "image_mean",
 
 
 def _from_bare(bare: Any) -> PreTrainedTokenizerBase:
-    """A bare tokenizer in transformers' own class, which reads the same ids; its special tokens stay special."""
+    """Put a bare tokenizer into transformers' own class, which reads the same ids; special tokens stay special."""
     special = [token.content for token in bare.get_added_tokens_decoder().values() if token.special]
     unknown = getattr(bare.model, "unk_token", None)
     named = {"unk_token": unknown} if isinstance(unknown, str) and bare.token_to_id(unknown) is not None else {}

@@ -40,13 +40,13 @@ class Held:
     notes: tuple[str, ...] = ()
 
     def opened(self, model: Any, note: str, tokenizer: Any = None) -> "Held":
-        """What was inside; a tokenizer that was handed over counts before one that is inside."""
+        """Replace the model by the one inside; a tokenizer that was handed over counts before one inside."""
         beside = tokenizer if self.tokenizer is None else self.tokenizer
         return Held(model, beside, (*self.notes, note) if note not in self.notes else self.notes)
 
 
 def homes(thing: object) -> set[str]:
-    """The names of the modules that define an object's class and its bases, each with all its parents."""
+    """Return the modules that define an object's class and its bases, each with all its parents."""
     names = (kind.__module__.split(".") for kind in type(thing).__mro__)
     return {".".join(parts[:count]) for parts in names for count in range(1, len(parts) + 1)}
 
@@ -82,7 +82,7 @@ def _parallel(held: Held) -> Held:
 
 
 def _sentences(held: Held) -> Held:
-    """A SentenceTransformer or CrossEncoder, or the one of its modules that holds the transformers model."""
+    """Open a SentenceTransformer or CrossEncoder, or the one of its modules that holds the transformers model."""
     outer, found = held.model, [inside for _, inside in _within(held.model)]
     if len(found) != 1:
         return held
@@ -127,7 +127,7 @@ _OPENERS: dict[str, Callable[[Held], Held]] = {
 
 
 def _is_compiled(module: nn.Module) -> bool:
-    """Whether torch.compile was applied to a module, its call or its forward."""
+    """Return whether torch.compile was applied to a module, its call or its forward."""
     return (
         getattr(module, "_compiled_call_impl", None) is not None
         or hasattr(vars(module).get("forward"), "_torchdynamo_orig_callable")
@@ -136,7 +136,7 @@ def _is_compiled(module: nn.Module) -> bool:
 
 
 def _refuse_others(thing: Any) -> None:
-    """Refuse what is no transformers model, nor one with adapters of PEFT around it."""
+    """Refuse anything but a transformers model, or one with adapters of PEFT around it."""
     if "peft" in homes(thing) and hasattr(thing, "peft_config"):
         _refuse_virtual_tokens(thing)
         return
@@ -182,7 +182,7 @@ def _refuse_virtual_tokens(model: Any) -> None:
 
 
 def _within(thing: Any) -> Iterator[tuple[str, PreTrainedModel]]:
-    """The outermost transformers models that an object holds, each with the path that leads to it."""
+    """Yield the outermost transformers models that an object holds, each with its path."""
     if isinstance(thing, PreTrainedModel):
         yield "", thing
     elif isinstance(thing, nn.Module):

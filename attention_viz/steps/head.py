@@ -35,7 +35,7 @@ class OpenHead:
 
     Attributes:
         trace: what was recorded, with this layer recomputed where something was switched.
-        layer: from 0.
+        layer: its number, the model's own.
         head: from 0.
         stream: whose layer.
         projections: "query", "key", "value" and "output" of all heads, where known and proven on the numbers.
@@ -197,7 +197,7 @@ def open_head(
 
     Args:
         trace: what was recorded.
-        layer: from 0.
+        layer: its number, the model's own.
         head: from 0.
         stream: whose layer; None for the only stream there is.
         scale: "model" as it ran, "d_k" for 1/√d_k, "d_model" for 1/√d_model, "none" for 1.

@@ -46,7 +46,7 @@ def to_safetensors(
 
     Args:
         trace: what was recorded.
-        layer: from 0.
+        layer: its number, the model's own.
         head: from 0.
         stream: which stream; None for the only one there is.
         tensors: gives what to write; `head_tensors` of that head by default.

@@ -158,7 +158,7 @@ def compare(
     Args:
         one: the first run.
         other: the second: of another text, of another model, with edits, or the same run for two of its heads.
-        layer: of the first head, from 0.
+        layer: the number of the first head's layer, the model's own.
         head: the first head, from 0.
         other_layer: of the second head; as the first by default.
         other_head: the second head; as the first by default.

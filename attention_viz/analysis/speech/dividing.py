@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 __all__ = ["divide"]
 
 # What a frame of a pause costs inside a word, and a frame of speech outside of one: more than any gain, so that neither
-# happens unless nothing else is possible; the former more, since a pause may hold a cough that is no word's.
+# happens unless nothing else is possible; the former more, since a pause may hold a cough that belongs to no word.
 _IN_A_WORD, _OUTSIDE = -1e6, -1e3
 _NONE = -1
 
@@ -24,7 +24,7 @@ def divide(
         gain: of giving a frame to a token.
         opens: whether a token begins a word. The last token of all, if it begins one, may take quiet frames: it ends
             the text.
-        quiet: which frames lie in a pause.
+        quiet: which frames are in a pause.
 
     Returns:
         Each token's first frame, and the one after its last.

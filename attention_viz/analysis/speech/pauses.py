@@ -19,7 +19,7 @@ _NOISE = 5
 def pauses(
     samples: Float[np.ndarray, " sample"], rate: int, begins: Float[np.ndarray, " frame"]
 ) -> Bool[np.ndarray, " frame"]:
-    """Return which frames of a sound lie in a pause.
+    """Return which frames of a sound are in a pause.
 
     A frame is quiet if its level is 35 dB below that of speech. If the sound has background noise, it is quiet up to
     6 dB above the noise, but at least 15 dB below speech. A pause is 0.3 s or more of quiet frames.
@@ -45,7 +45,7 @@ def pauses(
 def _levels(
     samples: Float[np.ndarray, " sample"], rate: int, begins: Float[np.ndarray, " frame"], step: float
 ) -> Float[np.ndarray, " frame"]:
-    """Each frame's mean power in decibels."""
+    """Return each frame's mean power in decibels."""
     power = np.concatenate([[0.0], np.cumsum(np.square(samples, dtype=np.float64))])
     first = np.clip(np.round(begins * rate).astype(np.int64), 0, len(samples))
     after = np.clip(np.round((begins + step) * rate).astype(np.int64), 0, len(samples))

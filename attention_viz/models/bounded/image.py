@@ -28,7 +28,7 @@ STATUS = struct.Struct(">i")
 LONGEST_ORDER = 4_000
 
 
-class _Image:
+class _Forker:
     """Forks processes by order, and watches them."""
 
     def __init__(self, orders: socket.socket, name: str, module: Any) -> None:
@@ -110,7 +110,7 @@ def main() -> None:
     orders, module = channel_of_standard_input(), import_for_answers(sys.argv[1])
     gc.collect()
     gc.freeze()  # what is never collected is never written to, and stays shared
-    _Image(orders, sys.argv[1], module).run()
+    _Forker(orders, sys.argv[1], module).run()
 
 
 if __name__ == "__main__":

@@ -17,8 +17,8 @@ from typing import Any
 
 __all__ = ["Limits", "end_with_parent", "give_time", "impose", "leave_network"]
 
-_STATUS = Path("/proc/self/statm")
-# Of the process's table, in pages: all that is mapped, and what of it is the process's own data.
+_MEMORY_TABLE = Path("/proc/self/statm")
+# Columns of that table, in pages: all that is mapped, and the process's own data in it.
 _MAPPED, _DATA = 0, 5
 _FILES_AT_ONCE = 64
 # From Linux's headers: prctl.h and sched.h.
@@ -62,9 +62,9 @@ def impose(limits: Limits) -> None:
     _lower(resource.RLIMIT_CORE, 0)
     _lower(resource.RLIMIT_FSIZE, 0)
     _lower(resource.RLIMIT_NOFILE, _FILES_AT_ONCE)
-    if not _STATUS.exists():  # other systems neither say what is taken nor hold to these limits
+    if not _MEMORY_TABLE.exists():  # other systems neither say what is taken nor hold to these limits
         return
-    taken = [int(pages) * resource.getpagesize() for pages in _STATUS.read_text().split()]
+    taken = [int(pages) * resource.getpagesize() for pages in _MEMORY_TABLE.read_text().split()]
     _lower(resource.RLIMIT_DATA, taken[_DATA] + limits.memory)
     # Data is all that counts for most; what is mapped and shared is bounded, too, with room for libraries and arenas.
     _lower(resource.RLIMIT_AS, taken[_MAPPED] + 2 * limits.memory + 256_000_000)

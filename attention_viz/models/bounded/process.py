@@ -1,4 +1,4 @@
-"""A process with bounds, in the hands of the one that asks it: each answer comes in time, or the process is ended.
+"""Ask a process with bounds: each answer comes in time, or the process is ended.
 
 A tokenizer, a template, a configuration from outside is a program in effect: it may run for ever, or take all memory.
 """
@@ -92,8 +92,8 @@ class Process:
         Args:
             request: what is sent.
             check: called again and again meanwhile; what it raises ends the process.
-            seconds: how long the answer may take, where that is less than the limit.
-            longest: how many bytes it may have, where that is less than the limit.
+            seconds: how long the answer may take, if that is less than the limit.
+            longest: how many bytes it may have, if that is less than the limit.
 
         Raises:
             Stopped: no answer came within the limits; the process is gone.
@@ -108,7 +108,7 @@ class Process:
         return _checked(answer.values, answer)
 
     def end(self) -> int | None:
-        """End it now, and return how it ended, where that is known."""
+        """End it now, and return how it ended, if that is known."""
         return self._end() if self._end.alive else None
 
     def _within(self, seconds: float | None, longest: int | None) -> Limits:
@@ -166,7 +166,7 @@ class Process:
         return bytes(parts)
 
     def _stopped(self) -> Stopped:
-        """Why it ended by itself."""
+        """Say why it ended by itself."""
         status = self.end()
         if status == _ABORTED:
             return Stopped(self._too_much_memory())
@@ -182,7 +182,7 @@ class Process:
 
 
 def _checked(values: Any, answer: Message) -> Message:
-    """The answer, unless it is an error: an error of ours is raised as such."""
+    """Return the answer, or raise the error that it holds."""
     reason, kind = values.get("error"), values.get("kind")
     if reason is None:
         return answer

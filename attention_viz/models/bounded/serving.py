@@ -53,7 +53,7 @@ def channel_of_standard_input() -> socket.socket:
 def import_for_answers(name: str) -> Any:
     """Import a module whose function `start` returns what answers; its function `prepare`, if it has one, imports more.
 
-    Nothing that is heavy or changes the process stands at the top of such a module, as others may import it.
+    Such a module imports nothing heavy at its top, and changes nothing there: others may import it.
     """
     module = importlib.import_module(name)
     if hasattr(module, "prepare"):

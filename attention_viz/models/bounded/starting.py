@@ -135,7 +135,7 @@ class _Alone:
 
 
 class _Image:
-    """A process from which others are forked, in the hands of the one that orders them."""
+    """Orders processes from an image, from which they are forked."""
 
     def __init__(self, module: str) -> None:
         self._orders, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

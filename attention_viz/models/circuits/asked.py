@@ -15,7 +15,7 @@ class Score:
     """How well a key fits a query in one head: query · key × scale, before any soft cap, position bias and mask.
 
     Attributes:
-        layer: from 0.
+        layer: its number, the model's own.
         head: from 0.
         query: the position that looks.
         key: the position that is looked at.

@@ -73,7 +73,7 @@ class Decomposition(Told):
         """A head's contribution by the position that it was taken from.
 
         Args:
-            layer: the head's layer, from 0.
+            layer: the number of the head's layer, the model's own.
             head: from 0.
             stream: whose layer; None for the only one there is.
 
@@ -101,7 +101,7 @@ class Decomposition(Told):
         The row of an earlier head in it is a path: that head's contribution through this one.
 
         Args:
-            layer: the head's layer, from 0.
+            layer: the number of the head's layer, the model's own.
             head: from 0.
             stream: whose layer; None for the only one there is.
 

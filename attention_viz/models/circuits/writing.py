@@ -41,7 +41,7 @@ def writes(
     Args:
         model: from `load` or `wrap`.
         trace: of this model; an edited one is opened as it ran.
-        layer: the head's layer, from 0.
+        layer: the number of the head's layer, the model's own.
         head: from 0.
         position: the row of the output, from the end where negative.
         count: how many words of either kind.
@@ -95,7 +95,7 @@ def written_logits(
         opened: the same, opened.
         trace: the run.
         stream: whose layer.
-        layer: from 0.
+        layer: its number, the model's own.
         head: from 0.
         position: the row of the output, from the end where negative.
 

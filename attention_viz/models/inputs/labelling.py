@@ -15,7 +15,7 @@ __all__ = ["label_ids", "reserved", "tokens_of_ids", "unknown_id", "with_doubled
 
 
 def label_ids(tokenizer: "PreTrainedTokenizerBase | None", ids: Sequence[int], padding: Sequence[bool] = ()) -> Tokens:
-    """The tokenizer's pieces for a row of ids; the ids as text where there is no tokenizer."""
+    """Return the tokenizer's pieces for a row of ids; the ids as text if there is no tokenizer."""
     if tokenizer is None:
         return Tokens.of_ids(ids, padding)
     pieces = cast("list[str | None]", tokenizer.convert_ids_to_tokens(list(ids)))
@@ -44,14 +44,14 @@ def with_words(tokenizer: "PreTrainedTokenizerBase | None", tokens: Tokens) -> T
 
 
 def unknown_id(tokenizer: "PreTrainedTokenizerBase") -> int | None:
-    """Return the id that stands for letters which a tokenizer doesn't have; None if that id ends or fills up texts."""
+    """Return the id for letters that a tokenizer doesn't have; None if that id ends or fills up texts."""
     found: object = tokenizer.unk_token_id
     others: tuple[object, ...] = (tokenizer.eos_token_id, tokenizer.bos_token_id, tokenizer.pad_token_id)
     return found if isinstance(found, int) and found not in others else None
 
 
 def with_doubled(told: tuple[str, ...], tokens: Tokens) -> tuple[str, ...]:
-    """Add to some notes which special tokens are there twice, as where a chat template wrote what is added, too."""
+    """Add a note for each special token that is there twice, such as one that a chat template wrote, too."""
     found = list(told)
     for place, added, typed in (("beginning", 0, 1), ("end", -1, -2)) if len(tokens) > 1 else ():
         twice = tokens.numbers[added] == tokens.numbers[typed] and tokens.special[added] and not tokens.special[typed]
@@ -64,6 +64,6 @@ def with_doubled(told: tuple[str, ...], tokens: Tokens) -> tuple[str, ...]:
 
 
 def reserved(tokenizer: "PreTrainedTokenizerBase", ids: Sequence[int]) -> tuple[bool, ...]:
-    """Which ids stand for no text; what stands for a word that isn't known stands for something that was typed."""
+    """Say which ids are no text; the unknown token is one, since something was typed there."""
     reserved = {number for number in tokenizer.all_special_ids if number != tokenizer.unk_token_id}
     return tuple(number in reserved for number in ids)

@@ -53,7 +53,7 @@ def effects(
         model: from `load` or `wrap`.
         text: what to read; or a trace of it by this model, without edits. A trace from a file will do.
         of: a `Logit`, a `Probability` or, of a model without a word head, a `Direction`.
-        heads: layer and head of each, counted from 0; or "all".
+        heads: (layer, head) of each; or "all".
         to: what a head hands on: "mean", its mean over the positions of this text, or "zero".
         stream: whose heads: "encoder", "decoder" or "cross"; by default those of all streams.
         report: is told after each batch how many heads are done, and of how many; what it raises stops the work.

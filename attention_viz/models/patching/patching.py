@@ -33,7 +33,7 @@ class Put(NamedTuple):
     """What is put from one text into another.
 
     Attributes:
-        layer: from 0.
+        layer: its number, the model's own.
         head: from 0; None for the layer's MLP.
         position: of the text that it is put into; None for all at once.
     """

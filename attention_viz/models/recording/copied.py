@@ -19,7 +19,7 @@ def copied(model: _Module, memo: dict[int, Any]) -> _Module:
 
     Args:
         model: what to copy.
-        memo: as of `copy.deepcopy`: by the identity of an object what stands for it in the copy.
+        memo: as for `copy.deepcopy`: by an object's identity, its copy.
     """
     twin = copy.deepcopy(model, memo)
     for module in twin.modules():
@@ -30,7 +30,7 @@ def copied(model: _Module, memo: dict[int, Any]) -> _Module:
 
 
 def _rebound(value: Any, memo: dict[int, Any]) -> Any:
-    """A module's copy; a method or function with the copies of all modules that it holds; anything else as it is."""
+    """Return a module's copy; a method or function with copies of all modules that it holds; else the thing itself."""
     if isinstance(value, nn.Module):
         return memo.get(id(value), value)
     if isinstance(value, MethodType):
@@ -45,7 +45,7 @@ def _rebound(value: Any, memo: dict[int, Any]) -> Any:
 
 
 def _function(function: FunctionType, memo: dict[int, Any]) -> FunctionType:
-    """A function with copies in place of the modules that it reaches; itself if it reaches none."""
+    """Return a function with copies in place of the modules that it reaches; itself if it reaches none."""
     held = tuple(_content(cell) for cell in function.__closure__ or ())
     inner = tuple(_rebound(one, memo) for one in held)
     # In a notebook, models and their methods are global. Functions aren't followed: they lead through whole libraries.

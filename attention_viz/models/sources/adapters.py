@@ -38,7 +38,7 @@ _YOURSELF = "load it with peft and give it to av.wrap"
 
 
 def is_adapter(folder: Path) -> bool:
-    """Whether a folder holds an adapter, and no model of its own."""
+    """Return whether a folder holds an adapter, and no model of its own."""
     return (folder / ADAPTER).is_file() and not (folder / "config.json").is_file()
 
 
@@ -65,7 +65,7 @@ def load_adapter(
     base_name, revision = _base(folder, name, config)
     base = load_base(base_name, revision)
     if not hasattr(base, "hf_model"):
-        raise UnsupportedModel(f"{name} is an adapter around {base_name}, which is no transformers model")
+        raise UnsupportedModel(f"{name} is an adapter around {base_name}, which isn't a transformers model")
     check()
     model = _put_around(base.hf_model, config, folder / WEIGHTS, name)
 
@@ -106,7 +106,7 @@ _OFF: tuple[object, ...] = (None, False, {}, [], "", 0)
 
 
 def _base(folder: Path, name: str, config: Mapping[str, Any]) -> tuple[str, str | None]:
-    """What the base model is loaded by: a name of the catalogue, a folder beside this one, or an id on the hub."""
+    """Return the base model's name and revision: in the catalogue, a folder beside this one, or an id on the hub."""
     asked = config.get("base_model_name_or_path")
     if not isinstance(asked, str) or not asked:
         raise ModelNotFound(f"{name}: {ADAPTER} names no base model (base_model_name_or_path)")
@@ -126,7 +126,7 @@ def _base(folder: Path, name: str, config: Mapping[str, Any]) -> tuple[str, str 
 
 
 def _put_around(model: Any, config: Mapping[str, Any], weights: Path, name: str) -> Any:
-    """The model with the adapter around its matrices.
+    """Put the adapter around the model's matrices.
 
     Raises:
         ModelNotFound: the adapter's file is broken, or has something else than its configuration or the model.
@@ -158,9 +158,9 @@ def _check_sizes(model: Any, config: Mapping[str, Any], tensors: Mapping[str, An
     """Refuse an adapter whose file has other matrices, or of another rank, than its configuration makes."""
     targets, rank = config.get("target_modules"), config.get("r")
     if not isinstance(targets, list) or not all(isinstance(one, str) for one in cast("list[object]", targets)):
-        raise UnsupportedModel(f"{name}: {ADAPTER} has target_modules that is no list of names; {_YOURSELF}")
+        raise UnsupportedModel(f"{name}: {ADAPTER} has target_modules that isn't a list of names; {_YOURSELF}")
     if not isinstance(rank, int) or rank < 1:
-        raise ModelNotFound(f"{name}: {ADAPTER} has the rank r={str(rank)[:40]}; allowed are whole numbers from 1")
+        raise ModelNotFound(f"{name}: {ADAPTER} has the rank r={str(rank)[:40]}; choose a whole number from 1")
     ends = tuple(f".{one}" for one in cast("list[str]", targets))
     made = {path for path, _ in model.named_modules() if f".{path}".endswith(ends)}
     found = {

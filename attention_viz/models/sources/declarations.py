@@ -12,7 +12,7 @@ from attention_viz.errors import ModelNotFound, UnsupportedModel
 __all__ = ["ADAPTER", "NO_ADAPTER", "notes_on", "refuse_declared", "refuse_gguf", "refuse_without_config"]
 
 ADAPTER = "adapter_config.json"
-# Where transformers then looks for an adapter there is none: inside a file. It would load one by itself, and by the
+# Makes transformers look for an adapter inside a file, so that it finds none. It would load one by itself, and by the
 # path or the id that a stranger's file names.
 NO_ADAPTER = {"subfolder": "config.json"}
 
@@ -83,7 +83,7 @@ def notes_on(path: Path) -> tuple[str, ...]:
 
 
 def _parts(config: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """A configuration and all that are nested in it."""
+    """Yield a configuration and all that are nested in it."""
     waiting: list[Any] = [config]
     while waiting:
         part = waiting.pop()
@@ -95,7 +95,7 @@ def _parts(config: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _named(value: object) -> list[str]:
-    """The attention implementations that an entry names; by part of the model, where it is a mapping."""
+    """List the attention implementations that an entry names; a mapping names one per part of the model."""
     values = cast("Mapping[str, object]", value).values() if isinstance(value, Mapping) else [value]
     return [one if isinstance(one, str) else repr(one) for one in values if one is not None]
 

@@ -36,7 +36,7 @@ def read_shapes(files: Sequence[Path], name: str) -> dict[str, tuple[int, ...]]:
 
 
 def _header_length(file: Path, name: str) -> int:
-    """How long a safetensors file says that its header is; more than the file has can't be read anyway."""
+    """Return how long a safetensors file says that its header is, at most the file's length."""
     try:
         with file.open("rb") as opened:
             return min(int.from_bytes(opened.read(8), "little"), file.stat().st_size)
@@ -45,7 +45,7 @@ def _header_length(file: Path, name: str) -> int:
 
 
 def _shapes(file: Path, name: str) -> dict[str, tuple[int, ...]]:
-    """A file's tensors, by its header; a file of another length than that says is refused."""
+    """Return the shapes of a file's tensors, by its header; refuse a file of another length than that says."""
     broken = f"{name}: {file.name} is broken or half-written"
     try:
         with safe_open(file, framework="np") as weights:

@@ -28,7 +28,7 @@ def prepare_texts(*, ships: bool) -> bool:
 
 
 def read_tokenizer(folder: CheckedFolder, check: Callable[[], None], *, apart: bool) -> PreTrainedTokenizerBase | None:
-    """Load a folder's tokenizer; None where it has none, and then only ids can be read.
+    """Load a folder's tokenizer; None if it has none, and then only ids can be read.
 
     Args:
         folder: whose.

@@ -117,7 +117,7 @@ def _request(folder: CheckedFolder) -> Message:
 
 
 def _read(name: str, values: Mapping[str, object]) -> "Verdict":
-    """An answer as a verdict: nothing in it is believed that wasn't looked at."""
+    """Read an answer as a verdict, each value checked."""
     from attention_viz.models.huggingface import PreTrainedModel, transformers
     from attention_viz.models.sources.dry_run import Verdict
 

@@ -25,6 +25,6 @@ def check_places(places: Sequence[tuple[float, ...] | None]) -> None:
     rows, columns = (int(max((place[axis] for place in patches), default=-1)) + 1 for axis in (0, 1))
     if rows * columns > _EMPTIEST * len(places):
         raise TraceError(
-            f"{len(patches):,} patches are said to stand in {rows:,} rows and {columns:,} columns; a grid may have "
+            f"{len(patches):,} patches are said to be in {rows:,} rows and {columns:,} columns; a grid may have "
             f"{_EMPTIEST} times as many places as there are positions, {_EMPTIEST * len(places):,}"
         )

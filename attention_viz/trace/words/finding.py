@@ -1,4 +1,4 @@
-"""Where a word stands in a row of pieces: found by the text, however it is cut."""
+"""Find a word in a row of pieces by the text, however it is cut."""
 
 import re
 import unicodedata
@@ -84,12 +84,12 @@ class WordFinder:
         return found
 
     def _begins(self, character: int) -> bool:
-        """Whether a sign begins here."""
+        """Return whether a sign begins here."""
         places = self.places
         return character in (0, len(places)) or places[character] != places[character - 1]
 
     def _pieces(self, begin: int, end: int) -> tuple[int, ...] | None:
-        """The pieces of some signs; None where they aren't whole pieces, or are a part of a run of letters."""
+        """Return the pieces of some signs; None if they aren't whole pieces, or are a part of a run of letters."""
         first, last = self.pieces[begin], self.pieces[end]
         if first is None or last is None:
             return None

@@ -30,7 +30,7 @@ def group_pieces(
 
     Two pieces that follow each other are of one word if the characters at which they meet are. A space that is a piece
     by itself goes with the word after it, as it does where it begins that word's piece. Pieces that say where
-    spaces are need nothing else. Of others, such as WordPiece's, `spaces` says it; without that, signs count as close
+    spaces are need nothing else. For others, such as WordPiece's, `spaces` says it; without that, signs count as close
     to the letters beside them wherever a word could be made of them, as in "e-mail".
 
     Args:
@@ -90,7 +90,7 @@ def sign_groups(labels: Sequence[str], spelling: Sequence[str], word: Sequence[i
 def _row(
     labels: Sequence[str], spelling: Sequence[str], spaced: bool | None, spaces: Sequence[bool] | None
 ) -> PieceText:
-    """The text of one run of pieces, by what is known of its spaces."""
+    """Put one run of pieces together, by what is known of its spaces."""
     if spaced:
         return PieceText.of(labels, spelling, [True] * len(labels), _nothing)
     if spaced is None:
@@ -129,12 +129,12 @@ def _blank(_at: int, _before: str, _after: str) -> str:
 
 
 def _may_quote(before: str, sign: str, after: str) -> bool:
-    """Whether an apostrophe is rather a quotation mark: on neither side are there so few letters as in "we'll"."""
+    """Guess whether an apostrophe is a quotation mark: on neither side are so few letters as in "we'll"."""
     return sign in _APOSTROPHES and all(len(one) > _SHORT for one in (before, after) if one.isalpha())
 
 
 def _runs(runs: Sequence[Hashable]) -> Iterator[list[int]]:
-    """The positions of each run of pieces, in order."""
+    """Yield the positions of each run of pieces, in order."""
     some = list[int]()
     for at, run in enumerate(runs):
         if some and run != runs[some[-1]]:

@@ -10,12 +10,12 @@ from attention_viz.trace.words.splitting import kind_of
 
 __all__ = ["OPEN", "PieceText", "begins_with_blank", "goes_on", "keeps_spaces", "meet_as_letters"]
 
-# What is put between two pieces where nobody knows whether a space was there: it is no character of Unicode's.
+# Separates two pieces if nobody knows whether a space was between them; Unicode has no such character.
 OPEN = "\uffff"
 
 # Spellings in which a piece says whether a space is before it. The others say only which piece goes on with a word.
 _SPACED = frozenset(("byte-level", "sentencepiece", "bytes"))
-# What stands for a blank by itself where nobody says how pieces are written.
+# Blanks by themselves, for pieces whose spelling nobody knows.
 _LONE_MARKS = {"Ġ": " ", "▁": " ", "Ċ": "\n"}
 _PREFIX, _SUFFIX = "##", "</w>"
 # Halves of characters that are no bytes either.
@@ -111,7 +111,7 @@ def _bytes(label: str, spelling: str) -> bytes:
 
 
 def _spans(parts: Sequence[bytes], text: str, begin: int) -> list[tuple[int, int] | None]:
-    """The first and the last character of each part, counted from `begin`."""
+    """Return the first and the last character of each part, counted from `begin`."""
     of_byte = list[int]()
     for at, character in enumerate(text):
         of_byte += [at] * len(character.encode("utf-8", "surrogateescape"))

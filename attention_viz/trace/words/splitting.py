@@ -13,8 +13,8 @@ _HYPHENS = frozenset("-‐‑")
 _POINTS = frozenset(".,٫٬")
 _JOINING = _APOSTROPHES | _HYPHENS | _POINTS
 
-# Scripts that write no spaces between words, as Unicode names their letters. Of Han and kana each sign is a word;
-# of the others a word is what spaces and signs leave.
+# Scripts that write no spaces between words, as Unicode names their letters. Each sign of Han and kana is a word;
+# in the others, a word ends at a space or a sign.
 _ALONE = ("CJK ", "HIRAGANA", "KATAKANA")
 _SPACELESS = (*_ALONE, "THAI", "LAO", "KHMER", "MYANMAR")
 _remembered = functools.lru_cache(maxsize=1 << 14)
@@ -47,7 +47,7 @@ def word_numbers(text: str) -> list[int | None]:
 
 
 def _numbers(signs: Sequence[str]) -> list[int | None]:
-    """The word of each sign."""
+    """Return the word of each sign."""
     found = list[int | None]()
     kinds, number, inside = [kind_of(sign) for sign in signs], -1, False
     for at, (sign, kind) in enumerate(zip(signs, kinds, strict=True)):
@@ -61,7 +61,7 @@ def _numbers(signs: Sequence[str]) -> list[int | None]:
 
 
 def _joins(before: str, sign: str, after: str) -> bool:
-    """Whether a sign between two letters or digits belongs to their word."""
+    """Return whether a sign between two letters or digits belongs to their word."""
     digits = [one[0].isdecimal() for one in (before, after)]
     if sign in _APOSTROPHES:
         return not digits[1]
@@ -83,7 +83,7 @@ def signs_of(text: str) -> Iterator[str]:
 
 
 def _continues(sign: str, character: str) -> bool:
-    """Whether a character belongs to the sign before it: accents, joiners, skin tones, tags, a flag's second half."""
+    """Return whether a character goes on with the sign before it: accents, joiners, skin tones, tags, half a flag."""
     if character < "\x7f" and sign[-1] != "\u200d":
         return False
     if kind_of(sign) == "blank":
@@ -115,7 +115,7 @@ def _kind(character: str) -> str:
 
 @_remembered
 def writes_no_spaces(text: str) -> bool:
-    """Whether a text has letters of a script that is written without spaces between words."""
+    """Return whether a text has letters of a script that is written without spaces between words."""
     return not text.isascii() and any(unicodedata.name(sign, "").startswith(_SPACELESS) for sign in text)
 
 

@@ -16,7 +16,7 @@ class Model(Kind):
     """A model that a visitor may ask for here."""
 
     def read(self, name: str, text: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
-        """The model's one name, or why it can't be had."""
+        """Return the model's one name, or why it isn't available."""
         reason = permissions.refusal(text)
         if reason is None:
             return permissions.canonical_name(text), []

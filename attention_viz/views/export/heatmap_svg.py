@@ -84,7 +84,7 @@ def heatmap_svg(
 
     Args:
         trace: what was recorded.
-        layer: from 0.
+        layer: its number, the model's own.
         head: from 0.
         stream: which stream; None for the only one there is.
         width: such as "170mm", as `save` takes it; by default what the matrix needs.

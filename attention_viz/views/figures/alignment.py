@@ -47,7 +47,7 @@ def alignment(
 
     Args:
         trace: what was recorded.
-        layer: which layer, from 0.
+        layer: its number, the model's own.
         head: which head, from 0.
         stream: which stream; by default cross-attention, or the only one there is.
         query: a position, from 0, whose lines stand out among pale ones; by default all are as strong as their weights.

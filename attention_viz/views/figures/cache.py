@@ -34,7 +34,7 @@ def cache(
 
     Args:
         trace: what was recorded.
-        layer: which layer, from 0.
+        layer: its number, the model's own.
         head: which head, from 0.
         position: the last row.
         stream: which stream; None for the only one there is.

@@ -33,7 +33,7 @@ def candidates(
 
     Args:
         trace: what was recorded.
-        layer: which layer, from 0.
+        layer: its number, the model's own.
         head: which head, from 0.
         likely: from `AttentionModel.candidates`, of the same trace and position.
         position: which row.

@@ -37,7 +37,7 @@ def heatmap(
 
     Args:
         trace: what was recorded.
-        layer: which layer, from 0.
+        layer: its number, the model's own.
         head: which head, from 0.
         stream: which stream; None for the only one there is.
         names: whether hovering over a cell names its two tokens. Without, it tells their positions, and the figure of

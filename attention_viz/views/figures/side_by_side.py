@@ -26,7 +26,7 @@ def side_by_side(trace: Trace, layer: int, stream: str | None = None, *, theme: 
 
     Args:
         trace: what was recorded.
-        layer: which layer, from 0.
+        layer: its number, the model's own.
         stream: which stream; None for the only one there is.
         theme: "light" or "dark".
 

@@ -150,7 +150,7 @@ def fill_template(template: str, messages: list[dict[str, str]], tokens: Mapping
 
 
 def _described(tokenizer: Any, folder: Path) -> Message:
-    """What is asked of a tokenizer beside texts, as data."""
+    """Describe a tokenizer as data: all that is known of it without a text."""
     template = tokenizer.chat_template
     added = sorted(tokenizer.added_tokens_decoder)
     values: dict[str, Any] = {
@@ -174,7 +174,7 @@ def _described(tokenizer: Any, folder: Path) -> Message:
 
 
 def _digest(tokenizer: Any, folder: Path) -> str:
-    """What tells a tokenizer from another that is written in its place."""
+    """Return a digest, by which another tokenizer in its place is noticed."""
     backend, found = getattr(tokenizer, "backend_tokenizer", None), hashlib.sha256()
     if backend is not None:
         found.update(backend.to_str().encode("utf-8", "surrogatepass"))

@@ -21,7 +21,7 @@ LONGEST_TEXT = 2_000_000
 LIMITS = Limits(memory=600_000_000, seconds=60, processor=20, answer=64_000_000)
 # How long a text may take; to load the largest published vocabularies takes longer on a busy machine.
 SECONDS = 20.0
-# How many processes are kept; to start one again takes some tenths of a second.
+# How many processes are kept, beside those at work; to start one again takes some tenths of a second.
 _MOST = 8
 # After so many ends in a row nothing is asked of a tokenizer for so many seconds.
 _ENDS, _PAUSE = 2, 60.0
@@ -136,7 +136,7 @@ class TextProcess:
         return answer
 
     def _running(self, check: Callable[[], None] = lambda: None) -> Process:
-        """The process, with its tokenizer loaded."""
+        """Return the process with its tokenizer loaded; start it if it doesn't run."""
         self.used = next(_uses)
         if self._process is None or not self._process.alive:
             process = Process(self._module, self._limits, image=self._image)
@@ -168,7 +168,7 @@ class TextProcess:
             self._paused_until = time.monotonic() + _PAUSE
 
     def _without_path(self, error: Exception) -> str:
-        """What a foreign error says, without where the model is: visitors of a server read it."""
+        """Return a foreign error's message without the model's path: visitors of a server read it."""
         return str(error) if self._folder is None else str(error).replace(str(self._folder), self.name)
 
     def rest(self) -> bool:
@@ -190,7 +190,7 @@ _keeping = threading.Lock()
 
 
 def _keep(one: TextProcess) -> None:
-    """Keep a process, and have those that were unused for longest rest where there are too many."""
+    """Keep a process, and end those that were unused for longest if there are too many."""
     with _keeping:
         _kept.add(one)
         longest_unused = sorted((other for other in _kept if other is not one), key=lambda other: other.used)

@@ -33,7 +33,7 @@ def unpack_rows(names: Sequence[str], count: int, content: bytes) -> tuple[dict[
 
 
 def pack_pieces(pieces: Sequence[str | None]) -> bytes:
-    """Write texts, any of which may be missing, as their lengths and all of them together."""
+    """Write texts, some of which may be missing: first their lengths, then all of them together."""
     lengths = [-1 if piece is None else len(piece) for piece in pieces]
     return np.asarray(lengths, _LENGTHS).tobytes() + "".join(piece or "" for piece in pieces).encode(_AS, _HALVES)
 

@@ -1,4 +1,4 @@
-"""A stranger's tokenizer, which works in a process of its own: here is only what it says, as data."""
+"""A stranger's tokenizer, which works in a process of its own: here are only its answers, as data."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -235,7 +235,7 @@ def _bytes_of(ids: Sequence[int]) -> bytes:
 
 
 def _where(numbers: Sequence[int], most: int | None) -> list[int | None]:
-    """Numbers that may be missing, which is written as −1."""
+    """Return numbers, with None for −1, which stands for a missing one."""
     if any(number < -1 or (most is not None and number > most) for number in numbers):
         raise UnusableText("the tokenizer says something impossible of its tokens")
     return [None if number < 0 else number for number in numbers]

@@ -12,10 +12,10 @@ from torch import Tensor
 from attention_viz.models.bounded.framing import Message
 from attention_viz.models.huggingface import read_both, read_processor
 
-__all__ = ["PARTS", "start"]
+__all__ = ["start"]
 
-# Where a processor has what prepares pictures and sounds, besides itself.
-PARTS = ("image_processor", "feature_extractor")
+# Attributes of a processor that prepare pictures and sounds, besides itself.
+_PARTS = ("image_processor", "feature_extractor")
 # What readers ask of a processor or of its parts, besides to prepare something.
 _ASKED = (
     "image_mean",
@@ -53,7 +53,7 @@ class _Preparing:
         else:
             self._processor = read_processor(Path(folder))
         own = self._processor
-        parts = {name: _asked(part) for name in PARTS if (part := getattr(own, name, None)) is not None}
+        parts = {name: _asked(part) for name in _PARTS if (part := getattr(own, name, None)) is not None}
         words = getattr(own, "tokenizer", None) is not None
         return Message({"kind": type(own).__name__, "own": _asked(own), "parts": parts, "has_tokenizer": words})
 
@@ -67,7 +67,7 @@ class _Preparing:
 
 
 def _asked(part: Any) -> dict[str, Any]:
-    """What readers ask of a processor or a part, as data; what can't be data isn't what they ask for."""
+    """Return the settings of a processor or a part that readers need, as data."""
     found: dict[str, Any] = {}
     for name in _ASKED:
         value = getattr(part, name, None)
@@ -79,7 +79,7 @@ def _asked(part: Any) -> dict[str, Any]:
 
 
 def _given(request: Message) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """What the processor is called with, by place and by name."""
+    """Return the processor's arguments: positional, and by name."""
     values: Mapping[str, Any] = request.values
     if values["rate"] is not None:
         return (np.frombuffer(request.content, "<f4"),), {"sampling_rate": values["rate"]}

@@ -1,4 +1,4 @@
-"""A stranger's processor of pictures or sounds, which works in a process of its own: here is only what it says."""
+"""A stranger's processor of pictures or sounds, which works in a process of its own: here are only its answers."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -48,7 +48,7 @@ _IN_WORDS = (
     ("scaled_dot_product", "torch's scaled_dot_product_attention"),
     ("flex_attention", "torch's flex_attention"),
 )
-# Of these it is known that positions are the last axis but one of their first two arguments.
+# Kernels that have positions as the last axis but one of their first two arguments.
 _ROWS_BEFORE_WIDTH = ("scaled_dot_product", "_native_multi_head_attention", "flex_attention")
 # So many modules are named in a refusal.
 _NAMED = 3
@@ -70,7 +70,7 @@ class OutsideCall:
 
     @property
     def where(self) -> str:
-        """The module's name, or what stands for the model itself."""
+        """The module's name; in words for the model itself."""
         return self.path or "the model's own forward"
 
 
@@ -124,7 +124,7 @@ class _Outside(TorchDispatchMode):
         return getattr(tensor, _MARK, None)
 
     def _multiplied(self, result: Any, marks: Sequence[_Mark | None]) -> _Mark | None:
-        """What a product of two tensors is; it takes values if one of them is weights."""
+        """Mark a product of two tensors, and count it as attention if one of them is weights."""
         weights = next((mark for mark in marks if mark is not None and mark.kind == "weights"), None)
         if any(mark is _FIXED for mark in marks) or len(marks) < 2:
             return weights
@@ -139,7 +139,7 @@ class _Outside(TorchDispatchMode):
     def _made_of(
         self, name: str, kind: str, result: Any, given: Sequence[Tensor], marks: Sequence[_Mark | None]
     ) -> _Mark | None:
-        """What the result of any other operation is."""
+        """Mark the result of any other operation."""
         if all(mark is _FIXED for mark in marks):
             return _FIXED
         weights = next((mark for mark in marks if mark is not None and mark.kind == "weights"), None)
@@ -161,7 +161,7 @@ class _Outside(TorchDispatchMode):
         self.found.append(OutsideCall(path, by, shape))
 
     def _module(self) -> tuple[nn.Module | None, str]:
-        """The innermost module of the model that is running, and its name."""
+        """Return the innermost module of the model that is running, and its name."""
         frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] -- the only way to ask
         while frame is not None:
             one = frame.f_locals.get("self")
@@ -249,7 +249,7 @@ def _named(pattern: str, by: str, alike: Mapping[str, object]) -> str:
 
 
 def _layers(path: str) -> str:
-    """The list of layers that a module is in: "model.layers" of "model.layers.3.self_attn"; "" of none."""
+    """Return the list of layers that a module is in: "model.layers" for "model.layers.3.self_attn"; "" for none."""
     parts = path.split(".")
     number = next((at for at, part in enumerate(parts) if part.isdigit()), 0)
     return ".".join(parts[:number])
@@ -257,7 +257,7 @@ def _layers(path: str) -> str:
 
 @functools.cache
 def _kind(func: Any) -> tuple[str, str]:
-    """What an operation does, and its name without its package and overload."""
+    """Return an operation's kind, and its name without its package and overload."""
     whole = str(func)
     name = whole.split(".")[1] if "." in whole else whole
     if name in _PRODUCTS or name in _ADDING:
@@ -271,7 +271,7 @@ def _kind(func: Any) -> tuple[str, str]:
 
 
 def _kernel(name: str, given: Sequence[Tensor]) -> tuple[str, tuple[int, int] | None]:
-    """What a kernel is called in words, and how many queries and keys it has."""
+    """Return a kernel's name in words, and how many queries and keys it has."""
     by = next((words for part, words in _IN_WORDS if part in name), f"the operation {name}")
     query, key = (given[0], given[0 if "encoder_layer" in name else 1]) if len(given) > 1 else (None, None)
     known = "encoder_layer" in name or any(part in name for part in _ROWS_BEFORE_WIDTH)

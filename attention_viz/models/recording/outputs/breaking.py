@@ -1,4 +1,4 @@
-"""What breaks inside a foreign model, told by its name: what it raised, and whether it runs at all."""
+"""Refuse a foreign model that breaks, by its name: with what it raised, and whether it runs at all."""
 
 import contextlib
 from collections.abc import Generator, Mapping
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SEEN", "family_of", "naming"]
 
-# What a model is given that is no text.
+# Inputs of models that aren't text.
 SEEN = frozenset({"pixel_values", "pixel_values_videos", "input_features", "input_values"})
 
 
@@ -52,7 +52,7 @@ def naming(runner: "Runner", inputs: Mapping[str, Tensor]) -> Generator[None]:
 
 
 def _runs(runner: "Runner", inputs: Mapping[str, Tensor]) -> bool:
-    """Whether a model runs by itself, as it was handed over."""
+    """Return whether a model runs by itself, as it was handed over."""
     try:
         _ = runner.twin().run(inputs)
     except Exception:  # whatever a family's own code raises

@@ -31,7 +31,7 @@ class OwnOutput:
         inputs: what was run.
         real: which rows are not padding.
         given: the model's output, if it has run already.
-        cannot: why the model's own attention can't run here, so that eager attention stands in; empty if it can.
+        cannot: why the model's own attention can't run here, so that eager attention is run instead; empty if it can.
     """
 
     recorded: Pass
@@ -131,7 +131,7 @@ class OwnOutput:
         return found.relative
 
     def _cut(self, one: Tensor, other: Tensor, rows: slice) -> tuple[Tensor, Tensor]:
-        """The real rows of two pieces of an output."""
+        """Return the real rows of two pieces of an output."""
         real = kept_rows(self.real.output, len(self.recorded.output), other.device)
         if real is None or one.shape != other.shape:
             return one, other
@@ -139,14 +139,14 @@ class OwnOutput:
 
 
 def builtin(name: str) -> bool:
-    """Whether an attention implementation is one of transformers' own, its function and its masks."""
+    """Return whether an attention implementation is one of transformers' own, its function and its masks."""
     functions = [table[name] for table in (ALL_ATTENTION_FUNCTIONS, ALL_MASK_ATTENTION_FUNCTIONS) if name in table]
     modules = [getattr(inspect.unwrap(one), "__module__", None) or "" for one in functions]
     return all(one.partition(".")[0] == "transformers" for one in modules) and (name == "eager" or bool(functions))
 
 
 def steps_alike(runner: Runner, modules: Sequence[nn.Module]) -> bool:
-    """Whether a step computes what a run of the whole text does: a foreign function may treat one query otherwise."""
+    """Return whether a step computes the same as a whole run: a foreign function may treat one query otherwise."""
     return all(map(builtin, runner.twin().implementations(modules)))
 
 

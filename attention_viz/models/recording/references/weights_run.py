@@ -56,14 +56,14 @@ class WeightsRun:
 
 
 def weights_bytes(call: Attention) -> int:
-    """How much memory a call's weights take."""
+    """Return how much memory a call's weights take."""
     return math.prod(call.shape) * call.query.element_size()
 
 
 def run_for_weights(
     recorded: Pass, twin: Twin, inputs: Mapping[str, Tensor], real: Real, take: Take | None = None
 ) -> tuple[Tensor, float]:
-    """The output of a run that hands out its weights, and how far these are from ours at most.
+    """Return the output of a run that hands out its weights, and how far these are from ours at most.
 
     Args:
         recorded: the pass with ours.

@@ -1,4 +1,4 @@
-"""Where a model computes."""
+"""The device that a model computes on."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
 """The matrix that a module multiplies by, whatever keeps it: a parameter, a quantized tensor, a file, or an adapter.
 
-A module that holds a plain matrix is asked for it. Of any other the matrix is what it makes of the unit vectors, which
+A plain matrix is read from its module. Any other module is run on the unit vectors, which gives its matrix, and
 is exact: an adapter's part is in it, offloaded numbers are fetched, and quantized ones are turned back into numbers.
 """
 
@@ -17,7 +17,7 @@ __all__ = ["Projections", "matrix_of", "table_of"]
 
 # How many vectors are put through a module at a time.
 _AT_ONCE = 512
-# Beside a bias a unit vector's part would lose digits, so it is made as much longer; a power of two loses none.
+# A unit vector's part would lose digits beside a bias, so it is made so much longer; a power of two loses none.
 _LONG = 2.0**10
 # A module whose output is off by no more than this share of it rounds what it is given, rather than do something else.
 _ROUNDING = 0.1
@@ -42,7 +42,7 @@ class Projections(dict[str, Projection]):
 
 
 def matrix_of(module: nn.Module, like: Tensor) -> Projection | str:
-    """The matrix that a module multiplies by, and its bias; or why there is none, as a part of a sentence.
+    """Return the matrix that a module multiplies by, and its bias; or why there is none, as a part of a sentence.
 
     Args:
         module: takes rows of numbers.
@@ -61,7 +61,7 @@ def matrix_of(module: nn.Module, like: Tensor) -> Projection | str:
 
 
 def table_of(module: nn.Module, rows: int) -> Tensor | str:
-    """The rows of a table that is looked up by number, (row, width); or why there are none, as a part of a sentence.
+    """Return a lookup table's rows, (row, width); or why there are none, as a part of a sentence.
 
     Args:
         module: takes whole numbers.
@@ -79,7 +79,7 @@ def table_of(module: nn.Module, rows: int) -> Tensor | str:
 
 
 def _plain_weight(module: nn.Module) -> Tensor | None:
-    """A module's own matrix, if it is a parameter in memory and its numbers are what is multiplied by."""
+    """Return a module's own matrix, if it is a parameter in memory with the very numbers that are multiplied by."""
     weight: Tensor | None = vars(module).get("_parameters", {}).get("weight")
     if weight is None or type(weight) not in (Tensor, nn.Parameter) or weight.ndim != 2:
         return None
@@ -87,13 +87,13 @@ def _plain_weight(module: nn.Module) -> Tensor | None:
 
 
 def _kind(module: nn.Module) -> str:
-    """What a module calls itself: quantized ones say so there, and not in the names of their classes."""
+    """Return a module's name from its repr: quantized ones say so there, and not in their classes' names."""
     return repr(module).partition("(")[0]
 
 
 @contextlib.contextmanager
 def _at_rest(module: nn.Module) -> Generator[None]:
-    """With dropout off, as where a model runs."""
+    """Switch dropout off, as it is while a model is recorded."""
     training = [one for one in module.modules() if one.training]
     for one in training:
         one.training = False
@@ -105,7 +105,7 @@ def _at_rest(module: nn.Module) -> Generator[None]:
 
 
 def _multiplies(module: nn.Module, weight: Tensor, bias: Tensor | None) -> bool:
-    """Whether a module's output is x · weight + bias, tried on numbers: Linear and GPT-2's Conv1D store it two ways."""
+    """Try whether a module's output is x · weight + bias: Linear and GPT-2's Conv1D store it two ways."""
     x = _tried(weight.shape[0]).to(weight)
     try:
         with torch.no_grad():
@@ -134,7 +134,7 @@ def _measured(module: nn.Module, like: Tensor) -> Projection | str:
 
 
 def _units(like: Tensor, long: float) -> Iterator[Tensor]:
-    """The unit vectors of a width, times a number, some at a time."""
+    """Yield the unit vectors of a width, times a number, some at a time."""
     for places in torch.arange(like.shape[-1]).split(_AT_ONCE):
         some = torch.zeros(len(places), like.shape[-1])
         some[torch.arange(len(places)), places] = long
@@ -146,7 +146,7 @@ def _tried(width: int) -> Tensor:
 
 
 def _apart(made: Tensor, expected: Tensor) -> float:
-    """How far two are apart, as a multiple of what rounding may do."""
+    """Return how far two are apart, as a multiple of what rounding may do."""
     tolerance = 1e-4 if expected.dtype in _FULL else 3e-2
     made, expected = made.to(expected.device).double(), expected.double()
     allowed = tolerance * (expected.abs().max() + expected.abs())

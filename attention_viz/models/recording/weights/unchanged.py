@@ -1,9 +1,9 @@
 """Whether a model is still the one that ran: what is asked of a trace later is answered by the model as it is then.
 
 A training step, another adapter or other weights change a model without a word. Some numbers of every parameter are
-read after each run, from all over it, since a change by way of `.data` leaves no other mark. Beside them are compared:
-the versions of tensors, which count other changes; the settings that modules keep as plain values, as adapters do; and
-the hooks of others. If only these differ, the run itself decides, made once more.
+read after each run, from all over it, since a change by way of `.data` leaves no other mark; one of a few numbers may
+be missed. So are the versions of tensors, which count other changes; the settings that modules keep as plain values, as
+adapters do; and the hooks of others. If only these differ, the run itself decides, made once more.
 """
 
 import math
@@ -91,7 +91,7 @@ class Unchanged:
         self._then = now
 
     def checked(self, compute: Callable[_P, _T]) -> Callable[_P, _T]:
-        """What computes something of the model, checking it first.
+        """Wrap a function that computes something of the model, so that the model is checked first.
 
         Args:
             compute: does so.
@@ -105,7 +105,7 @@ class Unchanged:
 
 
 def changed(name: str) -> TraceError:
-    """The refusal of a model that isn't the one behind a trace any more.
+    """Make the refusal of a model that isn't the one behind a trace any more.
 
     Args:
         name: the model's.
@@ -117,12 +117,12 @@ def changed(name: str) -> TraceError:
 
 
 def _tensors(of_modules: Iterable[Mapping[str, Tensor | None]]) -> list[Tensor]:
-    """Each tensor once, however many modules share it."""
+    """List each tensor once, however many modules share it."""
     return list({id(one): one for named in of_modules for one in named.values() if one is not None}.values())
 
 
 def _sampled(tensor: Tensor) -> bytes | None:
-    """Some numbers of a tensor; None if they lie elsewhere, as those of an offloaded model do until a module runs."""
+    """Return some numbers of a tensor; None if they aren't in memory, as in an offloaded model until a module runs."""
     if type(tensor) not in (Tensor, nn.Parameter) and hasattr(tensor, "__tensor_flatten__"):
         inside: Any = tensor
         parts = [_sampled(getattr(tensor, name)) for name in inside.__tensor_flatten__()[0]]
@@ -134,7 +134,7 @@ def _sampled(tensor: Tensor) -> bytes | None:
 
 
 def _step(shape: torch.Size) -> int:
-    """How far apart the compared numbers lie.
+    """Return the step from one compared number to the next.
 
     Along the last axis they move by a number that has no factor in common with its length, so that none is left out.
     """
@@ -159,7 +159,7 @@ def _settings(modules: Iterable[nn.Module]) -> Iterator[object]:
 
 
 def _plain_values(value: Any) -> object:
-    """A plain value, or those in a container."""
+    """Return a plain value, or those in a container."""
     if type(value) is dict:
         return [(name, _plain_values(one)) for name, one in value.items()]
     if type(value) in _HOLDING:

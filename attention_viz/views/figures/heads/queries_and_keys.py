@@ -29,7 +29,7 @@ def queries_and_keys(
 
     Args:
         trace: what was recorded.
-        layer: which layer, from 0.
+        layer: its number, the model's own.
         head: which head, from 0.
         stream: which stream; None for the only one there is.
         theme: "light" or "dark".

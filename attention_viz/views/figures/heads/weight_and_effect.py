@@ -30,7 +30,7 @@ def weight_and_effect(
     Args:
         weights: a head's weight from one word to another, a number a head.
         moved: the share of its length by which the output moves when the head is silenced, a number a head.
-        layer: which layer, from 0.
+        layer: its number, the model's own.
         words: the words of the text, which then stand above the heads.
         pair: the places among them of the word that looks and of the one that is looked at, from 0: both are coloured.
         theme: "light" or "dark".

@@ -32,7 +32,7 @@ def overlay(trace: Trace, layer: int, head: int, position: int, *, theme: ThemeN
 
     Args:
         trace: of a picture.
-        layer: which layer, from 0.
+        layer: its number, the model's own.
         head: which head, from 0.
         position: whose weights these are, from 0.
         theme: "light" or "dark".

@@ -25,7 +25,7 @@ def spoken(trace: Trace, layer: int, head: int, *, theme: ThemeName = "light") -
 
     Args:
         trace: of a sound that is written down.
-        layer: which layer of the cross-attention, from 0.
+        layer: its number in the cross-attention, the model's own.
         head: which head, from 0.
         theme: "light" or "dark".
 

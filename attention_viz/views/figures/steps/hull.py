@@ -24,7 +24,7 @@ def hull(
 
     Args:
         trace: what was recorded; the head's values have two numbers each, which are across and up.
-        layer: which layer, from 0.
+        layer: its number, the model's own.
         head: which head, from 0.
         query: the position whose output it is, from 0.
         stream: which stream; None for the only one there is.

@@ -26,7 +26,7 @@ def learned(
 
     Args:
         trace: what was recorded.
-        layer: which layer, from 0.
+        layer: its number, the model's own.
         head: which head, from 0.
         name: "query", "key", "value" or "output".
         projection: the matrix.

@@ -40,7 +40,7 @@ def products(
 
     Args:
         trace: what was recorded.
-        layer: which layer, from 0.
+        layer: its number, the model's own.
         head: which head, from 0.
         query: the position that looks, from 0.
         key: the position looked at, from 0.

@@ -31,7 +31,7 @@ def roles(
 
     Args:
         trace: what was recorded.
-        layer: which layer, from 0.
+        layer: its number, the model's own.
         head: which head, from 0.
         stream: which stream; None for the only one there is.
         notation: one of `NOTATIONS`; with "columns" a token is a column, and the three stand below each other.

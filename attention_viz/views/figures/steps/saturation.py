@@ -29,7 +29,7 @@ def saturation(
 
     Args:
         traces: the same text through modules of different d_k; of several with the same, the mean is drawn.
-        layer: which layer, from 0.
+        layer: its number, the model's own.
         head: which head, from 0.
         stream: which stream; None for the only one there is.
         chosen: a d_k to mark.

@@ -39,7 +39,7 @@ def shares(
 
     Args:
         trace: what was recorded.
-        layer: which layer, from 0.
+        layer: its number, the model's own.
         head: which head, from 0.
         query: the position that looks, from 0.
         stream: which stream; None for the only one there is.

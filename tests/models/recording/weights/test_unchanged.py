@@ -90,7 +90,7 @@ def test_weights_that_are_put_back_are_the_same_model(model: AttentionModel) -> 
     assert trace.fidelity.ok
 
 
-def test_one_row_set_to_zero_is_noticed_by_the_tensors_version(model: AttentionModel) -> None:
+def test_one_number_that_changes_is_noticed_by_the_tensors_version(model: AttentionModel) -> None:
     trace = model.trace_ids(IDS)
     with torch.no_grad():
         model.hf_model.get_submodule("model.layers.1.mlp.up_proj").weight[7, 3] += 5
