@@ -95,7 +95,10 @@ def soak(minutes: float, visitors: int, kept: int = _KEPT) -> Soak:
     room = {"ATTENTION_VIZ_MODEL_MEMORY": str(_ROOM), "ATTENTION_VIZ_TRACE_MEMORY": str(_TRACES)}
     in_full = {"STREAMLIT_CLIENT_SHOW_ERROR_DETAILS": "full", **room}
     with tempfile.TemporaryDirectory() as temporary:
-        with serving(program, {**in_full, "TMPDIR": temporary}, found.stood) as address, Memory() as memory:
+        with (
+            serving(program, {**in_full, "ATTENTION_VIZ_METRICS": "on", "TMPDIR": temporary}, found.stood) as address,
+            Memory() as memory,
+        ):
             _come_and_go(address, memory, begun + 60 * minutes, visitors, kept, found)
             found.remaining += _held(address)
         found.remaining += [f"the file {path.name}" for path in Path(temporary).iterdir() if path.name != _OTHERS]

@@ -41,6 +41,7 @@ class Settings:
         hub: "off" keeps visitors from having this machine download models from the hub.
         most_visitors: how many browser tabs are served at once; whoever comes after waits for a place, and is told so.
         frames: other sites that may show the app in a frame of theirs, such as "https://learn.example.org".
+        metrics: "on" has `/_stcore/metrics` answer, with Streamlit's counts of sessions and memory.
         log_messages: "on" has the server's log hold the messages of errors, which may quote what somebody typed.
     """
 
@@ -58,6 +59,7 @@ class Settings:
     hub: bool = True
     most_visitors: int = 200
     frames: str = ""
+    metrics: bool = False
     log_messages: bool = False
 
     @classmethod
@@ -109,6 +111,7 @@ _READERS: dict[str, Callable[[str, str], Any]] = {
     "scans": _folders,
     "hub": _switch,
     "frames": _sites,
+    "metrics": _switch,
     "log_messages": _switch,
 }
 

@@ -18,6 +18,7 @@ from streamlit.web.cli import main_run
 from attention_viz.serving.front.readiness import readiness
 from attention_viz.serving.preload import Preloading
 from attention_viz.serving.settings import SETTINGS
+from attention_viz.ui.front.gate import Gate
 from attention_viz.ui.front.headers import Headers, headers
 
 __all__ = ["READY", "serve", "server"]
@@ -52,7 +53,8 @@ def server(script: Path, preloading: Preloading) -> App:
 
     # The second one for an app that isn't served at the root of its host.
     routes = [Route(READY, ready), Route("/{below:path}" + READY, ready)]
-    return App(script, routes=routes, middleware=[Middleware(Headers, added=headers(SETTINGS.frames))])
+    before = [Middleware(Headers, added=headers(SETTINGS.frames)), Middleware(Gate, metrics=SETTINGS.metrics)]
+    return App(script, routes=routes, middleware=before)
 
 
 def _no_address() -> None:

@@ -16,9 +16,9 @@ import pytest
 from playwright.sync_api import Browser, expect
 from streamlit import net_util
 from streamlit.web.server.server_util import is_url_from_allowed_origins
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
-from websockets.typing import Origin
+from websockets.typing import Origin, Subprotocol
 
 from attention_viz.models import CATALOGUE
 from attention_viz.serving.preload import Preloading
@@ -70,6 +70,36 @@ def test_each_answer_has_the_headers(small: Server, path: str) -> None:
     }
     assert found["X-Content-Type-Options"] == "nosniff"
     assert found["Content-Security-Policy"] == f"frame-ancestors 'self' {SITE}"
+
+
+@pytest.mark.parametrize("path", ["/attention/_stcore/metrics", "/_stcore/metrics", "/attention/_stcore/metrics/"])
+def test_counts_of_sessions_are_closed(small: Server, path: str) -> None:
+    status, _, content = get(small, path)
+    assert status in (404, 405)
+    assert b"session" not in content
+
+
+@pytest.mark.parametrize(
+    ("frame", "line"),
+    [("hello", "sent text"), (b"\xff" * 40, "can't be read"), (b"\x0a\xff\xff", "can't be read")],
+    ids=["text", "bytes", "cut"],
+)
+def test_a_broken_frame_ends_its_connection_with_one_line_in_the_log(
+    small: Server, frame: str | bytes, line: str
+) -> None:
+    before = small.log.read_text("utf-8")
+    stream = f"{small.address.replace('http', 'ws', 1)}/attention/_stcore/stream"
+    with connect(stream, subprotocols=[Subprotocol("streamlit")]) as connection:
+        connection.send(frame)
+        with pytest.raises(ConnectionClosed):
+            while True:
+                connection.recv(timeout=30)
+    deadline = time.monotonic() + 10
+    while line not in (told := small.log.read_text("utf-8")[len(before) :]) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert line in told
+    assert "Traceback" not in told
+    assert len(told.splitlines()) == 1
 
 
 def test_it_says_whether_the_model_is_ready_that_it_opens_on(small: Server) -> None:
