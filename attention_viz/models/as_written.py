@@ -31,12 +31,12 @@ class AsWritten(AbstractContextManager[None]):
 
     def __init__(self, door: AbstractContextManager[object] | None = None) -> None:
         """Take the door that is entered first, if there is one."""
-        self._door, self._thread = door or nullcontext(), threading.local()
+        self.door, self._thread = door or nullcontext(), threading.local()
 
     def __enter__(self) -> None:
         """Enter the door, then switch off what the caller's thread has on."""
         with ExitStack() as stack:
-            stack.enter_context(self._door)
+            stack.enter_context(self.door)
             stack.enter_context(plainly())
             stack.enter_context(without_autocast())
             self._entered.append(stack.pop_all())

@@ -149,7 +149,7 @@ def test_the_strongest_examples_come_as_the_explorer_draws_them(scanned: av.Scan
     assert links == ["0", "1"][: len(packed)] and packed
     content = base64.b64decode(packed[0])
     header = json.loads(content[4 : 4 + int.from_bytes(content[:4], "little")])
-    assert header["choice"] == {"stream": "decoder", "layer": 0, "head": 1}
+    assert header["choice"] == {"stream": "decoder", "layer": 1, "head": 1}
     (pair,) = header["findings"]
     shown = scanned.examples(1, 1, "induction")
     first = shown[(shown["kind"] == "strongest") & (shown["rank"] == 1)].iloc[0]

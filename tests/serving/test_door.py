@@ -12,6 +12,7 @@ import torch
 from torch.nn.modules.module import register_module_forward_hook
 
 import attention_viz as av
+from attention_viz.models.as_written import AsWritten
 from attention_viz.models.model import AttentionModel
 from attention_viz.models.recording import fidelity
 from attention_viz.serving import door, runs
@@ -238,7 +239,8 @@ def test_every_model_that_the_server_opens_stands_behind_its_one_door(tmp_path: 
     word_tokenizer().save_pretrained(tmp_path)
     for source in (Source("lists", None, 0), Source("own", tmp_path, 0)):
         model = open_source(source)
-        assert isinstance(model, AttentionModel) and model.runner.door is door.FORWARDS
+        assert isinstance(model, AttentionModel) and isinstance(model.runner.door, AsWritten)
+        assert model.runner.door.door is door.FORWARDS
 
 
 def test_whoever_comes_hears_how_many_are_first_and_of_nobody_where_a_place_is_free() -> None:

@@ -213,7 +213,7 @@ def test_runs_of_other_heads_are_compared_two_by_two_only() -> None:
 @pytest.mark.parametrize("wrong", [{"layer": 1}, {"other_layer": 5}])
 def test_a_layer_that_is_not_there_is_refused(wrong: dict[str, int]) -> None:
     trace = MODULE.trace("The cat sat")
-    with pytest.raises(av.TraceError, match="the encoder has layers 0 to 0"):
+    with pytest.raises(av.TraceError, match="the encoder has only layer 0"):
         av.compare(trace, trace, **{"layer": 0, "head": 0, **wrong})
     with pytest.raises(av.ShapeError):
         av.compare(trace, trace, 0, 0, other_head=3)
