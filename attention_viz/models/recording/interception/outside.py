@@ -1,12 +1,10 @@
 """Hears the attention that a run computes outside our function, and decides whether a trace may leave it out.
 
-Every operation of the thread passes through a dispatch mode after torch took its own functions apart. So it makes no
-difference whether a module asks for attention by a function of torch, by a name that it imported, in TorchScript, by a
-module's fast path or by a softmax of its own. Our own function's work isn't counted: it is what a trace holds.
+Every operation of the thread passes through a dispatch mode after torch took its own functions apart, so it makes no
+difference by what name, fast path or softmax a module attends. Our own function's work isn't counted.
 
 The rule: attention in a layer of a recorded stream, or between as many positions as a recorded call, must not be
-missing, so such a model is refused. All other attention, such as a head that pools or a tower that feeds a stream, is
-named.
+missing: such a model is refused. All other attention, such as a head that pools, is named.
 """
 
 import functools
@@ -180,23 +178,28 @@ def outside_calls(model: nn.Module) -> Generator[list[OutsideCall]]:
 
 @dataclass(eq=False)
 class OutsideListener:
-    """Listens to a model's run if its inputs are larger than those of the runs that were listened to before.
+    """Listens to a model's run unless it is known what inputs of its kind and size make the model attend outside.
 
-    A model may take another way through a longer text, and one more for a picture beside it.
+    A model may take another way through a longer text, or beside a picture. What was heard is remembered, so that a
+    refusal holds each time; if nothing was heard at a size (`_silent`), nothing is of smaller inputs.
     """
 
-    _heard: dict[frozenset[str], int] = field(default_factory=dict[frozenset[str], int])
+    _silent: dict[frozenset[str], int] = field(default_factory=dict[frozenset[str], int])
+    _heard: dict[tuple[frozenset[str], int], Sequence[OutsideCall]] = field(default_factory=dict[Any, Any])
 
     @contextmanager
-    def listening(self, model: nn.Module, inputs: Mapping[str, Tensor]) -> Generator[list[OutsideCall]]:
-        """Hear what the model attends outside our function; nothing is heard of inputs that are no larger."""
+    def listening(self, model: nn.Module, inputs: Mapping[str, Tensor]) -> Generator[Sequence[OutsideCall]]:
+        """Hear what the model attends outside our function, or repeat what was heard before."""
         kind, size = frozenset(inputs), sum(one.numel() for one in inputs.values())
-        if size <= self._heard.get(kind, 0):
-            yield []
+        if size <= self._silent.get(kind, 0) or (kind, size) in self._heard:
+            yield self._heard.get((kind, size), ())
             return
         with outside_calls(model) as found:
             yield found
-        self._heard[kind] = size
+        if found:
+            self._heard[kind, size] = found
+        else:
+            self._silent[kind] = size
 
 
 def parts_left_out(model: nn.Module, outside: Sequence[OutsideCall], recorded: "Pass", family: str) -> tuple[str, ...]:
