@@ -14,7 +14,10 @@ from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui.address.state import DEFAULT
 from attention_viz.ui.front.server import serve
 
-__all__ = ["begin_loading", "main"]
+__all__ = ["allow_open_files", "begin_loading", "main"]
+
+# A tab takes four, and a connection that sends nothing one: by the usual limit of 1,024 they would keep out everybody.
+_FILES = 16_384
 
 # What pages draw with; their own modules have to wait for Streamlit.
 _DRAWN_WITH = ("attention_viz.explorer.payload", "attention_viz.views.figures.heatmap")
@@ -25,8 +28,21 @@ def begin_loading() -> preload.Preloading:
     return preload.begin(DEFAULT.request, _DRAWN_WITH)
 
 
+def allow_open_files() -> None:
+    """Let this process have as many files and connections open as the system lets it ask for, up to a bound."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _FILES if most == resource.RLIM_INFINITY else min(most, _FILES)
+    if allowed != resource.RLIM_INFINITY and allowed < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+
+
 def main() -> None:
     """Begin to load, and serve."""
+    allow_open_files()
     # Threads of torch that wait for each other sleep: spinning, on a busy machine they took twenty times as long. Read
     # when torch is imported.
     _ = os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
