@@ -157,7 +157,7 @@ class Given:
             raise ShapeError("no weights were given; needed: (head, query, key), or a list of these, one a layer")
         tensors = [floating(one, "weights") for one in given]
         for one in tensors:
-            check_weights_layout(one, key_labels, stream)
+            check_weights_layout(one, (labels, key_labels, stream))
         rows = [head_first(one, batch, "weights") for one in tensors]
         if allowed is None and stream in (None, "decoder") and key_labels is None:
             allowed = causal_by_weights(rows)

@@ -49,24 +49,27 @@ def heads_first(
     return query, key, value
 
 
-def check_weights_layout(weights: Tensor, key_labels: Sized | None, stream: str | None) -> None:
+def check_weights_layout(weights: Tensor, named: _Named) -> None:
     """Refuse weights whose first two axes before the keys are likely swapped.
 
     Args:
         weights: of a layer, as given.
-        key_labels: of the keys, if given.
-        stream: if given.
+        named: the labels of queries and of keys, and the stream, as far as they are given.
 
     Raises:
         ShapeError: shaped (…, query, head, key), as far as that can be seen.
     """
-    if weights.ndim not in (3, 4) or key_labels is not None or stream == "cross":
+    labels, key_labels, stream = named
+    if weights.ndim not in (3, 4) or key_labels is not None or stream is not None:
         return
     heads, queries, keys = weights.shape[-3:]
+    if labels is not None and len(labels) == queries:
+        return
     if heads == keys != queries and bool(((weights.float().sum(dim=-1) - 1).abs() < _A_SHARE).all()):
         raise ShapeError(
-            f"weights {tuple(weights.shape)} have as many keys as heads, and {queries} queries: they look like (…, "
-            'query, head, key). Pass weights.transpose(-3, -2), or stream="cross" if the keys are other tokens'
+            f"weights {tuple(weights.shape)} have as many keys as heads, but {queries} queries: nothing tells whether "
+            "they are (…, query, head, key). Pass weights.transpose(-3, -2) if so; else name the stream, such as "
+            'stream="decoder"'
         )
 
 

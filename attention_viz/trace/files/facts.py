@@ -99,8 +99,8 @@ def check_output_rows(rows: int, width: int, queries: Mapping[str, Tokens], prov
     Towers of pictures and sounds put positions together, and merged words leave an output that isn't one per piece as
     it was: nothing is known of how many rows those have. A text's output has one for each token, or a single one.
     """
-    if not rows or not width:
-        raise TraceError(f"the output is {rows} × {width}; needed: at least one number")
+    if not rows:
+        raise TraceError(f"the output is {rows} × {width}; needed: at least one row")
     known = not any(tokens.placed for tokens in queries.values()) and not {"picture", "sound"} & set(queries)
     counts = {1, *map(len, queries.values())}
     if known and MERGED not in provenance.edits and rows not in counts:

@@ -166,14 +166,21 @@ def test_heads_first_stay_what_they_were() -> None:
 
 def test_swapped_axes_of_weights_are_refused_with_the_way_back() -> None:
     weights = torch.rand(4, 6, 6, generator=MADE).softmax(-1)
-    with pytest.raises(
-        av.ShapeError, match=r"they look like \(…, query, head, key\). Pass weights.transpose\(-3, -2\)"
-    ):
+    with pytest.raises(av.ShapeError, match=r"are \(…, query, head, key\). Pass weights.transpose\(-3, -2\)"):
         av.Trace.from_weights(weights.transpose(0, 1)[None])
     with pytest.raises(av.TraceError, match=r"along axis -2, so the keys are there; pass weights.movedim\(-2, -1\)"):
         av.Trace.from_weights(weights.mT)
     with pytest.raises(av.TraceError, match=r"along axis -3, so .* weights.movedim\(-3, -1\)"):
         av.Trace.from_weights(weights.movedim(-1, 0))
+
+
+def test_a_step_of_a_generation_with_as_many_keys_as_heads_is_taken_where_that_is_said() -> None:
+    step = torch.rand(8, 1, 8, generator=MADE).softmax(-1)
+    for stream in ("decoder", "cross"):
+        assert av.Trace.from_weights(step, stream=stream).attention(0).shape == (8, 1, 8)
+    assert av.Trace.from_weights(step, ["x"]).attention(0).shape == (8, 1, 8)
+    with pytest.raises(av.ShapeError, match=r'else name the stream, such as stream="decoder"'):
+        av.Trace.from_weights(step)
 
 
 def test_weights_that_never_look_ahead_are_a_decoders() -> None:

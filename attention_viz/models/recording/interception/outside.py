@@ -27,15 +27,14 @@ if TYPE_CHECKING:
 
 __all__ = ["SOFTMAX", "OutsideCall", "OutsideListener", "outside_calls", "parts_left_out", "refusal_of"]
 
-# By what means a module attends that writes its attention out.
 SOFTMAX = "a softmax of products"
 
 _MARK = "_attention_viz_outside"
 # Operations by their names: those that multiply two tensors, with what is added to the product first or last,
-_PRODUCTS = frozenset("mm bmm mv matmul linear einsum inner tensordot".split())
+_PRODUCTS = frozenset("mm bmm mv matmul linear einsum inner tensordot _cdist_forward".split())
 _ADDING = frozenset("addmm baddbmm addbmm addmv".split())
 # those that make weights of a product; a softmax may be written out by `exp`,
-_SOFTMAXES = frozenset("softmax _softmax _safe_softmax _masked_softmax log_softmax _log_softmax exp exp_".split())
+_SOFTMAXES = frozenset("softmax _softmax _safe_softmax _masked_softmax log_softmax _log_softmax exp exp_ exp2".split())
 # and those whose result no longer holds the product's cells.
 _ENDS = frozenset("embedding convolution conv1d conv2d conv3d native_layer_norm native_group_norm".split())
 # Whatever attends inside one operation says so in its name: torch's kernels, and those of other packages.
@@ -46,10 +45,9 @@ _IN_WORDS = (
     ("scaled_dot_product", "torch's scaled_dot_product_attention"),
     ("flex_attention", "torch's flex_attention"),
 )
-# Kernels that have positions as the last axis but one of their first two arguments.
+# Kernels with positions as the last axis but one.
 _ROWS_BEFORE_WIDTH = ("scaled_dot_product", "_native_multi_head_attention", "flex_attention")
-# So many modules are named in a refusal.
-_NAMED = 3
+_NAMED = 3  # modules in a refusal
 
 
 @dataclass(frozen=True)
@@ -265,7 +263,7 @@ def _kind(func: Any) -> tuple[str, str]:
     name = whole.split(".")[1] if "." in whole else whole
     if name in _PRODUCTS or name in _ADDING:
         return "product", name
-    if name in _SOFTMAXES:
+    if name in _SOFTMAXES or whole.startswith("aten.pow.Scalar"):
         return "softmax", name
     # What is left that multiplies matrices does so with packed or quantized ones, which are the model's own.
     if name in _ENDS or name.endswith("mm"):
@@ -297,3 +295,6 @@ def _set(result: Any, mark: _Mark | None) -> None:
     for tensor in _tensors((result,)):
         if not isinstance(tensor, nn.Parameter) and (mark is not None or hasattr(tensor, _MARK)):
             setattr(tensor, _MARK, mark)
+            # A slice's mark is the whole's.
+            if mark is not None and mark is not _FIXED and (whole := tensor._base) is not None:
+                setattr(whole, _MARK, mark)
