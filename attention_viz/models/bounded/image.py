@@ -3,7 +3,7 @@
 It is run as a program, whose argument is the module to import. Each datagram on its standard input, a socket, has a
 process forked: it holds the module that answers there and the limits, and brings two sockets. Over the first the new
 process is talked to. The second stays here: once its other end is closed, the process is killed; once the process
-ends, its status is written to it.
+ends, its status is written to it. If the system refuses to fork, the reason is written to it instead.
 """
 
 import contextlib
@@ -21,10 +21,12 @@ from typing import Any
 from attention_viz.models.bounded.limits import Limits, end_with_parent, leave_network
 from attention_viz.models.bounded.serving import channel_of_standard_input, import_for_answers, serve
 
-__all__ = ["LONGEST_ORDER", "STATUS", "main"]
+__all__ = ["LONGEST_ORDER", "NOT_FORKED", "STATUS", "main"]
 
 # How a process ended, as `os.waitstatus_to_exitcode` says it.
 STATUS = struct.Struct(">i")
+# A status from this number on is no process's: the system refused to fork, for the reason of the errno beyond it.
+NOT_FORKED = 1_000
 LONGEST_ORDER = 4_000
 
 
@@ -60,8 +62,18 @@ class _Forker:
         order, sockets, _, _ = socket.recv_fds(self._orders, LONGEST_ORDER, 2)
         if not order:
             return False
+        if len(sockets) != 2:  # the system has no more descriptors for this process
+            for number in sockets:
+                os.close(number)
+            return True
         channel, control = (socket.socket(fileno=number) for number in sockets)
-        parent, process = os.getpid(), os.fork()
+        parent = os.getpid()
+        try:
+            process = os.fork()
+        except OSError as error:  # no more processes or memory: those that run go on
+            with channel, control, contextlib.suppress(OSError):
+                control.send(STATUS.pack(NOT_FORKED + (error.errno or 0)))
+            return True
         if process == 0:
             self._become(parent, channel, control, json.loads(order))
         channel.close()

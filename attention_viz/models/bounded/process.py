@@ -13,10 +13,11 @@ from typing import Any
 from attention_viz import errors
 from attention_viz.errors import AttentionVizError
 from attention_viz.models.bounded.framing import Message, TooLong, pack, receive
+from attention_viz.models.bounded.image import NOT_FORKED
 from attention_viz.models.bounded.limits import Limits
 from attention_viz.models.bounded.starting import Started, prepare, start
 
-__all__ = ["Broken", "Process", "Stopped", "isolates", "prepare"]
+__all__ = ["Broken", "NotStarted", "Process", "Stopped", "isolates", "prepare"]
 
 # How long a process may take to be there, imports included, on a busy machine.
 _STARTING = 90.0
@@ -46,6 +47,10 @@ class Stopped(Exception):
     """
 
 
+class NotStarted(Stopped):
+    """No process could be started, through no fault of what was to run in it."""
+
+
 class Broken(Exception):
     """What a process runs broke down over a request; the process goes on. The message says how."""
 
@@ -67,9 +72,15 @@ class Process:
             limits: what it may take.
             starting: how it is started.
             image: another module, after whose imports this one starts soon.
+
+        Raises:
+            NotStarted: the system starts no more processes; if it is forked, the first request may say so.
         """
         self._limits = limits
-        self._started = starting(module, limits, image)
+        try:
+            self._started = starting(module, limits, image)
+        except OSError as error:
+            raise _not_started(error.errno) from None
         self._end = weakref.finalize(self, self._started.end)
         self._ready = False
         self._owner = os.getpid()
@@ -96,7 +107,7 @@ class Process:
             longest: how many bytes it may have, if that is less than the limit.
 
         Raises:
-            Stopped: no answer came within the limits; the process is gone.
+            Stopped: no answer came within the limits, or the process couldn't be started; it is gone.
             Broken: what runs there broke down over the request.
             AttentionVizError: it refused the request with an error of ours.
         """
@@ -168,6 +179,8 @@ class Process:
     def _stopped(self) -> Stopped:
         """Say why it ended by itself."""
         status = self.end()
+        if status is not None and status >= NOT_FORKED:
+            return _not_started(status - NOT_FORKED)
         if status == _ABORTED:
             return Stopped(self._too_much_memory())
         if status == _TOO_MUCH_TIME:
@@ -179,6 +192,10 @@ class Process:
 
     def _too_long(self, seconds: float) -> str:
         return f"takes longer than {seconds:g} seconds"
+
+
+def _not_started(number: int | None) -> NotStarted:
+    return NotStarted(f"can't be started ({os.strerror(number) if number else 'the system refused'})")
 
 
 def _checked(values: Any, answer: Message) -> Message:

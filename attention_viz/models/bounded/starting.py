@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Protocol
 
@@ -65,6 +65,9 @@ def start(module: str, limits: Limits, image: str | None = None) -> Started:
         module: imported there; its function `start` returns what answers.
         limits: what the process may take.
         image: another module, after whose imports this one starts soon; several share its memory.
+
+    Raises:
+        OSError: the system starts no more processes.
     """
     return start_forked(module, limits, image) if sys.platform.startswith("linux") else start_alone(module, limits)
 
@@ -84,9 +87,19 @@ def start_forked(module: str, limits: Limits, image: str | None = None) -> Start
     """Fork a process from an image that imported the module, or another, already; on Linux."""
     channel, theirs = socket.socketpair()
     control, watched = socket.socketpair()
-    with theirs, watched:
+    with theirs, watched, _closed_on_error(channel, control):
         _image_of(image or module).order(module, limits, theirs, watched)
     return _Forked(channel, control)
+
+
+@contextlib.contextmanager
+def _closed_on_error(*sockets: socket.socket) -> Generator[None]:
+    try:
+        yield
+    except BaseException:
+        for one in sockets:
+            one.close()
+        raise
 
 
 class _Forked:
@@ -115,10 +128,12 @@ class _Forked:
 class _Alone:
     def __init__(self, module: str, limits: Limits) -> None:
         self.channel, theirs = socket.socketpair()
-        with theirs:
+        with theirs, _closed_on_error(self.channel):
             self._process = _run("serving", module, theirs)
         self._owner = os.getpid()
-        self.channel.sendall(pack(Message(limits.as_json())))
+        # If it has ended already, the first request finds that out.
+        with contextlib.suppress(OSError):
+            self.channel.sendall(pack(Message(limits.as_json())))
 
     def end(self) -> int | None:
         """Kill it where it still runs, and return how it ended; None where nobody says."""
@@ -139,7 +154,7 @@ class _Image:
 
     def __init__(self, module: str) -> None:
         self._orders, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
+        with theirs, _closed_on_error(self._orders):
             self._process = _run("image", module, theirs)
 
     @property

@@ -15,6 +15,7 @@ from attention_viz.errors import ModelNotFound, UnsupportedModel, first_line
 from attention_viz.models.sources.catalogue import CATALOGUE
 from attention_viz.models.sources.declarations import ADAPTER
 from attention_viz.models.sources.folders import parse_json, refuse_code, refuse_without_safetensors, sha256_of
+from attention_viz.models.sources.headers import read_shapes
 
 if TYPE_CHECKING:
     from attention_viz.models.model import AttentionModel
@@ -43,14 +44,15 @@ def is_adapter(folder: Path) -> bool:
 
 
 def load_adapter(
-    folder: Path, name: str, load_base: "Callable[[str, str | None], Any]", check: Callable[[], None]
+    folder: Path, name: str, load_base: "Callable[[str | Path, str | None], Any]", check: Callable[[], None]
 ) -> "AttentionModel":
     """Load an adapter's base model, and put the adapter around it.
 
     Args:
         folder: where adapter_config.json and adapter_model.safetensors are.
         name: what messages and traces call it.
-        load_base: loads a model by its name and, if it is of the hub, its revision.
+        load_base: loads a model from a folder, by its name in the catalogue, or by its id and revision on the hub. An
+            id never leads to a folder, whatever the current folder holds.
         check: called now and then; what it raises ends the load.
 
     Raises:
@@ -62,8 +64,9 @@ def load_adapter(
     config = _read_config(folder, name)
     if not (folder / WEIGHTS).is_file():
         refuse_without_safetensors((file.name for file in folder.iterdir() if file.name != "config.json"), name)
-    base_name, revision = _base(folder, name, config)
-    base = load_base(base_name, revision)
+    found, revision = _base(folder, name, config)
+    base = load_base(found, revision)
+    base_name = found.name if isinstance(found, Path) else found
     if not hasattr(base, "hf_model"):
         raise UnsupportedModel(f"{name} is an adapter around {base_name}, which isn't a transformers model")
     check()
@@ -105,8 +108,8 @@ _PLAIN_START = (True, False, None, "gaussian", "orthogonal")
 _OFF: tuple[object, ...] = (None, False, {}, [], "", 0)
 
 
-def _base(folder: Path, name: str, config: Mapping[str, Any]) -> tuple[str, str | None]:
-    """Return the base model's name and revision: in the catalogue, a folder beside this one, or an id on the hub."""
+def _base(folder: Path, name: str, config: Mapping[str, Any]) -> tuple[str | Path, str | None]:
+    """Return the base model: its name in the catalogue, a folder beside this one, or an id and revision on the hub."""
     asked = config.get("base_model_name_or_path")
     if not isinstance(asked, str) or not asked:
         raise ModelNotFound(f"{name}: {ADAPTER} names no base model (base_model_name_or_path)")
@@ -120,7 +123,7 @@ def _base(folder: Path, name: str, config: Mapping[str, Any]) -> tuple[str, str 
         return asked, None
     beside = folder.resolve().parent / parts[0]
     if len(parts) == 1 and beside.is_dir():
-        return str(beside), None
+        return beside, None
     revision = config.get("revision")
     return asked, revision if isinstance(revision, str) and revision else None
 
@@ -134,11 +137,11 @@ def _put_around(model: Any, config: Mapping[str, Any], weights: Path, name: str)
     import peft
     from safetensors.torch import load_file
 
+    _check_sizes(model, config, read_shapes([weights], name), name)
     try:
         tensors = load_file(weights)
     except Exception as error:
         raise ModelNotFound(f"{name}: {weights.name} is broken or half-written: {first_line(error)}") from None
-    _check_sizes(model, config, tensors, name)
     wanted = {key: value for key, value in config.items() if key in _READ}
     try:
         around = peft.get_peft_model(
@@ -154,7 +157,7 @@ def _put_around(model: Any, config: Mapping[str, Any], weights: Path, name: str)
     return around
 
 
-def _check_sizes(model: Any, config: Mapping[str, Any], tensors: Mapping[str, Any], name: str) -> None:
+def _check_sizes(model: Any, config: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]], name: str) -> None:
     """Refuse an adapter whose file has other matrices, or of another rank, than its configuration makes."""
     targets, rank = config.get("target_modules"), config.get("r")
     if not isinstance(targets, list) or not all(isinstance(one, str) for one in cast("list[object]", targets)):
@@ -164,14 +167,16 @@ def _check_sizes(model: Any, config: Mapping[str, Any], tensors: Mapping[str, An
     ends = tuple(f".{one}" for one in cast("list[str]", targets))
     made = {path for path, _ in model.named_modules() if f".{path}".endswith(ends)}
     found = {
-        key.removeprefix("base_model.model.").rpartition(".lora_")[0]: tensor.shape
-        for key, tensor in tensors.items()
+        key.removeprefix("base_model.model.").rpartition(".lora_")[0]: shape
+        for key, shape in shapes.items()
         if ".lora_A" in key or ".lora_embedding_A" in key
     }
     if made != found.keys():
         odd = sorted(made ^ found.keys())[0]
         which = "the adapter's file lacks" if odd in made else "its configuration or the base model lacks"
         raise ModelNotFound(f"{name} doesn't fit its base model: {which} {odd[:120]}")
-    other = next((shape for shape in found.values() if shape[0] != rank), None)
+    other = next((shape for shape in found.values() if shape[:1] != (rank,)), None)
     if other is not None:
-        raise ModelNotFound(f"{name}: {ADAPTER} has the rank {rank}, and its file has one of {other[0]}")
+        raise ModelNotFound(
+            f"{name}: {ADAPTER} has the rank {rank}, and its file has one of {other[0] if other else 'no size'}"
+        )

@@ -80,11 +80,15 @@ def _load_from_folder(
     if not is_adapter(Path(name)):
         return load_folder(Path(name), name, device=device, dtype=dtype, cancelled=cancelled, alone=alone)
 
-    def base(called: str, version: str | None) -> "AttentionModel | Scratch":
-        # A stranger's file may lead to one further model, not on from there.
-        if _is_folder(called) and is_adapter(Path(called)):
-            raise UnsupportedModel(f"{name} is an adapter around another adapter; load it with peft and wrap it")
-        return load(called, revision=version, device=device, dtype=dtype, cancelled=cancelled, alone=alone)
+    def base(found: str | Path, version: str | None) -> "AttentionModel | Scratch":
+        if isinstance(found, Path):
+            # A stranger's file may lead to one further model, not on from there.
+            if is_adapter(found):
+                raise UnsupportedModel(f"{name} is an adapter around another adapter; load it with peft and wrap it")
+            return load_folder(found, found.name, device=device, dtype=dtype, cancelled=cancelled, alone=alone)
+        if found in CATALOGUE:
+            return load(found, device=device, dtype=dtype, cancelled=cancelled)
+        return _load_from_hub(found, version, device, dtype, cancelled, alone)
 
     return load_adapter(Path(name), str(name), base, lambda: _go_on(name, cancelled))
 

@@ -2,26 +2,31 @@
 
 import contextlib
 from collections.abc import Generator
+from pathlib import Path
 
 from torch import nn
 
 from attention_viz.errors import ModelNotFound
-from attention_viz.models.sources.folders import CheckedFolder
+from attention_viz.models.sources.folders import state_of
 
 __all__ = ["keep_apart", "unchanged"]
 
 
 @contextlib.contextmanager
-def unchanged(folder: CheckedFolder) -> Generator[None]:
-    """What is read in here is of one moment: no file came, went or changed meanwhile.
+def unchanged(folder: Path, name: str) -> Generator[None]:
+    """Make sure that all that is read in here is of one moment: no file of the model came, went or changed meanwhile.
+
+    Args:
+        folder: the model's.
+        name: what messages call it.
 
     Raises:
         ModelNotFound: one did.
     """
-    before = _state(folder)
+    before = state_of(folder)
     yield
-    if _state(folder) != before:
-        raise ModelNotFound(f"files of {folder.name} changed while they were read; open it again once they are written")
+    if state_of(folder) != before:
+        raise ModelNotFound(f"files of {name} changed while they were read; open it again once they are written")
 
 
 def keep_apart(model: nn.Module) -> None:
@@ -32,9 +37,3 @@ def keep_apart(model: nn.Module) -> None:
     """
     for one in (*model.parameters(), *model.buffers()):
         one.data = one.data.clone()
-
-
-def _state(folder: CheckedFolder) -> dict[str, tuple[int, int, int]]:
-    """Of each file what tells in no time whether it is the one that it was: place, size, time of change."""
-    found = {path.name: path.stat() for path in folder.path.iterdir() if path.is_file()}
-    return {name: (one.st_ino, one.st_size, one.st_mtime_ns) for name, one in found.items()}

@@ -49,7 +49,7 @@ TOKENIZER_FILES = (
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".h5", ".msgpack")
 # What a model is read from, vocabularies of every kind and chat templates among it; logs and checkpoints' other files
 # come and go beside it.
-_READ = (".json", ".safetensors", ".jinja", ".model", ".txt", ".spm", ".tiktoken", ".codes", ".bpe")
+_READ = (".json", ".safetensors", ".jinja", ".model", ".txt", ".spm", ".tiktoken", ".codes", ".bpe", ".vocab")
 # The files by which transformers knows a distributed checkpoint, which it reads instead of all others.
 _PARTS_OF_SEVERAL = re.compile(r"shard-\d+-model-\d+-of-\d+\.safetensors")
 # Where further chat templates lie.

@@ -71,11 +71,11 @@ def load_folder(
     """
     check = _asking(name, cancelled)
     precision = _dtype(dtype, place := _device(device))
-    checked = check_folder(folder, name)
-    check_config(checked)
-    # What ships was looked at; whatever else there is may be anybody's.
-    apart = prepare_texts(ships=shipped)
-    with unchanged(checked):
+    with unchanged(folder, name):
+        checked = check_folder(folder, name)
+        check_config(checked)
+        # What ships was looked at; whatever else there is may be anybody's.
+        apart = prepare_texts(ships=shipped)
         verdict = _built(checked, check) if shipped else verdict_of(checked, check)
         refuse_larger(name, verdict.size, largest)
         found = compared or _sha256(checked, sha256, check)
@@ -83,17 +83,17 @@ def load_folder(
             with building(check):
                 hf_model = _read_model(checked, verdict.kind, precision, check)
             tokenizer = read_tokenizer(checked, check, apart=apart)
-            reader = own_reader(checked, hf_model, apart=apart)
-    check()
-    check_tokenizer(checked, hf_model, tokenizer)
-    if sha256 is None and compared is None and revision is None and place.type == "cpu":
-        keep_apart(hf_model)
-    # A module is moved in place; what `to` returns is the same object, only without its type.
-    nn.Module.to(hf_model, place)
-    provenance = Provenance(model=name, revision=revision, sha256=found, told=notes_on(folder))
-    if alone or reader is not None:
-        return AttentionModel.of(hf_model, tokenizer, provenance, reader)
-    return of_both(checked, hf_model, tokenizer, provenance, verdict.why_alone, apart=apart)
+            reader = own_reader(checked, hf_model, check, apart=apart)
+        check()
+        check_tokenizer(checked, hf_model, tokenizer)
+        if sha256 is None and compared is None and revision is None and place.type == "cpu":
+            keep_apart(hf_model)
+        # A module is moved in place; what `to` returns is the same object, only without its type.
+        nn.Module.to(hf_model, place)
+        provenance = Provenance(model=name, revision=revision, sha256=found, told=notes_on(folder))
+        if alone or reader is not None:
+            return AttentionModel.of(hf_model, tokenizer, provenance, reader)
+        return of_both(checked, hf_model, tokenizer, provenance, verdict.why_alone, check, apart=apart)
 
 
 def _asking(name: str, cancelled: Callable[[], bool]) -> Callable[[], None]:

@@ -1,8 +1,10 @@
 """What prepares the input of a folder's model that reads something else than text, or a text beside a picture."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
-from attention_viz.errors import ModelNotFound, UnsupportedModel, UnusablePicture, UnusableText
+from attention_viz.errors import AttentionVizError, ModelNotFound, UnsupportedModel, UnusablePicture, UnusableText
+from attention_viz.models.bounded.process import Stopped
 from attention_viz.models.huggingface import PreTrainedModel, PreTrainedTokenizerBase, read_both, read_processor
 from attention_viz.models.inputs.media.beside import BesideReader, reads_both, takes_both
 from attention_viz.models.inputs.media.choosing import kind_of, main_input, reader_of
@@ -18,12 +20,15 @@ __all__ = ["of_both", "own_reader", "reader_of_both"]
 _IMAGE = "attention_viz.models.sources.dry_run"
 
 
-def own_reader(folder: CheckedFolder, model: PreTrainedModel, *, apart: bool = False) -> Reader | None:
+def own_reader(
+    folder: CheckedFolder, model: PreTrainedModel, check: Callable[[], None] = lambda: None, *, apart: bool = False
+) -> Reader | None:
     """What prepares pictures or sounds, of a model that reads such; None of one that reads text.
 
     Args:
         folder: the model's.
         model: the model.
+        check: called again and again meanwhile; what it raises ends that.
         apart: whether that works in a process of its own.
 
     Raises:
@@ -33,7 +38,9 @@ def own_reader(folder: CheckedFolder, model: PreTrainedModel, *, apart: bool = F
     if main_input(model) == "input_ids":
         return None
     try:
-        processor = _apart(folder, both=False) if apart else read_processor(folder.path)
+        processor = _apart(folder, check, both=False) if apart else read_processor(folder.path)
+    except AttentionVizError:
+        raise
     except Exception as error:
         raise ModelNotFound(f"what prepares {folder.name}'s input can't be loaded: {folder.reason(error)}") from error
     return reader_of(folder.name, model, processor)
@@ -45,6 +52,7 @@ def of_both(
     tokenizer: PreTrainedTokenizerBase | None,
     provenance: Provenance,
     why: str = "",
+    check: Callable[[], None] = lambda: None,
     *,
     apart: bool = False,
 ) -> AttentionModel:
@@ -58,6 +66,7 @@ def of_both(
         tokenizer: its tokenizer.
         provenance: where it comes from.
         why: a reason that is known already.
+        check: called again and again meanwhile; what it raises ends that.
         apart: whether what prepares pictures works in a process of its own.
 
     Raises:
@@ -67,7 +76,7 @@ def of_both(
         return AttentionModel.of(model, tokenizer, provenance)
     if not why:
         try:
-            return AttentionModel.of(model, tokenizer, provenance, reader_of_both(folder, model, apart=apart))
+            return AttentionModel.of(model, tokenizer, provenance, reader_of_both(folder, model, check, apart=apart))
         except (UnsupportedModel, UnusablePicture, UnusableText) as error:
             why = str(error)
     try:
@@ -76,19 +85,24 @@ def of_both(
         raise UnsupportedModel(f"{error}. Nor is it read beside a picture: {why}") from error
 
 
-def reader_of_both(folder: CheckedFolder, model: PreTrainedModel, *, apart: bool = False) -> Reader:
+def reader_of_both(
+    folder: CheckedFolder, model: PreTrainedModel, check: Callable[[], None] = lambda: None, *, apart: bool = False
+) -> Reader:
     """Return what prepares texts and pictures for a folder's model that reads both.
 
     Args:
         folder: the model's.
         model: the model.
+        check: called again and again meanwhile; what it raises ends that.
         apart: whether that works in a process of its own.
 
     Raises:
         UnsupportedModel: it is missing or broken, or doesn't make both.
     """
     try:
-        processor = _apart(folder, both=True) if apart else read_both(folder.path)
+        processor = _apart(folder, check, both=True) if apart else read_both(folder.path)
+    except AttentionVizError:
+        raise
     except Exception as error:  # whatever a processor's own code says, such as which package it lacks
         raise UnsupportedModel(
             f"what prepares texts and pictures for {folder.name} can't be loaded: {folder.reason(error)}"
@@ -98,5 +112,8 @@ def reader_of_both(folder: CheckedFolder, model: PreTrainedModel, *, apart: bool
     return BesideReader(folder.name, model, processor)
 
 
-def _apart(folder: CheckedFolder, *, both: bool) -> IsolatedProcessor:
-    return IsolatedProcessor.load(folder.path, folder.name, both=both, image=_IMAGE)
+def _apart(folder: CheckedFolder, check: Callable[[], None], *, both: bool) -> IsolatedProcessor:
+    try:
+        return IsolatedProcessor.load(folder.path, folder.name, check, both=both, image=_IMAGE)
+    except Stopped as error:  # its message is a verb
+        raise Stopped(f"it {error}") from None

@@ -89,11 +89,6 @@ def _try_apart(folder: CheckedFolder, check: Callable[[], None], limits: Limits)
             raise UnsupportedModel(
                 f"{folder.name} wasn't loaded: the process that tries it first {stopped}; open it again"
             ) from None
-        except OSError as error:
-            raise UnsupportedModel(
-                f"{folder.name} wasn't loaded: no process could be started to try it first ({error.strerror}); open "
-                "it again"
-            ) from None
     return _read(folder.name, answer.values)
 
 

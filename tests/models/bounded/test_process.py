@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -14,9 +15,10 @@ import pytest
 
 import attention_viz as av
 from attention_viz.errors import LoadCancelled
+from attention_viz.models.bounded import starting
 from attention_viz.models.bounded.framing import Message, TooLong, pack, receive
 from attention_viz.models.bounded.limits import Limits
-from attention_viz.models.bounded.process import Broken, Process, Stopped, isolates
+from attention_viz.models.bounded.process import Broken, NotStarted, Process, Stopped, isolates
 from attention_viz.models.bounded.starting import start, start_alone
 
 ROOT = Path(__file__).parents[3]
@@ -130,13 +132,61 @@ def test_a_process_that_is_killed_in_the_middle_of_an_answer_is_told(process: Pr
 
 
 @on_linux
-def test_it_writes_no_files_opens_few_and_reaches_no_network(process: Process, tmp_path: Path) -> None:
+def test_it_writes_no_files_and_opens_few(process: Process, tmp_path: Path) -> None:
     with pytest.raises(Broken, match="File too large"):
         ask(process, write=str(tmp_path / "written"))
     with pytest.raises(Broken, match="Too many open files"):
         ask(process, open=200)
-    with pytest.raises(Broken, match=r"Network is unreachable|Connection refused"):
-        ask(process, connect=["127.0.0.1", 9])
+
+
+def _leaves_network() -> bool:
+    """Whether this system lets a process leave the network, tried in another one."""
+    code = "from attention_viz.models.bounded.limits import leave_network; raise SystemExit(not leave_network())"
+    return subprocess.run([sys.executable, "-c", code], cwd=ROOT, timeout=60).returncode == 0
+
+
+@on_linux
+def test_it_reaches_no_port_that_this_process_reaches(process: Process) -> None:
+    if not _leaves_network():
+        pytest.skip("this system lets no process leave the network")
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        address = list(listening.getsockname())
+        with socket.create_connection(tuple(address), timeout=2):
+            pass
+        with pytest.raises(Broken, match=r"Network is unreachable|Connection refused"):
+            ask(process, connect=address)
+
+
+UNFORKABLE = "tests.models.bounded.unforkable"
+
+
+@pytest.fixture
+def _own_image() -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]
+    yield
+    starting._images.pop(UNFORKABLE).end()  # pyright: ignore[reportPrivateUsage]
+
+
+@on_linux
+@pytest.mark.usefixtures("_own_image")
+def test_a_fork_that_fails_is_said_and_ends_no_other_process() -> None:
+    first, second = Process(UNFORKABLE, LIMITS), Process(UNFORKABLE, LIMITS)
+    assert ask(first, echo=1).values == {"said": 1}
+    with pytest.raises(NotStarted, match=r"^can't be started \(Resource temporarily unavailable\)$"):
+        ask(second, echo=2)
+    third = Process(UNFORKABLE, LIMITS)
+    assert ask(first, echo=3).values == {"said": 3} and ask(third, echo=4).values == {"said": 4}
+
+
+def _breaks(*_: object) -> starting.Started:
+    raise BrokenPipeError(32, "Broken pipe")
+
+
+def test_what_can_t_be_started_is_stopped_and_no_raw_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(Stopped, match=r"^can't be started \(Broken pipe\)$"):
+        Process(MODULE, LIMITS, _breaks)
+    monkeypatch.setattr(sys, "executable", "/nowhere/at/all")
+    with pytest.raises(NotStarted, match=r"^can't be started \(No such file or directory\)$"):
+        Process(MODULE, LIMITS, start_alone)
 
 
 def test_it_knows_nothing_of_the_server_s_environment(process: Process, monkeypatch: pytest.MonkeyPatch) -> None:

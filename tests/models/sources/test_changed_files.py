@@ -12,6 +12,7 @@ import torch
 import attention_viz as av
 from attention_viz.models import SNAPSHOTS
 from attention_viz.models.inputs import cost
+from attention_viz.models.sources import load_folder
 from attention_viz.models.sources.folders import CheckedFolder
 from tests.models.families import build
 from tests.models.sources.test_load_folder import word_tokenizer
@@ -74,6 +75,44 @@ def test_files_that_change_while_they_are_read_are_refused(
     with pytest.raises(av.ModelNotFound, match="changed while they were read; open it again once they are written"):
         av.load(str(folder))
     monkeypatch.undo()
+    assert av.load(str(folder)).trace(TEXT).fidelity.ok
+
+
+def test_a_configuration_that_changes_once_it_was_checked_is_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check = load_folder.check_folder
+
+    def then_changed(path: Path, name: str) -> CheckedFolder:
+        checked = check(path, name)
+        replaced(folder)
+        return checked
+
+    monkeypatch.setattr(load_folder, "check_folder", then_changed)
+    with pytest.raises(av.ModelNotFound, match="changed while they were read; open it again once they are written"):
+        av.load(str(folder))
+
+
+def test_weights_that_change_before_they_are_copied_are_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep = load_folder.keep_apart
+
+    def written_before(model: torch.nn.Module) -> None:
+        written_to(folder)
+        keep(model)
+
+    monkeypatch.setattr(load_folder, "keep_apart", written_before)
+    with pytest.raises(av.ModelNotFound, match="changed while they were read"):
+        av.load(str(folder))
+
+
+def test_a_log_that_is_written_meanwhile_is_no_change(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compare = CheckedFolder.sha256
+
+    def logged(self: CheckedFolder, check: Callable[[], None]) -> str:
+        (folder / "training.log").write_text("step 1")
+        return compare(self, check)
+
+    monkeypatch.setattr(CheckedFolder, "sha256", logged)
     assert av.load(str(folder)).trace(TEXT).fidelity.ok
 
 

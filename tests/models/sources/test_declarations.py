@@ -10,6 +10,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import attention_viz as av
+from attention_viz.models.sources import by_name
 from attention_viz.models.sources.folders import check_folder
 from tests.models.families import build
 from tests.models.sources.test_load_folder import change, folder, saved, word_tokenizer  # noqa: F401
@@ -156,7 +157,7 @@ def test_an_adapters_folder_is_loaded_around_the_model_beside_it(base: str, adap
     torch.testing.assert_close(trace.output, output)
     assert trace.fidelity.ok
     assert trace.provenance.told == (
-        f"An adapter (LoRA) around {adapter.parent / 'base'}, by PEFT. Texts are read by that model's tokenizer.",
+        "An adapter (LoRA) around base, by PEFT. Texts are read by that model's tokenizer.",
     )
     without = av.load(str(adapter.parent / "base")).trace("the bank")
     assert not torch.allclose(trace.output, without.output, atol=1e-3)
@@ -201,6 +202,36 @@ def test_a_strangers_adapter_leads_nowhere_and_is_refused_by_name(
 ) -> None:
     change(adapter / "adapter_config.json", **changes)
     with pytest.raises(av.AttentionVizError, match=message):
+        av.load(str(adapter))
+
+
+@pytest.mark.parametrize("name", ["someone/elses", "elses"])
+def test_an_adapters_base_on_the_hub_is_no_folder_of_the_server(
+    name: str, adapter: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(adapter.parent / "base", tmp_path / "cwd" / name)
+    monkeypatch.chdir(tmp_path / "cwd")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    change(adapter / "adapter_config.json", base_model_name_or_path=name)
+    wanted = list[str]()
+
+    def from_hub(found: str, *_: object) -> None:
+        wanted.append(found)
+        raise av.ModelNotFound("no network")
+
+    monkeypatch.setattr(by_name, "_load_from_hub", from_hub)
+    with pytest.raises(av.ModelNotFound, match="no network"):
+        av.load(str(adapter))
+    assert wanted == [name]
+
+
+def test_an_adapters_header_is_as_short_as_a_models(adapter: Path) -> None:
+    weights = adapter / "adapter_model.safetensors"
+    content = weights.read_bytes()
+    length = int.from_bytes(content[:8], "little")
+    header = content[8 : 8 + length].ljust(41_000_000)
+    weights.write_bytes(len(header).to_bytes(8, "little") + header + content[8 + length :])
+    with pytest.raises(av.UnsupportedModel, match=r"headers of its weights have 41,000,000 bytes; at most 40,000,000"):
         av.load(str(adapter))
 
 

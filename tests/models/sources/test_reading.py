@@ -10,7 +10,11 @@ import torch
 from PIL import Image
 
 import attention_viz as av
+from attention_viz.errors import LoadCancelled
+from attention_viz.models.bounded import process
 from attention_viz.models.model import AttentionModel
+from attention_viz.models.sources import reading
+from attention_viz.models.sources.folders import check_folder
 from tests.models.test_text_beside_picture import PICTURE, PLACES, clip, git, llava
 
 
@@ -91,3 +95,18 @@ def test_a_picture_is_processed_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     seen = trace.seen.picture
     assert seen is not None
     assert np.asarray(seen).shape == (32, 32, 3)
+
+
+@pytest.mark.parametrize("way", [reading.own_reader, reading.reader_of_both])
+def test_a_load_that_nobody_waits_for_ends_while_its_processor_is_loaded(
+    way: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved(llava, tmp_path)
+    monkeypatch.setattr(reading, "main_input", lambda _: "pixel_values")
+    monkeypatch.setattr(process.Process, "ask", lambda _, request, check: check())
+
+    def stop() -> None:
+        raise LoadCancelled("nobody waits for it")
+
+    with pytest.raises(LoadCancelled):
+        way(check_folder(tmp_path, "one"), None, stop, apart=True)

@@ -1,17 +1,20 @@
 """Processes for texts, one for each tokenizer in use: started when needed, ended when others are needed more."""
 
+import contextlib
 import itertools
+import json
 import threading
 import time
-import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from attention_viz.errors import UnusableText
 from attention_viz.models.bounded.framing import Message
 from attention_viz.models.bounded.limits import Limits
-from attention_viz.models.bounded.process import Broken, Process, Stopped, prepare
+from attention_viz.models.bounded.process import Broken, NotStarted, Process, Stopped, prepare
+from attention_viz.models.inputs.isolated.slots import Slots
 
 __all__ = ["LIMITS", "LONGEST_TEXT", "TextProcess", "get_ready"]
 
@@ -21,9 +24,7 @@ LONGEST_TEXT = 2_000_000
 LIMITS = Limits(memory=600_000_000, seconds=60, processor=20, answer=64_000_000)
 # How long a text may take; to load the largest published vocabularies takes longer on a busy machine.
 SECONDS = 20.0
-# How many processes are kept, beside those at work; to start one again takes some tenths of a second.
-_MOST = 8
-# After so many ends in a row nothing is asked of a tokenizer for so many seconds.
+# What ended a process so many times, each within so many seconds of the one before, is refused for as long.
 _ENDS, _PAUSE = 2, 60.0
 
 _MODULE = "attention_viz.models.inputs.isolated.answering"
@@ -32,6 +33,15 @@ _MODULE = "attention_viz.models.inputs.isolated.answering"
 def get_ready() -> None:
     """Begin to import what a process for texts needs, in the background."""
     prepare(_MODULE)
+
+
+@dataclass(frozen=True)
+class _End:
+    """How many times something ended a process, until when that counts, and why it was ended last."""
+
+    count: int
+    until: float
+    why: str
 
 
 class TextProcess:
@@ -67,7 +77,9 @@ class TextProcess:
         self._turn = threading.Lock()
         self._process: Process | None = None
         self._described: Message | None = None
-        self._ends, self._paused_until, self._why = 0, 0.0, ""
+        # What ended it lately: a question, by its hash, or a kind of question, by its name.
+        self._ends = dict[int | str, _End]()
+        self._answered = set[str]()
         self.used = 0
 
     def load(self, check: Callable[[], None] = lambda: None) -> Message:
@@ -81,8 +93,8 @@ class TextProcess:
             Broken: it can't be loaded.
         """
         try:
-            with self._turn:
-                self._running(check)
+            with self._turn, self._slot():
+                self._running(self._limits.seconds, check)
         except Broken as error:
             raise Broken(self._without_path(error)) from None
         assert self._described is not None
@@ -111,41 +123,98 @@ class TextProcess:
             longest: how many bytes the answer may have; as many as the limits say by default.
 
         Raises:
-            UnusableText: it takes too long or too much memory, breaks down, or did so twice just before.
+            UnusableText: it takes too long or too much memory or breaks down, did so twice just before, or can't be
+                started.
         """
         subject = f"{self.name}'s {what}"
         within = min(SECONDS, self._limits.seconds) if seconds is None else seconds
+        until = time.monotonic() + within
         if not self._turn.acquire(timeout=within):
             raise UnusableText(
                 f"{subject} was busy with other texts for {within:g} seconds: try it again, or take another model"
             )
         try:
-            self._check_pause(subject)
-            request = Message({"do": do, **values}, content)
-            answer = self._running().ask(request, seconds=within, longest=longest)
-        except Stopped as error:
-            self._count_end(str(error))
-            what_helps = "shorten it" if thing == "text" else "take a smaller one"
-            raise UnusableText(f"{subject} {error} for this {thing}: {what_helps}, or take another model") from None
+            with self._slot():
+                return self._answer(subject, thing, Message({"do": do, **values}, content), until, within, longest)
+        except NotStarted as error:
+            raise UnusableText(f"{subject} {error}: try it again") from None
         except Broken as error:
             how = "refuses" if do == "template" else "broke down over"
             raise UnusableText(f"{subject} {how} this {thing}: {self._without_path(error)}") from None
         finally:
             self._turn.release()
-        self._ends = 0
+
+    def _answer(
+        self, subject: str, thing: str, request: Message, until: float, seconds: float, longest: int | None
+    ) -> Message:
+        do, asked = str(request.values["do"]), hash((json.dumps(request.values, sort_keys=True), request.content))
+        self._check_pause(asked, f"{subject} was ended {_ENDS} times over this {thing}")
+        # One that answered something isn't refused as a whole: others may go on while somebody's texts end it.
+        if do not in self._answered:
+            self._check_pause(do, f"{subject} was ended by {_ENDS} of the first {thing}s that it got")
+        process = self._reloaded(subject, until - time.monotonic())
+        try:
+            answer = process.ask(request, seconds=seconds, longest=longest)
+        except NotStarted:
+            raise
+        except Stopped as error:
+            if self._count_end(asked, str(error)) == 1:
+                self._count_end(do, str(error))
+            helps = "shorten it" if thing == "text" else "take a smaller one"
+            raise UnusableText(f"{subject} {error} for this {thing}: {helps}, or take another model") from None
+        self._answered.add(do)
+        self._ends.pop(asked, None)
         return answer
 
-    def _running(self, check: Callable[[], None] = lambda: None) -> Process:
-        """Return the process with its tokenizer loaded; start it if it doesn't run."""
+    def _reloaded(self, subject: str, seconds: float) -> Process:
+        """Return the process with its tokenizer loaded; say what happened to the loading if that fails."""
+        self._check_pause("load", f"{subject} was ended {_ENDS} times while it was loaded again")
+        try:
+            return self._running(seconds)
+        except NotStarted:
+            raise
+        except Stopped as error:
+            self._count_end("load", str(error))
+            raise UnusableText(
+                f"{subject} {error} while it was loaded again: try it again, or take another model"
+            ) from None
+        except Broken as error:
+            raise UnusableText(f"{subject} can't be loaded again: {self._without_path(error)}") from None
+
+    def _running(self, seconds: float, check: Callable[[], None] = lambda: None) -> Process:
+        """Return the process with its tokenizer loaded; start it if it doesn't run.
+
+        Args:
+            seconds: how long to wait for a slot.
+            check: called again and again meanwhile; what it raises ends that.
+        """
         self.used = next(_uses)
         if self._process is None or not self._process.alive:
-            process = Process(self._module, self._limits, image=self._image)
+            if not _slots.take(self, seconds, check):
+                raise NotStarted(
+                    f"can't be started: all {_slots.most} processes were at work for {max(seconds, 0):.1f} seconds"
+                )
+            self._process = Process(self._module, self._limits, image=self._image)
             if self._folder is not None:
                 values = {"do": "load", "folder": str(self._folder), "name": self.name, **self._how}
-                self._check_same(process.ask(Message(values), check))
-            self._process = process
-            _keep(self)
+                try:
+                    self._check_same(self._process.ask(Message(values), check))
+                except BaseException:
+                    self._process.end()
+                    raise
         return self._process
+
+    @contextlib.contextmanager
+    def _slot(self) -> Generator[None]:
+        """Give the slot back afterwards if the process has ended, or if others wait for one."""
+        try:
+            yield
+        finally:
+            if self._process is not None and _slots.is_wanted():
+                self._process.end()
+            if self._process is None or not self._process.alive:
+                self._process = None
+                _slots.give_back(self)
 
     def _check_same(self, described: Message) -> None:
         """Refuse another tokenizer than the one that the model was loaded with."""
@@ -154,18 +223,19 @@ class TextProcess:
         elif described != self._described:
             raise UnusableText(f"files of {self.name} changed since the model was loaded: load the model again")
 
-    def _check_pause(self, subject: str) -> None:
-        left = self._paused_until - time.monotonic()
-        if left > 0:
-            raise UnusableText(
-                f"{subject} is refused for {left:.0f} more seconds: its process was ended {_ENDS} times in a row, as "
-                f"it {self._why}"
-            )
+    def _check_pause(self, key: int | str, what: str) -> None:
+        now = time.monotonic()
+        self._ends = {one: end for one, end in self._ends.items() if end.until > now}
+        end = self._ends.get(key)
+        if end is not None and end.count >= _ENDS:
+            raise UnusableText(f"{what}, as it {end.why}: wait {end.until - now:.0f} seconds, or take another model")
 
-    def _count_end(self, why: str) -> None:
-        self._ends, self._why = self._ends + 1, why
-        if self._ends >= _ENDS:
-            self._paused_until = time.monotonic() + _PAUSE
+    def _count_end(self, key: int | str, why: str) -> int:
+        """Count that something ended the process, and return how many times it did."""
+        before = self._ends.get(key)
+        count = 1 if before is None else before.count + 1
+        self._ends[key] = _End(count, time.monotonic() + _PAUSE, why)
+        return count
 
     def _without_path(self, error: Exception) -> str:
         """Return a foreign error's message without the model's path: visitors of a server read it."""
@@ -185,15 +255,4 @@ class TextProcess:
 
 
 _uses = itertools.count(1)
-_kept = weakref.WeakSet[TextProcess]()
-_keeping = threading.Lock()
-
-
-def _keep(one: TextProcess) -> None:
-    """Keep a process, and end those that were unused for longest if there are too many."""
-    with _keeping:
-        _kept.add(one)
-        longest_unused = sorted((other for other in _kept if other is not one), key=lambda other: other.used)
-        for other in longest_unused[: max(0, len(_kept) - _MOST)]:
-            if other.rest():
-                _kept.discard(other)
+_slots = Slots(8)

@@ -1,5 +1,6 @@
 """A stranger's processor of pictures or sounds, which works in a process of its own: here are only its answers."""
 
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ __all__ = ["IsolatedProcessor"]
 _MODULE = "attention_viz.models.inputs.media.preparing"
 # A picture of 50 million pixels takes 600 MB as floating numbers; 50 million numbers are read of it.
 LIMITS = Limits(memory=1_500_000_000, seconds=20, processor=30, answer=220_000_000)
+# Of one dimension; as many numbers as fit into an answer are fewer.
+_LARGEST_SIZE = 2**31
 _KINDS = frozenset(("<f2", "<f4", "<f8", "<i8", "<i4", "|u1", "|b1"))
 
 
@@ -93,12 +96,12 @@ class IsolatedProcessor:
         return _tensors(answer.values["tensors"], answer.content)
 
 
-def _tensors(told: list[tuple[str, str, list[int]]], content: bytes) -> dict[str, Tensor]:
+def _tensors(told: list[tuple[str, str, list[Any]]], content: bytes) -> dict[str, Tensor]:
     found, at = dict[str, Tensor](), 0
     for name, kind, shape in told:
-        if kind not in _KINDS or any(size < 0 for size in shape):
+        if kind not in _KINDS or any(type(size) is not int or not 0 <= size <= _LARGEST_SIZE for size in shape):
             raise UnusableText(f"the processor makes {name} of the kind {kind!r} and shape {shape}, which isn't read")
-        count = int(np.prod(shape, dtype=np.int64))
+        count = math.prod(shape)
         if at + count * np.dtype(kind).itemsize > len(content):
             raise UnusableText(f"the processor makes fewer numbers than the shape {shape} of {name} has")
         numbers = np.frombuffer(content, np.dtype(kind), count, at).reshape(shape)

@@ -1,5 +1,6 @@
 """Tokenizers that were written to take all time or memory end their own process, and nothing else."""
 
+import gc
 import json
 import os
 import signal
@@ -13,9 +14,12 @@ from typing import Any
 import pytest
 
 import attention_viz as av
+from attention_viz.models.bounded import starting
 from attention_viz.models.bounded.limits import Limits
 from attention_viz.models.inputs.chat_template import render_chat
 from attention_viz.models.inputs.isolated import asking
+from attention_viz.models.inputs.isolated.asking import TextProcess
+from attention_viz.models.inputs.isolated.slots import Slots
 from attention_viz.models.inputs.isolated.tokenizer import IsolatedTokenizer
 from attention_viz.models.inputs.labelling import label_ids
 from attention_viz.models.inputs.text import Wording, read
@@ -176,29 +180,57 @@ def test_a_folder_s_chat_template_runs_within_the_same_bounds(tmp_path: Path) ->
     assert len(asked(tokenizer, "a bank").tokens) == 2
 
 
-def test_after_two_ends_in_a_row_a_tokenizer_is_refused_for_a_while(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_that_ends_over_the_first_two_texts_is_refused_for_a_while(tmp_path: Path) -> None:
     tokenizer: Any = IsolatedTokenizer.load(folder_of(tmp_path / "bomb", {"normalizer": REPLACE}), "one")
-    for _ in range(2):
+    for text in (TEXT, f"{TEXT}!"):
         with pytest.raises(av.UnusableText, match="takes"):
-            asked(tokenizer, TEXT)
+            asked(tokenizer, text)
     begun = time.monotonic()
-    with pytest.raises(
-        av.UnusableText, match=r"refused for (59|60) more seconds: its process was ended 2 times in a row"
-    ):
+    with pytest.raises(av.UnusableText, match=r"ended by 2 of the first texts that it got, .*: wait (59|60) seconds"):
         asked(tokenizer, "bnk")
     assert time.monotonic() - begun < 0.5
-    monkeypatch.setattr(tokenizer.process, "_paused_until", 0.0)
+    tokenizer.process._ends.clear()
     assert len(asked(tokenizer, "bnk").tokens) == 1
 
 
-def test_an_end_and_a_text_that_is_read_are_no_two_ends_in_a_row(tmp_path: Path) -> None:
+def test_texts_that_end_one_are_refused_themselves_and_no_others(tmp_path: Path) -> None:
     tokenizer: Any = IsolatedTokenizer.load(folder_of(tmp_path / "bomb", {"normalizer": REPLACE}), "one")
-    for _ in range(3):
-        with pytest.raises(av.UnusableText, match="takes"):
-            asked(tokenizer, TEXT)
-        assert len(asked(tokenizer, "bnk").tokens) == 1
+    assert len(asked(tokenizer, "bnk").tokens) == 1
+    for text in (TEXT, f"{TEXT}!", TEXT):
+        with pytest.raises(av.UnusableText, match=r"takes .* for this text: shorten it"):
+            asked(tokenizer, text)
+    assert len(asked(tokenizer, "bnk").tokens) == 1
+    begun = time.monotonic()
+    with pytest.raises(av.UnusableText, match=r"ended 2 times over this text, as it takes .*: wait (59|60) seconds"):
+        asked(tokenizer, TEXT)
+    assert time.monotonic() - begun < 0.5
+    assert len(asked(tokenizer, "b n k").tokens) == 3
+
+
+def test_what_runs_away_while_it_is_loaded_again_is_not_blamed_on_the_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokenizer: Any = IsolatedTokenizer.load(folder_of(tmp_path / "slow", {}), "one")
+    tokenizer.process.rest()
+    monkeypatch.setattr(tokenizer.process, "_limits", Limits(seconds=0.001))
+    with pytest.raises(
+        av.UnusableText, match=r"^one's tokenizer takes longer than 0\.001 seconds while it was loaded again: try"
+    ):
+        asked(tokenizer, "a bank")
+    monkeypatch.undo()
+    assert len(asked(tokenizer, "a bank").tokens) == 2
+
+
+def test_no_process_for_a_text_is_said_and_the_next_text_is_read() -> None:
+    process = TextProcess("one", module="tests.models.bounded.unforkable")
+    assert process.ask("", {"echo": 1}).values == {"said": 1}
+    process.rest()
+    with pytest.raises(
+        av.UnusableText, match=r"^one's tokenizer can't be started \(Resource temporarily unavailable\): try it again$"
+    ):
+        process.ask("", {"echo": 2})
+    assert process.ask("", {"echo": 3}).values == {"said": 3}
+    starting._images.pop("tests.models.bounded.unforkable").end()  # pyright: ignore[reportPrivateUsage]
 
 
 def test_a_process_killed_in_the_middle_of_a_text_is_told_and_the_next_text_is_read(tmp_path: Path) -> None:
@@ -234,9 +266,39 @@ def test_eight_threads_are_answered_each_with_its_own(honest: IsolatedTokenizer)
         assert list(pool.map(count, texts)) == [count + 1 for count in range(40)]
 
 
+MISBEHAVING = "tests.models.bounded.misbehaving"
+
+
+def test_no_more_processes_run_than_there_are_slots_however_many_are_busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "_slots", Slots(2))
+    TextProcess("first", module=MISBEHAVING).ask("", {"echo": 1})  # its image has started then
+    several = [TextProcess(str(n), module=MISBEHAVING) for n in range(5)]
+    gc.collect()
+    before, most = len(children()), 0
+    with ThreadPoolExecutor(5) as pool:
+        answers = [pool.submit(one.ask, "", {"sleep": 0.3}) for one in several]
+        while not all(answer.done() for answer in answers):
+            most = max(most, len(children()) - before)
+            time.sleep(0.02)
+        assert all(answer.result().values == {} for answer in answers)
+    assert most == 2
+
+
+def test_one_that_finds_no_slot_in_time_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "_slots", Slots(1))
+    busy, other = (TextProcess(name, module=MISBEHAVING) for name in ("busy", "other"))
+    busy.ask("", {"echo": 1})
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(busy.ask, "", {"sleep": 1.2})
+        time.sleep(0.3)
+        with pytest.raises(av.UnusableText, match=r"^other's tokenizer can't be started: all 1 processes were at work"):
+            other.ask("", {"echo": 2}, seconds=0.3)
+        assert answer.result().values == {}
+    assert other.ask("", {"echo": 2}).values == {"said": 2}
+
+
 def test_few_processes_are_kept_and_the_others_start_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "_MOST", 2)
-    monkeypatch.setattr(asking, "_kept", type(asking._kept)())  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(asking, "_slots", Slots(2))
     before = children()
     several: list[Any] = [IsolatedTokenizer.load(folder_of(tmp_path / str(n), {}), str(n)) for n in range(4)]
     assert len(children() - before) == 2

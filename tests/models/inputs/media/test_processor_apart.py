@@ -75,3 +75,9 @@ def test_one_that_makes_more_numbers_than_are_read_is_refused(tmp_path: Path, mo
     transformers.CLIPImageProcessor(size={"height": 400, "width": 400}, do_center_crop=False).save_pretrained(tmp_path)
     with pytest.raises(av.UnusablePicture, match=r"one's processor gives an answer of more than 1 MB"):
         PictureReader("one", IsolatedProcessor.load(tmp_path, "one", image=IMAGE)).read(PICTURE)
+
+
+@pytest.mark.parametrize("shape", [[2**32, 2**32], [-1], [1.5], ["2"], [True], [0, 2**62]])
+def test_a_shape_that_is_none_is_refused(shape: list[Any]) -> None:
+    with pytest.raises(av.UnusableText, match=r"the processor makes (pixels of the kind|fewer numbers)"):
+        processor_apart._tensors([("pixels", "<f4", shape)], bytes(8))  # pyright: ignore[reportPrivateUsage]
