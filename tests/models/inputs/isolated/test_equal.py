@@ -157,7 +157,7 @@ def check_equal(here: Any, apart: Any) -> None:
             assert getattr(here, whole, None) == getattr(apart, whole)
     for name in ("all_special_ids", "model_max_length", "padding_side", "chat_template", "special_tokens_map"):
         assert getattr(here, name) == getattr(apart, name)
-    assert here.num_special_tokens_to_add() == apart.num_special_tokens_to_add
+    assert here.num_special_tokens_to_add() == apart.num_special_tokens_to_add()
 
 
 @pytest.mark.parametrize("kind", KINDS)
