@@ -1,21 +1,27 @@
 """Copies of a model's modules, which call each other and never the modules they were copied from."""
 
 import copy
+from collections import OrderedDict
+from collections.abc import Iterable
 from types import CellType, FunctionType, MethodType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
+from weakref import WeakKeyDictionary
 
 from torch import nn
 
 __all__ = ["copied"]
 
 _Module = TypeVar("_Module", bound=nn.Module)
+# What a function may look modules up in.
+_CONTAINERS = dict | list | set | frozenset | tuple | WeakKeyDictionary
 
 
 def copied(model: _Module, memo: dict[int, Any]) -> _Module:
     """Copy a model.
 
     Python doesn't copy functions. One that replaced a method, such as `model.forward = torch.compile(model.forward)` or
-    a decorated `forward`, would run the original model inside the copy, so it is made anew around the copy.
+    a decorated `forward`, would run the original model inside the copy, so it is made anew around the copy. So are
+    hooks, which may look up the module that they are given.
 
     Args:
         model: what to copy.
@@ -26,22 +32,58 @@ def copied(model: _Module, memo: dict[int, Any]) -> _Module:
         for name, value in vars(module).items():
             if isinstance(value, FunctionType):
                 vars(module)[name] = _rebound(value, memo)
+            elif isinstance(value, OrderedDict) and name.endswith("hooks"):
+                hooks = cast("OrderedDict[Any, Any]", value)
+                hooks.update([(key, _rebound(hook, memo)) for key, hook in hooks.items()])
     return twin
 
 
 def _rebound(value: Any, memo: dict[int, Any]) -> Any:
-    """Return a module's copy; a method or function with copies of all modules that it holds; else the thing itself."""
+    """Return a module's copy, or one of a method, function or container around copies of the modules that it holds.
+
+    Whatever holds none is returned itself.
+    """
     if isinstance(value, nn.Module):
         return memo.get(id(value), value)
     if isinstance(value, MethodType):
         owner = _rebound(value.__self__, memo)
         return value if owner is value.__self__ else MethodType(value.__func__, owner)
-    if not isinstance(value, FunctionType):
+    if not isinstance(value, FunctionType | _CONTAINERS):
         return value
     if id(value) not in memo:
         memo[id(value)] = value  # it may hold itself
-        memo[id(value)] = _function(value, memo)
+        memo[id(value)] = (_function if isinstance(value, FunctionType) else _container)(value, memo)
     return memo[id(value)]
+
+
+def _container(container: Any, memo: dict[int, Any]) -> Any:
+    """Return a container with copies in place of the modules in it, their methods and identities; itself without any.
+
+    Containers in it stay as they are.
+    """
+
+    def inside(value: Any) -> Any:
+        if type(value) is int:
+            module = memo.get(value)
+            return id(module) if isinstance(module, nn.Module) else value
+        return value if isinstance(value, _CONTAINERS) else _rebound(value, memo)
+
+    if isinstance(container, dict | WeakKeyDictionary):
+        pairs = list(cast("dict[Any, Any]", container).items())
+        made: list[Any] = [(inside(key), inside(value)) for key, value in pairs]
+        same = all(made[at][side] is pairs[at][side] for at in range(len(pairs)) for side in (0, 1))
+    else:
+        items = list(cast("Iterable[Any]", container))
+        made = [inside(item) for item in items]
+        same = all(one is other for one, other in zip(made, items, strict=True))
+    if same or (isinstance(container, tuple) and type(container) is not tuple):  # a named tuple takes things singly
+        return container
+    if isinstance(container, tuple | frozenset):
+        return type(container)(made)
+    anew = copy.copy(container)
+    anew.clear()
+    (anew.extend if isinstance(anew, list) else anew.update)(made)
+    return anew
 
 
 def _function(function: FunctionType, memo: dict[int, Any]) -> FunctionType:
@@ -50,14 +92,20 @@ def _function(function: FunctionType, memo: dict[int, Any]) -> FunctionType:
     inner = tuple(_rebound(one, memo) for one in held)
     # In a notebook, models and their methods are global. Functions aren't followed: they lead through whole libraries.
     named = {name: function.__globals__.get(name) for name in function.__code__.co_names}
-    held_there = {name: one for name, one in named.items() if isinstance(one, nn.Module | MethodType)}
+    held_there = {name: one for name, one in named.items() if isinstance(one, nn.Module | MethodType | _CONTAINERS)}
     outer = {name: made for name, one in held_there.items() if (made := _rebound(one, memo)) is not one}
-    if not outer and all(made is one for made, one in zip(inner, held, strict=True)):
+    defaults, named_defaults = function.__defaults__ or (), function.__kwdefaults__ or {}
+    made_defaults = tuple(_rebound(one, memo) for one in defaults)
+    made_named = {name: _rebound(one, memo) for name, one in named_defaults.items()}
+    pairs = zip(
+        (*inner, *made_defaults, *made_named.values()), (*held, *defaults, *named_defaults.values()), strict=True
+    )
+    if not outer and all(made is one for made, one in pairs):
         return function
     cells = tuple(CellType() if one is _EMPTY else CellType(one) for one in inner)
     names = {**function.__globals__, **outer} if outer else function.__globals__
-    made = FunctionType(function.__code__, names, function.__name__, function.__defaults__, cells)
-    made.__kwdefaults__ = function.__kwdefaults__
+    made = FunctionType(function.__code__, names, function.__name__, made_defaults or None, cells)
+    made.__kwdefaults__ = made_named or None
     made.__dict__.update(function.__dict__)
     return made
 

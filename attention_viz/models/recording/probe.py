@@ -16,7 +16,7 @@ from attention_viz.models.recording.interception.outside import SOFTMAX, outside
 from attention_viz.models.recording.interception.planning import check_planned, planned_by
 from attention_viz.models.recording.outputs.breaking import SEEN, family_of, naming
 from attention_viz.models.recording.recorder import Call
-from attention_viz.models.recording.references.refusal import why_not_same
+from attention_viz.models.recording.references.refusal import COPIES_DIFFER, copies_differ, why_nan, why_not_same
 from attention_viz.models.recording.runner import Runner
 from attention_viz.models.recording.towers import (
     check_heads,
@@ -197,12 +197,17 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
         raise _ElsewhereError(refusal_of(family, outside))
     left_out = parts_left_out(model, outside, recorded, family)
     with naming(runner, inputs):
-        twin = runner.twin()
-        fidelity = compare(recorded, runner, inputs, twin=twin, own=runner.run_own(inputs))
+        twin, own = runner.twin(), runner.run_own(inputs)
+        try:
+            fidelity = compare(recorded, runner, inputs, twin=twin, own=own)
+        except UnsupportedModel as error:
+            if not copies_differ(twin, inputs, own):
+                raise
+            raise UnsupportedModel(f"it {COPIES_DIFFER}: {error}") from error
     if isinstance(recorded.output, Tensor) and bool(recorded.output.isnan().any()):
-        raise UnsupportedModel(f"{family} gives NaN of whatever it reads; needed: weights that are all numbers")
+        raise UnsupportedModel(f"{family} {why_nan(model)}")
     if not fidelity.ok:
-        raise UnsupportedModel(f"{family} {why_not_same(fidelity, recorded, twin, inputs)}")
+        raise UnsupportedModel(f"{family} {why_not_same(fidelity, recorded, twin, inputs, own)}")
     calls = recorded.calls
     count, target = (inputs[name].shape[1] if name in inputs else 0 for name in ("input_ids", "decoder_input_ids"))
     if SEEN & {*inputs}:

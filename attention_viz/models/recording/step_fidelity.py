@@ -5,6 +5,7 @@ the whole text as ours do, which now and then is more than two orders of adding 
 the same keys and values, though, each step has to be the same; and a step leaves the next one's keys and values.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
@@ -17,8 +18,11 @@ from attention_viz.models.recording.fidelity import compare
 from attention_viz.models.recording.grown import cache_number
 from attention_viz.models.recording.recorder import Call
 from attention_viz.models.recording.references.eager_weights import EagerWeights, prefix
+from attention_viz.models.recording.references.itself import run_itself
+from attention_viz.models.recording.references.own_output import builtin
 from attention_viz.models.recording.runner import Pass, Runner
 from attention_viz.models.recording.stepping import cache_of
+from attention_viz.models.recording.twin import Twin
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.terms import Term, map_terms
 from attention_viz.trace.provenance import Fidelity
@@ -45,18 +49,26 @@ def compare_steps(
     text = {"input_ids": ids[:, :typed], "attention_mask": torch.ones_like(ids[:, :typed])}
     found = compare(start, runner, runner.inputs(text))
     twin, output, weights, left = runner.twin(), Difference(), 0.0, 0.0
+    foreign = not all(map(builtin, twin.implementations(recorded.modules)))
 
     def step(at: int, keys: Sequence[int]) -> tuple[dict[str, Any], "DynamicCache"]:
         """What the model is given in a step, and the cache in it, which a run adds to."""
         cache = cache_of({cache_number(call): _pair(call, keys) for call in recorded.calls})
         return runner.step_inputs(int(ids[0, at]), at, len(keys), cache), cache
 
+    def stepped(itself: Twin, at: int, keys: Sequence[int]) -> tuple[Tensor, "DynamicCache"]:
+        """The output of a step of the model itself, which may be made again, and the cache after it."""
+        inputs, cache = step(at, keys)
+        return itself.run_as_turned(inputs), cache
+
     for at in range(typed, ids.shape[1]):
         keys = list(kept(at))
         eager = EagerWeights.of(_step(recorded, at, [*keys, at]), Real())
         inputs, cache = step(at, keys)
         own = twin.run(inputs, "eager", eager.hear)
-        if not twin.is_eager:
+        if foreign:
+            own, cache = run_itself(runner, twin, functools.partial(stepped, at=at, keys=keys))
+        elif not twin.is_eager:
             own = twin.run(step(at, keys)[0])
         output.add(recorded.output[at : at + 1], own[-1:])
         eager.check_complete()

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -20,7 +21,7 @@ from attention_viz.models.recording.interception.plan import NO_PLAN, Plan, para
 from attention_viz.models.recording.outputs.readout import ONLY_LAST, Readout, body_of, hidden_of
 from attention_viz.models.recording.outputs.returned import output_of
 from attention_viz.models.recording.recorder import OURS, Recorder, recording
-from attention_viz.models.recording.wiring import HOOKS
+from attention_viz.models.recording.wiring import HOOKS, hooked
 
 __all__ = ["Hear", "Twin"]
 
@@ -117,7 +118,11 @@ class Twin:
             hear: told of each module of the model, each time its twin returned.
         """
         with self.turned(implementation), self._heard(hear), self.door, torch.no_grad():
-            return output_of(self.model(**inputs, **self.settings))
+            return self.run_as_turned(inputs)
+
+    def run_as_turned(self, inputs: Mapping[str, Any]) -> Tensor:
+        """Run with whatever attention the configurations name, and return the output."""
+        return output_of(self.model(**inputs, **self.settings))
 
     def run_followed(
         self, inputs: Mapping[str, Tensor], attend: Callable[[Heard], None], soften: Soften | None = None
@@ -153,26 +158,33 @@ class Twin:
             implementation: which attention; by default the model's own.
         """
         with self.turned(implementation), self.door, torch.no_grad():
-            found = self._run_body(inputs, rows)
-            if found is None:
-                take(slice(0, rows), output_of(self.model(**inputs, **self.settings)))
-                return
-            readout, hidden = found
-            step = max(1, _AT_ONCE // max(1, readout.row.shape[-1]))
-            for some in (slice(start, min(start + step, rows)) for start in range(0, rows, step)):
-                take(some, readout.rows(hidden[:, some]))
+            self.pieces(inputs, rows, take)
+
+    def pieces(self, inputs: Mapping[str, Tensor], rows: int, take: Callable[[slice, Tensor], None]) -> None:
+        """Hand over the output of one run as it is turned, some rows at a time; see `run_in_pieces`."""
+        found = self._run_body(inputs, rows)
+        if found is None:
+            take(slice(0, rows), self.run_as_turned(inputs))
+            return
+        readout, hidden = found
+        step = max(1, _AT_ONCE // max(1, readout.row.shape[-1]))
+        for some in (slice(start, min(start + step, rows)) for start in range(0, rows, step)):
+            take(some, readout.rows(hidden[:, some]))
 
     def _run_body(self, inputs: Mapping[str, Tensor], rows: int) -> tuple[Readout, Tensor] | None:
         """What makes the output, and of what; None where rows don't go by position, or aren't to be had."""
         body = body_of(self.model)
         if body is None or not ONLY_LAST.keys() <= self.named:
             return None
-        told: list[object] = []
-        handle = body.register_forward_hook(lambda _module, _inputs, output: told.append(output))
-        try:
+        told, thread = list[object](), threading.get_ident()
+
+        def hear(_module: nn.Module, _inputs: object, _named: object, output: object) -> None:
+            # The model itself may run in other threads meanwhile.
+            if threading.get_ident() == thread:
+                told.append(output)
+
+        with hooked([body], hear):
             last = output_of(self.model(**inputs, **self.settings, **ONLY_LAST))
-        finally:
-            handle.remove()
         hidden = hidden_of(told[0], rows) if len(told) == 1 else None
         if hidden is None or last.shape[0] != 1:
             return None

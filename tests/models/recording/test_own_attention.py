@@ -1,5 +1,6 @@
 """The output is compared with the attention that the model runs, whatever it is, and no other run overrules that."""
 
+import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from attention_viz.models.as_written import has_compiled
 from attention_viz.models.recording.fidelity import compare
 from attention_viz.models.recording.implementation import IMPLEMENTATION
 from attention_viz.models.recording.runner import Runner
+from attention_viz.models.recording.step_fidelity import compare_steps
 from attention_viz.operation import kernel
 from tests.models.families import build, ids
 from tests.models.inputs.test_text import byte_tokenizer
@@ -314,3 +316,93 @@ def test_numbers_that_were_not_measured_are_none_in_a_file_too(tmp_path: Path) -
     made = av.Trace(trace.layers, trace.queries, trace.keys, trace.output, trace.provenance, judged)
     made.save(tmp_path / "judged")
     assert av.Trace.load(tmp_path / "judged").fidelity == judged
+
+
+def _by_id(module: nn.Module) -> int:
+    return id(module)
+
+
+def _itself(module: nn.Module) -> nn.Module:
+    return module
+
+
+KEYINGS: dict[str, tuple[Callable[[], Any], Callable[[nn.Module], Any]]] = {
+    "a dict of modules": (dict, _itself),
+    "a dict of identities": (dict, _by_id),
+    "a weak dict of modules": (weakref.WeakKeyDictionary, _itself),
+}
+
+
+def steered(keying: str, least: int = 0) -> tuple[PreTrainedModel, Callable[[], None]]:
+    """A model whose values are multiplied in one module, and what turns that on."""
+    table_of, key_of = KEYINGS[keying]
+    table = table_of()
+
+    def attend(module: nn.Module, query: Tensor, key: Tensor, value: Tensor, *rest: Any, **named: Any) -> Any:
+        factor = table.get(key_of(module), 1.0) if key.shape[2] > least else 1.0
+        return sdpa_attention_forward(module, query, key, value * factor, *rest, **named)
+
+    AttentionInterface.register("steered", attend)
+    AttentionMaskInterface.register("steered", sdpa_mask)
+    made = model("steered", vocab_size=300, eos_token_id=None, bos_token_id=None)
+    return made, lambda: table.__setitem__(key_of(made.model.layers[1].self_attn), 3.0)
+
+
+@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("keying", KEYINGS)
+def test_attention_that_knows_the_models_modules_is_not_verified(
+    keying: str, precision: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("fidelity._WHOLE", "references.own_output._AT_ONCE"):
+        monkeypatch.setattr(f"attention_viz.models.recording.{name}", 20)
+    made, steer = steered(keying)
+    wrapped = av.wrap(made.to(precision))
+    assert wrapped.trace_ids(ids(9)).fidelity.ok
+    steer()
+    for count in (9, 40):
+        trace = wrapped.trace_ids(ids(count))
+        with torch.no_grad():
+            own = made(ids(count)).logits[0]
+        off = float((trace.output - own).abs().max() / own.abs().max())
+        assert off > 0.05 and trace.fidelity.output_error == pytest.approx(off, rel=1e-2)
+        assert not trace.fidelity.ok
+    with pytest.raises(av.UnsupportedModel, match="runs attention “steered”, which gives something else"):
+        av.wrap(made)
+
+
+@pytest.mark.parametrize("keying", KEYINGS)
+def test_attention_that_knows_the_models_modules_in_long_texts_alone_is_not_verified(keying: str) -> None:
+    made, steer = steered(keying, least=15)
+    steer()
+    wrapped = av.wrap(made)
+    assert wrapped.trace_ids(ids(15)).fidelity.ok
+    assert not wrapped.trace_ids(ids(16)).fidelity.ok
+    assert not wrapped.trace_ids(ids(16), edits=[av.Ablate(0, 0)]).fidelity.ok
+
+
+@pytest.mark.parametrize("keying", KEYINGS)
+def test_steps_of_attention_that_knows_the_models_modules_are_not_verified(keying: str) -> None:
+    made, steer = steered(keying, least=4)
+    wrapped = av.wrap(made, byte_tokenizer())
+    *_, last = wrapped.generate("the bank of", 3)
+    assert last.fidelity.ok
+    steer()
+    typed, *_, last = wrapped.generate("the bank of", 3)
+    assert typed.fidelity.ok and not last.fidelity.ok
+    record = wrapped._tracer.record_of(last)  # pyright: ignore[reportPrivateUsage] -- what a trace is compared by
+    steps = compare_steps(record, wrapped.runner, torch.tensor([last.query_tokens().ids]), 3, range)
+    assert not steps.ok and steps.output_error is not None and steps.output_error > 0.01
+
+
+def test_eager_attention_that_somebody_replaced_is_run_by_the_model_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen: dict[nn.Module, float] = {}
+
+    def attend(module: nn.Module, query: Tensor, key: Tensor, value: Tensor, *rest: Any, **named: Any) -> Any:
+        return eager_attention_forward(module, query, key, value * chosen.get(module, 1.0), *rest, **named)
+
+    monkeypatch.setitem(vars(AttentionInterface)[_TABLE], "eager", attend)
+    made = model("eager")
+    wrapped = av.wrap(made)
+    assert wrapped.trace_ids(ids(9)).fidelity.ok
+    chosen[made.model.layers[1].self_attn] = 3.0
+    assert not wrapped.trace_ids(ids(9)).fidelity.ok

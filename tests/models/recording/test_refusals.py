@@ -2,6 +2,8 @@
 
 import functools
 import types
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -9,6 +11,8 @@ from torch import Tensor, nn
 from transformers import AttentionInterface
 from transformers.masking_utils import AttentionMaskInterface
 from transformers.models.bert.modeling_bert import BertSelfAttention
+from transformers.models.llama import modeling_llama
+from transformers.models.llama.modeling_llama import eager_attention_forward
 
 import attention_viz as av
 from attention_viz.errors import UnsupportedModel
@@ -208,3 +212,114 @@ def test_a_model_that_turns_sparse_for_long_texts_reads_as_many_tokens_as_it_rea
         model.trace_ids(ids(29))
     whole = av.wrap(built("BigBirdModel", "BigBirdConfig", PLAIN | sizes | {"attention_type": "original_full"}))
     assert whole.limit == 64
+
+
+Hook = Callable[[nn.Module, object, Tensor], Tensor]
+
+
+def _scales(chosen: Callable[[nn.Module], bool]) -> Hook:
+    """A hook that multiplies what the chosen modules return."""
+
+    def hook(found: nn.Module, _inputs: object, output: Tensor) -> Tensor:
+        return output * (1.5 if chosen(found) else 1.0)
+
+    return hook
+
+
+def _in_dict(module: nn.Module) -> Hook:
+    chosen = {module: True}
+    return _scales(lambda found: chosen.get(found, False))
+
+
+def _in_list(module: nn.Module) -> Hook:
+    chosen = [module]
+    return _scales(lambda found: found in chosen)
+
+
+def _by_identity(module: nn.Module) -> Hook:
+    chosen = {id(module)}
+    return _scales(lambda found: id(found) in chosen)
+
+
+def _in_default(module: nn.Module) -> Hook:
+    def is_chosen(found: nn.Module, chosen: tuple[nn.Module, ...] = (module,), *, also: nn.Module = module) -> bool:
+        return found in chosen and found is also
+
+    return _scales(is_chosen)
+
+
+@pytest.mark.parametrize("hook_for", [_in_dict, _in_list, _by_identity, _in_default])
+def test_hooks_that_look_modules_up_are_copied_with_the_model(hook_for: Callable[[nn.Module], Hook]) -> None:
+    model = build("llama")
+    layers = [layer.mlp for layer in model.model.layers]
+    hook = hook_for(layers[0])
+    for layer in layers:
+        layer.register_forward_hook(hook)
+    trace = av.wrap(model).trace_ids(ids(9))
+    with torch.no_grad():
+        assert torch.allclose(trace.output, model(ids(9)).logits[0])
+    assert trace.fidelity.ok
+
+
+def _calling(
+    kind: str, module: nn.Module, number: int, by_module: dict[nn.Module, Any], in_order: list[Any]
+) -> Callable[..., Any]:
+    """A forward that looks up the one it replaces."""
+
+    def from_dict(*args: Any, **named: Any) -> Any:
+        return by_module[module](*args, **named)
+
+    def from_list(*args: Any, **named: Any) -> Any:
+        return in_order[number](*args, **named)
+
+    def from_default(*args: Any, _forward: Any = module.forward, **named: Any) -> Any:
+        return _forward(*args, **named)
+
+    def from_list_in_default(*args: Any, _one: Any = (module.forward,), **named: Any) -> Any:
+        return _one[0](*args, **named)
+
+    return {"dict": from_dict, "list": from_list, "default": from_default}.get(kind, from_list_in_default)
+
+
+@pytest.mark.parametrize("kind", ["dict", "default", "list in a default", "list"])
+def test_replaced_methods_in_containers_are_copied_with_the_model(kind: str) -> None:
+    model = build("llama")
+    modules = [layer.self_attn for layer in model.model.layers]
+    by_module, in_order = {one: one.forward for one in modules}, [one.forward for one in modules]
+    for number, module in enumerate(modules):
+        module.forward = _calling(kind, module, number, by_module, in_order)
+    assert av.wrap(model).trace_ids(ids(9)).fidelity.ok
+
+
+def test_a_hook_that_knows_the_original_modules_alone_is_named_as_the_cause() -> None:
+    model = build("llama")
+    chosen = [[model.model.layers[0].mlp]]
+    for layer in model.model.layers:
+        layer.mlp.register_forward_hook(_scales(lambda found: found in chosen[0]))
+    with pytest.raises(UnsupportedModel, match="a hook or function of yours knows the original modules, which the"):
+        av.wrap(model)
+
+
+def test_finite_weights_whose_numbers_overflow_are_not_blamed() -> None:
+    model = build("llama").half()
+    with torch.no_grad():
+        for layer in model.model.layers:
+            layer.mlp.up_proj.weight.fill_(8000)
+    said = "its weights are all finite: what it computes overflows in float16; needed: the model in float32 or bfloat16"
+    with pytest.raises(UnsupportedModel, match=said):
+        av.wrap(model)
+
+
+def test_weights_that_are_off_where_the_output_is_not_are_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eager attention that hands back other weights than those it computes with."""
+
+    def other(*args: Any, **named: Any) -> tuple[Tensor, Tensor]:
+        output, weights = eager_attention_forward(*args, **named)
+        return output, weights.roll(1, -1)
+
+    monkeypatch.setattr(modeling_llama, "eager_attention_forward", other)
+    said = r"its output is its own, but the weights differ from those of transformers' eager attention: output off by 0"
+    with pytest.raises(UnsupportedModel, match=said) as refused:
+        av.wrap(build("llama").bfloat16())
+    assert "may be rounding" in str(refused.value) and "the model in float32, which rounds less" in str(refused.value)
+    assert "a term that is not known" not in str(refused.value)

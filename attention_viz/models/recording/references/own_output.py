@@ -1,7 +1,7 @@
 """The output of the model's own run, with the attention it was handed over with: the reference of every output."""
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from torch import Tensor, nn
@@ -10,6 +10,7 @@ from attention_viz.errors import UnsupportedModel, first_line
 from attention_viz.models.huggingface import ALL_ATTENTION_FUNCTIONS, ALL_MASK_ATTENTION_FUNCTIONS
 from attention_viz.models.recording.differences import Difference, Real, cut, kept_rows
 from attention_viz.models.recording.implementation import FLEX
+from attention_viz.models.recording.references.itself import run_itself
 from attention_viz.models.recording.runner import Pass, Runner
 from attention_viz.models.recording.twin import Twin
 
@@ -27,6 +28,7 @@ class OwnOutput:
 
     Attributes:
         recorded: the pass with ours.
+        runner: runs the model itself, if its attention is foreign.
         twin: of the model.
         inputs: what was run.
         real: which rows are not padding.
@@ -35,6 +37,7 @@ class OwnOutput:
     """
 
     recorded: Pass
+    runner: Runner
     twin: Twin
     inputs: Mapping[str, Tensor]
     real: Real
@@ -47,6 +50,11 @@ class OwnOutput:
     def names(self) -> tuple[str, ...]:
         """The attention implementations that the recorded modules were found with."""
         return self.twin.implementations(self.recorded.modules)
+
+    @property
+    def foreign(self) -> list[str]:
+        """Those of the names that aren't transformers' own. Such code may know the model's modules, not the twin's."""
+        return [name for name in self.names if not builtin(name)]
 
     @property
     def words(self) -> str:
@@ -72,10 +80,10 @@ class OwnOutput:
         try:
             return self._run(None)
         except Exception as error:
-            if self.twin.is_eager:
+            if self.twin.is_eager or isinstance(error, UnsupportedModel):
                 raise
             cannot = f"{type(error).__name__}: {first_line(error)}"
-            if others := [name for name in self.names if not builtin(name)]:
+            if others := self.foreign:
                 raise UnsupportedModel(
                     f"its attention {quoted(others)} can't be run here to be compared with: {cannot}; choose another: "
                     'model.set_attn_implementation("sdpa") or ("eager")'
@@ -84,13 +92,22 @@ class OwnOutput:
             return self._run("eager")
 
     def take(self, output: Tensor) -> float:
-        """Compare with the output of a run with the model's own attention; one that was given goes before it."""
+        """Compare with the output of a twin's run with the model's own attention; a run of the model goes before it."""
+        if self.given is None and self.foreign:
+            return self.measure()
         output = output if self.given is None else self.given
         rows, found = slice(0, len(self.recorded.output)), Difference()
         self._pieces = [(rows, output)] if output.numel() <= _KEPT else []
         found.add(*self._cut(self.recorded.output[rows], output, rows))
         self._error = found.relative
         return self._error
+
+    def is_copied(self, bound: float) -> bool:
+        """Whether a twin computes what the model does, so that a more exact copy tells of the model."""
+        if not self.foreign:
+            return True
+        off = self.off(self.twin.run(self.inputs)) if self._pieces else None
+        return off is not None and off <= bound
 
     def off(self, other: Tensor) -> float | None:
         """How far another run's output is from the model's own; None if that wasn't kept."""
@@ -111,10 +128,19 @@ class OwnOutput:
             for rows, own in self._pieces:
                 add(rows, own)
         else:
-            self.twin.run_in_pieces(self.inputs, len(exact), add, "eager" if self.cannot else None)
+            self._in_pieces(add, "eager" if self.cannot else None)
         return ours.relative, theirs.relative
 
     def _run(self, implementation: str | None) -> float:
+        if implementation is None and self.foreign:
+            return run_itself(self.runner, self.twin, self._run_as_turned)
+        return self._found(lambda add: self._in_pieces(add, implementation))
+
+    def _run_as_turned(self, itself: Twin) -> float:
+        return self._found(lambda add: itself.pieces(self.inputs, len(self.recorded.output), add))
+
+    def _found(self, run: Callable[[Callable[[slice, Tensor], None]], None]) -> float:
+        """How far ours is from a run's output, which is handed over some rows at a time."""
         ours, found = self.recorded.output, Difference()
         keep = ours.shape[0] * ours.shape[-1] <= _KEPT
         self._pieces = []
@@ -124,11 +150,15 @@ class OwnOutput:
             if keep:
                 self._pieces.append((rows, theirs))
 
-        if len(ours) <= _AT_ONCE:
-            add(slice(0, len(ours)), self.twin.run(self.inputs, implementation))
-        else:
-            self.twin.run_in_pieces(self.inputs, len(ours), add, implementation)
+        run(add)
         return found.relative
+
+    def _in_pieces(self, take: Callable[[slice, Tensor], None], implementation: str | None) -> None:
+        rows = len(self.recorded.output)
+        if rows <= _AT_ONCE:
+            take(slice(0, rows), self.twin.run(self.inputs, implementation))
+        else:
+            self.twin.run_in_pieces(self.inputs, rows, take, implementation)
 
     def _cut(self, one: Tensor, other: Tensor, rows: slice) -> tuple[Tensor, Tensor]:
         """Return the real rows of two pieces of an output."""
