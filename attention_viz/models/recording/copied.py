@@ -13,7 +13,7 @@ __all__ = ["copied"]
 
 _Module = TypeVar("_Module", bound=nn.Module)
 # What a function may look modules up in.
-_CONTAINERS = dict | list | set | frozenset | tuple | WeakKeyDictionary
+_CONTAINERS: tuple[type[Any], ...] = (dict, list, set, frozenset, tuple, WeakKeyDictionary)
 
 
 def copied(model: _Module, memo: dict[int, Any]) -> _Module:
@@ -48,11 +48,11 @@ def _rebound(value: Any, memo: dict[int, Any]) -> Any:
     if isinstance(value, MethodType):
         owner = _rebound(value.__self__, memo)
         return value if owner is value.__self__ else MethodType(value.__func__, owner)
-    if not isinstance(value, FunctionType | _CONTAINERS):
+    if not isinstance(value, (FunctionType, *_CONTAINERS)):
         return value
     if id(value) not in memo:
         memo[id(value)] = value  # it may hold itself
-        memo[id(value)] = (_function if isinstance(value, FunctionType) else _container)(value, memo)
+        memo[id(value)] = _function(value, memo) if isinstance(value, FunctionType) else _container(value, memo)
     return memo[id(value)]
 
 
@@ -92,7 +92,7 @@ def _function(function: FunctionType, memo: dict[int, Any]) -> FunctionType:
     inner = tuple(_rebound(one, memo) for one in held)
     # In a notebook, models and their methods are global. Functions aren't followed: they lead through whole libraries.
     named = {name: function.__globals__.get(name) for name in function.__code__.co_names}
-    held_there = {name: one for name, one in named.items() if isinstance(one, nn.Module | MethodType | _CONTAINERS)}
+    held_there = {name: one for name, one in named.items() if isinstance(one, (nn.Module, MethodType, *_CONTAINERS))}
     outer = {name: made for name, one in held_there.items() if (made := _rebound(one, memo)) is not one}
     defaults, named_defaults = function.__defaults__ or (), function.__kwdefaults__ or {}
     made_defaults = tuple(_rebound(one, memo) for one in defaults)
