@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 import attention_viz as av
 from attention_viz import AttentionModel
 from attention_viz.trace.numbered.kept import Kept
-from attention_viz.trace.spelling import spell
+from attention_viz.trace.spelling import set_apart, spell
 from attention_viz.trace.trace import Layer, Trace
 from tests.explorer.conftest import WILD, self_attention, tokens, trace_of
 
@@ -338,7 +338,7 @@ def test_labels_that_break_pages_are_shown_and_harm_nothing(show: Show, many_kin
         "⟨U+202E⟩gnirts",
     } <= set(shown)
     # A heading that shows nothing is no heading: what can't be seen has the sign that it has in the picture.
-    expected = ["".join(spell(label)) for label in WILD]
+    expected = [set_apart("".join(spell(label))) for label in WILD]
     assert [row[0] for row in open_table(screen)] == expected
     headings = part(screen, "table").locator("thead th").all_text_contents()
     assert headings[1:] == expected
