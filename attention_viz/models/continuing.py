@@ -68,7 +68,7 @@ class Continuing(ABC):
             TextTooLong: more tokens than the model has positions; said when the first trace is asked for.
         """
         self._check_goes_on(tokens, evict)
-        reading = read(self.name, self.tokenizer, text, None, Wording(special_tokens, chat))
+        reading = read(self.name, self.tokenizer, text, None, Wording(special_tokens, chat), self.limit)
         provenance = replace(self._provenance, text=text, special_tokens=special_tokens, chat=chat)
         provenance = replace(provenance, told=with_doubled(provenance.told, reading.tokens))
         return self._generate(reading, tokens, evict, provenance)

@@ -173,7 +173,7 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
                 f"a second sentence was given, and {self.name} reads one text only, as every "
                 f"{'encoder–decoder' if self.answers else 'decoder'}"
             )
-        reading = read(self.name, self.tokenizer, text, second_text, Wording(special_tokens, chat))
+        reading = read(self.name, self.tokenizer, text, second_text, Wording(special_tokens, chat), self.limit)
         self._inputs.check_tokens(reading.tokens)
         provenance = replace(self._provenance, text=text, second_text=second_text, special_tokens=special_tokens)
         provenance = replace(provenance, chat=chat, told=with_doubled(provenance.told, reading.tokens))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from torch import Tensor, nn
 
-from attention_viz.errors import UnusableText
+from attention_viz.errors import TextTooLong, UnusableText
 from attention_viz.models.inputs.chat_template import render_chat
 from attention_viz.models.inputs.isolated.tokenizer import IsolatedTokenizer
 from attention_viz.models.inputs.labelling import reserved, tokens_of_ids, unknown_id
@@ -75,10 +75,12 @@ def read(
     text: str,
     second_text: str | None = None,
     wording: Wording = AS_TYPED,
+    limit: int | None = None,
 ) -> Reading:
     """What a tokenizer makes of a text, or of two sentences.
 
     Raises:
+        TextTooLong: more tokens than `limit`; said before they are grouped into words.
         UnusableText: there is no tokenizer, it leaves nothing of the text, or the text is none.
     """
     tokenizer = _present(model, tokenizer)
@@ -88,6 +90,8 @@ def read(
     encoding = _encode(model, tokenizer, text, second_text, wording, tensors=True)
     tensors = {name: cast(Tensor, tensor) for name, tensor in cast("dict[str, Any]", encoding).items()}
     ids = cast("list[int]", tensors["input_ids"][0].tolist())
+    if limit is not None and len(ids) > limit:
+        raise TextTooLong(model, len(ids), limit, "text")
     special = _marked(encoding, tensors)
     if wording.chat:  # its marks stand in the text, where the tokenizer doesn't count them as added by itself
         special = reserved(tokenizer, ids)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence, Sized
 from itertools import pairwise
 
 from attention_viz.errors import TraceError
+from attention_viz.operation.kernel import BOUNDS
 from attention_viz.trace.provenance import MERGED, Fidelity, Provenance
 from attention_viz.trace.tokens import Tokens
 
@@ -62,6 +63,8 @@ def check_facts(
     _check_text("what the run was compared with", fidelity.reference, _LONGEST_NOTE)
     if fidelity.rows is not None and not 0 <= fidelity.rows < _IDS.stop:
         raise TraceError(f"{fidelity.rows} rows are said to be compared; needed: a number from 0 to 2³² − 1")
+    if not 0 <= fidelity.bound <= (most := max(BOUNDS.values())):
+        raise TraceError(f"its errors may reach {fidelity.bound:g}; needed: a bound from 0 to {most:g}")
 
 
 def check_layer_count(streams: Iterable[Sized]) -> None:

@@ -13,7 +13,7 @@ from tokenizers.trainers import BpeTrainer
 from transformers import PreTrainedTokenizerFast
 
 import attention_viz as av
-from attention_viz.models.inputs.text import read, token_limit, vocabulary
+from attention_viz.models.inputs.text import Wording, read, token_limit, vocabulary
 from attention_viz.models.model import AttentionModel
 from tests.models.families import POSITIONS, VOCABULARY, build, ids, wrapped
 
@@ -170,3 +170,13 @@ def test_a_chat_is_refused_where_there_is_no_template(minilm: AttentionModel) ->
         minilm.trace("the bank", chat=True)
     with pytest.raises(av.UnusableText, match="the text is empty"):
         chatty().trace(" ", chat=True)
+
+
+def test_a_chat_that_is_too_long_is_refused_before_its_pieces_are_grouped(monkeypatch: pytest.MonkeyPatch) -> None:
+    tokenizer = byte_tokenizer()
+    tokenizer.chat_template = "{% for i in range(90) %}the cat {% endfor %}"
+    grouped: list[int] = []
+    monkeypatch.setattr("attention_viz.models.inputs.text.group_pieces", lambda labels, *_, **__: grouped.append(1))
+    with pytest.raises(av.TextTooLong, match="64"):
+        read("toy", tokenizer, "the cat", None, Wording(chat=True), 64)
+    assert not grouped

@@ -79,6 +79,7 @@ def tampered(saved: Path, change: Callable[[dict[str, Any]], None]) -> Path:
     ("change", "message"),
     [
         (put("fidelity", "rows", -5), "-5 rows are said to be compared"),
+        (put("fidelity", "bound", 1e308), r"its errors may reach 1e\+308; needed: a bound from 0 to 0.05"),
         (put("fidelity", "reference", "x" * 30_000), "compared with has 30,000 characters"),
         (put("provenance", "generated", N + 1), "generated 6 of 5 tokens"),
         (both("ids", [101, 7, -1, 9, 0]), "has the id -1; needed: a number from 0"),
@@ -223,7 +224,7 @@ def test_what_runs_have_is_written_and_read(tokens: Tokens, tmp_path: Path) -> N
     query = torch.zeros(1, len(tokens), 1)
     call = attend(query, query, query)
     axis, origin = {"decoder": tokens}, Provenance("a model")
-    Trace({"decoder": (Layer(call, "0"),)}, axis, axis, query[0], origin, Fidelity(0, 0, 1, "")).save(tmp_path / "any")
+    Trace({"decoder": (Layer(call, "0"),)}, axis, axis, query[0], origin, Fidelity(0, 0, 0.05, "")).save(tmp_path / "any")
     assert Trace.load(tmp_path / "any").query_tokens() == tokens
 
 
