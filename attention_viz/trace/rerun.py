@@ -58,6 +58,7 @@ class Rerun:
         run: what stands behind the trace, for whoever made it.
         seconds: what the recorded run took; 0 where nobody measured it.
         check: raises `TraceError` if the model isn't the one that ran any more; the others do so themselves.
+        confirm: as `check`, but runs once more, which shows what `check` may miss.
     """
 
     measure: Callable[[], Fidelity]
@@ -68,6 +69,7 @@ class Rerun:
     run: object = None
     seconds: float = 0.0
     check: Callable[[], object] = lambda: None
+    confirm: Callable[[], object] = lambda: None
 
     def relevance(self, of: tuple[int, int] | Along | None) -> Relevance:
         """What `differentiate` finds.

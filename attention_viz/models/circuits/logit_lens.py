@@ -20,6 +20,7 @@ from attention_viz.models.recording.recorder import Recorder
 from attention_viz.models.recording.twin import Twin
 from attention_viz.models.recording.wiring import entering, hooked
 from attention_viz.operation.autocast import without_autocast
+from attention_viz.trace.rerun import behind
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -216,6 +217,7 @@ def _check(run: Run, lens: _Lens, trace: Trace) -> None:
         some = there[start : start + len(logits)]
         start += len(logits)
         if logits.shape != some.shape or not torch.allclose(logits.cpu(), some, rtol=0, atol=_SAME * size):
+            behind(trace).confirm()
             raise UnsupportedModel(
                 f"what leaves {run.name}'s last layer isn't what its head reads, so its layers' words would be wrong"
             )

@@ -44,7 +44,7 @@ class OpenNumber:
         """Find the number."""
         names = {id(module): name for name, module in run.runner.model.named_modules()}
         parts = Parts(opened.leaves, run, [names.get(id(module), "") for module in run.anatomy.modules])
-        with torch.enable_grad():
+        with opened.asking():
             sides = (
                 _score(run, trace, opened, of) if isinstance(of, Score) else {"output": _output(run, trace, opened, of)}
             )
@@ -64,7 +64,7 @@ class OpenNumber:
         tables: list[pandas.DataFrame] = []
         missed = 0.0
         for side, number in self.sides.items():
-            with self.opened.lock, self.run.runner.door:
+            with self.opened.asking(), self.run.runner.door:
                 sums = self.parts.sums(self.opened.contributions(number))
             rest = float(number.detach().double()) - sum(sums.values())
             largest = max((abs(one) for one in sums.values()), default=0.0)
@@ -127,8 +127,8 @@ class OpenNumber:
 
         if not isinstance(self.of, Score):
             raise ShapeError(f"pairs were asked for of the {self.of}; only a score has two sides")
-        query, key, scale = _vectors(self.run, self.trace, self.opened, self.of)
-        with self.opened.lock, self.run.runner.door:
+        with self.opened.asking(), self.run.runner.door:
+            query, key, scale = _vectors(self.run, self.trace, self.opened, self.of)
             rows, ours = matrix(self.parts, [self.opened.contributions(one) for one in query])
             columns, theirs = matrix(self.parts, [self.opened.contributions(one) for one in key])
         rows, ours = _without_position(rows, ours)
@@ -166,7 +166,7 @@ class OpenNumber:
         heads = [leaf for leaf in self.opened.leaves if leaf.call is not None]
         tables: list[pandas.DataFrame] = []
         for side, number in self.sides.items():
-            with self.opened.lock, self.run.runner.door:
+            with self.opened.asking(), self.run.runner.door:
                 slopes = torch.autograd.grad(
                     number, [leaf.tensor for leaf in heads], retain_graph=True, allow_unused=True
                 )
@@ -203,11 +203,12 @@ class OpenNumber:
         stream, call, slope = self._slope(layer, head, stream)
         number = self.run.anatomy.call(stream, layer)
         open_call = self.opened.calls[number]
-        value = of_head(open_call.value, head, len(open_call.query))
-        if not value.requires_grad:
-            raise cut_off(self.run.name, f"the values of layer {layer}", value, self.opened)
-        with self.opened.lock, self.run.runner.door, torch.enable_grad():
-            fetched = ((call.weights[head] @ value) * slope).sum()
+        with self.opened.asking(), self.run.runner.door:
+            value = of_head(open_call.value, head, len(open_call.query))
+            if not value.requires_grad:
+                raise cut_off(self.run.name, f"the values of layer {layer}", value, self.opened)
+            # A trace that was made in inference mode has weights without slopes; a copy takes part in them.
+            fetched = ((call.weights[head].clone() @ value) * slope).sum()
             sums = self.parts.sums(self.opened.contributions(fetched))
         return self.table("output", sums)
 
@@ -220,7 +221,7 @@ class OpenNumber:
         number = self.run.anatomy.call(stream, layer)
         leaf = next(one for one in self.opened.leaves if one.call == number)
         slopes = torch.zeros_like(leaf.tensor)
-        with self.opened.lock, self.run.runner.door:
+        with self.opened.asking(), self.run.runner.door:
             for side in self.sides.values():
                 (found,) = cast(
                     "tuple[Tensor | None]",

@@ -55,6 +55,12 @@ class Opened:
     output: Tensor
     lock: threading.Lock = field(default_factory=threading.Lock)
 
+    @contextlib.contextmanager
+    def asking(self) -> Generator[None]:
+        """Let this thread ask for slopes, also if its caller switched gradients off."""
+        with self.lock, torch.inference_mode(False), torch.enable_grad():
+            yield
+
     def contributions(self, number: Tensor) -> list[Float[Tensor, "*any"] | None]:
         """Of each leaf what it contributes to a number, cell by cell: the cell times the number's slope there.
 
@@ -104,7 +110,9 @@ def open_run(run: Run) -> Opened:
     """
     late = frozenset[str]()
     while True:
-        opened = _opened(run, late)
+        # What is made in inference mode, such as a copy's tensors, could have no slopes.
+        with torch.inference_mode(False):
+            opened = _opened(run, late)
         last = None if opened.output.requires_grad else origin_of(opened.output)
         if last is None or last in late:
             return opened
@@ -134,7 +142,6 @@ def _opened(run: Run, late: frozenset[str]) -> Opened:
     ledger = Ledger(where, _words(model))
     scribe = _Scribe(run.edits, run.anatomy.places, frozenset(), ledger=ledger)
     with (
-        torch.inference_mode(False),
         _followed(twin, where),
         ledger,
         # Innermost, so that what it follows is what the model asked for.

@@ -97,7 +97,9 @@ def proven(model: "AttentionModel", stream: str | None = None) -> Proven:
     run = behind(trace).run
     assert isinstance(run, Run)
     layers, words = matrices_around(model, run, stream)
-    proof = prove(open_run(run), run.anatomy.calls(stream), layers, words)
+    opened = open_run(run)
+    with opened.asking(), run.runner.door:
+        proof = prove(opened, run.anatomy.calls(stream), layers, words)
     return Proven(model.name, stream, numbers, layers, words, proof)
 
 

@@ -113,9 +113,9 @@ def written_logits(
         raise cut_off(run.name, "its output", opened.output, opened)
     call = run.anatomy.call(stream, layer)
     leaf = next(one for one in opened.leaves if one.call == call)
-    own = torch.zeros_like(leaf.tensor)
-    own[0, head] = leaf.tensor[0, head].detach()
-    with opened.lock, run.runner.door, torch.enable_grad():
+    with opened.asking(), run.runner.door:
+        own = torch.zeros_like(leaf.tensor).detach()
+        own[0, head] = leaf.tensor[0, head].detach()
         row = opened.output[position]
         weights = torch.zeros_like(row, requires_grad=True)
         (slope,) = cast(

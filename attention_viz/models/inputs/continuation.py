@@ -59,7 +59,6 @@ class Growing:
             UnsupportedModel: that is so.
             TraceError: the model has changed since.
         """
-        behind(trace).check()
         origin, name = trace.provenance, self.tracer.name
         if (origin.model, origin.sha256) != (name, self.sha256):
             raise UnsupportedModel(f"a trace of {origin.model} was given; {name} knows only its own")
@@ -79,6 +78,7 @@ class Growing:
                 f"the trace keeps {trace.kept[trace.stream()]}, and {name} goes on by the keys and values of every "
                 "layer; needed: a trace made without layers=…"
             )
+        behind(trace).confirm()
 
     def traces(self, trace: Trace, tokens: int, evict: Evict | None) -> Iterator[Trace]:
         """Traces after one, a token more each, until the model says that it is done or is full.

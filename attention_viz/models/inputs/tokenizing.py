@@ -1,5 +1,6 @@
 """Tokenizers at work, within bounds: they are other people's programs, with patterns that may run away on a text."""
 
+import os
 import queue
 import threading
 import weakref
@@ -45,6 +46,17 @@ def _work(jobs: "queue.SimpleQueue[_Job | None]") -> None:
 
 _lines: "weakref.WeakKeyDictionary[PreTrainedTokenizerBase, _Line]" = weakref.WeakKeyDictionary()
 _lock = threading.Lock()
+
+
+def _forget_lines() -> None:
+    """In a copy of this process: it has none of the threads, and they may have held the lock."""
+    global _lock
+    _lock = threading.Lock()
+    _lines.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_lines)
 
 
 def with_tokenizer(model: str, tokenizer: "PreTrainedTokenizerBase", text: str, work: Callable[[], _Answer]) -> _Answer:

@@ -9,7 +9,7 @@ Source of the rotation: Su et al. 2021, "RoFormer", eq. 34.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import torch
@@ -99,7 +99,21 @@ def _source(target: Tensor, events: Sequence[_Event]) -> Source | None:
     """
     inside = [event for event in events if event.is_leaf]
     around = [event for event in events if not event.is_leaf]
-    return _source_among(target, inside) or _source_among(target, around)
+    found = _source_among(target, inside)
+    return _source_among(target, around) if found is None else _outermost(found, around, events)
+
+
+def _outermost(found: Source, around: Sequence[_Event], events: Sequence[_Event]) -> Source:
+    """The module with the same output furthest out, if all of it is one matrix.
+
+    An adapter may change what the module inside it takes, and hand on its output as it is; PEFT's OFT does.
+    """
+    left = next(event.left for event in reversed(events) if event.module is found.module)
+    for event in around:
+        holds = any(one is found.module for one in event.module.modules())
+        if holds and _same(event.left, left) and isinstance(matrix_of(event.module, event.like), Projection):
+            found = replace(found, module=event.module, like=event.like)
+    return found
 
 
 def _source_among(target: Tensor, events: Sequence[_Event]) -> Source | None:

@@ -200,11 +200,13 @@ def along(run: Run, output: Float[Tensor, "row width"], of: Along) -> Float[Tens
         raise ShapeError(f"position {of.position} was asked for; the output has positions {-rows} to {rows - 1}")
     if of.vector.shape != (width,):
         raise ShapeError(f"a direction has to be ({width},), as wide as the output; got {tuple(of.vector.shape)}")
+    # A vector that was made in inference mode has no part in slopes; its copy has.
+    vector = of.vector.clone().to(output)
     if of.position is not None:
-        return output[of.position] @ of.vector.to(output)
+        return output[of.position] @ vector
     real = [at for at, padded in enumerate(run.tokens.padding) if not padded]
     chosen = output[real] if rows == len(run.tokens) else output
-    return chosen.mean(dim=0) @ of.vector.to(output)
+    return chosen.mean(dim=0) @ vector
 
 
 def _logit(run: Run, output: Tensor, position: int, token: int) -> tuple[Tensor, str]:

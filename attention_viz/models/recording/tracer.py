@@ -48,7 +48,6 @@ __all__ = ["Axes", "Tracer"]
 
 # A run that is made again may differ from the first by rounding.
 _SAME = 1e-3
-
 # How many times the bound rounding may add up to where a text is read in steps; beyond it, something else is wrong.
 _ROUNDING = 100
 
@@ -188,9 +187,9 @@ class Tracer:
         calls, numbers = zip(recorded.calls, recorded.numbers, strict=True), recorded.numbers
         layers = tuple(Layer(call.attention, str(anatomy.numbers[number])) for call, number in calls)
         run = Run(self.name, self.runner, anatomy, self.tokenizer, inputs, tuple(edits), layers, numbers, axes.queries)
-        unchanged = Unchanged(self.name, self.runner.model, lambda: self._gives_again(recorded, inputs, edits))
+        unchanged = Unchanged(self.name, self.runner.model, inputs, lambda: self._gives_again(recorded, inputs, edits))
         rerun = Rerun(
-            measure=unchanged.checked(measure),
+            measure=unchanged.measured(measure),
             complete=unchanged.checked(
                 lambda: anatomy.by_stream(self._surrounded(inputs, edits, layers, numbers), numbers)
             ),
@@ -199,6 +198,7 @@ class Tracer:
             run=run,
             seconds=recorded.seconds,
             check=unchanged.check,
+            confirm=unchanged.confirm,
         )
         kept = anatomy.kept(numbers)
         trace = Trace(

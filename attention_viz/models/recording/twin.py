@@ -93,6 +93,8 @@ class Twin:
             ) from error
         for module in twin.modules():
             module.training = False
+            # Backward hooks of others change no output, but they wrap it, and would be called for our slopes.
+            vars(module).update(_backward_hooks=OrderedDict(), _backward_pre_hooks=OrderedDict())
         own = {id(memo[id(config)]): name for config, name in switch.found() if id(config) in memo}
         original = dict(zip(twin.modules(), model.modules(), strict=True))
         return cls(twin, original, own, named, settings, door, switch.plan)

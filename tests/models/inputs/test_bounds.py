@@ -1,5 +1,8 @@
 """Tokenizers and chat templates are other people's programs: they run within bounds."""
 
+import os
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -131,3 +134,34 @@ def test_a_tokenizer_s_thread_ends_with_it() -> None:
     while sum(thread.name == "tokenizer" for thread in threading.enumerate()) >= before and time.monotonic() < deadline:
         time.sleep(0.05)
     assert sum(thread.name == "tokenizer" for thread in threading.enumerate()) < before
+
+
+_FORKED = """
+import os, sys
+from pathlib import Path
+from attention_viz.models.inputs import tokenizing
+from attention_viz.models.inputs.isolated.tokenizer import IsolatedTokenizer
+class Tokenizer: pass
+own, apart = Tokenizer(), IsolatedTokenizer.load(Path(sys.argv[1]), "apart")
+first = apart("a b")["input_ids"]
+assert tokenizing.with_tokenizer("one", own, "a", lambda: 1) == 1
+apart.process._turn.acquire(), tokenizing._lock.acquire()  # as other threads do while they work
+if (copy := os.fork()) == 0:
+    tokenizing.SECONDS = 3.0
+    assert tokenizing.with_tokenizer("one", own, "a", lambda: 2) == 2
+    assert apart("a b")["input_ids"] == first
+    os._exit(0)
+apart.process._turn.release(), tokenizing._lock.release()
+assert os.waitpid(copy, 0)[1] == 0
+assert apart("a b")["input_ids"] == first
+assert tokenizing.with_tokenizer("one", own, "a", lambda: 3) == 3
+print("both")
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system doesn't fork")
+def test_a_copy_of_the_process_reads_texts_of_its_own(tmp_path: Path) -> None:
+    word_tokenizer().save_pretrained(tmp_path)
+    command = [sys.executable, "-c", _FORKED, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.stdout == "both\n", done.stderr

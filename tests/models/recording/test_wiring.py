@@ -3,6 +3,7 @@
 import threading
 from typing import Any
 
+import peft
 import pytest
 import torch
 import transformers
@@ -10,6 +11,7 @@ from torch.testing import assert_close
 
 import attention_viz as av
 from attention_viz.operation.shapes import apart, side_by_side
+from tests.models.families import build
 
 _SIZES = {
     "hidden_size": 24,
@@ -160,3 +162,32 @@ def test_a_model_that_has_changed_since_tells_nothing_of_a_trace_taken_before() 
     with pytest.raises(av.TraceError, match="has changed since this trace was made"):
         trace.layer(1)
     assert trace.attention(1).weights.isfinite().all()
+
+
+def test_an_adapter_that_changes_what_a_module_takes_is_in_its_matrix() -> None:
+    """OFT turns what enters the module inside it, and hands on that module's output as it is."""
+    torch.manual_seed(0)
+    wanted = {"target_modules": ["q_proj", "v_proj", "o_proj"], "oft_block_size": 6}
+    adapted = peft.get_peft_model(build("llama"), peft.OFTConfig(**wanted)).eval()
+    with torch.no_grad():
+        for parameter in adapted.parameters():
+            if parameter.requires_grad:
+                parameter.add_(torch.randn_like(parameter) * 0.3)
+    model = av.wrap(adapted)
+    layer, found = model.trace_ids([5, 17, 33, 42]).layer(0), model.projections(0)
+    assert layer.embeddings is not None
+    for name, there in (("query", layer.unrotated_query), ("value", layer.attention.value)):
+        assert there is not None
+        assert_close(layer.embeddings @ found[name].weight, there.transpose(0, 1).flatten(1), rtol=1e-4, atol=1e-5)
+
+
+def test_modules_one_after_the_other_are_one_matrix() -> None:
+    torch.manual_seed(0)
+    changed = build("llama")
+    attention: Any = changed.get_submodule("model.layers.0.self_attn")
+    before, after = torch.randn_like(attention.v_proj.weight[:1].T @ attention.v_proj.weight[:1]), attention.v_proj
+    first = torch.nn.Linear(*before.shape, bias=False)
+    first.weight.data = before / len(before) ** 0.5
+    attention.v_proj = torch.nn.Sequential(first, after)
+    found = av.wrap(changed.eval()).projections(0)["value"].weight
+    assert_close(found, first.weight.T @ after.weight.T, rtol=1e-4, atol=1e-6)

@@ -3,8 +3,10 @@
 import contextlib
 import itertools
 import json
+import os
 import threading
 import time
+import weakref
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,13 +76,13 @@ class TextProcess:
         self.name = name
         self._folder = None if folder is None else folder.absolute()
         self._limits = limits or LIMITS
-        self._turn = threading.Lock()
-        self._process: Process | None = None
+        self.begin()
         self._described: Message | None = None
         # What ended it lately: a question, by its hash, or a kind of question, by its name.
         self._ends = dict[int | str, _End]()
         self._answered = set[str]()
         self.used = 0
+        _all.add(self)
 
     def load(self, check: Callable[[], None] = lambda: None) -> Message:
         """Load the tokenizer and return what is known of it.
@@ -241,6 +243,11 @@ class TextProcess:
         """Return a foreign error's message without the model's path: visitors of a server read it."""
         return str(error) if self._folder is None else str(error).replace(str(self._folder), self.name)
 
+    def begin(self) -> None:
+        """Begin without a process, at nobody's turn."""
+        self._turn = threading.Lock()
+        self._process: Process | None = None
+
     def rest(self) -> bool:
         """End the process unless it is at work, and return whether it was ended."""
         if not self._turn.acquire(blocking=False):
@@ -256,3 +263,15 @@ class TextProcess:
 
 _uses = itertools.count(1)
 _slots = Slots(8)
+_all = weakref.WeakSet[TextProcess]()
+
+
+def _begin_anew() -> None:
+    """In a copy of this process: its processes are the other's, and locks may be held by threads that it lacks."""
+    _slots.begin()
+    for one in _all:
+        one.begin()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)

@@ -36,6 +36,10 @@ class Slots:
     def __init__(self, most: int) -> None:
         """Begin with none in use."""
         self.most = most
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin with none in use, and nobody waiting."""
         self._users = weakref.WeakSet[Resting]()
         self._waiting = 0
         self._changed = threading.Condition()

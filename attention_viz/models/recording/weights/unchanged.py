@@ -2,8 +2,9 @@
 
 A training step, another adapter or other weights change a model without a word. Some numbers of every parameter are
 read after each run, from all over it, since a change by way of `.data` leaves no other mark; one of a few numbers may
-be missed. So are the versions of tensors, which count other changes; the settings that modules keep as plain values, as
-adapters do; and the hooks of others. If only these differ, the run itself decides, made once more.
+be missed, except in a table's rows that the run looked up. So are the versions of tensors, which count other changes;
+the settings that modules keep as plain values, as adapters do; their forward functions; and the hooks of others. If
+only these differ, the run itself decides, made once more. It also decides if a fidelity isn't ok.
 """
 
 import math
@@ -15,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_viz.errors import TraceError
+from attention_viz.trace.provenance import Fidelity
 
 __all__ = ["Unchanged", "changed"]
 
@@ -28,6 +30,8 @@ _SETTINGS = _PLAIN | _HOLDING
 _OURS = __name__.partition(".")[0]
 # So many numbers of a parameter are compared at most: reading more of them would cost a tenth of a short text's run.
 _SOME = 256
+# So many numbers of each row that was looked up; and tables of positions begin so many rows later in some families.
+_OF_ROW, _LATER = 4, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +39,9 @@ class _State:
     """What is compared: the same numbers are the same bytes.
 
     Attributes:
-        parameters: some numbers of each.
+        parameters: some numbers of each, and of the rows that were looked up.
         others: some of each buffer, which some models change themselves while they run.
-        settings: versions of all tensors, settings and hooks of all modules.
+        settings: versions of all tensors; settings, forward functions and hooks of all modules.
     """
 
     parameters: list[bytes | None]
@@ -45,12 +49,13 @@ class _State:
     settings: list[object]
 
     @classmethod
-    def of(cls, model: nn.Module) -> "_State":
+    def of(cls, model: nn.Module, rows: Tensor) -> "_State":
         modules = list(model.modules())
         parameters, buffers = (_tensors(getattr(one, name) for one in modules) for name in ("_parameters", "_buffers"))
         versions = [_version(one) for one in (*parameters, *buffers)]
         with torch.no_grad():
             numbers, others = ([_sampled(one) for one in some] for some in (parameters, buffers))
+            numbers += [_sampled_rows(table, rows) for table in _tables(modules, parameters)]
         return cls(numbers, others, [*versions, *_settings(modules)])
 
     def same_parameters(self, other: "_State") -> bool:
@@ -67,17 +72,21 @@ class Unchanged:
     Attributes:
         name: the model's.
         model: the model.
+        inputs: what it read.
         again: runs the same once more, and says whether that gives the same numbers.
     """
 
     name: str
     model: nn.Module
+    inputs: Mapping[str, Tensor]
     again: Callable[[], bool]
+    _rows: Tensor = field(init=False)
     _then: _State = field(init=False)
 
     def __post_init__(self) -> None:
         """Take down the model's state."""
-        self._then = _State.of(self.model)
+        self._rows = _rows_read(self.inputs)
+        self._then = _State.of(self.model, self._rows)
 
     def check(self) -> None:
         """Refuse a model that is another by now.
@@ -85,10 +94,36 @@ class Unchanged:
         Raises:
             TraceError: it is.
         """
-        now = _State.of(self.model)
+        now = _State.of(self.model, self._rows)
         if not self._then.same_parameters(now) or not (self._then.same(now) or self.again()):
             raise changed(self.name)
         self._then = now
+
+    def confirm(self) -> None:
+        """Refuse a model that is another by now, even if only the run itself shows it: it is made once more.
+
+        Raises:
+            TraceError: it is.
+        """
+        self.check()
+        if not self.again():
+            raise changed(self.name)
+
+    def measured(self, measure: Callable[[], Fidelity]) -> Callable[[], Fidelity]:
+        """Wrap what measures a fidelity, so that a change of the model isn't taken for a deviation.
+
+        Args:
+            measure: does so.
+        """
+
+        def measure_checked() -> Fidelity:
+            self.check()
+            found = measure()
+            if not found.ok:
+                self.confirm()
+            return found
+
+        return measure_checked
 
     def checked(self, compute: Callable[_P, _T]) -> Callable[_P, _T]:
         """Wrap a function that computes something of the model, so that the model is checked first.
@@ -121,6 +156,30 @@ def _tensors(of_modules: Iterable[Mapping[str, Tensor | None]]) -> list[Tensor]:
     return list({id(one): one for named in of_modules for one in named.values() if one is not None}.values())
 
 
+def _rows_read(inputs: Mapping[str, Tensor]) -> Tensor:
+    """Return the rows that a run may look up: those of its tokens, and of its positions."""
+    whole = [one.detach().cpu().flatten() for one in inputs.values() if not one.is_floating_point()]
+    longest = max((one.shape[-1] for one in inputs.values() if one.ndim), default=0)
+    return torch.cat([*(one.long() for one in whole), torch.arange(longest + _LATER)]).unique()
+
+
+def _tables(modules: Iterable[nn.Module], parameters: Iterable[Tensor]) -> list[Tensor]:
+    """List the tables of embeddings, and the matrices with as many rows, such as that of the logits."""
+    counts = {module.num_embeddings for module in modules if isinstance(module, nn.Embedding)}
+    return [one for one in parameters if one.ndim == 2 and len(one) in counts]
+
+
+def _sampled_rows(table: Tensor, rows: Tensor) -> bytes | None:
+    """Return some numbers of each of some rows, as `_sampled` does."""
+    if type(table) not in (Tensor, nn.Parameter) or table.layout != torch.strided or table.is_meta:
+        return None
+    there = rows[(rows >= 0) & (rows < len(table))].to(table.device)
+    width = table.shape[1]
+    columns = torch.arange(0, width, max(1, width // _OF_ROW), device=table.device)
+    some = table.detach()[there[:, None], columns].contiguous()
+    return some.view(torch.uint8).cpu().numpy().tobytes()
+
+
 def _sampled(tensor: Tensor) -> bytes | None:
     """Return some numbers of a tensor; None if they aren't in memory, as in an offloaded model until a module runs."""
     if type(tensor) not in (Tensor, nn.Parameter) and hasattr(tensor, "__tensor_flatten__"):
@@ -150,7 +209,7 @@ def _version(tensor: Tensor) -> int | None:
 
 def _settings(modules: Iterable[nn.Module]) -> Iterator[object]:
     for module in modules:
-        yield id(module)
+        yield id(module), id(vars(module).get("forward")), id(type(module).forward)
         for name, value in vars(module).items():
             if name not in _OF_EVERY_MODULE and type(value) in _SETTINGS:
                 yield name, _plain_values(value)

@@ -7,6 +7,7 @@ import peft
 import pytest
 import torch
 from torch import nn
+from transformers import LlamaConfig, LlamaForCausalLM
 
 import attention_viz as av
 from attention_viz.analysis.readings import read
@@ -134,3 +135,59 @@ def test_another_adapter_is_another_model_until_the_first_is_active_again() -> N
     with adapted.disable_adapter(), pytest.raises(av.TraceError, match=REFUSED):
         _ = second.fidelity
     assert second.fidelity.ok
+
+
+def _other_row(model: nn.Module) -> None:
+    """A row of a table that the text looks up; few of its numbers are among those that are compared of every table."""
+    model.get_submodule("model.embed_tokens").weight.data[IDS[1]] = torch.randn(32) * 3
+
+
+def _other_column_of_words(model: nn.Module) -> None:
+    model.get_submodule("lm_head").weight.data[IDS[1]] = torch.randn(32) * 3
+
+
+def _forward_replaced(model: nn.Module) -> None:
+    part = model.get_submodule("model.layers.0.mlp")
+    before = part.forward
+    part.forward = lambda x: before(x) * 3
+
+
+def _unseen(model: nn.Module) -> None:
+    """A number that is compared nowhere: only the run itself shows it."""
+    part = model.get_submodule("model.layers.0.mlp.act_fn")
+    hidden = [3.0]
+    part.register_forward_hook(lambda _part, _inputs, output: output * hidden[0])
+    next(iter(part._forward_hooks.values())).__module__ = "attention_viz.hidden"
+
+
+SMALL = {
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+}
+CHANGES = [_other_row, _other_column_of_words, _forward_replaced, _unseen]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("name", ["fidelity", "going on", "logit lens"])
+def test_a_change_is_named_as_one_wherever_it_is(name: str, change: Callable[[nn.Module], None]) -> None:
+    torch.manual_seed(0)
+    model = av.wrap(LlamaForCausalLM(LlamaConfig(vocab_size=4000, **SMALL)).eval())
+    trace = model.trace_ids(IDS)
+    change(model.hf_model)
+    with pytest.raises(av.TraceError, match=REFUSED):
+        QUESTIONS[name](model, trace)
+
+
+@pytest.mark.parametrize("name", ["fidelity", "going on"])
+def test_another_forward_of_a_class_is_noticed(
+    name: str, model: AttentionModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = model.trace_ids(IDS)
+    kind = type(model.hf_model.get_submodule("model.layers.0.mlp"))
+    before = kind.forward
+    monkeypatch.setattr(kind, "forward", lambda self, x: before(self, x) * 3)
+    with pytest.raises(av.TraceError, match=REFUSED):
+        QUESTIONS[name](model, trace)
