@@ -251,7 +251,7 @@ LAYER = ("streams", "decoder", "layers", 0)
         (put("fidelity", "bound", "wide"), "'wide', where float belongs"),
         (put("fidelity", "bound", float("nan")), "'bound': nan"),
         (put("fidelity", "weight_error", -1), "'weight_error': -1.0"),
-        (put("streams", "decoder", "queries", "place", [[0, 1e308]] * 5), "stand in 1 rows and 100,000,"),
+        (put("streams", "decoder", "queries", "place", [[0, 1e308]] * 5), "in 1 rows and 100,000,"),
         (put("streams", "decoder", "keys", "place", [[20_000, 20_000]] * 5), "20,001 rows and 20,001 columns"),
         (put("streams", "decoder", "keys", "place", [[0, -5], *[None] * 4]), "whole numbers from 0 on"),
         (put("streams", "decoder", "keys", "place", [[0, 0], [1.5], *[None] * 3]), "places of 1 and 2 numbers"),
