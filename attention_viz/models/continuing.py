@@ -82,8 +82,8 @@ class Continuing(ABC):
     def extend(self, trace: Trace, tokens: int = 1, *, evict: Evict | None = None) -> Iterator[Trace]:
         """Go on from a trace of this decoder as `generate` does: a trace a token more, then another.
 
-        The keys and values that the trace holds are the cache. The text before is run once, to see that the model is
-        still the one that made them.
+        The keys and values that the trace holds are the cache. A model that has changed since is refused, as far as its
+        parameters and settings show it.
 
         Args:
             trace: a run of this model without edits, or one that was grown with the same eviction.

@@ -78,7 +78,7 @@ class Growing:
                 f"the trace keeps {trace.kept[trace.stream()]}, and {name} goes on by the keys and values of every "
                 "layer; needed: a trace made without layers=…"
             )
-        behind(trace).confirm()
+        behind(trace).check()
 
     def traces(self, trace: Trace, tokens: int, evict: Evict | None) -> Iterator[Trace]:
         """Traces after one, a token more each, until the model says that it is done or is full.

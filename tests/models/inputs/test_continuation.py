@@ -102,11 +102,11 @@ def test_fewer_tokens_than_none_are_refused() -> None:
 
 @pytest.mark.parametrize("model", ["all-MiniLM-L6-v2", "translation", "coreference"])
 def test_only_a_decoder_that_chooses_words_goes_on(model: str) -> None:
-    with pytest.raises(av.UnsupportedModel, match="no decoder"):
+    with pytest.raises(av.UnsupportedModel, match="needed: a decoder|no decoder"):
         next(shipped(model).generate("the river", 1))
 
 
-def test_a_step_reads_one_token_and_the_text_before_is_run_once_to_see_that_the_model_is_the_same() -> None:
+def test_a_step_reads_one_token_and_nothing_before_it_again() -> None:
     model = decoder("llama")
     _ = list(model.generate("the", 1))  # finds out whether the model can be run in steps
     forwards = Forwards(model)
@@ -114,7 +114,7 @@ def test_a_step_reads_one_token_and_the_text_before_is_run_once_to_see_that_the_
     assert forwards.lengths == [len(traces[0].query_tokens()), 1, 1, 1, 1]
     forwards.lengths.clear()
     _ = list(model.extend(traces[0], 2))
-    assert forwards.lengths == [len(traces[0].query_tokens()), 1, 1]
+    assert forwards.lengths == [1, 1]
 
 
 def test_what_was_handed_out_stays_as_it_was_while_the_text_grows() -> None:

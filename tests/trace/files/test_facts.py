@@ -224,7 +224,8 @@ def test_what_runs_have_is_written_and_read(tokens: Tokens, tmp_path: Path) -> N
     query = torch.zeros(1, len(tokens), 1)
     call = attend(query, query, query)
     axis, origin = {"decoder": tokens}, Provenance("a model")
-    Trace({"decoder": (Layer(call, "0"),)}, axis, axis, query[0], origin, Fidelity(0, 0, 0.05, "")).save(tmp_path / "any")
+    measured = Fidelity(0, 0, 0.05, "")
+    Trace({"decoder": (Layer(call, "0"),)}, axis, axis, query[0], origin, measured).save(tmp_path / "any")
     assert Trace.load(tmp_path / "any").query_tokens() == tokens
 
 
