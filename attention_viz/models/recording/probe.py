@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-__all__ = ["Anatomy", "probe", "probe_ids"]
+__all__ = ["Anatomy", "probe", "probe_ids", "probe_inputs"]
 
 # Of an encoder–decoder's two texts, whose lengths have to differ: by them its kinds of attention are told apart.
 _TOKENS, _TARGET = 11, 7
@@ -135,7 +135,7 @@ def probe(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | Non
     Raises:
         UnsupportedModel: our function was never called, not everywhere, or gave something else.
     """
-    inputs = _inputs(runner, limit) if example is None else _shown(runner, example)
+    inputs = probe_inputs(runner, limit, example)
     beside, refusal = None, UnsupportedModel()
     try:
         anatomy, softmaxes_beside = _anatomy(runner, inputs)
@@ -169,8 +169,19 @@ class _ElsewhereError(UnsupportedModel):
     """Some attention runs outside the interface."""
 
 
-def _inputs(runner: Runner, limit: int | None) -> dict[str, Tensor]:
-    """What the probe runs."""
+def probe_inputs(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | None) -> dict[str, Tensor]:
+    """What the probe runs: an example of what the model reads, or a few tokens.
+
+    Args:
+        runner: runs the model.
+        limit: how many tokens it can read at once.
+        example: of a model that reads something else than text.
+    """
+    return _read(runner, limit) if example is None else _shown(runner, example)
+
+
+def _read(runner: Runner, limit: int | None) -> dict[str, Tensor]:
+    """A few tokens."""
     ids = probe_ids(runner.model, limit)
     inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
     if runner.answers:

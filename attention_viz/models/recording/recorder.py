@@ -25,7 +25,7 @@ from attention_viz.operation.reach import is_causal
 from attention_viz.operation.terms import Term, map_terms, same_terms
 from attention_viz.trace.resting import RestingFile
 
-__all__ = ["OURS", "Call", "Recorder", "of_row", "recording"]
+__all__ = ["OURS", "Call", "Recorder", "asked", "of_row", "recording"]
 
 OURS = "attention_viz"
 
@@ -141,6 +141,7 @@ class Recorder:
             kept = self._calls[number].beside(call) if again else call
             self._calls[number] = kept if self.rest is None else replace(kept, attention=self.rest.take(kept.attention))
         output = self._output(call)
+        asked.get()()
         if self.progress is not None:
             self.progress(self.count)
         return output
@@ -211,6 +212,8 @@ def _memory(mask: Tensor) -> object:
 
 
 recording: ContextVar[Recorder | None] = ContextVar("recording", default=None)
+# Called at each attention call while a model is loaded; what it raises ends the load.
+asked: ContextVar[Callable[[], object]] = ContextVar("asked", default=lambda: None)
 
 
 def _attention(

@@ -92,8 +92,8 @@ class Runner:
         return "decoder_input_ids" in self.named
 
     @property
-    def _settings(self) -> dict[str, bool]:
-        """Without a cache of keys and values, which a pass over the whole text has no use for."""
+    def settings(self) -> dict[str, bool]:
+        """What each run is given beside its inputs: no cache, which a pass over the whole text has no use for."""
         return {"use_cache": False} if "use_cache" in self.named else {}
 
     def inputs(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -142,7 +142,7 @@ class Runner:
         if found is None:
             return None
         (name, last), hidden = found
-        readout = Readout.of(self.model, {**inputs, **self._settings}, hidden, last)
+        readout = Readout.of(self.model, {**inputs, **self.settings}, hidden, last)
         if readout is None:
             return None
         rest = recorder.rest
@@ -160,7 +160,7 @@ class Runner:
         return self._tried[0]
 
     def _is_read_out(self, inputs: Mapping[str, Tensor], output: Tensor, hidden: Tensor) -> bool:
-        readout = Readout.of(self.model, {**inputs, **self._settings}, hidden)
+        readout = Readout.of(self.model, {**inputs, **self.settings}, hidden)
         if readout is None or len(output) != hidden.shape[1]:
             return False
         alone = torch.cat([readout.rows(hidden[:, at : at + 1]) for at in range(len(output))])
@@ -228,7 +228,7 @@ class Runner:
         token = recording.set(recorder)
         try:
             with self.door, torch.no_grad(), self.switch.ours():
-                return named_output_of(self.model(**(self._settings | dict(inputs))))
+                return named_output_of(self.model(**(self.settings | dict(inputs))))
         finally:
             recording.reset(token)
 
@@ -237,7 +237,7 @@ class Runner:
         token = recording.set(recorder)
         try:
             with self.door, torch.inference_mode(False), torch.enable_grad(), self.switch.ours():
-                return output_of(self.model(**inputs, **self._settings))
+                return output_of(self.model(**inputs, **self.settings))
         finally:
             recording.reset(token)
 
@@ -248,7 +248,7 @@ class Runner:
         """
         _ = self.switch.found()
         with contextlib.suppress(Exception), self.door, torch.no_grad(), self.switch.own() as turned:
-            output = output_of(self.model(**inputs, **self._settings))
+            output = output_of(self.model(**inputs, **self.settings))
             return None if turned() else output
         return None
 
@@ -263,7 +263,7 @@ class Runner:
         Raises:
             UnsupportedModel: the model can't be copied.
         """
-        return Twin.of(self.model, self.switch, self.named, self._settings, self.door, frozen=frozen)
+        return Twin.of(self.model, self.switch, self.named, self.settings, self.door, frozen=frozen)
 
 
 def versions(device: torch.device) -> dict[str, str]:

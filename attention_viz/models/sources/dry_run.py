@@ -1,7 +1,8 @@
 """Everything that loading a folder's model does except reading its weights: in a process that may be ended for it.
 
 The model is built, its weights are matched by the shapes in the file's header, and whatever no file holds is computed,
-all as in the true load but with weights on torch's "meta" device, where tensors have shapes and no numbers.
+all as in the true load but with weights on torch's "meta" device, where tensors have shapes and no numbers. Then the
+model is run once, since the probe of the true load will do that in the process of everybody.
 """
 
 import contextlib
@@ -14,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_viz.errors import AttentionVizError, UnsupportedModel
+from attention_viz.models.bounded.counting import Bounds
 from attention_viz.models.bounded.framing import Message
 from attention_viz.models.huggingface import GenerationConfig, PreTrainedConfig, PreTrainedModel
 from attention_viz.models.inputs.media.beside import takes_both
@@ -31,11 +33,14 @@ from attention_viz.models.sources.building import (
 from attention_viz.models.sources.folders import PROCESSOR_FILES, CheckedFolder
 from attention_viz.models.sources.reading import own_reader, reader_of_both
 from attention_viz.models.sources.size import check_size, counting, refuse_surplus, size_of
+from attention_viz.models.sources.trying.forward import BOUNDS, Example, out_of_memory, try_forward
 
 __all__ = ["Verdict", "dry_run", "start"]
 
 # Numbers that a processor may make of one picture: a square of 4,000 pixels has 48 million.
 _LARGEST_INPUT = 50_000_000
+# What weights may be stored as, in the words of safetensors; torch would make numbers of anything else, too.
+_FLOATING = ("F64", "F32", "F16", "BF16")
 
 
 @dataclass(frozen=True)
@@ -60,22 +65,25 @@ def start() -> Callable[[Message], Message]:
     def answer(request: Message) -> Message:
         found = json.loads(request.content)
         tensors = {key: tuple(shape) for key, shape in found["tensors"].items()}
-        folder = CheckedFolder(Path(request.values["path"]), request.values["name"], found["config"], (), tensors)
+        path, name = Path(request.values["path"]), request.values["name"]
+        folder = CheckedFolder(path, name, found["config"], (), tensors, found["dtypes"])
         return Message(asdict(dry_run(folder)))
 
     return answer
 
 
-def dry_run(folder: CheckedFolder, check: Callable[[], None] = lambda: None) -> Verdict:
-    """Do what loading a folder's model does, without reading its weights.
+def dry_run(folder: CheckedFolder, check: Callable[[], None] = lambda: None, bounds: Bounds = BOUNDS) -> Verdict:
+    """Do what loading a folder's model does, without reading its weights, and run it once.
 
     Args:
         folder: the model's.
         check: called again and again while another load has its turn; what it raises ends the run.
+        bounds: what running it once may make.
 
     Raises:
         ModelNotFound: the weights don't fit its configuration, or it can't be built.
-        UnsupportedModel: its input can't be prepared.
+        UnsupportedModel: its input can't be prepared, its weights are stored as something that is no number with a
+            point, or running it once makes more than it may.
         MemoryError: there isn't enough memory for what the folder asks for.
     """
     config = read_config(folder)
@@ -86,20 +94,24 @@ def dry_run(folder: CheckedFolder, check: Callable[[], None] = lambda: None) -> 
                 kind = type(check_size(folder, lambda: build(folder, config)))
         model = _load(folder, kind, config, check)
         _read_generation_config(folder, model)
-        return Verdict(kind.__name__, size_of(model), _prepare_input(folder, model))
+        size, (examples, why_alone) = size_of(model), _prepare_input(folder, model)
+        try_forward(folder.name, model, examples, bounds)
+        return Verdict(kind.__name__, size, why_alone)
 
 
 class _Announced:
     """Stands for a tensor of the file while weights are loaded: has its shape, and no numbers."""
 
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        self._shape = shape
+    def __init__(self, shape: tuple[int, ...], stored: str, misread: Callable[[], None]) -> None:
+        self._shape, self._stored, self._misread = shape, stored, misread
 
     def __getitem__(self, _: object) -> "_Announced":
         return self  # all of it, which is when it would be read
 
     def to(self, *, device: object = None, dtype: torch.dtype | None = None) -> Tensor:
         """Return what would have been read, wherever that is wanted, without its numbers."""
+        if dtype is not None and dtype.is_floating_point and self._stored not in _FLOATING:
+            self._misread()
         return torch.empty(self._shape, dtype=dtype, device="meta")
 
 
@@ -115,25 +127,36 @@ def _load(
             yield
         refuse_surplus(folder, model)
 
+    misread = list[str]()
+
+    def announced(key: str, shape: tuple[int, ...]) -> _Announced:
+        return _Announced(shape, folder.dtypes[key], lambda: misread.append(key))
+
     try:
         model, report = taking_turns(kind, check, within_bounds).from_pretrained(
             None,
             config=config,
-            state_dict={key: _Announced(shape) for key, shape in folder.tensors.items()},
+            state_dict={key: announced(key, shape) for key, shape in folder.tensors.items()},
             local_files_only=True,
             trust_remote_code=False,
             dtype=torch.float32,
             output_loading_info=True,
             ignore_mismatched_sizes=True,
         )
-    except (AttentionVizError, MemoryError):
+    except AttentionVizError:
         raise
     except Exception as error:
-        if "can't allocate memory" in str(error):  # torch's way of saying it
+        if out_of_memory(error):
             raise MemoryError from error
         raise loading_failure(folder, error) from error
     model.__class__ = kind
     refuse_misfits(folder.name, report, model)
+    if misread:
+        key = min(misread)
+        raise UnsupportedModel(
+            f"{folder.name}: {key[:200]} is stored as {folder.dtypes[key]}; weights are read here from "
+            f"{', '.join(_FLOATING)} only. Save them so with model.float().save_pretrained"
+        )
     return model
 
 
@@ -146,29 +169,29 @@ def _read_generation_config(folder: CheckedFolder, model: PreTrainedModel) -> No
         raise loading_failure(folder, error) from error
 
 
-def _prepare_input(folder: CheckedFolder, model: PreTrainedModel) -> str:
-    """Prepare an example for a model that reads pictures or sounds; return what keeps it from reading text beside one.
+def _prepare_input(folder: CheckedFolder, model: PreTrainedModel) -> tuple[list[Example], str]:
+    """Prepare what the model will be tried with; return that, and what keeps it from reading text beside a picture.
 
     Raises:
         AttentionVizError: the only input that the model reads can't be prepared.
     """
     reader = own_reader(folder, model)
     if reader is not None:
-        _try(folder.name, reader)
-        return ""
+        return [_example(folder.name, reader)], ""
     if not takes_both(model) or not any((folder.path / name).is_file() for name in PROCESSOR_FILES):
-        return ""
+        return [None], ""
     try:
-        _try(folder.name, reader_of_both(folder, model))
+        return [_example(folder.name, reader_of_both(folder, model)), None], ""
     except AttentionVizError as error:
-        return str(error)
-    return ""
+        return [None], str(error)
 
 
-def _try(name: str, reader: Reader) -> None:
-    made = sum(tensor.numel() for tensor in reader.example().tensors.values())
+def _example(name: str, reader: Reader) -> Example:
+    tensors = reader.example().tensors
+    made = sum(tensor.numel() for tensor in tensors.values())
     if made > _LARGEST_INPUT:
         raise UnsupportedModel(
             f"what prepares the input of {name} makes {made:,} numbers of one {reader.kind}; at most "
             f"{_LARGEST_INPUT:,} are read here"
         )
+    return tensors

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from attention_viz.errors import ModelNotFound, UnsupportedModel, first_line
 from attention_viz.models.sources.declarations import refuse_declared, refuse_gguf, refuse_without_config
-from attention_viz.models.sources.headers import read_shapes
+from attention_viz.models.sources.headers import read_headers
 
 __all__ = [
     "INDEX",
@@ -89,6 +89,7 @@ class CheckedFolder:
         config: what config.json says.
         weights: the safetensors, in order.
         tensors: the shape of each tensor in them, by its name.
+        dtypes: how its numbers are stored, in the words of safetensors.
     """
 
     path: Path
@@ -96,6 +97,7 @@ class CheckedFolder:
     config: Mapping[str, Any]
     weights: tuple[Path, ...]
     tensors: Mapping[str, tuple[int, ...]]
+    dtypes: Mapping[str, str]
 
     @property
     def shapes(self) -> Iterable[tuple[int, ...]]:
@@ -152,7 +154,7 @@ def check_folder(path: Path, name: str) -> CheckedFolder:
         if (path / file).is_file():
             refuse_code(_read_json(path / file, name), name)
     weights = _weights(path, name)
-    return CheckedFolder(path, name, config, weights, read_shapes(weights, name))
+    return CheckedFolder(path, name, config, weights, *read_headers(weights, name))
 
 
 def parse_json(content: bytes, file: str, name: str) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """A model from a folder: safetensors only, nothing executable, and a plain word about whatever is wrong with it."""
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import cast
 
@@ -10,6 +11,7 @@ from torch import nn
 from attention_viz.errors import AttentionVizError, LoadCancelled, ModelNotFound, UnsupportedModel, first_line
 from attention_viz.models.huggingface import PreTrainedModel, transformers
 from attention_viz.models.model import AttentionModel
+from attention_viz.models.recording.recorder import asked
 from attention_viz.models.sources.building import (
     build,
     in_turn,
@@ -91,9 +93,10 @@ def load_folder(
         # A module is moved in place; what `to` returns is the same object, only without its type.
         nn.Module.to(hf_model, place)
         provenance = Provenance(model=name, revision=revision, sha256=found, told=notes_on(folder))
-        if alone or reader is not None:
-            return AttentionModel.of(hf_model, tokenizer, provenance, reader)
-        return of_both(checked, hf_model, tokenizer, provenance, verdict.why_alone, check, apart=apart)
+        with _asked_while_probing(check):
+            if alone or reader is not None:
+                return AttentionModel.of(hf_model, tokenizer, provenance, reader)
+            return of_both(checked, hf_model, tokenizer, provenance, verdict.why_alone, check, apart=apart)
 
 
 def _asking(name: str, cancelled: Callable[[], bool]) -> Callable[[], None]:
@@ -102,6 +105,15 @@ def _asking(name: str, cancelled: Callable[[], bool]) -> Callable[[], None]:
             raise LoadCancelled(f"loading {name} was stopped: nobody waits for it")
 
     return check
+
+
+@contextlib.contextmanager
+def _asked_while_probing(check: Callable[[], None]) -> Generator[None]:
+    token = asked.set(check)
+    try:
+        yield
+    finally:
+        asked.reset(token)
 
 
 def _sha256(folder: CheckedFolder, expected: str | None, check: Callable[[], None]) -> str:

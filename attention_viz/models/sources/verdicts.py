@@ -102,12 +102,12 @@ def _ask(folder: CheckedFolder, check: Callable[[], None], limits: Limits) -> Me
 
 
 def _unbuildable(folder: CheckedFolder, why: str) -> UnsupportedModel:
-    return UnsupportedModel(f"{folder.name} can't be loaded: what its config.json asks for {why} to build")
+    return UnsupportedModel(f"{folder.name} can't be loaded: what its config.json asks for {why} to build and to try")
 
 
 def _request(folder: CheckedFolder) -> Message:
     # As bytes, since there may be many thousand tensors.
-    found = json.dumps({"config": folder.config, "tensors": folder.tensors}).encode()
+    found = json.dumps({"config": folder.config, "tensors": folder.tensors, "dtypes": folder.dtypes}).encode()
     return Message({"path": str(folder.path.resolve()), "name": folder.name}, found)
 
 

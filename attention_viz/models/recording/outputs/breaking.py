@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from attention_viz.errors import UnsupportedModel, first_line
+from attention_viz.errors import LoadCancelled, UnsupportedModel, first_line
 
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
@@ -38,15 +38,21 @@ def naming(runner: "Runner", inputs: Mapping[str, Tensor]) -> Generator[None]:
 
     Raises:
         UnsupportedModel: something broke; the message quotes what was raised.
+        LoadCancelled: nobody waits for the model any more.
     """
     family = family_of(runner.model)
     try:
         yield
     except UnsupportedModel as error:
         raise UnsupportedModel(f"{family}: {error}") from None
+    except LoadCancelled:
+        raise
     except Exception as error:
         what = " and ".join(inputs) if SEEN & {*inputs} else "text alone"
         raised = f"it raised {type(error).__name__}: {first_line(error)}"
+        if isinstance(error, MemoryError) or "can't allocate memory" in str(error):  # torch's way of saying it
+            # What failed so dearly isn't tried again.
+            raise UnsupportedModel(f"{family} takes more memory than there is: {raised}") from error
         how = "runs, but not with our attention" if _runs(runner, inputs) else f"doesn't run on {what}"
         raise UnsupportedModel(f"{family} {how}: {raised}") from error
 
