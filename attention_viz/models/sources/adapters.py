@@ -15,7 +15,7 @@ from attention_viz.errors import ModelNotFound, UnsupportedModel, first_line
 from attention_viz.models.sources.catalogue import CATALOGUE
 from attention_viz.models.sources.declarations import ADAPTER
 from attention_viz.models.sources.folders import parse_json, refuse_code, refuse_without_safetensors, sha256_of
-from attention_viz.models.sources.headers import read_shapes
+from attention_viz.models.sources.headers import read_headers
 
 if TYPE_CHECKING:
     from attention_viz.models.model import AttentionModel
@@ -137,7 +137,7 @@ def _put_around(model: Any, config: Mapping[str, Any], weights: Path, name: str)
     import peft
     from safetensors.torch import load_file
 
-    _check_sizes(model, config, read_shapes([weights], name), name)
+    _check_sizes(model, config, read_headers([weights], name).shapes, name)
     try:
         tensors = load_file(weights)
     except Exception as error:

@@ -73,7 +73,7 @@ def load_folder(
     """
     check = _asking(name, cancelled)
     precision = _dtype(dtype, place := _device(device))
-    with unchanged(folder, name):
+    with unchanged(folder, name), _asked_while_probing(check):
         checked = check_folder(folder, name)
         check_config(checked)
         # What ships was looked at; whatever else there is may be anybody's.
@@ -93,10 +93,9 @@ def load_folder(
         # A module is moved in place; what `to` returns is the same object, only without its type.
         nn.Module.to(hf_model, place)
         provenance = Provenance(model=name, revision=revision, sha256=found, told=notes_on(folder))
-        with _asked_while_probing(check):
-            if alone or reader is not None:
-                return AttentionModel.of(hf_model, tokenizer, provenance, reader)
-            return of_both(checked, hf_model, tokenizer, provenance, verdict.why_alone, check, apart=apart)
+        if alone or reader is not None:
+            return AttentionModel.of(hf_model, tokenizer, provenance, reader)
+        return of_both(checked, hf_model, tokenizer, provenance, verdict.why_alone, check, apart=apart)
 
 
 def _asking(name: str, cancelled: Callable[[], bool]) -> Callable[[], None]:
