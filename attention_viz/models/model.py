@@ -93,7 +93,7 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
         dtype = str(hf_model.dtype).removeprefix("torch.")
         route = "interception" if runner.switch.plan.sites else "interface"
         provenance = replace(provenance, dtype=dtype, versions=versions(device_of(hf_model)), route=route)
-        provenance = replace(provenance, output=anatomy.output).leaving_out(anatomy.left_out)
+        provenance = anatomy.described(provenance)
         known = (name, limit, tracer, inputs, provenance, reader, laid_out)
         return cls(*known, facts=facts, hf_model=hf_model, tokenizer=tokenizer)
 

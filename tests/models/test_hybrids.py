@@ -10,6 +10,7 @@ import torch
 import transformers
 from torch import Tensor
 from transformers import PreTrainedModel
+from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
 import attention_viz as av
 from attention_viz.cli import main
@@ -17,6 +18,7 @@ from attention_viz.edits.change import Change
 from attention_viz.edits.changes import misfit
 from attention_viz.models.model import AttentionModel
 from attention_viz.trace.in_html import trace_in_html
+from tests.models import families
 from tests.models.families import ids
 from tests.models.inputs.test_text import byte_tokenizer
 from tests.trace.files.taken_apart import put_together, taken_apart
@@ -296,3 +298,33 @@ def test_a_module_that_is_shared_has_another_number_each_time() -> None:
     torch.manual_seed(3)
     model = av.wrap(transformers.ZambaForCausalLM(config).eval())
     assert model.layer_numbers() == (1, 3) and model.layers_without_attention == ("0", "2")
+
+
+def test_a_layer_that_attends_head_by_head_is_said_to_shift_the_numbers() -> None:
+    """Each head of one layer is a call of its own, so later layers can't have the model's numbers."""
+    made = families.build("llama")
+    attention = made.model.layers[1].self_attn
+
+    def by_heads(hidden_states: Tensor, position_embeddings: Any, *_args: object, **_options: object) -> Any:
+        split = (hidden_states.shape[1], -1, attention.head_dim)
+        query, key, value = (
+            part(hidden_states).view(len(hidden_states), *split).transpose(1, 2)
+            for part in (attention.q_proj, attention.k_proj, attention.v_proj)
+        )
+        query, key = apply_rotary_pos_emb(query, key, *position_embeddings)
+        groups = query.shape[1] // key.shape[1]
+        hidden = torch.full((split[0],) * 2, -torch.inf).triu(1)
+        heads = [
+            (query[:, at] @ key[:, at // groups].mT * attention.scaling + hidden).softmax(-1) @ value[:, at // groups]
+            for at in range(query.shape[1])
+        ]
+        return attention.o_proj(torch.cat(heads, dim=-1)), None
+
+    attention.forward = by_heads
+    trace = av.wrap(made).trace_ids([5, 17, 33, 42])
+    assert any("Layers are counted by attention calls" in note for note in trace.provenance.told)
+
+
+def test_a_model_whose_layers_attend_once_each_says_nothing_of_numbers() -> None:
+    for family in ("llama", "albert", "t5"):
+        assert not any("counted" in note for note in av.wrap(families.build(family)).origin.told)

@@ -23,6 +23,7 @@ from attention_viz.models.recording.towers import (
     layer_numbers,
     layers_without,
     looks_back,
+    numbering_note,
     streams_by_tower,
 )
 from attention_viz.models.recording.weights.device import device_of
@@ -30,7 +31,7 @@ from attention_viz.models.recording.wiring import Wiring
 from attention_viz.operation.bias_kind import bias_kind
 from attention_viz.trace.numbered.kept import Kept, chosen_layers
 from attention_viz.trace.once import once
-from attention_viz.trace.trace import STREAMS
+from attention_viz.trace.trace import STREAMS, Provenance
 
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
@@ -39,7 +40,7 @@ _T = TypeVar("_T")
 
 __all__ = ["Anatomy", "probe", "probe_ids", "probe_inputs"]
 
-# Of an encoder–decoder's two texts, whose lengths have to differ: by them its kinds of attention are told apart.
+# Of an encoder–decoder's two texts: by their lengths its kinds of attention are told apart.
 _TOKENS, _TARGET = 11, 7
 
 
@@ -54,7 +55,7 @@ class Anatomy:
         heads: how many heads it has.
         wirings: what stands around it.
         without: by stream, the numbers of layers that do something else instead of attention.
-        output: which of the things that the model returns counts as its output, by its name there.
+        output: the name of its output among what the model returns.
         biases: what is added to its scores; see `bias_kind`.
         left_out: the attention that runs beside the streams and isn't recorded, in words; see `parts_left_out`.
         no_words: why its output tells no token; empty if it is a number for each token, at each position.
@@ -76,6 +77,11 @@ class Anatomy:
         """The layers of each stream, all of them."""
         found = self.by_stream(self.numbers)
         return {stream: Kept.all_of(numbers, self.without.get(stream, ())) for stream, numbers in found.items()}
+
+    def described(self, provenance: Provenance) -> Provenance:
+        """Add to a provenance the output's name, what is left out, and how layers count."""
+        told = (*provenance.told, *numbering_note(self.streams, self.modules))
+        return replace(provenance, output=self.output, told=told).leaving_out(self.left_out)
 
     def by_stream(self, of_calls: Sequence[_T], numbers: Sequence[int] | None = None) -> dict[str, tuple[_T, ...]]:
         """What belongs to each call, in the order they run, sorted into the streams that there are.

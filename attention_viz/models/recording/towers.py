@@ -142,6 +142,14 @@ def layer_numbers(model: "PreTrainedModel", calls: Sequence[Call], streams: Sequ
     return tuple(next(found[stream]) for stream in streams)
 
 
+def numbering_note(streams: Sequence[str], modules: Sequence[nn.Module]) -> tuple[str, ...]:
+    """Say that layers are counted by calls if some modules attend more often than others, which shifts the numbers."""
+    calls = Counter(zip(streams, map(id, modules), strict=True))
+    if len(set(calls.values())) == 1:
+        return ()
+    return ("Layers are counted by attention calls, since the model calls some of its attention modules more often.",)
+
+
 def _paths(model: "PreTrainedModel", calls: Sequence[Call]) -> list[str]:
     """The name of the module that makes each call."""
     names = dict[int, list[str]]()
