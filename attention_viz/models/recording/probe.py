@@ -36,12 +36,11 @@ from attention_viz.trace.trace import STREAMS, Provenance
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
 
-_T = TypeVar("_T")
-
 __all__ = ["Anatomy", "probe", "probe_ids", "probe_inputs"]
 
 # Of an encoder–decoder's two texts: by their lengths its kinds of attention are told apart.
 _TOKENS, _TARGET = 11, 7
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +48,7 @@ class Anatomy:
     """What the probe learnt of a model: of each attention call, in the order they run, what it is.
 
     Attributes:
-        streams: which kind of attention it is: "encoder", "decoder" or "cross".
-        modules: the module that makes it.
+        streams: "encoder", "decoder" or "cross"; modules: the module that makes it.
         numbers: the number of its layer, within its stream; see `layer_numbers`.
         heads: how many heads it has.
         wirings: what stands around it.
