@@ -288,7 +288,7 @@ def test_an_edit_of_one_layer_or_head_equals_plain_transformers_with_a_mask_ther
 def test_an_edited_trace_says_so_and_carries_the_fidelity_of_the_run_before(minilm: AttentionModel) -> None:
     trace = minilm.trace(SENTENCE, edits=[av.Allow(av.masks.causal(9), layer=0)])
     assert trace.provenance.edits == ("allow: 36 of 9 × 9 cells blocked in layer 0, all heads",)
-    assert trace.fidelity.reference.endswith("eager attention, before the edits")
+    assert trace.fidelity.reference.endswith("for the weights, before the edits")
     assert trace.fidelity.output_error == minilm.trace(SENTENCE).fidelity.output_error
     assert trace.fidelity.ok
 
