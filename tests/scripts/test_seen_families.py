@@ -34,7 +34,8 @@ def rows(outcome: str) -> list[Family]:
 def test_the_number_at_its_head_is_that_of_its_rows_and_none_is_wrong() -> None:
     counts = {outcome: len(rows(outcome)) for outcome in OUTCOMES}
     told = ", ".join(f"{counts[outcome]} {outcome}" for outcome in OUTCOMES)
-    assert f"**{told}, of {sum(counts.values())}.**" in TEXT
+    head = re.sub(r" \(\d+ with a part left out\)", "", TEXT)
+    assert f"**{told}, of {sum(counts.values())}.**" in head
     assert counts["wrong"] == 0
     assert counts["exact"] >= 50
 
