@@ -203,7 +203,7 @@ def test_of_an_hour_of_sound_a_window_is_heard_that_can_be_chosen(tmp_path: Path
     hour, path = np.zeros(3_600 * rate, np.int16), tmp_path / "hour.flac"
     hour[1_800 * rate : 1_800 * rate + len(spoken)] = spoken
     soundfile.write(path, hour, rate)
-    screen = Screen().open(f"/?model={SOUNDS}").upload("Upload a sound", path)
+    screen = Screen().open(f"/?model={SOUNDS}&stream=cross").upload("Upload a sound", path)
     start = screen.picker("Begin at second")
     assert (start.value, start.max) == (0.0, 3_599.0)
     assert "hears 30 s at once" in screen.words and any("made up" in one for one in screen.alerts)
