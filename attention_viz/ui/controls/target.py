@@ -35,11 +35,12 @@ def settle_stream(state: State, only: str | None) -> None:
         only: the one that the page is about, if it is about one.
     """
     found = streams(state)
-    # Of a sound, what is said of it is what one came for.
-    first = "cross" if state.facts.reads == "sound" and "cross" in found else next(iter(found), None)
+    # Of a sound, what is said of it is what one came for: no finding of its encoder takes that away.
+    said = state.facts.reads == "sound" and "cross" in found
+    first = "cross" if said else next(iter(found), None)
     by_nobody = len(found) > 1 and state.stream not in found
     if by_nobody:
-        hold_stream(first)
+        hold_stream(None if said else first)
     elif not untouched_stream():
         hold_stream(None)
     SHARED.adjust(stream=only or (first if by_nobody else state.stream))

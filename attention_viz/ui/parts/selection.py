@@ -45,10 +45,12 @@ def settle_selection(drawn: Drawn, state: State, *, own_head: bool = False) -> N
     best = drawn.findings[0]
     pickers.hold_head(best.layer, best.head)
     several = len(drawn.trace.streams) > 1
-    if several and state.stream not in (None, best.stream) and not untouched_stream():
+    untouched = state.stream is None or untouched_stream()
+    if several and state.stream != best.stream and not untouched:
         return
     stream = best.stream if several else state.stream
-    hold_stream(stream)
+    if untouched:
+        hold_stream(stream)
     _choose(state, layer=best.layer, head=best.head, stream=stream, query=None, key=None)
 
 

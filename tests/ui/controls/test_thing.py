@@ -195,7 +195,8 @@ def test_a_mask_is_drawn_on_the_picture() -> None:
     assert "With the mask: [CLS] may not look at 256 of the 256 patches" in screen.words
 
 
-def test_of_an_hour_of_sound_a_window_is_heard_that_can_be_chosen(tmp_path: Path) -> None:
+@pytest.mark.parametrize("named", ["", "&stream=cross"])
+def test_of_an_hour_of_sound_a_window_is_heard_that_can_be_chosen(named: str, tmp_path: Path) -> None:
     import numpy as np
     import soundfile
 
@@ -203,7 +204,7 @@ def test_of_an_hour_of_sound_a_window_is_heard_that_can_be_chosen(tmp_path: Path
     hour, path = np.zeros(3_600 * rate, np.int16), tmp_path / "hour.flac"
     hour[1_800 * rate : 1_800 * rate + len(spoken)] = spoken
     soundfile.write(path, hour, rate)
-    screen = Screen().open(f"/?model={SOUNDS}&stream=cross").upload("Upload a sound", path)
+    screen = Screen().open(f"/?model={SOUNDS}{named}").upload("Upload a sound", path)
     start = screen.picker("Begin at second")
     assert (start.value, start.max) == (0.0, 3_599.0)
     assert "hears 30 s at once" in screen.words and any("made up" in one for one in screen.alerts)
