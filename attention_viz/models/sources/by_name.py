@@ -1,7 +1,7 @@
 """Loading by name: from the catalogue, a folder, or the hub."""
 
 from collections.abc import Callable
-from os import PathLike
+from os import PathLike, fsdecode
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,6 +52,7 @@ def load(
     """
     if not isinstance(name, str | PathLike):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
         raise ModelNotFound(f"a model is asked for by its name, as a str; got {type(name).__name__}")
+    name = fsdecode(name)
     if name not in CATALOGUE and not _is_folder(name):
         return _load_from_hub(name, revision, device, dtype, cancelled, alone)
     if revision is not None:
