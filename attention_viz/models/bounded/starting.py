@@ -88,8 +88,9 @@ def start_forked(module: str, limits: Limits, image: str | None = None) -> Start
     channel, theirs = socket.socketpair()
     control, watched = socket.socketpair()
     with theirs, watched, _closed_on_error(channel, control):
-        _image_of(image or module).order(module, limits, theirs, watched)
-    return _Forked(channel, control)
+        found = _image_of(image or module)
+        found.order(module, limits, theirs, watched)
+    return _Forked(channel, control, found)
 
 
 @contextlib.contextmanager
@@ -103,8 +104,8 @@ def _closed_on_error(*sockets: socket.socket) -> Generator[None]:
 
 
 class _Forked:
-    def __init__(self, channel: socket.socket, control: socket.socket) -> None:
-        self.channel, self._control = channel, control
+    def __init__(self, channel: socket.socket, control: socket.socket, image: "_Image") -> None:
+        self.channel, self._control, self._image = channel, control, image
         self._owner = os.getpid()
 
     def end(self) -> int | None:
@@ -121,8 +122,10 @@ class _Forked:
             found = self._control.recv(STATUS.size)
         except OSError:
             return None
-        # An image that is gone says nothing, and its processes went with it.
-        return STATUS.unpack(found)[0] if len(found) == STATUS.size else None
+        if len(found) == STATUS.size:
+            return STATUS.unpack(found)[0]
+        self._image.gone = True
+        return None
 
 
 class _Alone:
@@ -150,17 +153,23 @@ class _Alone:
 
 
 class _Image:
-    """Orders processes from an image, from which they are forked."""
+    """Orders processes from an image, from which they are forked.
+
+    Attributes:
+        gone: whether a process that it forked ended without a status. A killed image closes its sockets before the
+            system reports its end, so this is known first.
+    """
 
     def __init__(self, module: str) -> None:
         self._orders, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs, _closed_on_error(self._orders):
             self._process = _run("image", module, theirs)
+        self.gone = False
 
     @property
     def alive(self) -> bool:
         """Whether it runs."""
-        return self._process.poll() is None
+        return not self.gone and self._process.poll() is None
 
     def order(self, module: str, limits: Limits, *sockets: socket.socket) -> None:
         """Have a process forked, which answers by a module and gets these sockets."""
