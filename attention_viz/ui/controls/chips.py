@@ -6,11 +6,12 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.analysis.readings import READINGS
+from attention_viz.ui import visit
 from attention_viz.ui.address import DEFAULT, State
-from attention_viz.ui.address.shared import SHARED
 from attention_viz.ui.controls.target import asks_target
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.markdown import plain
+from attention_viz.ui.selection import SHARED
 from attention_viz.views.style.wording import one_line
 
 __all__ = ["READ", "chips", "show_chips"]
@@ -75,6 +76,4 @@ def chips(state: State, leave_out: Collection[str] = ()) -> dict[str, str]:
 
 
 def _put_back(name: str) -> None:
-    SHARED.set_afresh(**{name: getattr(DEFAULT, name)})
-    if name not in READ:
-        opening.close()
+    visit.pick(SHARED, **{name: getattr(DEFAULT, name)})

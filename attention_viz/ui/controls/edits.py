@@ -12,6 +12,7 @@ from attention_viz.edits.changes import MOST, describe, misfit, read_changes, to
 from attention_viz.edits.registry import EDITS
 from attention_viz.errors import ShapeError
 from attention_viz.serving.runs import Drawn
+from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.address.cells import from_code
 from attention_viz.ui.address.kinds import fits_link, nearest
@@ -41,12 +42,12 @@ _LONGEST_HISTORY = 100
 
 def begin_edits() -> None:
     """Take the changes from the address at a visitor's first run, and after Back or Forward."""
-    if CHANGES.asking:
+    if visit.is_unread(CHANGES):
         before = current_edits()
-        if CHANGES.asked("edits") == "":
+        if visit.pending(CHANGES, "edits") == "":
             # Whoever asks for no change has begun.
             st.session_state[_BEGUN] = True
-        CHANGES.settle()
+        visit.settle(CHANGES)
         _remember(before)
 
 
@@ -70,7 +71,7 @@ def show_edit_controls(drawn: Drawn, state: State, listed: DeltaGenerator | None
         state: what the pickers say.
         listed: where the list stands; by default below the controls.
     """
-    show_notices(CHANGES.notices())
+    show_notices(visit.notices(CHANGES))
     with st.container(key="edit-pickers", horizontal=True, vertical_alignment="bottom"):
         what = st.selectbox(
             "Change",
@@ -102,13 +103,13 @@ def begin_with_change(drawn: Drawn, state: State) -> None:
         drawn: the run without changes, with all its streams, of the text as it was typed.
         state: what the pickers say.
     """
-    if current_edits() or st.session_state.get(_BEGUN) or CHANGES.notices():
+    if current_edits() or st.session_state.get(_BEGUN) or visit.notices(CHANGES):
         return
     named = drawn.stream(state.stream) if len(drawn.trace.streams) > 1 or len(state.facts.heads) > 1 else None
     cut = Change("block", None, None, named, (pair_of(drawn, state),))
     if not misfit(cut, drawn.trace):
         st.session_state[_BEGUN] = True
-        CHANGES.set(edits=write_changes([cut]))
+        visit.pick(CHANGES, edits=write_changes([cut]))
 
 
 def _place(drawn: Drawn, state: State) -> tuple[str, int | None, int | None]:
@@ -205,7 +206,7 @@ def _remove(number: int) -> None:
 def _step(text: str) -> None:
     """Hold other changes, and remember those that held until now."""
     before = current_edits()
-    CHANGES.set(edits=text)
+    visit.pick(CHANGES, edits=text)
     _remember(before)
 
 
@@ -219,7 +220,7 @@ def _undo() -> None:
     """Go back to what held before the last step, a removal or a new start included."""
     if steps := st.session_state.get(_STEPS):
         st.session_state[_STEPS] = steps[:-1]
-        CHANGES.set(edits=steps[-1])
+        visit.pick(CHANGES, edits=steps[-1])
 
 
 def _show_list(drawn: Drawn) -> None:

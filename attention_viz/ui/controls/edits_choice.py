@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from attention_viz.serving.settings import SETTINGS
+from attention_viz.ui import visit
 from attention_viz.ui.address.codec import parameter
 from attention_viz.ui.address.kinds import Kind, fits_link
-from attention_viz.ui.address.session import Choices
+from attention_viz.ui.selection import Group
 
 __all__ = ["CHANGES", "CHANGES_OR_NONE", "Changes", "ChangesOrNone", "current_edits"]
 
@@ -43,10 +44,10 @@ class ChangesOrNone:
 
 
 # Both are the same choice, as they have one prefix.
-CHANGES = Choices(Changes(), "changed-")
-CHANGES_OR_NONE = Choices(ChangesOrNone(), "changed-")
+CHANGES = Group(Changes(), "changed-")
+CHANGES_OR_NONE = Group(ChangesOrNone(), "changed-")
 
 
 def current_edits() -> str:
     """The changes that are held now, as the address writes them."""
-    return CHANGES.current().edits
+    return visit.chosen(CHANGES).edits

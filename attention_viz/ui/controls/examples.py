@@ -4,23 +4,18 @@ import streamlit as st
 
 from attention_viz.models import CATALOGUE
 from attention_viz.models.inputs.media.shipped import SAMPLES
+from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import EXAMPLES
-from attention_viz.ui.controls.model import show_model
 from attention_viz.ui.controls.thing import choose_sample
-from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.markdown import plain
+from attention_viz.ui.selection import SHARED
 
-__all__ = ["count", "show_examples"]
-
-
-def count() -> int:
-    """How many examples were taken on this visit."""
-    return st.session_state.get("examples_taken", 0)
+__all__ = ["show_examples"]
 
 
 def show_examples() -> None:
     """The examples of the chosen model, and below them those of the others, which choose their model, too."""
-    chosen = st.session_state.get("model", "")
+    chosen = visit.shared().model
     for model in dict.fromkeys((chosen, *CATALOGUE)):
         entry = CATALOGUE.get(model)
         texts = entry.examples if entry is not None else ()
@@ -40,15 +35,10 @@ def show_examples() -> None:
 
 
 def _take_sample(model: str, name: str) -> None:
-    if model != st.session_state["model"]:
-        show_model(model)
-    choose_sample(SAMPLES[name].kind, name)
-    st.session_state["examples_taken"] = count() + 1
+    choose_sample(SAMPLES[name].kind, name, model=model)
+    widgets.renew("examples")
 
 
 def _take(model: str, text: str, chat: bool) -> None:
-    if model != st.session_state["model"]:
-        show_model(model)
-    st.session_state["text"], st.session_state["chat"] = text, "on" if chat else "off"
-    st.session_state["examples_taken"] = count() + 1
-    opening.close()
+    visit.pick(SHARED, model=model, text=text, chat="on" if chat else "off")
+    widgets.renew("examples")

@@ -1,6 +1,7 @@
 """The model: from the catalogue, from a folder on this machine, or from the hub, which tells its size first."""
 
 import shlex
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -15,33 +16,55 @@ from attention_viz.serving import permissions as allowed
 from attention_viz.serving.models import check_room, plan_of, refresh
 from attention_viz.serving.permissions import FOLDER, HUB
 from attention_viz.serving.runs import is_loaded
-from attention_viz.ui.address import DEFAULT, State, opened_on, own_example, write_address
+from attention_viz.ui import visit, widgets
+from attention_viz.ui.address import DEFAULT, State, write_address
 from attention_viz.ui.address.kinds import notice, number_words
-from attention_viz.ui.address.shared import SHARED, hold_head, untouched_head
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.drawing import load_in_place, show_problem
 from attention_viz.ui.parts.markdown import as_sentence, plain
+from attention_viz.ui.selection import SHARED, Filled
 from attention_viz.views.style.wording import one_line
 
 if TYPE_CHECKING:
     from attention_viz.models import Plan
     from attention_viz.trace.trace import Trace
 
-__all__ = ["described", "name_in_file", "pick_model", "prepare", "show_model", "show_source"]
+__all__ = ["described", "name_in_file", "pick_model", "prepare", "show_source"]
 
 # In characters: in a file a model may be called anything.
 _LONGEST = 40
 
 
+@dataclass
+class _Source:
+    """The source that is chosen, before a model of it is, and what was typed there.
+
+    Attributes:
+        of: the model and the file for which the source was chosen.
+        name: as the picker calls it.
+        refused: why what was typed can't be had; empty where it can.
+        folder: the folder that was refused, or empty.
+        identity: the hub id that was typed.
+        revision: its revision.
+    """
+
+    of: tuple[object, ...] = ()
+    name: str = ""
+    refused: str = ""
+    folder: str = ""
+    identity: str = ""
+    revision: str = "main"
+
+
 def pick_model() -> None:
     """The picker: the catalogue, other sources that the operator leaves open, and the model of a file."""
-    model, drawn = st.session_state["model"], opening.opened()
+    model, drawn = visit.shared().model, opening.opened()
     file = [] if drawn is None else [name_in_file(drawn.trace, _LONGEST)]
-    # On another page Streamlit lets go of what was picked.
-    of = (model, *file, opening.count(), st.session_state.get("page"))
+    source, of = visit.memory(_Source), (model, *file, opening.count())
     # A source stays chosen before a model of it is, and what was shown is shown on; another model has its own source.
-    if st.session_state.get("source_of") != of or "source" not in st.session_state:
-        st.session_state["source_of"], st.session_state["source"] = of, (file or [_source(model) or model])[0]
+    if source.of != of:
+        source.of, source.name = of, (file or [_source(model) or model])[0]
+    widgets.preset("source", source.name, again=True)
     st.selectbox(
         "Model",
         [*CATALOGUE, *allowed.other_sources(), *file],
@@ -49,7 +72,6 @@ def pick_model() -> None:
         on_change=_take_source,
         width=232,
         label_visibility="collapsed",
-        persist_state="session",
     )
 
 
@@ -60,18 +82,18 @@ def name_in_file(trace: "Trace", longest: int) -> str:
 
 def show_source() -> None:
     """Below the pickers, what the chosen source asks for; below the model that the app opens on, what is missing."""
-    source = st.session_state["source"]
+    chosen = visit.memory(_Source)
+    source, model = chosen.name, visit.shared().model
     if source == DEFAULT.model and (missing := how_to_install()):
         st.caption(plain(missing))
     if source == FOLDER:
         _ask_folder()
     elif source == HUB:
         _ask_hub()
-    if source in allowed.other_sources() and st.session_state["model"] in CATALOGUE:
-        model = st.session_state["model"]
+    if source in allowed.other_sources() and model in CATALOGUE:
         st.caption(plain(f"Still shown: {model}, {CATALOGUE[model].short}."))
-    if source in allowed.other_sources() and "model_refused" in st.session_state:
-        st.error(plain(f"This model can't be opened: {st.session_state['model_refused']}."))
+    if source in allowed.other_sources() and chosen.refused:
+        st.error(plain(f"This model can't be opened: {chosen.refused}."))
 
 
 def described(state: State) -> str:
@@ -119,27 +141,17 @@ def _source(model: str) -> str | None:
 
 
 def _take_source() -> None:
-    st.session_state.pop("model_refused", None)
-    if st.session_state["source"] in CATALOGUE:
-        show_model(st.session_state["source"])
-
-
-def show_model(model: str) -> None:
-    """Choose a model; a text that nobody chose gives way to the one that shows what this model is for."""
-    if st.session_state["text"] == own_example(st.session_state["model"]):
-        st.session_state["text"] = own_example(model)
-    if (opens := opened_on(model)) and untouched_head():
-        SHARED.set(**opens)
-        hold_head(opens["layer"], opens["head"])
-    st.session_state["model"] = model
-    opening.close()
+    source, name = visit.memory(_Source), widgets.content("source")
+    source.refused, source.name = "", name
+    if name in CATALOGUE:
+        visit.pick(SHARED, model=name)
 
 
 def _ask_folder() -> None:
-    model, found = st.session_state["model"], allowed.folders()
+    model, found, source = visit.shared().model, allowed.folders(), visit.memory(_Source)
     chosen = model if _source(model) == FOLDER else None
     options = [*found, *([chosen] if chosen and chosen not in found else [])]
-    st.session_state["folder"] = chosen
+    widgets.preset("folder", chosen, again=True)
     st.selectbox(
         "Folder",
         options,
@@ -150,10 +162,10 @@ def _ask_folder() -> None:
         on_change=_take_folder,
         width=460,
     )
-    if not options or "model_refused" in st.session_state:
+    if not options or source.refused:
         none = "" if found else "No model is there yet. "
         # The reader's own path, and nothing of this machine's: who types may be anybody in the room.
-        path = shlex.quote(st.session_state.get("folder_refused", "/the/folder"))
+        path = shlex.quote(source.folder or "/the/folder")
         st.caption(
             plain(
                 f"{none}Models are read from the folder “models” beside the app, or from those that the variable "
@@ -164,41 +176,44 @@ def _ask_folder() -> None:
 
 
 def _ask_hub() -> None:
-    model = st.session_state["model"]
-    identity, revision = allowed.split(model) if _source(model) == HUB else ("", "main")
-    if "model_refused" not in st.session_state:
-        st.session_state["hub_id"], st.session_state["hub_revision"] = identity, revision
+    model, source = visit.shared().model, visit.memory(_Source)
+    if not source.refused:
+        source.identity, source.revision = allowed.split(model) if _source(model) == HUB else ("", "main")
     with st.container(horizontal=True):
-        st.text_input("Hub id", key="hub_id", placeholder="owner/name", on_change=_take_hub, width=340)
-        st.text_input("Revision", key="hub_revision", placeholder="main", on_change=_take_hub, width=180)
+        for label, key, typed, hint, width in (
+            ("Hub id", "hub_id", source.identity, "owner/name", 340),
+            ("Revision", "hub_revision", source.revision, "main", 180),
+        ):
+            widgets.preset(key, typed)
+            st.text_input(label, key=key, placeholder=hint, on_change=_take_hub, width=width)
 
 
 def _take_folder() -> None:
-    _take(st.session_state["folder"], "folder")
+    _take(widgets.content("folder"), "folder")
 
 
 def _take_hub() -> None:
-    identity = (st.session_state["hub_id"] or "").strip()
-    _take(allowed.hub_name(identity, (st.session_state["hub_revision"] or "").strip()) if identity else None, "hub")
+    source = visit.memory(_Source)
+    source.identity, source.revision = ((widgets.content(key) or "").strip() for key in ("hub_id", "hub_revision"))
+    _take(allowed.hub_name(source.identity, source.revision) if source.identity else None, "hub")
 
 
-def _take(name: str | None, source: str) -> None:
+def _take(name: str | None, kind: str) -> None:
     """Show a model that was chosen, or say why it can't be had."""
-    st.session_state.pop("model_refused", None)
+    source = visit.memory(_Source)
+    source.refused = ""
     if not name:
         return
     name = name.strip()
     reason = allowed.refusal(name)
-    if reason is None and allowed.kind(name) != source:
-        reason = (
-            f"“{name[:60]}” is no folder inside those that may be read here" if source == "folder" else "it is no id"
-        )
+    if reason is None and allowed.kind(name) != kind:
+        reason = f"“{name[:60]}” is no folder inside those that may be read here" if kind == "folder" else "it is no id"
     if reason is None:
-        show_model(allowed.canonical_name(name))
-    else:
-        st.session_state["model_refused"] = reason
-        if source == "folder":
-            st.session_state["folder_refused"] = one_line(name, 200)
+        visit.pick(SHARED, model=allowed.canonical_name(name))
+        return
+    source.refused = reason
+    if kind == "folder":
+        source.folder = one_line(name, 200)
 
 
 def _load(state: State) -> bool:
@@ -246,7 +261,14 @@ def _offer(model: str, plan: "Plan", place: DeltaGenerator) -> None:
 
 
 def _begin(model: str, plan: "Plan") -> None:
-    st.session_state["began"] = downloads.begin(model, plan)
+    visit.memory(_Begun).download = downloads.begin(model, plan)
+
+
+@dataclass
+class _Begun:
+    """The download that this visitor began, who alone may cancel it."""
+
+    download: downloads.Download | None = None
 
 
 @st.fragment(run_every=1.0)
@@ -260,7 +282,7 @@ def _watch(model: str) -> None:
     plan = download.plan
     received = f"{_megabytes(download.received)} of {_megabytes(plan.missing)}"
     st.progress(download.share, text=plain(f"Downloading {plan.name}: {received}"))
-    if st.session_state.get("began") is download:
+    if visit.memory(_Begun).download is download:
         st.button("Cancel", on_click=download.cancel)
 
 
@@ -272,9 +294,9 @@ def _within(state: State, *, asked: bool) -> State:
     """The nearest layer and head that the model has; of an address that asked for others, say so."""
     within = state.within()
     if within != state:
-        SHARED.adjust(
-            _notices(state, within) if asked and SHARED.untouched else (), layer=within.layer, head=within.head
-        )
+        own = asked and not visit.here().selection.part(SHARED).touched
+        values = {"layer": within.layer, "head": within.head}
+        visit.send(Filled(SHARED, values, tuple(_notices(state, within)) if own else (), stays=asked))
     return within
 
 

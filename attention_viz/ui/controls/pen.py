@@ -1,17 +1,18 @@
 """A pen for the picture of a matrix: cells are touched by a click, by a drag, or from the keyboard."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib import resources
-from typing import Any, TypeGuard, cast
+from typing import TypeGuard, cast
 
-import streamlit as st
 from streamlit.components import v2 as components
 
 from attention_viz.explorer import script
+from attention_viz.ui import visit, widgets
 
 __all__ = ["show_pen", "strokes"]
 
-_KEY, _SEEN = "pen", "pen-seen"
+_KEY = "pen"
 
 _HTML = """\
 <div class="pen" tabindex="0" role="application" aria-label="Draw by keyboard">
@@ -22,6 +23,13 @@ _HTML = """\
 # Registered once, when the module is imported: a component's name stands for its code from then on.
 _CSS = resources.files("attention_viz.ui.controls").joinpath("pen.css").read_text("utf-8")
 _pen = components.component("attention_viz_pen", html=_HTML, css=_CSS, js=script("page/pen.js"))
+
+
+@dataclass
+class _Seen:
+    """The number of the last stroke that was taken."""
+
+    stroke: int = 0
 
 
 def show_pen(
@@ -36,19 +44,19 @@ def show_pen(
         on_strokes: called, before the page runs again, when cells were touched; `strokes` tells which.
         does: what a touch does to a cell, in words.
     """
-    seen = st.session_state.get(_SEEN, 0)
+    seen = visit.memory(_Seen).stroke
     data = {"chart": chart, "labels": list(labels), "colour": colour, "does": does, "seen": seen}
     _pen(key=_KEY, data=data, on_strokes_change=on_strokes)
 
 
 def strokes(count: int) -> list[tuple[slice, slice]]:
     """The rows and columns of each stroke that wasn't told before, oldest first; those for another length are lost."""
-    message: Any = getattr(st.session_state.get(_KEY), "strokes", None)
+    message, seen = widgets.sent(_KEY, "strokes"), visit.memory(_Seen)
     found: list[tuple[slice, slice]] = []
     for stroke in cast("list[object]", message) if isinstance(message, list) else ():
-        if not _whole(stroke) or stroke[0] <= st.session_state.get(_SEEN, 0):
+        if not _whole(stroke) or stroke[0] <= seen.stroke:
             continue
-        st.session_state[_SEEN], length, top, bottom, left, right = stroke
+        seen.stroke, length, top, bottom, left, right = stroke
         if length == count and 0 <= top <= bottom < count and 0 <= left <= right < count:
             found.append((slice(top, bottom + 1), slice(left, right + 1)))
     return found

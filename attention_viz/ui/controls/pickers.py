@@ -8,10 +8,9 @@ from typing import Any, get_args
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import Positions, State, write_address
 from attention_viz.ui.address.kinds import Number
-from attention_viz.ui.address.session import Choices, went_through_history
-from attention_viz.ui.address.shared import SHARED, begin_page, hold_head, untouched_head
 from attention_viz.ui.controls import model as model_choice
 from attention_viz.ui.controls import reading as readings
 from attention_viz.ui.controls import target as two_texts
@@ -23,22 +22,18 @@ from attention_viz.ui.controls.thing import end_unless_shown, is_shown_on, reads
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.notices import hold_notices, show_notices
 from attention_viz.ui.presenting.choice import presented
+from attention_viz.ui.selection import SHARED, Filled, Group, Opened
 
 __all__ = [
     "Row",
     "address",
     "begin",
     "choose",
-    "choose_next",
-    "hold_head",
     "keep",
     "sentence",
     "switch",
-    "untouched_head",
 ]
 
-# Kept from one run to the next: what was found out to be shown.
-_NEXT = "chosen-next"
 # The line's height in pixels, before the page's style has arrived.
 _ROW = 48
 
@@ -58,28 +53,14 @@ class Row:
     options: DeltaGenerator
 
 
-def begin(*own: Choices[Any], example: State | None = None) -> None:
-    """Take the choices from the address at the first run and after Back or Forward; else the widgets hold them.
+def begin(*own: Group[Any], example: State | None = None) -> None:
+    """Read the URL at a visitor's first run of a page and after Back or Forward; else the selection holds.
 
     Args:
-        own: what the page keeps in the address beside what all pages share.
-        example: what the page opens on that has an example of its own, where the address names no other model.
+        own: what the page keeps in the URL beside what all pages share.
+        example: the page's own default, if the URL names no other model.
     """
-    if SHARED.unseen or went_through_history():
-        # An address never means a file that was opened meanwhile.
-        opening.close()
-    first = SHARED.unseen
-    by_link = {"layer", "head"} & st.query_params.keys()
-    begin_page(own, example)
-    if first and not by_link:
-        hold_head(SHARED.current().layer, SHARED.current().head)
-    if (values := st.session_state.pop(_NEXT, None)) is not None:
-        SHARED.adjust(**values)
-
-
-def choose_next(**values: Any) -> None:
-    """Choose something when the page runs next, for its pickers are drawn; by the names of the parameters."""
-    st.session_state[_NEXT] = values
+    visit.send(Opened(st.query_params.to_dict(), own, example, visit.went_through_history()))
 
 
 def choose(
@@ -103,7 +84,7 @@ def choose(
         other_text: draws a box for a text of the page's own after that for the sentence.
         folded: what folds into one line on a phone, for those who can't see it.
     """
-    asked, kind = two_texts.asks_target(SHARED.current()), reads(SHARED.current())
+    asked, kind = two_texts.asks_target(visit.shared()), reads(visit.shared())
     # The height holds until the page's style has arrived.
     with st.container(key="frame", height=_ROW, border=False):
         unused = (*leave_out, *(() if with_readings else READ))
@@ -113,7 +94,7 @@ def choose(
                 if kind == "text":
                     text_box("Sentence", "text", labelled=False)
                 else:
-                    show_thing(SHARED.current(), kind)
+                    show_thing(visit.shared(), kind)
             if other_text is not None and kind == "text":
                 with st.container(key="other-text"):
                     other_text()
@@ -125,19 +106,16 @@ def choose(
     chips = st.empty()
     with st.container():
         model_choice.show_source()
-        by_nobody = untouched_head()
-        current = model_choice.prepare(SHARED.current(), asked=not by_nobody)
-        if by_nobody:
-            hold_head(current.layer, current.head)
+        current = model_choice.prepare(visit.shared(), asked=not visit.here().selection.head_is_free)
     if two_texts.asks_target(current) != asked or reads(current) != kind:
         # It was loaded only now, and turned out to ask for more.
         st.rerun()
     two_texts.settle_stream(current, stream)
     with places:
         own = beside if is_shown_on(page, kind) else None
-        options = _show_places(SHARED.current(), stream, leave_out, with_readings, own)
-    show_chips(chips, SHARED.current(), unused)
-    end_unless_shown(page, SHARED.current(), kind)
+        options = _show_places(visit.shared(), stream, leave_out, with_readings, own)
+    show_chips(chips, visit.shared(), unused)
+    end_unless_shown(page, visit.shared(), kind)
     return Row(_current_with_notices(), bar, options)
 
 
@@ -152,10 +130,10 @@ def _show_places(
     if stream is None:
         two_texts.pick_stream(state)
     _pick("layer", _layers(state), 116)
-    heads = range(_head_count(SHARED.current()))
+    heads = range(_head_count(visit.shared()))
     _pick("head", heads, 116, together=with_readings and readings.together(state))
     if beside is not None:
-        beside(SHARED.current())
+        beside(visit.shared())
     with st.popover("Options", key="options"):
         st.caption(model_choice.described(state))
         wording_controls.show_wording(state, leave_out)
@@ -169,8 +147,8 @@ def _show_places(
 
 def _current_with_notices() -> State:
     """What is chosen, once what the address asked for in vain has been said."""
-    state = SHARED.current()
-    show_notices(SHARED.notices())
+    state = visit.shared()
+    show_notices(visit.notices(SHARED))
     return state
 
 
@@ -187,30 +165,32 @@ def sentence() -> tuple[DeltaGenerator, DeltaGenerator]:
                 text_box("Sentence", "text", labelled=False)
             own = st.container(key="places", horizontal=True)
         hold_notices()
-    show_notices(SHARED.notices())
+    show_notices(visit.notices(SHARED))
     return own, fold
 
 
-def switch(label: str, options: Mapping[str, str], key: str) -> None:
+def switch(label: str, options: Mapping[str, str], of: Group[Any], name: str) -> None:
     """A row of buttons, one of which is pressed.
 
     Args:
         label: what is chosen, for those who can't see it.
         options: by value, what a button says.
-        key: of the widget.
+        of: the parameter's group.
+        name: the parameter.
     """
-    st.segmented_control(
+    widgets.show(
+        st.segmented_control,
         label,
-        list(options),
+        of=of,
+        name=name,
+        options=list(options),
         format_func=options.__getitem__,
-        key=key,
         required=True,
         label_visibility="collapsed",
-        persist_state="session",
     )
 
 
-def keep(state: State, *own: Choices[Any]) -> None:
+def keep(state: State, *own: Group[Any]) -> None:
     """Write what is shown into the address: the state that all pages share, and what this page adds to it.
 
     Args:
@@ -219,18 +199,19 @@ def keep(state: State, *own: Choices[Any]) -> None:
     """
     # A link can't carry a file: while one is open, the address stays what it was.
     if opening.opened() is None:
-        parts = [write_address(state), *(one.address() for one in own), presented(st.query_params.to_dict())]
+        parts = [write_address(state), *(visit.written(one) for one in own), presented(st.query_params.to_dict())]
         st.query_params.from_dict({name: text for part in parts for name, text in part.items()})
 
 
 def address() -> dict[str, str]:
     """The parameters that carry what is chosen to another page."""
-    return write_address(SHARED.current())
+    return write_address(visit.shared())
 
 
 def _pick(name: str, numbers: Sequence[int], width: int, *, together: bool = False) -> None:
-    # Another model, another layer or another trace may have fewer. Set, it stays while its picker is away.
-    SHARED.set_afresh(**{name: Number().within(getattr(SHARED.current(), name), numbers, 0)})
+    # Another model, another layer or another trace may have fewer.
+    if (within := Number().within(getattr(visit.shared(), name), numbers, 0)) != getattr(visit.shared(), name):
+        visit.send(Filled(SHARED, {name: within}, stays=name in visit.here().selection.chosen))
     if together:
         st.selectbox(
             name.capitalize(),
@@ -241,14 +222,15 @@ def _pick(name: str, numbers: Sequence[int], width: int, *, together: bool = Fal
             label_visibility="collapsed",
         )
         return
-    st.selectbox(
+    widgets.show(
+        st.selectbox,
         name.capitalize(),
-        numbers,
-        key=name,
+        of=SHARED,
+        name=name,
+        options=numbers,
         format_func=functools.partial(_called, name),
         width=width,
         label_visibility="collapsed",
-        persist_state="session",
     )
 
 
@@ -273,17 +255,17 @@ def _own_settings() -> None:
     with st.container(key="own"):
         width, heads = st.columns(2)
         seed, positions = st.columns(2)
-    width.number_input(
-        "Width (d_model)", 1, 512, key="d_model", help="How many numbers each vector has.", persist_state="session"
-    )
-    heads.number_input(
-        "Heads", 1, 16, key="heads", help="Each takes an equal part of the width.", persist_state="session"
-    )
-    seed.number_input("Seed", 0, 9999, key="seed", help="Chooses the random numbers.", persist_state="session")
-    positions.selectbox(
+    _setting(width.number_input, "Width (d_model)", 1, 512, name="d_model", help="How many numbers each vector has.")
+    _setting(heads.number_input, "Heads", 1, 16, name="heads", help="Each takes an equal part of the width.")
+    _setting(seed.number_input, "Seed", 0, 9999, name="seed", help="Chooses the random numbers.")
+    widgets.show(
+        positions.selectbox,
         "Positions",
-        get_args(Positions),
-        key="positions",
+        of=SHARED,
+        name="positions",
+        options=get_args(Positions),
         help="Whether a vector for its place is added to each word.",
-        persist_state="session",
     )
+
+
+_setting = functools.partial(widgets.show, of=SHARED)

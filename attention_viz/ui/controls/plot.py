@@ -6,6 +6,7 @@ from typing import Any
 import plotly.graph_objects as go
 import streamlit as st
 
+from attention_viz.ui import widgets
 from attention_viz.views.style.description import spoken
 
 __all__ = ["add_targets", "show_picture", "show_to_click"]
@@ -81,8 +82,7 @@ def add_targets(
 
 
 def _take_click(key: str, on_click: Callable[[tuple[int, int]], None]) -> None:
-    points = st.session_state[key]["selection"]["points"]
     # What else a picture holds, such as lines with numbers of their own, answers nothing.
-    numbers = points[0].get("customdata") if points else None
+    numbers = widgets.clicked_point(key)
     if numbers is not None and len(numbers) == _NUMBERS:
         on_click((int(numbers[0]), int(numbers[1])))

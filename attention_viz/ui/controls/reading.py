@@ -3,9 +3,11 @@
 import streamlit as st
 
 from attention_viz.analysis.readings import READINGS
+from attention_viz.ui import widgets
 from attention_viz.ui.address import State
+from attention_viz.ui.selection import SHARED
 
-__all__ = ["head", "head_name", "is_raw", "show_picker", "take_head", "together"]
+__all__ = ["head", "head_name", "is_raw", "show_picker", "together"]
 
 
 def is_raw(state: State) -> bool:
@@ -28,19 +30,18 @@ def head(state: State) -> int:
     return 0 if together(state) else state.head
 
 
-def take_head(chosen: int) -> None:
-    """Keep a head that was chosen in a picture; one that stands for all heads is no choice."""
-    if READINGS[st.session_state["reading"]].per_head:
-        st.session_state["head"] = chosen
-
-
 def show_picker() -> None:
-    """The picker, beside those of layer and head."""
-    st.selectbox(
+    """Draw the picker, beside those of layer and head."""
+    widgets.show(
+        st.selectbox,
         "Reading",
-        list(READINGS),
-        format_func=lambda name: READINGS[name].label,
-        key="reading",
+        of=SHARED,
+        name="reading",
+        options=list(READINGS),
+        format_func=_called,
         width=150,
-        persist_state="session",
     )
+
+
+def _called(name: str) -> str:
+    return READINGS[name].label

@@ -2,9 +2,10 @@
 
 import streamlit as st
 
+from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
-from attention_viz.ui.address.shared import SHARED, hold_stream, untouched_stream
 from attention_viz.ui.parts import open_trace as opening
+from attention_viz.ui.selection import SHARED, Filled
 
 __all__ = ["STREAMS", "asks_target", "pick_stream", "settle_stream", "streams"]
 
@@ -28,36 +29,34 @@ def asks_target(state: State) -> bool:
 
 
 def settle_stream(state: State, only: str | None) -> None:
-    """See that a kind of attention is chosen that there is, before layers and heads are counted.
+    """Choose a kind of attention that the model has, before layers and heads are counted.
 
     Args:
-        state: what the widgets hold.
+        state: what is chosen.
         only: the one that the page is about, if it is about one.
     """
     found = streams(state)
-    # Of a sound, what is said of it is what one came for: no finding of its encoder takes that away.
-    said = state.facts.reads == "sound" and "cross" in found
-    first = "cross" if said else next(iter(found), None)
-    by_nobody = len(found) > 1 and state.stream not in found
-    if by_nobody:
-        hold_stream(None if said else first)
-    elif not untouched_stream():
-        hold_stream(None)
-    SHARED.adjust(stream=only or (first if by_nobody else state.stream))
+    if only is not None and state.stream != only:
+        visit.send(Filled(SHARED, {"stream": only}, stays=True))
+    elif only is None and len(found) > 1 and state.stream not in found:
+        # People bring a sound to see what is said of it.
+        said = state.facts.reads == "sound" and "cross" in found
+        visit.fill(SHARED, stream="cross" if said else found[0])
 
 
 def pick_stream(state: State) -> None:
     """The picker, for a model with several."""
     found = streams(state)
     if len(found) > 1:
-        st.selectbox(
+        widgets.show(
+            st.selectbox,
             "Stream",
-            found,
+            of=SHARED,
+            name="stream",
+            options=found,
             format_func=_called,
-            key="stream",
             width=180,
             label_visibility="collapsed",
-            persist_state="session",
         )
 
 

@@ -1,6 +1,7 @@
 """The field for a picture or a sound, where a model reads such: samples, an upload, the camera or the microphone."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
@@ -9,10 +10,11 @@ from attention_viz.edits.words import listed
 from attention_viz.errors import AttentionVizError
 from attention_viz.models.inputs.media.shipped import SAMPLES
 from attention_viz.serving.things.uploads import Upload, is_upload, title_of, upload_of
+from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State, write_address
-from attention_viz.ui.address.shared import SHARED
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.markdown import as_sentence, plain
+from attention_viz.ui.selection import SHARED
 from attention_viz.views.style.wording import one_line
 
 __all__ = [
@@ -38,11 +40,18 @@ KEPT = (
     "log, and no link carries it."
 )
 _UPLOAD = {"picture": "Upload a picture", "sound": "Upload a sound"}
-# Kept for a visit: what was brought, what was refused, and how many were taken, so that each widget is emptied then.
-_BROUGHT, _REFUSED, _TAKEN = "brought", "thing-refused", "things-taken"
+# The name of the upload fields, each of which is emptied once its file was taken.
+_FIELDS = "thing"
 _LONGEST_NAME = 60
 # What a model hears at once, in seconds: of a longer sound the beginning can be chosen.
 _WINDOW = 30.0
+
+
+@dataclass
+class _Refusal:
+    """Why what was brought last can't be shown, until something else is chosen."""
+
+    reason: str = ""
 
 
 def reads(state: State) -> str:
@@ -69,10 +78,9 @@ def show_thing(state: State, kind: str) -> None:
         state: what is chosen.
         kind: what is read: "picture" or "sound".
     """
-    taken = st.session_state.get(_TAKEN, 0)
-    with st.popover(plain(thing_label(state)), key=f"thing-{taken}", width="stretch"):
+    with st.popover(plain(thing_label(state)), key=widgets.fresh(_FIELDS), width="stretch"):
         _samples(kind)
-        _ask(kind, taken)
+        _ask(kind)
         _window(state)
         st.caption(KEPT)
 
@@ -90,9 +98,8 @@ def end_unless_shown(page: str, state: State, kind: str) -> None:
         state: what is chosen.
         kind: what is read.
     """
-    if kind != "text" and _REFUSED in st.session_state:
-        # Why what was brought last can't be shown, until something else is chosen.
-        st.error(as_sentence(st.session_state[_REFUSED]))
+    if kind != "text" and (refused := visit.memory(_Refusal).reason):
+        st.error(as_sentence(refused))
     if is_shown_on(page, kind):
         return
     opened = opening.opened() is not None
@@ -123,8 +130,9 @@ def _samples(kind: str) -> None:
                 )
 
 
-def _ask(kind: str, taken: int) -> None:
+def _ask(kind: str) -> None:
     """The widgets that take one, each empty again once it has been taken."""
+    taken = widgets.fresh(_FIELDS).removeprefix(f"{_FIELDS}-")
     upload = f"thing-upload-{taken}"
     st.file_uploader(_UPLOAD[kind], key=upload, on_change=_take, args=(kind, upload))
     if kind == "sound":
@@ -159,14 +167,14 @@ def _window(state: State) -> None:
 
 
 def _begin_at(upload: Upload) -> None:
-    _hold(upload.kind, upload.beginning_at(float(st.session_state[f"thing-start-{upload.name}"])))
+    _hold(upload.kind, upload.beginning_at(float(widgets.content(f"thing-start-{upload.name}"))))
 
 
-def choose_sample(kind: str, name: str) -> None:
-    """Show one that ships; what was brought before it is let go."""
-    st.session_state.pop(_REFUSED, None)
-    st.session_state.get(_BROUGHT, {}).pop(kind, None)
-    _show(kind, name)
+def choose_sample(kind: str, name: str, *, model: str | None = None) -> None:
+    """Show one that ships, in another model if one is named; what was brought before it is let go."""
+    visit.memory(_Refusal).reason = ""
+    visit.here().brought.pop(kind, None)
+    visit.pick(SHARED, **{kind: name}, **({} if model is None else {"model": model}))
 
 
 def ask_another(label: str, kind: str, chosen: str, on_brought: Callable[[str], None]) -> None:
@@ -179,13 +187,13 @@ def ask_another(label: str, kind: str, chosen: str, on_brought: Callable[[str], 
         on_brought: called with the name of what was brought, before the page runs again.
     """
     if not is_upload(chosen):
-        st.session_state.get(_BROUGHT, {}).pop(_another(kind), None)
+        visit.here().brought.pop(_another(kind), None)
 
     def hold(_kind: str, upload: Upload) -> None:
-        st.session_state[_BROUGHT] = {**st.session_state.get(_BROUGHT, {}), _another(kind): upload}
+        visit.here().brought[_another(kind)] = upload
         on_brought(upload.name)
 
-    key = f"thing-another-{st.session_state.get(_TAKEN, 0)}"
+    key = f"thing-another-{widgets.fresh(_FIELDS)}"
     st.file_uploader(label, key=key, on_change=_take, args=(kind, key), kwargs={"hold": hold})
     st.caption(KEPT)
 
@@ -196,30 +204,26 @@ def _another(kind: str) -> str:
 
 def _take(kind: str, key: str, title: str = "", *, hold: Callable[[str, Upload], None] | None = None) -> None:
     """Show what was brought, or say why it can't be; what is shown stays then."""
-    file: object = st.session_state.get(key)
+    file: object = widgets.content(key)
     # Of one that was taken and let go a moment ago Streamlit has a mark left, until the field is drawn anew.
     if not isinstance(file, UploadedFile):
         return
-    st.session_state.pop(_REFUSED, None)
+    refusal = visit.memory(_Refusal)
+    refusal.reason = ""
     try:
         upload = Upload(kind, file.getvalue(), title or one_line(file.name, _LONGEST_NAME))
     except AttentionVizError as error:
-        st.session_state[_REFUSED] = str(error)
+        refusal.reason = str(error)
     else:
         (hold or _hold)(kind, upload)
     opening.let_go(file)
-    st.session_state[_TAKEN] = st.session_state.get(_TAKEN, 0) + 1
+    widgets.renew(_FIELDS)
 
 
 def _hold(kind: str, upload: Upload) -> None:
     """This alone keeps it: one of each kind, as long as the visit."""
-    st.session_state[_BROUGHT] = {**st.session_state.get(_BROUGHT, {}), kind: upload}
-    _show(kind, upload.name)
-
-
-def _show(kind: str, name: str) -> None:
-    SHARED.set(**{kind: name, "query": None, "key": None})
-    opening.close()
+    visit.here().brought[kind] = upload
+    visit.pick(SHARED, **{kind: upload.name})
 
 
 def is_own(state: State) -> bool:

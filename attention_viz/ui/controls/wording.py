@@ -3,20 +3,23 @@
 import re
 import unicodedata
 from collections.abc import Collection
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.edits.words import listed
+from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import MOST_MORE, State
 from attention_viz.ui.address.kinds import fits_link
-from attention_viz.ui.address.shared import SHARED
 from attention_viz.ui.controls.target import asks_target
 from attention_viz.ui.controls.text_box import text_box
 from attention_viz.ui.controls.thing import KEPT, is_own
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.notices import tell
+from attention_viz.ui.selection import SHARED
 
 if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
@@ -27,10 +30,16 @@ __all__ = ["WORDING", "added_words", "own_words", "read_otherwise", "show_added"
 # What a page may leave out, by the names in the address.
 WORDING = ("second", "more", "special", "chat")
 
-_PLACE = "added-place"
 # How tokenizers write the tokens that stand for no text, such as "[MASK]", "<|endoftext|>" and "</s>".
 _RESERVED = re.compile(r"\[[A-Z]+\]|</?[a-z|_]+>")
 _NOTHING = "Nothing was added around the text"
+
+
+@dataclass
+class _Added:
+    """The place that says what was added to the text, in this run of the page."""
+
+    slot: DeltaGenerator = field(default_factory=st.empty)
 
 
 def show_wording(state: State, leave_out: Collection[str] = ()) -> None:
@@ -54,12 +63,12 @@ def show_wording(state: State, leave_out: Collection[str] = ()) -> None:
     if can.adds_special_tokens and "special" not in leave_out and not in_chat and not can.is_encoder_decoder:
         _switch("special", "Special tokens")
     # Filled once it has run: `show_added` knows then.
-    st.session_state[_PLACE] = st.empty()
+    visit.memory(_Added).slot = st.empty()
 
 
 def show_whole_words() -> None:
     """Whether pieces of words are put together."""
-    _switch("words", "Whole words", stays=True)
+    _switch("words", "Whole words")
 
 
 def show_added(trace: "Trace") -> None:
@@ -69,10 +78,10 @@ def show_added(trace: "Trace") -> None:
         return
     words = ". ".join(one for one in (added_words(trace), own_words(trace)) if one)
     if words:
-        st.session_state[_PLACE].caption(plain(f"{words}."))
+        visit.memory(_Added).slot.caption(plain(f"{words}."))
     for line in (*read_otherwise(trace), *trace.provenance.told):
         tell(line)
-    if not all(fits_link(st.session_state.get(name, "")) for name in ("text", "second", "target")):
+    if not all(fits_link(getattr(visit.shared(), name)) for name in ("text", "second", "target")):
         tell("A link leaves this text out: it is too long.")
 
 
@@ -80,7 +89,7 @@ def _show_told(trace: "Trace") -> None:
     """What was done to a picture or a sound before it was read, and what is to be known of it."""
     from attention_viz.trace.shown.seen import NO_TIMES
 
-    own = KEPT if is_own(SHARED.current()) and opening.opened() is None else ""
+    own = KEPT if is_own(visit.chosen(SHARED)) and opening.opened() is None else ""
     for line in (*trace.provenance.told, own):
         if line:
             tell(line, loud=line.endswith(NO_TIMES))
@@ -149,31 +158,13 @@ def _place(tokens: "Tokens", end: int) -> str:
 def _going_on(state: State) -> None:
     """By how many tokens the model goes on with the text."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall", key="going-on"):
-        st.number_input(
-            "Go on by … tokens",
-            0,
-            MOST_MORE,
-            key="more",
-            width=138,
-            on_change=opening.close,
-            persist_state="session",
-        )
+        widgets.show(st.number_input, "Go on by … tokens", 0, MOST_MORE, of=SHARED, name="more", width=138)
         st.button("One more token", on_click=_one_more, disabled=state.more >= MOST_MORE)
 
 
 def _one_more() -> None:
-    st.session_state["more"] = min(st.session_state["more"] + 1, MOST_MORE)
-    opening.close()
+    visit.pick(SHARED, more=min(visit.shared().more + 1, MOST_MORE))
 
 
-def _switch(name: str, label: str, *, stays: bool = False) -> None:
-    """A switch for what stands in the address as "on" or "off"; an open file stays open where it is about that."""
-    key = f"{name}-switch"
-    st.session_state[key] = st.session_state[name] == "on"
-    st.toggle(label, key=key, on_change=_take, args=(name, key, stays))
-
-
-def _take(name: str, key: str, stays: bool) -> None:
-    st.session_state[name] = "on" if st.session_state[key] else "off"
-    if not stays:
-        opening.close()
+def _switch(name: str, label: str) -> None:
+    widgets.show_switch(label, SHARED, name, f"{name}-switch")

@@ -12,9 +12,11 @@ from attention_viz.errors import AttentionVizError, TextTooLong, UnusableText
 from attention_viz.models import CATALOGUE
 from attention_viz.serving import permissions as allowed
 from attention_viz.serving.door import FORWARDS, keep_turn, new_turn
+from attention_viz.serving.request import Request
 from attention_viz.serving.runs import Drawn, draw, is_drawn, is_loaded, load_model
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.serving.things.uploads import title_of
+from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.reading import is_raw
 from attention_viz.ui.controls.wording import show_added
@@ -39,9 +41,16 @@ __all__ = [
     "show_problem",
 ]
 
-_TURN = "turn"
 # Words from which on a language model of usual size takes a minute on a server of few processors.
 _LONG = 1_500
+
+
+@dataclass
+class _Turn:
+    """The turn of what was asked for last."""
+
+    request: Request | None = None
+    number: int = 0
 
 
 def draw_in_place(
@@ -147,11 +156,10 @@ def arrive(state: State) -> None:
     All that the page works out from here on counts as asked for when the visitor came, so that whoever came first is
     also done first.
     """
-    asked, kept = st.session_state.get(_TURN, (None, 0))
-    if asked != state.request:
-        kept = new_turn()
-        st.session_state[_TURN] = state.request, kept
-    keep_turn(kept)
+    turn = visit.memory(_Turn)
+    if turn.request != state.request:
+        turn.request, turn.number = state.request, new_turn()
+    keep_turn(turn.number)
 
 
 def _draw(state: State, place: DeltaGenerator, height: int, longest: int, *, keep: bool) -> Drawn:

@@ -3,6 +3,7 @@
 import contextlib
 import weakref
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
@@ -12,13 +13,12 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.explorer import beginning_source, channel_source, component_source, packet_source
 from attention_viz.serving.long_texts import head_of, maps_in, ranking_of
 from attention_viz.serving.runs import Drawn
+from attention_viz.ui import visit, widgets
 from attention_viz.ui.parts.markdown import as_sentence
 
 __all__ = ["HeadPlace", "asked_page", "chosen", "show_channel", "show_explorer"]
 
 _KEY = "explorer"
-# Kept for a visit: what is on the screen, not kept alive by this, and the serial number of the last choice handed over.
-_SHOWN, _SERVED = "explorer_shown", "explorer_served"
 
 # Registered once, when the module is imported: a component's name stands for its code from then on.
 _html, _css, _js = component_source()
@@ -33,12 +33,20 @@ _packet = components.component("attention_viz_packet", html=_html, css=_css, js=
 
 def chosen() -> dict[str, Any] | None:
     """What the reader chose in the explorer: stream, layer, head and a serial number; None before any choice."""
-    return getattr(st.session_state.get(_KEY), "choice", None)
+    return widgets.sent(_KEY, "choice")
 
 
 def asked_page() -> str | None:
     """The page that the reader asked for in the explorer, just now."""
-    return getattr(st.session_state.get(_KEY), "open", None)
+    return widgets.sent(_KEY, "open")
+
+
+@dataclass
+class _Handed:
+    """What is on the screen, not kept alive by this, and the serial number of the last choice handed over."""
+
+    shown: Callable[[], Drawn | None] = lambda: None
+    serial: int | None = None
 
 
 class HeadPlace:
@@ -52,8 +60,9 @@ class HeadPlace:
         """Hold the place, and hand over the maps where what is on the screen has the head that the reader chose."""
         with st.container(key="handed"):
             maps, self._place = st.empty(), st.empty()
-        choice, shown = chosen(), st.session_state.get(_SHOWN, lambda: None)()
-        if shown is None or choice is None or choice["serial"] == st.session_state.get(_SERVED):
+        handed = visit.memory(_Handed)
+        choice, shown = chosen(), handed.shown()
+        if shown is None or choice is None or choice["serial"] == handed.serial:
             return
         with contextlib.suppress(AttentionVizError):  # told where the head would stand
             packed = head_of(shown, choice["stream"], int(choice["layer"]), int(choice["head"]))
@@ -67,7 +76,7 @@ class HeadPlace:
         Raises:
             AttentionVizError: it can't be drawn; the message says why.
         """
-        st.session_state[_SERVED] = (chosen() or {}).get("serial")
+        visit.memory(_Handed).serial = (chosen() or {}).get("serial")
         packed = head_of(drawn, stream, layer, head)
         if packed is not None:
             with self._place:
@@ -102,12 +111,12 @@ def show_explorer(
     message = {**head_and_pair, "seen": (chosen() or {}).get("serial", 0)}
     show_channel(_KEY, **message)
     if isinstance(shown, Drawn) and shown.long_id is not None:
-        st.session_state[_SHOWN] = weakref.ref(shown)
+        visit.memory(_Handed).shown = weakref.ref(shown)
         try:
             (place or HeadPlace()).fill(shown, stream, layer, head)
         except AttentionVizError as error:
             st.warning(as_sentence(str(error)))
-        if (ranking := ranking_of(shown, getattr(st.session_state.get(_KEY), "pair", None))) is not None:
+        if (ranking := ranking_of(shown, widgets.sent(_KEY, "pair"))) is not None:
             show_channel(_KEY, "ranking", **message, ranking=ranking)
 
 

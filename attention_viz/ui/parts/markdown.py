@@ -5,6 +5,7 @@ import re
 import streamlit as st
 
 from attention_viz.serving import permissions as allowed
+from attention_viz.ui import visit
 
 __all__ = ["as_sentence", "plain"]
 
@@ -37,5 +38,5 @@ def as_sentence(message: str) -> str:
 
 def _models() -> list[str]:
     """What messages call the models that the visitor asks for, the one beside it on Compare too."""
-    asked = (st.session_state.get("model"), st.query_params.get("other_model"))
+    asked = (visit.shared().model, st.query_params.get("other_model"))
     return [allowed.display_name(name) for name in asked if name]

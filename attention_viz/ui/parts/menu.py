@@ -1,19 +1,31 @@
 """The menu: our own, so that its links carry the sentence along."""
 
+from dataclasses import dataclass, field
+
 import streamlit as st
 
+from attention_viz.ui import widgets
 from attention_viz.ui.controls import examples, pickers
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.texts import follow_texts
 from attention_viz.ui.parts.themes import follow_theme
 from attention_viz.ui.presenting.button import show_button
 
-__all__ = ["ASKED_SILENCE", "ASKED_WHY", "PAGES", "show_header"]
+__all__ = ["PAGES", "AskedOf", "show_header"]
 
-# Kept until the Why page comes: the number that was asked about, by the names of that page's parameters.
-ASKED_WHY = "why-asked-about"
-# Kept until the Heads page comes: that the chosen head is to be silenced there.
-ASKED_SILENCE = "heads-asked-to-silence"
+
+@dataclass
+class AskedOf:
+    """What one page asked of another.
+
+    Attributes:
+        why: the number that the Why page is to open, by the names of its parameters; empty for none.
+        silence: whether the Heads page is to silence the chosen head.
+    """
+
+    why: dict[str, str] = field(default_factory=dict[str, str])
+    silence: bool = False
+
 
 # The app's pages by what they are called; each file's name is its address. One line a page.
 PAGES = {
@@ -37,7 +49,7 @@ def show_header() -> None:
             for label, page in PAGES.items():
                 st.page_link(page, label=label, query_params=carried)
         # A new key closes the popover once it has done its work.
-        with st.popover("Examples", key=f"examples-{examples.count()}"):
+        with st.popover("Examples", key=widgets.fresh("examples")):
             examples.show_examples()
         with st.popover("Open a trace", key=f"open-{opening.count()}"):
             opening.offer()

@@ -7,13 +7,11 @@ from dataclasses import dataclass, field
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from attention_viz.ui import visit
 from attention_viz.ui.address.kinds import fits_link
 from attention_viz.ui.parts.markdown import plain
 
 __all__ = ["hold_notices", "show_link_limit", "show_notices", "tell"]
-
-# Kept for a run of the page: what was said so far, and where.
-_TOLD = "notices-told"
 
 
 @dataclass(frozen=True)
@@ -35,9 +33,16 @@ class _Told:
     notices: list[_Notice] = field(default_factory=list[_Notice])
 
 
+@dataclass
+class _Row:
+    """What was said so far in this run of the page, and where."""
+
+    told: _Told | None = None
+
+
 def hold_notices() -> None:
     """Hold the place of the button, inside of the row; it is there only while there is something to say."""
-    st.session_state[_TOLD] = _Told(st.container(key="notices-place"))
+    visit.memory(_Row).told = _Told(st.container(key="notices-place"))
 
 
 def tell(words: str, *, loud: bool = False, short: str = "", below: Callable[[str], object] | None = None) -> None:
@@ -49,9 +54,9 @@ def tell(words: str, *, loud: bool = False, short: str = "", below: Callable[[st
         short: two or three words for the button; by default it says how many notes there are.
         below: draws what can be done about it, under a key that it is given.
     """
-    if _TOLD not in st.session_state:
+    if (told := visit.memory(_Row).told) is None:
         hold_notices()
-    told: _Told = st.session_state[_TOLD]
+        return tell(words, loud=loud, short=short, below=below)
     notice = _Notice(words, loud, short, below)
     if notice.words in [one.words for one in told.notices]:
         return

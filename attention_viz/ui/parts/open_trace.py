@@ -2,8 +2,9 @@
 
 import shutil
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import streamlit as st
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
@@ -12,8 +13,10 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from attention_viz.errors import AttentionVizError, TraceError
 from attention_viz.serving.runs import Drawn
 from attention_viz.serving.settings import SETTINGS
+from attention_viz.ui import visit, widgets
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.notices import tell
+from attention_viz.ui.selection import FileClosed, FileOpened
 from attention_viz.views.style.wording import one_line
 
 if TYPE_CHECKING:
@@ -25,16 +28,22 @@ __all__ = ["close", "count", "let_go", "offer", "offer_closing", "opened", "show
 
 _LONGEST_MODEL, _LONGEST_TEXT = 40, 100
 
-# What says which head is shown; put back when a file is closed.
-_PLACE = ("layer", "head", "stream")
-# The boxes, by their names in the state, and what a file's provenance has for each; put back, too, where nobody has
-# typed into them meanwhile.
+# The boxes, by their names in the state, and what a file's provenance has for each.
 _TEXTS = {"text": "text", "second": "second_text", "target": "target"}
+_FIELD = "upload"
+
+
+@dataclass
+class _Opening:
+    """Why the last file can't be shown; empty where it is. How many files were opened."""
+
+    refused: str = ""
+    count: int = 0
 
 
 def opened() -> Drawn | None:
     """The trace that is open, if one is."""
-    return st.session_state.get("opened")
+    return visit.here().file
 
 
 def offer() -> None:
@@ -42,18 +51,17 @@ def offer() -> None:
     uploaded = st.file_uploader(
         "A file saved with trace.save, on this machine or another",
         type=["safetensors"],
-        # A new key empties the box once its file is open.
-        key=f"upload-{st.session_state.get('uploads', 0)}",
+        key=widgets.fresh(_FIELD),
     )
     if uploaded is not None:
         _open(uploaded)
-    if "refused" in st.session_state:
-        st.error(plain(f"This can't be shown: {st.session_state['refused']}"))
+    if refused := visit.memory(_Opening).refused:
+        st.error(plain(f"This can't be shown: {refused}"))
 
 
 def count() -> int:
     """How many files were opened so far."""
-    return st.session_state.get("files_opened", 0)
+    return visit.memory(_Opening).count
 
 
 def show_origin(drawn: Drawn) -> None:
@@ -78,23 +86,16 @@ def offer_closing(key: str) -> None:
 
 def close() -> None:
     """Go back to what the sentence box and the pickers say."""
-    drawn: Drawn | None = st.session_state.pop("opened", None)
-    if drawn is None:
-        return
-    before: dict[str, Any] = st.session_state.pop("place_before", {})
-    texts = _texts_of(drawn.trace)
-    st.session_state.update(
-        {name: value for name, value in before.items() if st.session_state.get(name) == texts.get(name, value)}
-        | {name: before[name] for name in _PLACE if name in before}
-    )
+    visit.send(FileClosed())
 
 
 def _open(uploaded: "UploadedFile") -> None:
     from attention_viz.trace.trace import Trace
 
     # The box is emptied whatever comes of it, so that a refused file isn't read again at every click.
-    st.session_state["uploads"] = st.session_state.get("uploads", 0) + 1
-    st.session_state.pop("refused", None)
+    widgets.renew(_FIELD)
+    opening = visit.memory(_Opening)
+    opening.refused = ""
     try:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "the file"
@@ -103,11 +104,14 @@ def _open(uploaded: "UploadedFile") -> None:
             let_go(uploaded)
             drawn = _checked(Trace.load(path))
     except AttentionVizError as error:
-        st.session_state["refused"] = str(error)
+        opening.refused = str(error)
     except OSError as error:
-        st.session_state["refused"] = f"this machine has no room for the file while it is read ({error.strerror})"
+        opening.refused = f"this machine has no room for the file while it is read ({error.strerror})"
     else:
-        _show(drawn)
+        opening.count += 1
+        texts = {box: getattr(drawn.trace.provenance, name) or "" for box, name in _TEXTS.items()}
+        visit.send(FileOpened(opening.count, texts))
+        visit.here().file = drawn
     let_go(uploaded)
     st.rerun()
 
@@ -146,18 +150,3 @@ def _checked(trace: "Trace") -> Drawn:
 def _size(shape: tuple[int, ...]) -> int:
     heads, queries, keys = shape
     return heads * queries * keys
-
-
-def _show(drawn: Drawn) -> None:
-    if opened() is None:
-        replaced = (*_PLACE, *_TEXTS)
-        st.session_state["place_before"] = {
-            name: st.session_state[name] for name in replaced if name in st.session_state
-        }
-    st.session_state.update({"opened": drawn, "layer": 0, "head": 0, "stream": None, "files_opened": count() + 1})
-    st.session_state.update(_texts_of(drawn.trace))
-
-
-def _texts_of(trace: "Trace") -> dict[str, str]:
-    """What the boxes say while a trace is open: the texts that ran."""
-    return {box: getattr(trace.provenance, name) or "" for box, name in _TEXTS.items()}

@@ -3,14 +3,13 @@
 A text that no link carries is kept by the browser's tab, so that it is there again when the page is loaded again.
 """
 
-from typing import Any
-
-import streamlit as st
 from streamlit.components import v2 as components
 
 from attention_viz.explorer import script
 from attention_viz.serving.settings import SETTINGS
+from attention_viz.ui import visit, widgets
 from attention_viz.ui.address.kinds import fits_link
+from attention_viz.ui.selection import SHARED, Filled
 
 __all__ = ["follow_texts"]
 
@@ -26,15 +25,17 @@ _follower = components.component("attention_viz_texts", js=script("page/texts.js
 
 def follow_texts() -> None:
     """Have Enter run what is typed, and mark the page while it shows another text."""
-    texts = {key: st.session_state[key] for key in _BOXES if isinstance(st.session_state.get(key), str)}
+    texts = {name: getattr(visit.shared(), name) for name in _SHARED}
+    texts |= {key: typed for key in _BOXES if isinstance(typed := widgets.content(key), str)}
     long = [key for key in _SHARED if not fits_link(texts.get(key, ""))]
     _follower(key=_KEY, data={"texts": texts, "long": long}, on_kept_change=_take_kept)
 
 
 def _take_kept() -> None:
     """Run the texts that the tab kept."""
-    kept: Any = getattr(st.session_state.get(_KEY), "kept", None)
+    kept = widgets.sent(_KEY, "kept")
     # Anything can come from a browser.
     for key in _SHARED if isinstance(kept, dict) else ():
         if isinstance(text := kept.get(key), str):
-            st.session_state[key] = text[: SETTINGS.longest_input]
+            # A pair of positions in the URL belongs to this text.
+            visit.send(Filled(SHARED, {key: text[: SETTINGS.longest_input]}, stays=True))

@@ -1,11 +1,19 @@
 """The button "Present": the browser takes its press where the slides are there, else the page hears of it."""
 
+from dataclasses import dataclass
+
 import streamlit as st
+
+from attention_viz.ui import visit
 
 __all__ = ["asked", "show_button", "wanted"]
 
-# Kept for a visit: how many times slides were asked for before they were there.
-_ASKED = "present-asked"
+
+@dataclass
+class _Asked:
+    """How many times slides were asked for before they were there."""
+
+    count: int = 0
 
 
 def show_button() -> None:
@@ -17,7 +25,7 @@ def show_button() -> None:
 
 def asked() -> int:
     """How many times slides were asked for that the browser didn't have yet."""
-    return st.session_state.get(_ASKED, 0)
+    return visit.memory(_Asked).count
 
 
 def wanted() -> bool:
@@ -26,4 +34,4 @@ def wanted() -> bool:
 
 
 def _ask() -> None:
-    st.session_state[_ASKED] = asked() + 1
+    visit.memory(_Asked).count += 1

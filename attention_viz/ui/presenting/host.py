@@ -22,6 +22,7 @@ from attention_viz.explorer import present_source
 from attention_viz.serving.drawn import Drawn
 from attention_viz.trace.once import once_for_each
 from attention_viz.trace.shown.seen import Seen
+from attention_viz.ui import widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.parts.selection import pair_of
 from attention_viz.ui.presenting.button import asked, wanted
@@ -69,7 +70,7 @@ def present(
     """
 
     def turned() -> None:
-        by: Any = getattr(st.session_state.get(_KEY), "turn", None)
+        by = widgets.sent(_KEY, "turn")
         # Anything can come from a browser.
         if on_turn is not None and by in (-1, 1) and beyond[by > 0]:
             on_turn(by)

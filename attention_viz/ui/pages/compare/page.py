@@ -5,8 +5,8 @@ from dataclasses import replace
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from attention_viz.ui import visit
 from attention_viz.ui.address import State
-from attention_viz.ui.address.shared import SHARED
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.edits_choice import CHANGES_OR_NONE
 from attention_viz.ui.pages.compare.choice import ADDRESS, COMPARE_CHOICES, TRAINED
@@ -26,6 +26,7 @@ from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.importing import importing
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.menu import show_header
+from attention_viz.ui.selection import SHARED
 
 __all__ = ["show_page"]
 
@@ -37,7 +38,7 @@ def show_page() -> None:
     """Everything on the page, top to bottom; what takes long comes last and has its place held."""
     pickers.begin(*ADDRESS, example=first_state())
     # The second sentence comes with the model, before the header hears which texts the page is drawn from.
-    what = choose_kind(replace(SHARED.current(), second="", more=0)).what
+    what = choose_kind(replace(visit.chosen(SHARED), second="", more=0)).what
     show_header()
     behind: list[DeltaGenerator] = []
 
@@ -55,7 +56,7 @@ def show_page() -> None:
         other_text=other_text if what == "sentences" else None,
     )
     chosen = row.state
-    state, choice = replace(chosen, second="", more=0), COMPARE_CHOICES.current()
+    state, choice = replace(chosen, second="", more=0), visit.chosen(COMPARE_CHOICES)
     if choice.what == "models":
         load_second(state)
     show_choice_notices()

@@ -14,10 +14,10 @@ from attention_viz.serving import permissions as allowed
 from attention_viz.serving.facts import facts_of
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.serving.things.uploads import title_of
+from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.address.codec import parameters
 from attention_viz.ui.address.kinds import fits_link
-from attention_viz.ui.address.shared import SHARED
 from attention_viz.ui.controls import reading as readings
 from attention_viz.ui.controls.thing import ask_another
 from attention_viz.ui.pages.compare.choice import (
@@ -36,6 +36,7 @@ from attention_viz.ui.pages.compare.contrast import contrast
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.drawing import load_in_place
 from attention_viz.ui.parts.notices import show_link_limit, show_notices
+from attention_viz.ui.selection import SHARED
 
 __all__ = [
     "choose_kind",
@@ -69,16 +70,18 @@ def choose_kind(state: State) -> CompareChoice:
         state: what is chosen of the first side.
     """
     own, before = contrast(state), st.session_state.get(_CONTRAST, "")
-    asked = any(COMPARE_CHOICES.asked(name) is not None for name in ("other_model", "other_layer", "other_head"))
-    choice = COMPARE_CHOICES.settle(state, default=replace(CompareChoice(), other=own))
+    asked = any(
+        visit.pending(COMPARE_CHOICES, name) is not None for name in ("other_model", "other_layer", "other_head")
+    )
+    choice = visit.settle(COMPARE_CHOICES, state, default=replace(CompareChoice(), other=own))
     if choice.other == before:  # brought by the model or the sentence of until now
-        COMPARE_CHOICES.adjust(other=own)
+        visit.fill(COMPARE_CHOICES, other=own)
     st.session_state[_CONTRAST] = own
     if choice.what == "models" and st.session_state.get(_BESIDE) != state.model:
         st.session_state[_BESIDE] = state.model
         if not asked:
-            COMPARE_CHOICES.adjust(**beside(state))
-    return COMPARE_CHOICES.current()
+            visit.fill(COMPARE_CHOICES, **beside(state))
+    return visit.chosen(COMPARE_CHOICES)
 
 
 def settle_second(state: State) -> None:
@@ -87,7 +90,7 @@ def settle_second(state: State) -> None:
     Args:
         state: what is chosen of the first side.
     """
-    COMPARE_CHOICES.settle(state, only=[one.name for one in parameters(CompareChoice) if one.name != "other"])
+    visit.settle(COMPARE_CHOICES, state, only=[one.name for one in parameters(CompareChoice) if one.name != "other"])
 
 
 def other_text() -> None:
@@ -108,7 +111,7 @@ def show_pickers(state: State) -> DeltaGenerator:
     Returns:
         The place behind the button, for what is changed.
     """
-    choice = COMPARE_CHOICES.current()
+    choice = visit.chosen(COMPARE_CHOICES)
     pictures = opening.opened() is None and state.facts.reads == "picture"
     called = {**KINDS, "sentences": "two pictures"} if pictures else KINDS
     words = called[choice.what]
@@ -137,7 +140,10 @@ def _second_picture(choice: CompareChoice) -> None:
         lambda name: SAMPLES[name].shows if name in SAMPLES else title_of(name),
     )
     ask_another(
-        "Upload a second picture", "picture", choice.other_picture, lambda name: COMPARE_CHOICES.set(other_picture=name)
+        "Upload a second picture",
+        "picture",
+        choice.other_picture,
+        lambda name: visit.pick(COMPARE_CHOICES, other_picture=name),
     )
 
 
@@ -149,10 +155,10 @@ def show_moments() -> None:
 
 def show_choice_notices() -> None:
     """What the address asked for in vain, and what a link can't carry."""
-    show_notices(COMPARE_CHOICES.notices())
+    show_notices(visit.notices(COMPARE_CHOICES))
     # Of the first sentence it is said already, where that is as long.
-    if COMPARE_CHOICES.current().what == "sentences" and fits_link(st.session_state.get("text", "")):
-        show_link_limit(COMPARE_CHOICES.current().other)
+    if visit.chosen(COMPARE_CHOICES).what == "sentences" and fits_link(st.session_state.get("text", "")):
+        show_link_limit(visit.chosen(COMPARE_CHOICES).other)
 
 
 def load_second(state: State) -> None:
@@ -178,9 +184,9 @@ def take_head(choice: CompareChoice, cell: tuple[int, int]) -> None:
         st.session_state["layer"] = layer
         readings.take_head(head)
         return
-    COMPARE_CHOICES.set(other_layer=layer)
-    if not readings.together(SHARED.current()):
-        COMPARE_CHOICES.set(other_head=head)
+    visit.pick(COMPARE_CHOICES, other_layer=layer)
+    if not readings.together(visit.chosen(SHARED)):
+        visit.pick(COMPARE_CHOICES, other_head=head)
 
 
 def take_trained() -> None:
@@ -191,7 +197,7 @@ def take_trained() -> None:
 
 
 def _second_model(state: State) -> str:
-    choice = COMPARE_CHOICES.current()
+    choice = visit.chosen(COMPARE_CHOICES)
     return choice.other_model if choice.what == "models" else state.model
 
 
@@ -200,7 +206,7 @@ def _second_head(state: State) -> None:
         return
     for place, (name, label) in enumerate((("other_layer", "Second layer"), ("other_head", "Second head"))):
         # A picker before may have changed how many there are.
-        choice = COMPARE_CHOICES.settle(state, only=("other_model", "other_layer", "other_head"))
+        choice = visit.settle(COMPARE_CHOICES, state, only=("other_model", "other_layer", "other_head"))
         _select(label, name, numbers(choice, state, opening.opened())[place], str)
 
 

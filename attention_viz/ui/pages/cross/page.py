@@ -5,6 +5,7 @@ from dataclasses import replace
 import streamlit as st
 
 from attention_viz.models import of_text
+from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.target import streams
@@ -13,6 +14,7 @@ from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.importing import importing
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.menu import show_header
+from attention_viz.ui.selection import SHARED
 
 __all__ = ["EXAMPLE", "show_page"]
 
@@ -59,6 +61,5 @@ def _offer_example(state: State) -> None:
 
 
 def _take_example() -> None:
-    opening.close()
-    for name in ("model", "text", "target", "layer", "head", "stream"):
-        st.session_state[name] = getattr(EXAMPLE, name)
+    names = ("model", "text", "target", "layer", "head", "stream")
+    visit.pick(SHARED, **{name: getattr(EXAMPLE, name) for name in names})

@@ -8,6 +8,7 @@ from attention_viz.explorer import is_long
 from attention_viz.serving.drawn import Drawn
 from attention_viz.trace.spelling import set_apart
 from attention_viz.trace.trace import Trace
+from attention_viz.ui import widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.plot import show_picture
 from attention_viz.ui.controls.reading import is_raw
@@ -15,6 +16,7 @@ from attention_viz.ui.pages.explore.choice import step
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.themes import theme_name
+from attention_viz.ui.selection import SHARED
 
 __all__ = [
     "cache_words",
@@ -27,8 +29,6 @@ __all__ = [
     "uncut_words",
     "up_to_step",
 ]
-
-_KEY = "evict-switch"
 
 
 def show_steps(trace: Trace, back: int) -> None:
@@ -134,17 +134,18 @@ def cache_words(trace: Trace, position: int) -> str:
 
 def show_eviction(state: State) -> None:
     """The switch for throwing old keys away and, where it is on, how many stay."""
-    st.session_state[_KEY] = state.evict == "on"
-    st.toggle(
+    widgets.show_switch(
         "Throw old keys away",
-        key=_KEY,
-        on_change=_take,
+        SHARED,
+        "evict",
+        "evict-switch",
+        then=opening.close,
         help="Throws them away before each token that the model chooses. Keys that stay keep their positions.",
     )
     if state.evict == "on":
         with st.container(horizontal=True, gap="xsmall", key="kept-keys"):
-            st.number_input("First to stay", 0, 64, key="first_keys", width=110, persist_state="session")
-            st.number_input("Last to stay", 1, 512, key="last_keys", width=110, persist_state="session")
+            widgets.show(st.number_input, "First to stay", 0, 64, of=SHARED, name="first_keys", width=110)
+            widgets.show(st.number_input, "Last to stay", 1, 512, of=SHARED, name="last_keys", width=110)
 
 
 def show_way_back(place: DeltaGenerator, state: State) -> None:
@@ -154,8 +155,3 @@ def show_way_back(place: DeltaGenerator, state: State) -> None:
             show_eviction(state)
     else:
         place.empty()
-
-
-def _take() -> None:
-    st.session_state["evict"] = "on" if st.session_state[_KEY] else "off"
-    opening.close()

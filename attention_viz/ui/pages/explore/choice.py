@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass
 
-import streamlit as st
-
+from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.address.codec import parameter
 from attention_viz.ui.address.kinds import Number, Text
-from attention_viz.ui.address.session import Choices
 from attention_viz.ui.parts.notices import show_notices
+from attention_viz.ui.selection import Group
 
 __all__ = ["ADDRESS", "ExploreChoice", "block", "settle", "step"]
 
@@ -31,8 +30,16 @@ class ExploreChoice:
     )
 
 
-_CHOICES = Choices(ExploreChoice(), "explore-")
-_MORE, _OF = "explore-more", "explore-of"
+_CHOICES = Group(ExploreChoice(), "explore-")
+
+
+@dataclass
+class _Last:
+    """How many tokens the model went on by, and what was read, when the page ran last."""
+
+    more: int | None = None
+    shown: str | None = None
+
 
 # All that the page keeps in the address beside what all pages share.
 ADDRESS = (_CHOICES,)
@@ -44,21 +51,22 @@ def settle(state: State) -> ExploreChoice:
     Args:
         state: what all pages share.
     """
-    if not _CHOICES.asking and st.session_state.get(_MORE, state.more) != state.more:
-        _CHOICES.set(back=0)
-    if not _CHOICES.asking and st.session_state.get(_OF, state.shown) != state.shown:
-        _CHOICES.set(blocked="")
-    st.session_state[_MORE], st.session_state[_OF] = state.more, state.shown
-    choice = _CHOICES.settle(state)
-    show_notices(_CHOICES.notices())
+    last = visit.memory(_Last)
+    if not visit.is_unread(_CHOICES) and last.more not in (None, state.more):
+        visit.fill(_CHOICES, back=0)
+    if not visit.is_unread(_CHOICES) and last.shown not in (None, state.shown):
+        visit.fill(_CHOICES, blocked="")
+    last.more, last.shown = state.more, state.shown
+    choice = visit.settle(_CHOICES, state)
+    show_notices(visit.notices(_CHOICES))
     return choice
 
 
 def step(by: int) -> None:
     """Look at an earlier token, or at a later one; before the page runs again."""
-    _CHOICES.set(back=max(0, _CHOICES.current().back + by))
+    visit.pick(_CHOICES, back=max(0, visit.chosen(_CHOICES).back + by))
 
 
 def block(patches: str) -> None:
     """Let nobody look at some patches of the picture, or at none less; before the page runs again."""
-    _CHOICES.set(blocked=patches)
+    visit.pick(_CHOICES, blocked=patches)

@@ -1,6 +1,7 @@
 """The explorer on the Explore page: of a run, or of a recorded one until that has been made."""
 
 import contextlib
+from dataclasses import dataclass
 
 import streamlit as st
 
@@ -8,6 +9,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.serving.recorded import recorded_payload
 from attention_viz.serving.runs import Drawn, draw, is_drawn
 from attention_viz.serving.settings import SETTINGS
+from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import reading
 from attention_viz.ui.pages.explore.places import Places
@@ -17,8 +19,12 @@ from attention_viz.ui.parts.selection import take_choice
 
 __all__ = ["run_meanwhile", "show_picture_of", "show_recorded"]
 
-# Kept for a visit: that the run was made or tried, so that a recorded one isn't shown again in its place.
-_TRIED = "ran_meanwhile"
+
+@dataclass
+class _Meanwhile:
+    """Whether the run was made or tried, so that a recorded one isn't shown again in its place."""
+
+    tried: bool = False
 
 
 def show_recorded(state: State, places: Places) -> bool:
@@ -28,7 +34,7 @@ def show_recorded(state: State, places: Places) -> bool:
         state: what the pickers say.
         places: from `hold_places`.
     """
-    if _TRIED in st.session_state or opening.opened() is not None or not reading.is_raw(state):
+    if visit.memory(_Meanwhile).tried or opening.opened() is not None or not reading.is_raw(state):
         return False
     payload = None if is_drawn(state.request) else recorded_payload(state.request)
     if payload is None:
@@ -43,7 +49,7 @@ def run_meanwhile(state: State) -> None:
     """Run what a recorded run is shown of; what goes wrong is told when the page is drawn next."""
     with contextlib.suppress(AttentionVizError):
         _ = draw(state.request, longest=SETTINGS.longest_text).payload
-    st.session_state[_TRIED] = True
+    visit.memory(_Meanwhile).tried = True
 
 
 def show_picture_of(

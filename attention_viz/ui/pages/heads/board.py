@@ -10,6 +10,7 @@ import streamlit as st
 from attention_viz.errors import ShapeError
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
+from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.address.cells import Cells, from_code, to_code
 from attention_viz.ui.controls.pen import show_pen, strokes
@@ -96,7 +97,7 @@ def show_board_pen(chart: str, tokens: Tokens) -> None:
 def _take_strokes(count: int) -> None:
     """Cells that were touched in one stroke: marked if any of them wasn't, else cleared."""
     try:
-        cells = drawn_cells(HEADS_CHOICES.current().pattern, count).copy()
+        cells = drawn_cells(visit.chosen(HEADS_CHOICES).pattern, count).copy()
     except ShapeError:
         cells = numpy.zeros((count, count), dtype=bool)
     for rows, columns in strokes(count):
@@ -114,4 +115,4 @@ def _take_strongest(trace: Trace, stream: str, layer: int, head: int) -> None:
 
 
 def _write(code: str) -> None:
-    HEADS_CHOICES.set(pattern=code)
+    visit.pick(HEADS_CHOICES, pattern=code)

@@ -7,6 +7,7 @@ from attention_viz.analysis.head_table import COUNT, ERROR
 from attention_viz.analysis.search import DETECTORS
 from attention_viz.serving.runs import Drawn
 from attention_viz.serving.verifying import verify
+from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.edits import begin_edits
@@ -91,23 +92,23 @@ def show_body(
 def _choose(drawn: Drawn | None, state: State, notes: DeltaGenerator) -> HeadsChoice:
     """What is chosen on this page; the address follows."""
     # Links of before that name a metric alone mean the atlas that it colours.
-    coloured = HEADS_CHOICES.asked("metric") is not None and HEADS_CHOICES.asked("view") is None
-    by_link = HEADS_CHOICES.asked("silence") == "on"
-    HEADS_CHOICES.settle(DETECTORS)
+    coloured = visit.pending(HEADS_CHOICES, "metric") is not None and visit.pending(HEADS_CHOICES, "view") is None
+    by_link = visit.pending(HEADS_CHOICES, "silence") == "on"
+    visit.settle(HEADS_CHOICES, DETECTORS)
     if coloured:
-        HEADS_CHOICES.adjust(view="colours")
+        visit.fill(HEADS_CHOICES, view="colours")
     if st.session_state.pop(ASKED_SILENCE, False):
-        HEADS_CHOICES.adjust(silence="on")
+        visit.fill(HEADS_CHOICES, silence="on")
         HEADS_CHOICES.arrived("silence")
         arrive_silent()
     elif by_link:
         arrive_silent()
     if drawn is not None:
         follow_text(drawn.trace)
-    choice = HEADS_CHOICES.current()
+    choice = visit.chosen(HEADS_CHOICES)
     pickers.keep(state, *ADDRESS)
     with notes:
-        show_notices(HEADS_CHOICES.notices())
+        show_notices(visit.notices(HEADS_CHOICES))
     return choice
 
 

@@ -9,8 +9,8 @@ from attention_viz.ui.address import Switch
 from attention_viz.ui.address.cells import DrawnCells
 from attention_viz.ui.address.codec import Older, parameter
 from attention_viz.ui.address.kinds import OneOf, Text
-from attention_viz.ui.address.session import Choices
 from attention_viz.ui.controls.edits_choice import CHANGES
+from attention_viz.ui.selection import Group
 
 __all__ = ["ADDRESS", "HEADS_CHOICES", "LONGEST_STORY", "PLOTS", "ROLE_NAMES", "SEARCHES", "VIEWS", "HeadsChoice"]
 
@@ -68,7 +68,7 @@ class HeadsChoice:
     story: str = parameter("", Text(LONGEST_STORY), "the story that is put to the test", brief=True)
 
 
-HEADS_CHOICES = Choices(HeadsChoice(), "heads-")
+HEADS_CHOICES = Group(HeadsChoice(), "heads-")
 
 # All that the page keeps in the address beside what all pages share.
 ADDRESS = (HEADS_CHOICES, CHANGES)

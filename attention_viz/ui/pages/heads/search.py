@@ -13,6 +13,7 @@ from attention_viz.analysis.metrics import METRICS
 from attention_viz.analysis.search import DETECTORS, find_heads
 from attention_viz.errors import AttentionVizError
 from attention_viz.trace.trace import Trace
+from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.pages.heads.board import cannot_draw, drawn_cells, show_board_controls
@@ -77,7 +78,7 @@ def _show_search(atlas: Atlas, state: State, choice: HeadsChoice, place: DeltaGe
 
 def follow_text(trace: Trace) -> None:
     """Empty the boxes of words that the page opens on where the text lacks these, and fill them where it has them."""
-    choice = HEADS_CHOICES.current()
+    choice = visit.chosen(HEADS_CHOICES)
     if choice.search != "words":
         return
     first, none = (HeadsChoice.query_word, HeadsChoice.key_word), ("", "")
@@ -86,7 +87,7 @@ def follow_text(trace: Trace) -> None:
     emptied = st.session_state.get(_EMPTIED, False)
     now = (choice.query_word, choice.key_word)
     if (now == first and words == none) or (now == none and words == first and emptied):
-        HEADS_CHOICES.adjust(query_word=words[0], key_word=words[1])
+        visit.fill(HEADS_CHOICES, query_word=words[0], key_word=words[1])
         st.session_state[_EMPTIED] = words == none
 
 

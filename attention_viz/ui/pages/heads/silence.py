@@ -12,6 +12,7 @@ from attention_viz.edits.changes import to_edits
 from attention_viz.edits.effects import moved_output
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving.runs import Drawn, draw
+from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, HeadsChoice
 from attention_viz.ui.pages.heads.effects import heads_of, known_effects, offer_all
@@ -55,7 +56,7 @@ def arrive_silent() -> None:
 
 def _switch(*, silent: bool) -> None:
     st.session_state[_FIRST] = False
-    HEADS_CHOICES.set(silence="on" if silent else "off")
+    visit.pick(HEADS_CHOICES, silence="on" if silent else "off")
 
 
 def show_silence(drawn: Drawn, state: State, choice: HeadsChoice) -> None:

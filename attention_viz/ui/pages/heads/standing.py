@@ -4,6 +4,7 @@ from collections.abc import Hashable
 
 import streamlit as st
 
+from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.pages.heads.choice import HEADS_CHOICES
 from attention_viz.ui.parts import open_trace as opening
@@ -29,4 +30,4 @@ def remember(state: State) -> None:
 
 
 def _what(state: State) -> Hashable:
-    return state.request, HEADS_CHOICES.current().texts, opening.opened() is not None
+    return state.request, visit.chosen(HEADS_CHOICES).texts, opening.opened() is not None

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from attention_viz.serving.settings import SETTINGS
+from attention_viz.ui import visit
 from attention_viz.ui.pages.heads.choice import HEADS_CHOICES
 from attention_viz.ui.parts.notices import show_link_limit
 
@@ -20,7 +21,7 @@ def split_texts(typed: str) -> list[str]:
 def pick_texts() -> None:
     """Where they are typed."""
     # Its widget comes before the page knows what its other parameters may be.
-    HEADS_CHOICES.settle(only={"texts"})
+    visit.settle(HEADS_CHOICES, only={"texts"})
     st.text_area(
         "More texts",
         key=HEADS_CHOICES.key("texts"),
@@ -31,4 +32,4 @@ def pick_texts() -> None:
         help=f"{MOST_TEXTS} at most. Roles and numbers are then the mean over the sentence and these texts, and the "
         "search by words goes over all of them. Patterns are the sentence's.",
     )
-    show_link_limit(HEADS_CHOICES.current().texts, "them")
+    show_link_limit(visit.chosen(HEADS_CHOICES).texts, "them")

@@ -9,6 +9,7 @@ from attention_viz import views
 from attention_viz.analysis.metrics import METRICS, metrics_for
 from attention_viz.analysis.words import unit_of
 from attention_viz.serving.runs import Drawn
+from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.plot import show_to_click
@@ -151,4 +152,4 @@ def _take_open() -> None:
 
 def _take_role() -> None:
     role = asked_role()
-    HEADS_CHOICES.set(role=role if role in ROLE_NAMES else None)
+    visit.pick(HEADS_CHOICES, role=role if role in ROLE_NAMES else None)

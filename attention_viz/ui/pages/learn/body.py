@@ -13,6 +13,7 @@ from attention_viz.serving.request import Request
 from attention_viz.serving.runs import draw
 from attention_viz.serving.things.uploads import KINDS
 from attention_viz.trace.trace import Trace
+from attention_viz.ui import visit
 from attention_viz.ui.address import EXAMPLES
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.fold import show_fold
@@ -42,7 +43,7 @@ def show_body(row: DeltaGenerator, fold: DeltaGenerator, notes: DeltaGenerator) 
     """
     settle_course(tuple(LESSONS), notes)
     choice = chosen()
-    seed, address = choice.exercise_seed, pickers.address() | LEARN_CHOICES.address()
+    seed, address = choice.exercise_seed, pickers.address() | visit.written(LEARN_CHOICES)
     st.query_params.from_dict(address | presented(st.query_params.to_dict()))
     with notes:
         _show_chip(choice)

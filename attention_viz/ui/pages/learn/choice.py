@@ -10,7 +10,7 @@ from attention_viz.serving.settings import SETTINGS
 from attention_viz.trace.words.splitting import split_words
 from attention_viz.ui.address.codec import Older, parameter
 from attention_viz.ui.address.kinds import Names, Number, OneOf, Text
-from attention_viz.ui.address.session import Choices
+from attention_viz.ui.selection import Group
 
 __all__ = ["ADDRESS", "LEARN_CHOICES", "LONGEST_FILE", "NOTATIONS", "LearnChoice", "begun", "read_progress"]
 
@@ -52,7 +52,7 @@ class LearnChoice:
     word: int | None = parameter(None, _WORD, "the word that was pressed", brief=True)
 
 
-LEARN_CHOICES = Choices(LearnChoice(), "course-")
+LEARN_CHOICES = Group(LearnChoice(), "course-")
 
 # All that the page keeps in the address beside what all pages share.
 ADDRESS = (LEARN_CHOICES,)

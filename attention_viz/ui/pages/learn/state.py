@@ -6,6 +6,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from attention_viz.ui import visit
 from attention_viz.ui.pages.learn.choice import LEARN_CHOICES, LearnChoice
 from attention_viz.ui.parts.notices import show_notices
 
@@ -34,21 +35,21 @@ def settle_course(lessons: Sequence[str], place: DeltaGenerator) -> None:
         lessons: the course's lessons, in order, known only once torch is there.
         place: for what is said.
     """
-    if LEARN_CHOICES.asking:
+    if visit.is_unread(LEARN_CHOICES):
         st.session_state.pop(ANSWER, None)
-    LEARN_CHOICES.settle(lessons)
+    visit.settle(LEARN_CHOICES, lessons)
     with place:
-        show_notices(LEARN_CHOICES.notices())
+        show_notices(visit.notices(LEARN_CHOICES))
 
 
 def chosen() -> LearnChoice:
     """What is chosen now."""
-    return LEARN_CHOICES.current()
+    return visit.chosen(LEARN_CHOICES)
 
 
 def set_choice(**changes: Any) -> None:
     """Choose something else, by the names of `LearnChoice`."""
-    LEARN_CHOICES.set(**changes)
+    visit.pick(LEARN_CHOICES, **changes)
 
 
 def take(key: str, name: str) -> None:

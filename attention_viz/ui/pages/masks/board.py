@@ -12,6 +12,7 @@ from torch import Tensor
 
 from attention_viz.explorer import masks_source
 from attention_viz.explorer.mask_payload import written_bits
+from attention_viz.ui import visit
 from attention_viz.ui.address.cells import LONGEST_DRAWN, Cells, to_code
 from attention_viz.ui.controls import reading
 from attention_viz.ui.pages.masks.choice import MASK_CHOICES, MASKS, SHOWN, MaskChoice
@@ -92,7 +93,7 @@ def take_choice() -> None:
         if cells is None:
             return
         found["cells"] = to_code(cells) if cells.any() else ""
-    MASK_CHOICES.set(**found)
+    visit.pick(MASK_CHOICES, **found)
     take_pair(_whole(chosen, "query"), _whole(chosen, "key"))
     layer, head = _whole(chosen, "layer"), _whole(chosen, "head")
     if layer is not None and head is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from attention_viz.ui.address.cells import DrawnCells, from_code
 from attention_viz.ui.address.codec import Older, parameter
 from attention_viz.ui.address.kinds import Number, OneOf, Text
-from attention_viz.ui.address.session import Choices
+from attention_viz.ui.selection import Group
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -102,7 +102,7 @@ def window_words(window: int, *, looks_back: bool = False) -> str:
     return f"itself and the {'one' if around == 1 else around} {'before it' if looks_back else 'on each side'}"
 
 
-MASK_CHOICES = Choices(MaskChoice(), "", "masks")
+MASK_CHOICES = Group(MaskChoice(), "", "masks")
 
 # All that the page keeps in the address beside what all pages share.
 ADDRESS = (MASK_CHOICES,)

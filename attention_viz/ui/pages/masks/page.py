@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import streamlit as st
 
+from attention_viz.ui import visit
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.wording import WORDING
 from attention_viz.ui.pages.masks.choice import ADDRESS, MASK_CHOICES, MaskChoice
@@ -36,11 +37,11 @@ def show_page() -> None:
         with row.options:
             pick_numbers(state)
     else:
-        MASK_CHOICES.settle(state)
-    choice = MASK_CHOICES.current() if with_mask else MaskChoice("none", weights=MASK_CHOICES.current().weights)
+        visit.settle(MASK_CHOICES, state)
+    choice = visit.chosen(MASK_CHOICES) if with_mask else MaskChoice("none", weights=visit.chosen(MASK_CHOICES).weights)
     if with_mask and choice.batched:
         show_batch()
-    show_notices(MASK_CHOICES.notices())
+    show_notices(visit.notices(MASK_CHOICES))
     pickers.keep(chosen, MASK_CHOICES)
     notes = st.container()
     with st.container(key="stage", height=HEIGHT, border=False):

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from attention_viz.serving.settings import SETTINGS
+from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.address.kinds import number_words
 from attention_viz.ui.pages.masks.choice import BATCHED, MASK_CHOICES, MASKS, ROWS, MaskChoice, window_words
@@ -18,7 +19,7 @@ _ALL = "all"
 
 def begin_masks() -> bool:
     """Whether two sentences stand in one batch: then no second one is read together with the first."""
-    mask = MASK_CHOICES.asked("mask") or MASK_CHOICES.current().mask
+    mask = visit.pending(MASK_CHOICES, "mask") or visit.chosen(MASK_CHOICES).mask
     return mask in BATCHED
 
 
@@ -37,10 +38,10 @@ def pick_mask(state: State) -> None:
 
 def pick_numbers(state: State) -> None:
     """What belongs to the chosen mask: its number, and where it acts."""
-    mask = MASK_CHOICES.current().mask
+    mask = visit.chosen(MASK_CHOICES).mask
     if mask == "window":
         st.number_input("Window", key="window", step=1, persist_state="session")
-        st.caption(window_words(MASK_CHOICES.current().window, looks_back=state.facts.continues_text))
+        st.caption(window_words(visit.chosen(MASK_CHOICES).window, looks_back=state.facts.continues_text))
     if mask == "prefix":
         st.number_input("Prefix", key="prefix", step=1, persist_state="session")
     if mask != "none":
@@ -62,7 +63,7 @@ def show_batch() -> None:
             max_chars=SETTINGS.longest_input,
             persist_state="session",
         )
-        show_link_limit(MASK_CHOICES.current().batch)
+        show_link_limit(visit.chosen(MASK_CHOICES).batch)
         st.segmented_control(
             "Shown", ROWS, key="row", required=True, label_visibility="collapsed", persist_state="session"
         )
@@ -70,10 +71,10 @@ def show_batch() -> None:
 
 def _settle(state: State) -> None:
     """Answer the address; of a layer or head that another model doesn't have, say so."""
-    asking, before = MASK_CHOICES.asking, MASK_CHOICES.current()
+    asking, before = visit.is_unread(MASK_CHOICES), visit.chosen(MASK_CHOICES)
     # A decoder never looks ahead: to forbid it that would show nothing.
     decoder = tuple(state.facts.heads) == ("decoder",)
-    MASK_CHOICES.settle(state, default=MaskChoice("window") if decoder else None)
+    visit.settle(MASK_CHOICES, state, default=MaskChoice("window") if decoder else None)
     if asking:
         return
     for what, number, there in (
@@ -85,7 +86,7 @@ def _settle(state: State) -> None:
                 f"The mask was for {what} {number} only; {state.model} has {what}s {number_words(there)}: it now acts "
                 "in all."
             )
-            MASK_CHOICES.adjust([notice])
+            visit.fill(MASK_CHOICES, [notice])
 
 
 def _where(name: str, label: str, meaning: str, numbers: Sequence[int]) -> None:

@@ -10,6 +10,7 @@ from attention_viz.serving.verifying import verify
 from attention_viz.steps.head import OpenHead
 from attention_viz.steps.steps import STEPS, step_tensors, steps_of
 from attention_viz.trace.tensors import to_safetensors
+from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.pages.steps.choice import STEP_CHOICES, Possible, StepChoice, is_pipeline
@@ -73,7 +74,7 @@ def _open(drawn: Drawn, state: State, places: Places) -> tuple[OpenHead, OpenHea
     _hand_on(drawn, state, chosen)
     opened = ran.head(state, chosen.scale, None if chosen.precision == "model" else chosen.precision)
     with places.notes:
-        show_notices(STEP_CHOICES.notices())
+        show_notices(visit.notices(STEP_CHOICES))
         if chosen.precision not in ("model", "float32"):
             tell(
                 f"Query, key, value, weights and output are rounded to {chosen.precision}; the sums between them are "
@@ -97,13 +98,13 @@ def _open(drawn: Drawn, state: State, places: Places) -> tuple[OpenHead, OpenHea
 def _take_pipeline_pair() -> None:
     """What was chosen in the pipeline becomes the page's own choice."""
     if (pair := chosen_pair()) is not None:
-        STEP_CHOICES.set(query=pair[0], key=pair[1])
+        visit.pick(STEP_CHOICES, query=pair[0], key=pair[1])
 
 
 def _open_step() -> None:
     """Open the matrix that was asked for in the pipeline."""
     if (step := asked_step()) in STEPS:
-        STEP_CHOICES.set(step=step)
+        visit.pick(STEP_CHOICES, step=step)
 
 
 def _follow_selection(drawn: Drawn, state: State) -> None:
@@ -111,8 +112,8 @@ def _follow_selection(drawn: Drawn, state: State) -> None:
     pair = pair_of(drawn, state)
     if st.session_state.get(_PAIR) != pair:
         st.session_state[_PAIR] = pair
-        if not STEP_CHOICES.asking:
-            STEP_CHOICES.set(query=pair[0], key=pair[1])
+        if not visit.is_unread(STEP_CHOICES):
+            visit.pick(STEP_CHOICES, query=pair[0], key=pair[1])
 
 
 def _hand_on(drawn: Drawn, state: State, chosen: StepChoice) -> None:
@@ -124,7 +125,7 @@ def _hand_on(drawn: Drawn, state: State, chosen: StepChoice) -> None:
 
 
 def _run(drawn: Drawn, state: State, *, own: bool) -> Run:
-    chosen = STEP_CHOICES.settle(Possible({"variant": variants()}, own=own), only=("variant",))
+    chosen = visit.settle(STEP_CHOICES, Possible({"variant": variants()}, own=own), only=("variant",))
     return run(drawn, state, chosen.variant)
 
 
@@ -135,7 +136,8 @@ def _controls(ran: Run, drawn: Drawn, state: State, places: Places, *, own: bool
     trace = as_run.trace
     wording = (*trace.query_tokens(as_run.stream).labels, *trace.key_tokens(as_run.stream).labels)
     query, key = pair_of(drawn, state)
-    chosen = STEP_CHOICES.settle(
+    chosen = visit.settle(
+        STEP_CHOICES,
         Possible(options, as_the_model(as_run), own),
         default=StepChoice(query=query, key=key),
         labels=(*as_the_model(as_run).values(), *wording),

@@ -6,7 +6,7 @@ from typing import Any
 
 from attention_viz.ui.address.codec import parameter
 from attention_viz.ui.address.kinds import Number, OneOf
-from attention_viz.ui.address.session import Choices
+from attention_viz.ui.selection import Group
 
 __all__ = ["ADDRESS", "MOST_TERMS", "PIPELINE", "STEP_CHOICES", "Possible", "StepChoice", "is_pipeline"]
 
@@ -77,7 +77,7 @@ def is_pipeline(chosen: StepChoice) -> bool:
     return chosen.step == PIPELINE and chosen.all == "no"
 
 
-STEP_CHOICES = Choices(StepChoice(), "steps-")
+STEP_CHOICES = Group(StepChoice(), "steps-")
 
 # All that the page keeps in the address beside what all pages share.
 ADDRESS = (STEP_CHOICES,)

@@ -11,6 +11,7 @@ from attention_viz.serving.own import LARGEST_WIDTH
 from attention_viz.steps.head import PRECISIONS, OpenHead
 from attention_viz.steps.steps import NOTATIONS, STEPS, Step, steps_of
 from attention_viz.trace.trace import Trace
+from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.pages.steps.choice import MOST_TERMS, PIPELINE, STEP_CHOICES, is_pipeline
 from attention_viz.views.style.wording import shortened
@@ -95,7 +96,7 @@ def show_step_list(steps: dict[str, Step]) -> None:
 
 def _show_walk(names: list[str]) -> None:
     """Buttons that go one step on or back, and the switch that shows all; together where the line is full."""
-    place = names.index(STEP_CHOICES.current().step)
+    place = names.index(visit.chosen(STEP_CHOICES).step)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", width="content"):
         for label, other in (("Back", place - 1), ("Next", place + 1)):
             inside = 0 <= other < len(names)
@@ -106,12 +107,12 @@ def _show_walk(names: list[str]) -> None:
                 on_click=_go_to,
                 args=(names[other] if inside else names[place],),
             )
-        st.session_state[_ALL] = STEP_CHOICES.current().all == "yes"
+        st.session_state[_ALL] = visit.chosen(STEP_CHOICES).all == "yes"
         st.toggle("All at once", key=_ALL, on_change=_take_all)
 
 
 def _take_all() -> None:
-    STEP_CHOICES.set(all="yes" if st.session_state[_ALL] else "no")
+    visit.pick(STEP_CHOICES, all="yes" if st.session_state[_ALL] else "no")
 
 
 def show_switches(options: dict[str, Any], as_run: OpenHead, state: State, *, own: bool) -> None:
@@ -150,7 +151,7 @@ def _called(labels: dict[str, str], option: str) -> str:
 
 def _show_width(state: State) -> None:
     """The width of a head: another handle on the module's own width, which is as many times larger as it has heads."""
-    single = STEP_CHOICES.current().variant != "multi"
+    single = visit.chosen(STEP_CHOICES).variant != "multi"
     step, heads = (state.heads, 1) if single else (1, state.heads)
     largest = LARGEST_WIDTH // heads // step * step
     st.session_state["steps-d_k"] = min(largest, max(step, state.d_model // heads // step * step))
@@ -168,7 +169,7 @@ def _show_width(state: State) -> None:
 
 def show_cell_pickers(as_run: OpenHead) -> None:
     """Pick the cell that is opened, by row and column with tokens as rows; a click on the picture does the same."""
-    chosen = STEP_CHOICES.current()
+    chosen = visit.chosen(STEP_CHOICES)
     if is_pipeline(chosen) or chosen.all == "yes":
         return
     step = STEPS[chosen.step]
@@ -186,7 +187,7 @@ def _show_axes(step: Step, matrix: Tensor, as_run: OpenHead) -> None:
 
 def chosen_cell(step: Step) -> tuple[int, int]:
     """The cell that is opened, by row and column with tokens as rows."""
-    row, column = (getattr(STEP_CHOICES.current(), _NAMES.get(axis, "dimension")) for axis in step.axes)
+    row, column = (getattr(visit.chosen(STEP_CHOICES), _NAMES.get(axis, "dimension")) for axis in step.axes)
     return row, column
 
 
@@ -202,7 +203,7 @@ def _show_cell_picker(axis: str, trace: Trace, stream: str, count: int) -> None:
             persist_state="session",
         )
         return
-    STEP_CHOICES.set(dimension=min(STEP_CHOICES.current().dimension, count - 1))
+    visit.pick(STEP_CHOICES, dimension=min(visit.chosen(STEP_CHOICES).dimension, count - 1))
     key = STEP_CHOICES.key("dimension")
     st.number_input("Dimension", 0, count - 1, key=key, width=_DIMENSION_WIDTH, persist_state="session")
 
@@ -210,11 +211,11 @@ def _show_cell_picker(axis: str, trace: Trace, stream: str, count: int) -> None:
 def take_cell(axes: tuple[str, str], cell: tuple[int, int]) -> None:
     """Open another cell, as after a click on the picture."""
     for axis, place in zip(axes, cell, strict=True):
-        STEP_CHOICES.set(**{_NAMES.get(axis, "dimension"): place})
+        visit.pick(STEP_CHOICES, **{_NAMES.get(axis, "dimension"): place})
 
 
 def _go_to(step: str) -> None:
-    STEP_CHOICES.set(step=step)
+    visit.pick(STEP_CHOICES, step=step)
 
 
 def _take_width(heads: int) -> None:

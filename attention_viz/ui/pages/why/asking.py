@@ -14,6 +14,7 @@ from attention_viz.serving.why import named_token, words_of_text
 from attention_viz.trace.spelling import CONTINUES, SPACE
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
+from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.pages.why.choice import SIDES, WHY_CHOICES, WhyChoice
@@ -195,7 +196,7 @@ def _pick(label: str, name: str, options: list[str], shown: str) -> None:
         st.session_state[key] = shown
 
     def take() -> None:
-        WHY_CHOICES.set(**{name: st.session_state[key] or ""})
+        visit.pick(WHY_CHOICES, **{name: st.session_state[key] or ""})
 
     with _line(name):
         st.markdown(label, width="content")

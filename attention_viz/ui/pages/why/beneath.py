@@ -5,6 +5,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving.runs import Drawn
+from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.pages.why.by_layers import show_layers
 from attention_viz.ui.pages.why.by_weights import show_by_weights
@@ -31,7 +32,7 @@ def show_beneath(drawn: Drawn, state: State, place: DeltaGenerator) -> None:
             label_visibility="collapsed",
             persist_state="session",
         )
-        opened = WHY_CHOICES.current().open
+        opened = visit.chosen(WHY_CHOICES).open
         if opened is None:
             return
         waiting = st.empty()

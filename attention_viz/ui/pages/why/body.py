@@ -13,6 +13,7 @@ from attention_viz.serving.patches import Patched
 from attention_viz.serving.runs import Drawn
 from attention_viz.serving.verifying import verify
 from attention_viz.serving.why import Written, words_written, written
+from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers, reading
 from attention_viz.ui.pages.why.asking import Asked, ask_pair, ask_word
@@ -90,7 +91,7 @@ def show_body(chosen: State, state: State, places: Places, height: int) -> None:
     if drawn.fit is not None:
         verify(drawn)
     badge.show(drawn.trace, from_file=drawn.fit is None)
-    puts = WHY_CHOICES.current().ranked == "put"
+    puts = visit.chosen(WHY_CHOICES).ranked == "put"
     # The slide of heads of another text waits for their runs; the others wait for nothing.
     if not puts:
         _present(drawn, state, opened)
@@ -125,7 +126,7 @@ def _present(drawn: Drawn, state: State, opened: _Opened | None, found: Patched 
     if found is not None and wrote is not None:
         changes = {head: number - found.number for head, number in found.known.items()}
         whole = len(found.runs) == len(found.estimates)
-        put = PutIn(wrote.name, found.number, WHY_CHOICES.current().put_from, changes, whole)
+        put = PutIn(wrote.name, found.number, visit.chosen(WHY_CHOICES).put_from, changes, whole)
     present_written(drawn, state, wrote, put)
 
 
@@ -175,7 +176,7 @@ def _ask(drawn: Drawn, state: State, places: Places) -> Asked:
         pick_ranked()
     ask_other(places)
     with places.asked:
-        choice = WHY_CHOICES.current()
+        choice = visit.chosen(WHY_CHOICES)
         if words and choice.why == "word":
             return ask_word(drawn, state, choice)
         return ask_pair(drawn, state, choice)
@@ -190,7 +191,7 @@ def _show(drawn: Drawn, state: State, places: Places, asked: Asked) -> _Opened:
     packed = pack_why(drawn.trace, question, found.table, found.fetched)
     places.picture.empty()
     with places.board:
-        show_why(packed, place, WHY_CHOICES.current().ranked, _take_head, _take_number)
+        show_why(packed, place, visit.chosen(WHY_CHOICES).ranked, _take_head, _take_number)
         listed = largest_heads(found.table, asked.side, stream=named)
         if not listed:
             return _Opened(found)
@@ -224,8 +225,8 @@ def _writer(drawn: Drawn, of: Score, stream: str) -> tuple[int, int] | None:
     """The head that is told of, of those before the score's own; let go where another score is opened."""
     if st.session_state.setdefault(_LAST, of) != of:
         st.session_state[_LAST] = of
-        WHY_CHOICES.set(writer_layer=None, writer_head=None)
-    choice = WHY_CHOICES.current()
+        visit.pick(WHY_CHOICES, writer_layer=None, writer_head=None)
+    choice = visit.chosen(WHY_CHOICES)
     layer, head = choice.writer_layer, choice.writer_head
     if layer is None or head is None:
         return None
@@ -238,13 +239,13 @@ def _take_number() -> None:
     """The number that was asked for in the story: the score of a pair, or the other side of it."""
     asked = asked_number()
     if "side" in asked:
-        WHY_CHOICES.set(side=asked["side"])
+        visit.pick(WHY_CHOICES, side=asked["side"])
     elif "pair" in asked:
         layer, head, query, key = asked["pair"]
         st.session_state["layer"] = layer
         reading.take_head(head)
         take_pair(query, key)
-        WHY_CHOICES.set(why="pair", side="key")
+        visit.pick(WHY_CHOICES, why="pair", side="key")
 
 
 def _take_head() -> None:
@@ -252,8 +253,8 @@ def _take_head() -> None:
     head = chosen_head()
     if head is None:
         return
-    if WHY_CHOICES.current().why == "word":
+    if visit.chosen(WHY_CHOICES).why == "word":
         st.session_state["layer"] = head[0]
         reading.take_head(head[1])
     else:
-        WHY_CHOICES.set(writer_layer=head[0], writer_head=head[1])
+        visit.pick(WHY_CHOICES, writer_layer=head[0], writer_head=head[1])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from attention_viz.ui.address import State
 from attention_viz.ui.address.codec import parameter
 from attention_viz.ui.address.kinds import Number, OneOf, Text
-from attention_viz.ui.address.session import Choices
+from attention_viz.ui.selection import Group
 
 __all__ = ["ADDRESS", "ASKED", "BENEATH", "RANKED", "SIDES", "WHY_CHOICES", "WhyChoice"]
 
@@ -63,7 +63,7 @@ class WhyChoice:
     )
 
 
-WHY_CHOICES = Choices(WhyChoice(), "why-")
+WHY_CHOICES = Group(WhyChoice(), "why-")
 
 # All that the page keeps in the address beside what all pages share.
 ADDRESS = (WHY_CHOICES,)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import streamlit as st
 
+from attention_viz.ui import visit
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.pages.why.choice import ADDRESS, WHY_CHOICES, WhyChoice
 from attention_viz.ui.pages.why.places import HEIGHT, Places
@@ -24,10 +25,10 @@ def show_page() -> None:
     state = replace(row.state, more=0)
     # A model that chooses no words has scores alone.
     pair = not state.facts.predicts
-    WHY_CHOICES.settle(state, default=WhyChoice("pair") if pair else None)
+    visit.settle(WHY_CHOICES, state, default=WhyChoice("pair") if pair else None)
     if number := st.session_state.pop(ASKED_WHY, None):
-        WHY_CHOICES.set(**number)
-    show_notices(WHY_CHOICES.notices())
+        visit.pick(WHY_CHOICES, **number)
+    show_notices(visit.notices(WHY_CHOICES))
     with st.container(key="why-asked", horizontal=True, vertical_alignment="center", gap="small"):
         asked = st.container(horizontal=True, vertical_alignment="center", gap="small", width="content")
         ranked = st.container(key="why-order", width="content")

@@ -5,6 +5,7 @@ import streamlit as st
 from attention_viz.errors import AttentionVizError
 from attention_viz.models.circuits.asked import Score
 from attention_viz.serving.patches import Patched, patched, run_patches
+from attention_viz.ui import visit
 from attention_viz.ui.pages.why.board import tell_put
 from attention_viz.ui.pages.why.choice import WHY_CHOICES
 from attention_viz.ui.pages.why.places import Places
@@ -20,7 +21,7 @@ _STOPPED = "why-put-stopped"
 
 def ask_other(places: Places) -> None:
     """The box for the other text, where heads are ordered by it."""
-    if WHY_CHOICES.current().ranked != "put":
+    if visit.chosen(WHY_CHOICES).ranked != "put":
         return
     places.other.text_input(
         "Other text",
@@ -41,7 +42,7 @@ def put_all(one: Silenced, places: Places) -> Patched | None:
     Returns:
         What the number is with each head, as far as it is known; None where no head is put.
     """
-    choice = WHY_CHOICES.current()
+    choice = visit.chosen(WHY_CHOICES)
     if choice.ranked != "put":
         return None
     if isinstance(one.of, Score):

@@ -9,6 +9,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.models.circuits.asked import Logit, Score
 from attention_viz.serving.runs import Drawn
 from attention_viz.serving.why import Head, known_silenced, without_heads
+from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.pages.why.board import tell_silenced
 from attention_viz.ui.pages.why.choice import RANKED, WHY_CHOICES
@@ -101,7 +102,7 @@ def silence_all(one: Silenced, places: Places) -> None:
         places: of the page.
     """
     heads, request = one.heads, one.state.request
-    if WHY_CHOICES.current().ranked != "silenced":
+    if visit.chosen(WHY_CHOICES).ranked != "silenced":
         return
     if len(known_silenced(request, one.of, heads, one.stream)) == len(heads):
         return

@@ -7,6 +7,7 @@ import streamlit as st
 
 from attention_viz.models import CATALOGUE
 from attention_viz.serving.runs import Drawn
+from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.model import show_model
@@ -90,7 +91,7 @@ def _take(story: Story) -> None:
     st.session_state["text"], st.session_state["chat"] = story.text, "off"
     st.session_state[_TAKEN] = st.session_state.get(_TAKEN, 0) + 1
     choice = story.why
-    WHY_CHOICES.set(why=choice.why, token=choice.token, against=choice.against, side=choice.side)
-    WHY_CHOICES.set(ranked=choice.ranked, put_from=choice.put_from)
+    visit.pick(WHY_CHOICES, why=choice.why, token=choice.token, against=choice.against, side=choice.side)
+    visit.pick(WHY_CHOICES, ranked=choice.ranked, put_from=choice.put_from)
     if story.place is not None:
         st.session_state[_NEXT] = dict(zip(("layer", "head", "query", "key"), story.place, strict=True))

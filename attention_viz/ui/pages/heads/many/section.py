@@ -12,6 +12,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.serving.drawn import Drawn
 from attention_viz.serving.scans.examples import examples_of
 from attention_viz.serving.scans.found import offered, opened
+from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, HeadsChoice
@@ -59,11 +60,11 @@ def _chosen(names: list[str], asked: str) -> str | None:
     if not names:
         return None
     if asked not in names[1:]:
-        HEADS_CHOICES.set(scan="")
+        visit.pick(HEADS_CHOICES, scan="")
     if len(names) > 1:
         options = ["", *names[1:]]
         st.selectbox("Scan", options, key=HEADS_CHOICES.key("scan"), format_func=lambda name: name or names[0])
-    return HEADS_CHOICES.current().scan or names[0]
+    return visit.chosen(HEADS_CHOICES).scan or names[0]
 
 
 def _show_head(

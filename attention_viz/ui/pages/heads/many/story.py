@@ -7,6 +7,7 @@ import streamlit as st
 from attention_viz.corpus.tables import records_of
 from attention_viz.errors import AttentionVizError, HypothesisError
 from attention_viz.serving.scans.stories import known, test_story
+from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, LONGEST_STORY, HeadsChoice
 from attention_viz.ui.parts.markdown import as_sentence, plain
@@ -33,7 +34,7 @@ def show_story(state: State, choice: HeadsChoice, path: Path, stream: str) -> No
         path: of the scan.
         stream: which attention.
     """
-    HEADS_CHOICES.set(story=choice.story)
+    visit.pick(HEADS_CHOICES, story=choice.story)
     st.text_input(
         "Your guess: at which keys does a head look?",
         key=HEADS_CHOICES.key("story"),
@@ -45,14 +46,14 @@ def show_story(state: State, choice: HeadsChoice, path: Path, stream: str) -> No
     with st.container(horizontal=True, gap="small", key="heads-stories"):
         for name, story in STORIES.items():
             st.button(name, key=f"heads-story-{name}", type="tertiary", on_click=_take, args=(story,))
-    story = HEADS_CHOICES.current().story.strip()
+    story = visit.chosen(HEADS_CHOICES).story.strip()
     asked = st.button("Put it to the test", key="heads-test", disabled=not story)
     if story:
         _show_tested(state, path, stream, story, asked=asked)
 
 
 def _take(story: str) -> None:
-    HEADS_CHOICES.set(story=story)
+    visit.pick(HEADS_CHOICES, story=story)
 
 
 def _show_tested(state: State, path: Path, stream: str, story: str, *, asked: bool) -> None:

@@ -1,0 +1,129 @@
+"""`update`: the selection after an event, as a pure function."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any, assert_never
+
+from attention_viz.ui.address.codec import modernised
+from attention_viz.ui.address.state import opened_on, own_example
+from attention_viz.ui.selection.answer import answer
+from attention_viz.ui.selection.events import Clicked, Event, FileClosed, FileOpened, Filled, Opened, Picked
+from attention_viz.ui.selection.value import PAIR, SHARED, Group, Part, Selection
+
+__all__ = ["update"]
+
+# Another text, another model, another picture: positions of the one before mean nothing in it.
+_RUNS = frozenset(("model", "text", "picture", "sound", "second", "target", "more", "special", "chat"))
+# What a file replaces: its texts stand in the boxes while it is open, and its first head is shown.
+_TEXTS = ("text", "second", "target")
+_HEAD = ("layer", "head", "stream")
+
+
+def update(selection: Selection, event: Event) -> Selection:
+    """Return the selection after an event."""
+    match event:
+        case Opened():
+            return _opened(selection, event)
+        case Picked(group=group, values=values):
+            return _picked(selection, group, values)
+        case Filled(group=group):
+            part = selection.part(group)
+            chosen = part.chosen | event.values.keys() if event.stays else part.chosen - event.values.keys()
+            value = replace(selection.of(group), **event.values)
+            brief = part.brief if event.brief is None else event.brief
+            touched = part.touched and not event.notices
+            notices = (*part.notices, *event.notices)
+            part = replace(part, value=value, chosen=chosen, notices=notices, touched=touched, brief=brief)
+            return selection.having(group, part)
+        case Clicked():
+            return _clicked(selection, event)
+        case FileOpened(number=number, texts=texts):
+            values = {"layer": 0, "head": 0, "stream": None, "query": None, "key": None, **texts}
+            found = update(selection, Filled(SHARED, values))
+            return replace(found, file=number, under=selection.under or selection)
+        case FileClosed():
+            return _closed(selection)
+        case _:
+            assert_never(event)
+
+
+def _opened(selection: Selection, event: Opened) -> Selection:
+    address = modernised([type(one.default) for one in event.groups], event.address)
+    first = SHARED.id not in selection.parts
+    if event.again or first:
+        selection = _closed(selection)
+    for group in (*event.groups, SHARED):
+        if event.again or group.id not in selection.parts:
+            names = group.parameters().keys()
+            pending = {name: text for name, text in address.items() if name in names}
+            part = Part(
+                selection.of(group), frozenset(pending), pending, frozenset(names), again=group.id in selection.parts
+            )
+            selection = selection.having(group, part)
+    if not (event.again or first):
+        return selection
+    model = address.get("model", (event.example or SHARED.default).model)
+    default = replace(SHARED.default, model=model, text=own_example(model), **opened_on(model))
+    theirs = event.example is not None and model == event.example.model
+    default = event.example if theirs and event.example is not None else replace(default, model=SHARED.default.model)
+    selection = answer(selection, SHARED, default=default)
+    stream = {} if event.example is None else {"stream": event.example.stream}
+    return update(selection, Filled(SHARED, stream, stays=True)) if stream else selection
+
+
+def _picked(selection: Selection, group: Group[Any], values: Mapping[str, Any]) -> Selection:
+    before = selection.of(group)
+    found = {name: value for name, value in values.items() if getattr(before, name) != value}
+    if group.id == SHARED.id:
+        if _RUNS & values.keys() and selection.file:
+            selection = _closed(selection, found.keys())
+            before = selection.of(group)
+        found = _implied(selection, found)
+    part = selection.part(group)
+    chosen = (part.chosen | values.keys()) - (found.keys() - values.keys())
+    if group.id == SHARED.id and not {"layer", "head"} & found.keys():
+        # A head that nobody chose stays free where the same is picked again.
+        chosen -= {"layer", "head"} - part.chosen
+    if not found:
+        return selection.having(group, replace(part, chosen=chosen))
+    part = replace(part, value=replace(before, **found), chosen=chosen, notices=(), touched=True)
+    return selection.having(group, part)
+
+
+def _implied(selection: Selection, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the shared values that are set, with those that follow from them."""
+    before, found = selection.shared, dict(values)
+    if (model := found.get("model")) is not None:
+        if "text" not in found and before.text == own_example(before.model):
+            found["text"] = own_example(model)
+        if selection.head_is_free and not {"layer", "head"} & found.keys():
+            found |= opened_on(model)
+    if _RUNS & found.keys() and not found.keys() & set(PAIR):
+        found |= dict.fromkeys(PAIR)
+    return found
+
+
+def _clicked(selection: Selection, event: Clicked) -> Selection:
+    before = selection.shared
+    values: dict[str, Any] = {"layer": event.layer}
+    if event.head is not None:
+        values["head"] = event.head
+    if event.stream is not None:
+        values["stream"] = event.stream
+    if event.pair is not None:
+        values |= dict(zip(PAIR, event.pair, strict=True))
+    # A pair in a head that nobody chose leaves that head free: another text opens on its own finding.
+    moved = {name: value for name, value in values.items() if name in PAIR or getattr(before, name) != value}
+    return _picked(selection, SHARED, moved)
+
+
+def _closed(selection: Selection, typed: Collection[str] = ()) -> Selection:
+    """Return the selection without the open file: what it replaced comes back, but for texts that were typed since."""
+    under = selection.under
+    if under is None:
+        return selection
+    own, before, part = selection.shared, under.shared, selection.part(SHARED)
+    back = {name: getattr(before, name) for name in (*_TEXTS, *_HEAD) if name not in typed}
+    value = replace(own, **back, query=None, key=None)
+    chosen = (part.chosen - {*back, *PAIR}) | (under.chosen & back.keys())
+    return replace(selection.having(SHARED, replace(part, value=value, chosen=chosen)), file=0, under=None)

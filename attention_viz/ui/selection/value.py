@@ -1,0 +1,124 @@
+"""The selection: an immutable value with everything a person chose, group by group."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic
+
+from attention_viz.ui.address.codec import ChoiceT, Parameter, parameters, write
+from attention_viz.ui.address.state import State
+
+__all__ = ["PAIR", "SHARED", "Group", "Part", "Selection"]
+
+
+@dataclass(frozen=True, eq=False)
+class Group(Generic[ChoiceT]):
+    """The parameters that one page, or all pages, keep in the URL.
+
+    Attributes:
+        default: their values at first, in a frozen dataclass of parameters.
+        prefix: the prefix of their widgets' keys.
+        name: the name in `Selection.parts`, if the prefix is empty.
+    """
+
+    default: ChoiceT
+    prefix: str = ""
+    name: str = ""
+
+    @property
+    def id(self) -> str:
+        """The name in `Selection.parts`."""
+        return self.name or self.prefix
+
+    def key(self, name: str) -> str:
+        """Return the key of a parameter's widget."""
+        return self.prefix + name
+
+    def parameters(self) -> dict[str, Parameter]:
+        """Return the parameters by their names."""
+        return {one.name: one for one in parameters(type(self.default))}
+
+
+SHARED = Group(State(), name="shared")
+# The positions of the chosen pair, among the shared parameters.
+PAIR = ("query", "key")
+
+
+@dataclass(frozen=True)
+class Part:
+    """The values of one group.
+
+    Attributes:
+        value: the values.
+        chosen: the names of those that a person or a link chose; the others may give way.
+        pending: the texts of the URL whose options aren't known yet, by name.
+        unread: the names that the URL wasn't asked for yet.
+        again: whether the URL was read after Back or Forward.
+        known: what the options depended on last.
+        notices: a sentence for each part of the URL that is impossible, until a person chooses something.
+        touched: whether a person chose something since the URL was read.
+        brief: the only names that are written until then; None for all.
+    """
+
+    value: Any
+    chosen: frozenset[str] = frozenset()
+    pending: Mapping[str, str] = field(default_factory=dict[str, str])
+    unread: frozenset[str] = frozenset()
+    again: bool = False
+    known: object = None
+    notices: tuple[str, ...] = ()
+    touched: bool = False
+    brief: frozenset[str] | None = None
+
+    def written(self) -> dict[str, str]:
+        """Return the URL parameters that reproduce the values, and those that are still pending."""
+        found = write(self.value, self.known)
+        if self.brief is not None and not self.touched:
+            found = {name: text for name, text in found.items() if name in self.brief}
+        return found | dict(self.pending)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Everything a person chose, on all pages.
+
+    Attributes:
+        parts: the values of each group, by its `id`; a group without an entry has its defaults.
+        file: the number of the trace file that is open; 0 for none.
+        under: the selection before that file was opened.
+    """
+
+    parts: Mapping[str, Part] = field(default_factory=dict[str, Part])
+    file: int = 0
+    under: "Selection | None" = None
+
+    def part(self, group: Group[Any]) -> Part:
+        """Return a group's part."""
+        return self.parts.get(group.id) or Part(group.default)
+
+    def of(self, group: Group[ChoiceT]) -> ChoiceT:
+        """Return a group's values."""
+        value = self.part(group).value
+        kind = type(group.default)
+        # Two groups with one prefix hold the same values, and differ in what they write.
+        return (
+            value if type(value) is kind else kind(**{one.name: getattr(value, one.name) for one in parameters(kind)})
+        )
+
+    @property
+    def shared(self) -> State:
+        """The values that all pages share."""
+        return self.of(SHARED)
+
+    @property
+    def chosen(self) -> frozenset[str]:
+        """The names of the shared values that a person or a link chose."""
+        return self.part(SHARED).chosen
+
+    @property
+    def head_is_free(self) -> bool:
+        """Whether nobody chose the head: neither by hand nor by a link."""
+        return self.chosen.isdisjoint(("layer", "head"))
+
+    def having(self, group: Group[Any], part: Part) -> "Selection":
+        """Return this selection with another part of a group."""
+        return replace(self, parts={**self.parts, group.id: part})

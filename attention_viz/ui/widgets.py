@@ -1,0 +1,146 @@
+"""Streamlit's widgets as displays of the selection: each is told its value in every run, and sends what is picked.
+
+A widget's own state is never the truth. Streamlit drops it when the widget isn't drawn, and the browser holds a choice by
+its label, which may belong to another option by now.
+"""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+import streamlit as st
+
+from attention_viz.ui.selection import Group
+from attention_viz.ui.visit import chosen, memory, pick
+
+__all__ = ["clicked_point", "content", "fresh", "picked_row", "preset", "renew", "sent", "show", "show_switch"]
+
+
+def show(
+    widget: Callable[..., Any],
+    label: str,
+    *args: Any,
+    of: Group[Any],
+    name: str,
+    key: str = "",
+    options: Collection[Any] | None = None,
+    then: Callable[[], object] | None = None,
+    **look: Any,
+) -> None:
+    """Draw a widget for a parameter.
+
+    Args:
+        widget: draws it, such as `st.selectbox`.
+        label: its label.
+        args: the widget's arguments after the label and the options.
+        of: the parameter's group.
+        name: the parameter.
+        key: the widget's key; by default the group's prefix and the parameter's name.
+        options: the values to choose from, if the widget has a list of them.
+        then: called after the value was picked, before the page runs again.
+        look: the widget's other arguments.
+    """
+    key = key or of.key(name)
+    kind = of.parameters()[name].kind
+    preset(key, kind.to_widget(getattr(chosen(of), name)), again=options is not None)
+    lists = () if options is None else (list(options),)
+    widget(label, *lists, *args, key=key, on_change=_take, args=(of, name, key, options, then), **look)
+
+
+def show_switch(
+    label: str, of: Group[Any], name: str, key: str, then: Callable[[], object] | None = None, **look: Any
+) -> None:
+    """Draw a switch for a parameter that is one of two words, the first of which means off.
+
+    Args:
+        label: its label.
+        of: the parameter's group.
+        name: the parameter.
+        key: the widget's key.
+        then: called after it was switched, before the page runs again.
+        look: the widget's other arguments.
+    """
+    off, on = _words(of, name)
+    preset(key, getattr(chosen(of), name) == on)
+
+    def take() -> None:
+        pick(of, **{name: on if content(key) else off})
+        if then is not None:
+            then()
+
+    st.toggle(label, key=key, on_change=take, **look)
+
+
+def _words(of: Group[Any], name: str) -> tuple[str, str]:
+    words = {*(of.parameters()[name].kind.allowed(None, None) or ())}
+    off = next(one for one in ("off", "no") if one in words)
+    return off, next(one for one in ("on", "yes") if one in words)
+
+
+def _take(
+    of: Group[Any], name: str, key: str, options: Collection[Any] | None, then: Callable[[], object] | None
+) -> None:
+    """Send what was picked; a label of before in the place of a value is no choice."""
+    parameter = of.parameters()[name]
+    held = content(key)
+    value = parameter.kind.from_widget(held)
+    wanted = parameter.kind.type if parameter.default is None else type(parameter.default)
+    if isinstance(value, str) and options is None:
+        value = value.rstrip("\r\n")  # a line break at the end of a text would reach the URL
+    known = options is None or any(type(one) is type(held) and one == held for one in options)
+    if known and (isinstance(value, wanted) or (value is None and parameter.default is None)):
+        pick(of, **{name: value})
+        if then is not None:
+            then()
+
+
+def preset(key: str, value: Any, *, again: bool = False) -> None:
+    """Tell a widget its value, before it is drawn.
+
+    Args:
+        key: the widget's.
+        value: what it shows.
+        again: also where it holds that value: its label may belong to another option by now.
+    """
+    if again or key not in st.session_state or st.session_state[key] != value:
+        st.session_state[key] = value
+
+
+def content(key: str, default: Any = None) -> Any:
+    """Return what a widget holds; the default if it isn't there."""
+    return st.session_state.get(key, default)
+
+
+def sent(key: str, name: str) -> Any:
+    """Return what a browser component sent under a name; None for nothing. A browser may send anything."""
+    return getattr(st.session_state.get(key), name, None)
+
+
+def clicked_point(key: str) -> Any:
+    """Return the numbers of the point of a Plotly chart that was clicked; None for none."""
+    points = st.session_state[key]["selection"]["points"]
+    return points[0].get("customdata") if points else None
+
+
+def picked_row(key: str) -> int | None:
+    """Return the row of a table that was ticked; None for none."""
+    rows = st.session_state[key]["selection"]["rows"]
+    return rows[0] if rows else None
+
+
+@dataclass
+class _Renewed:
+    """How often each widget was replaced by a new one."""
+
+    counts: dict[str, int] = field(default_factory=dict[str, int])
+
+
+def fresh(name: str) -> str:
+    """Return a key that is new after each `renew`: a new popover is closed, a new upload field is empty."""
+    return f"{name}-{memory(_Renewed).counts.get(name, 0)}"
+
+
+def renew(name: str) -> None:
+    """Have the widget of that name replaced by a new one when the page runs next."""
+    counts = memory(_Renewed).counts
+    counts[name] = counts.get(name, 0) + 1
