@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 import streamlit
+from attention_viz.ui.address.session import Choices
 
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui.address import session as held
 from attention_viz.ui.address.codec import Older, modernised, parameter, read, write
 from attention_viz.ui.address.kinds import Names, Number, OneOf, Text
-from attention_viz.ui.address.session import Choices
 
 
 def deep(choice: "Dive", known: Any) -> range:

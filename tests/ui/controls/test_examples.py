@@ -13,16 +13,17 @@ def script() -> None:
     """The part of every page that this is about."""
     import streamlit as st
 
-    from attention_viz.ui.address.shared import begin_page
+    from attention_viz.ui import visit
+    from attention_viz.ui.controls import pickers
     from attention_viz.ui.controls.examples import show_examples
     from attention_viz.ui.controls.model import pick_model
     from attention_viz.ui.controls.text_box import text_box
 
-    begin_page()
+    pickers.begin()
     text_box("Sentence", "text")
     pick_model()
     show_examples()
-    st.caption(f"chat {st.session_state['chat']}")
+    st.caption(f"chat {visit.shared().chat}")
 
 
 def opened(**address: str) -> AppTest:
@@ -80,7 +81,7 @@ def test_examples_stand_by_model_and_bring_it_and_a_chat_is_one() -> None:
     assert [one.label for one in screen.button if one.label != "Run"][:2] == list(CATALOGUE["induction"].examples)
     (message,) = CATALOGUE[SMOLLM2].messages
     screen.button(key=f"example-{SMOLLM2}-{message}").click().run()
-    assert (box(screen), screen.session_state["model"]) == (message, SMOLLM2)
+    assert (box(screen), screen.session_state["visit"].selection.shared.model) == (message, SMOLLM2)
     assert "chat on" in [one.value for one in screen.caption]
     screen.button(key=f"example-{SMOLLM2}-{MARY}").click().run()
     assert box(screen) == MARY

@@ -11,11 +11,13 @@ import attention_viz as av
 from attention_viz.models import CATALOGUE
 from attention_viz.models.inputs.media.shipped import SAMPLES
 from attention_viz.serving.things.uploads import upload_of
+from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import opened_on
 from attention_viz.ui.controls import thing
 from attention_viz.ui.controls.thing import KEPT, SHOWN_ON
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.menu import PAGES
+from attention_viz.ui.visit import Visit
 from tests.shipped import shown
 from tests.ui.screens import Screen
 
@@ -131,10 +133,11 @@ def test_silence_is_told_as_such_and_no_word_has_a_time(tmp_path: Path) -> None:
 
 def test_a_file_that_was_taken_and_let_go_is_not_taken_again(monkeypatch: pytest.MonkeyPatch) -> None:
     # What Streamlit hands over where the field is sent once more before it is drawn anew.
-    state = {"thing-upload-0": DeletedFile("gone")}
-    monkeypatch.setattr(thing.st, "session_state", state)
+    here = Visit()
+    monkeypatch.setattr(visit, "here", lambda: here)
+    monkeypatch.setattr(widgets, "content", lambda key: DeletedFile("gone"))
     thing._take("sound", "thing-upload-0")
-    assert list(state) == ["thing-upload-0"]
+    assert here == Visit()
 
 
 def test_an_address_that_names_no_sample_is_told_which_there_are() -> None:
@@ -183,7 +186,7 @@ def test_a_picture_of_a_visitors_is_the_second_one_and_goes_when_a_sample_is_cho
     second.select("chelsea")
     assert screen.run().address["other_picture"] == "chelsea"
     assert screen.picker("Second picture").options == ["a cat", "an astronaut"]
-    assert name not in [one.name for one in screen.app.session_state["brought"].values()]
+    assert name not in [one.name for one in screen.app.session_state["visit"].brought.values()]
 
 
 def test_a_mask_is_drawn_on_the_picture() -> None:

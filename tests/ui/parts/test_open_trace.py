@@ -3,7 +3,6 @@
 import tempfile
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 import torch
@@ -14,38 +13,33 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRe
 import attention_viz as av
 from attention_viz.errors import TraceError
 from attention_viz.scratch.model import Scratch
-from attention_viz.serving.runs import Drawn
 from attention_viz.trace.tensors import to_safetensors
+from attention_viz.ui import visit
 from attention_viz.ui.parts import open_trace
 from attention_viz.ui.parts.exports import trace_bytes
+from attention_viz.ui.selection import SHARED, FileClosed, FileOpened, Picked, Selection, update
+from attention_viz.ui.visit import Visit
 from tests.shipped import shipped
 from tests.ui.screens import Screen
 
 TYPED = {"text": "What was typed", "second": "a second", "target": "", "layer": 1, "head": 2, "stream": None}
+ANOTHER = FileOpened(1, {"text": "Another sentence ran", "second": "", "target": ""})
 
 
-@pytest.fixture
-def session(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """What a visitor's session holds."""
-    held: dict[str, Any] = dict(TYPED)
-    monkeypatch.setattr(open_trace.st, "session_state", held)
-    return held
+def test_an_opened_trace_fills_the_boxes_and_closing_it_puts_back_what_was_typed() -> None:
+    shown = update(update(Selection(), Picked(SHARED, TYPED)), ANOTHER)
+    assert (shown.shared.text, shown.shared.second) == ("Another sentence ran", "")
+    shown = update(shown, FileOpened(2, {"text": "And a third", "second": "", "target": ""}))
+    assert shown.shared.text == "And a third"
+    shown = update(shown, FileClosed())
+    assert {name: getattr(shown.shared, name) for name in TYPED} == TYPED and not shown.file
 
 
-def test_an_opened_trace_fills_the_boxes_and_closing_it_puts_back_what_was_typed(session: dict[str, Any]) -> None:
-    open_trace._show(Drawn(av.scratch("Another sentence ran")))
-    assert (session["text"], session["second"]) == ("Another sentence ran", "")
-    open_trace._show(Drawn(av.scratch("And a third")))
-    assert session["text"] == "And a third"
-    open_trace.close()
-    assert {name: session[name] for name in TYPED} == TYPED
-
-
-def test_what_is_typed_over_an_opened_trace_stays(session: dict[str, Any]) -> None:
-    open_trace._show(Drawn(av.scratch("Another sentence ran")))
-    session["text"] = "Typed over it"
-    open_trace.close()
-    assert (session["text"], session["second"], session["layer"]) == ("Typed over it", "a second", 1)
+def test_what_is_typed_over_an_opened_trace_stays() -> None:
+    shown = update(update(Selection(), Picked(SHARED, TYPED)), ANOTHER)
+    shown = update(shown, Picked(SHARED, {"text": "Typed over it"}))
+    assert (shown.shared.text, shown.shared.second, shown.shared.layer) == ("Typed over it", "a second", 1)
+    assert not shown.file
 
 
 def test_a_run_that_was_taken_away_opens_again(tmp_path: Path) -> None:
@@ -82,17 +76,14 @@ def test_a_trace_of_some_layers_is_refused_in_words_that_say_which_it_keeps(tmp_
 
 
 @pytest.fixture
-def visit(monkeypatch: pytest.MonkeyPatch) -> tuple[MemoryUploadedFileManager, dict[str, Any]]:
-    """What Streamlit keeps of uploads, and of a visitor."""
-    manager, held = (
-        MemoryUploadedFileManager("/upload"),
-        {"layer": 0, "head": 0, "stream": None, "text": "", "second": ""},
-    )
+def visitor(monkeypatch: pytest.MonkeyPatch) -> tuple[MemoryUploadedFileManager, Visit]:
+    """What Streamlit keeps of uploads, and a visit."""
+    manager, here = MemoryUploadedFileManager("/upload"), Visit()
     context = SimpleNamespace(uploaded_file_mgr=manager, session_id="a visitor")
     monkeypatch.setattr(open_trace, "get_script_run_ctx", lambda: context)
-    monkeypatch.setattr(open_trace.st, "session_state", held)
+    monkeypatch.setattr(visit, "here", lambda: here)
     monkeypatch.setattr(open_trace.st, "rerun", lambda: None)
-    return manager, held
+    return manager, here
 
 
 def upload(manager: MemoryUploadedFileManager, content: bytes) -> UploadedFile:
@@ -102,9 +93,9 @@ def upload(manager: MemoryUploadedFileManager, content: bytes) -> UploadedFile:
 
 
 def test_what_was_uploaded_is_let_go_whether_it_is_opened_or_refused(
-    visit: tuple[MemoryUploadedFileManager, dict[str, Any]],
+    visitor: tuple[MemoryUploadedFileManager, Visit],
 ) -> None:
-    manager, held = visit
+    manager, here = visitor
     good, bad = trace_bytes(av.scratch("the bank of the river")), b"no trace at all"
     for content, refused in ((good, False), (bad, True)):
         uploaded = upload(manager, content)
@@ -112,17 +103,18 @@ def test_what_was_uploaded_is_let_go_whether_it_is_opened_or_refused(
         open_trace._open(uploaded)
         assert not manager.get_files("a visitor", [uploaded.file_id])
         assert uploaded.closed
-        assert ("refused" in held) == refused
-    assert held["opened"].trace.provenance.text == "the bank of the river"
+        assert bool(here.memories[open_trace._Opening].refused) == refused
+    assert here.file is not None and here.file.trace.provenance.text == "the bank of the river"
 
 
 def test_without_a_folder_for_temporary_files_that_is_said_in_plain_words(
-    visit: tuple[MemoryUploadedFileManager, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+    visitor: tuple[MemoryUploadedFileManager, Visit], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    manager, held = visit
+    manager, here = visitor
     monkeypatch.setattr(tempfile, "tempdir", "/nowhere/at/all")
     open_trace._open(upload(manager, b"anything"))
-    assert held["refused"] == "this machine has no room for the file while it is read (No such file or directory)"
+    refused = here.memories[open_trace._Opening].refused
+    assert refused == "this machine has no room for the file while it is read (No such file or directory)"
 
 
 def test_a_run_with_a_change_is_told_as_one(tmp_path: Path) -> None:

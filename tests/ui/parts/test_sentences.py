@@ -3,6 +3,8 @@
 import pytest
 import streamlit as st
 
+from attention_viz.ui import visit
+from attention_viz.ui.address import State
 from attention_viz.ui.parts.markdown import as_sentence
 
 
@@ -25,7 +27,7 @@ from attention_viz.ui.parts.markdown import as_sentence
 def test_a_sentence_begins_with_a_capital_and_a_name_stays_as_it_is(
     message: str, sentence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(st, "session_state", {"model": "/models/mine"})
+    monkeypatch.setattr(visit, "shared", lambda: State(model="/models/mine"))
     monkeypatch.setattr(st, "query_params", {"other_model": "/models/other"})
     assert as_sentence(message) == sentence
 

@@ -16,6 +16,7 @@ SMOLLM2 = "SmolLM2-135M-Instruct"
 def script() -> None:
     """The model's picker, and what the page compares."""
     from attention_viz.ui.address.shared import SHARED, begin_page
+
     from attention_viz.ui.controls.model import pick_model
     from attention_viz.ui.controls.text_box import text_box
     from attention_viz.ui.pages.compare.choice import ADDRESS
