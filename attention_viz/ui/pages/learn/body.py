@@ -1,6 +1,7 @@
 """The Learn page's body: short lessons on the reader's own sentence, each with a picture and an exercise."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -13,14 +14,14 @@ from attention_viz.serving.request import Request
 from attention_viz.serving.runs import draw
 from attention_viz.serving.things.uploads import KINDS
 from attention_viz.trace.trace import Trace
-from attention_viz.ui import visit
+from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import EXAMPLES
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.fold import show_fold
 from attention_viz.ui.pages.learn.choice import LEARN_CHOICES, NOTATIONS, LearnChoice, begun
 from attention_viz.ui.pages.learn.room import present_lesson
 from attention_viz.ui.pages.learn.screen import Screen
-from attention_viz.ui.pages.learn.state import chosen, go, open_progress, set_choice, settle_course, take
+from attention_viz.ui.pages.learn.state import begin_lesson, chosen, open_progress, set_choice, settle_course
 from attention_viz.ui.pages.learn.steps import show_lesson
 from attention_viz.ui.pages.learn.teaching import fit_paper, show_answers, show_export, show_progress
 from attention_viz.ui.parts.markdown import plain
@@ -30,18 +31,17 @@ from attention_viz.ui.presenting.choice import presented
 
 __all__ = ["show_body"]
 
-_LIST, _SELECT, _NOTATION = "learn-lessons", "learn-lesson", "learn-notation"
-
 
 def show_body(row: DeltaGenerator, fold: DeltaGenerator, notes: DeltaGenerator) -> None:
-    """The lesson that is chosen, on the sentence in the box.
+    """Show the chosen lesson, on the sentence in the box.
 
     Args:
-        row: the place in the one row of the page's own pickers.
-        fold: the place of the line that stands for the row on a phone.
-        notes: the place of what can't be had.
+        row: the container of the page's own pickers.
+        fold: the container of the line that replaces the row on a phone.
+        notes: the container of the notices.
     """
-    settle_course(tuple(LESSONS), notes)
+    text, note = begun(visit.shared().text, LONGEST, EXAMPLES[0])
+    settle_course(tuple(LESSONS), text, notes)
     choice = chosen()
     seed, address = choice.exercise_seed, pickers.address() | visit.written(LEARN_CHOICES)
     st.query_params.from_dict(address | presented(st.query_params.to_dict()))
@@ -49,7 +49,9 @@ def show_body(row: DeltaGenerator, fold: DeltaGenerator, notes: DeltaGenerator) 
         _show_chip(choice)
     with fold:
         show_fold("Sentence and lesson", _called(choice.lesson, choice))
-    scene = _scene(choice)
+    if note:
+        tell(note, loud=True, short="Example instead" if text == EXAMPLES[0] else "Text cut")
+    scene = Scene(text, _run, choice.choice, choice.notation, theme_name(), word=choice.word)
     with row:
         _pick_lesson(choice)
         _show_options(choice)
@@ -66,16 +68,16 @@ def show_body(row: DeltaGenerator, fold: DeltaGenerator, notes: DeltaGenerator) 
 
 
 def _show_options(choice: LearnChoice) -> None:
-    """What is rarely touched: notation, the answers, and progress from a file."""
-    st.session_state[_NOTATION] = choice.notation
+    """Show what is rarely used: the notation, the answer sheet, and progress from a file."""
     with st.popover("Options", key="options"):
-        st.selectbox(
+        widgets.show(
+            st.selectbox,
             "Notation",
-            list(NOTATIONS),
-            format_func=lambda name: NOTATIONS[name],
-            key=_NOTATION,
-            on_change=take,
-            args=(_NOTATION, "notation"),
+            of=LEARN_CHOICES,
+            name="notation",
+            key="learn-notation",
+            options=list(NOTATIONS),
+            format_func=NOTATIONS.__getitem__,
         )
         answers = "off" if choice.answers == "on" else "on"
         st.button("Answer sheet", on_click=set_choice, kwargs={"answers": answers}, key="learn-sheet", width="stretch")
@@ -83,20 +85,12 @@ def _show_options(choice: LearnChoice) -> None:
 
 
 def _show_chip(choice: LearnChoice) -> None:
-    """The notation, where it isn't the usual one."""
+    """Show the notation, unless it is the usual one."""
     if choice.notation != next(iter(NOTATIONS)):
         with st.container(key="learn-chips", horizontal=True, gap="xsmall"):
-            said = NOTATIONS[choice.notation].capitalize()
+            label = NOTATIONS[choice.notation].capitalize()
             usual = {"notation": next(iter(NOTATIONS))}
-            st.button(f"{said} ✕", key="chip-notation", on_click=set_choice, kwargs=usual, help="Take it off")
-
-
-def _scene(choice: LearnChoice) -> Scene:
-    """What lessons and exercises are made of."""
-    text, note = begun(st.session_state["text"], LONGEST, EXAMPLES[0])
-    if note:
-        tell(note, loud=True, short="Example instead" if text == EXAMPLES[0] else "Text cut")
-    return Scene(text, _run, choice.choice, choice.notation, theme_name(), word=choice.word)
+            st.button(f"{label} ✕", key="chip-notation", on_click=set_choice, kwargs=usual, help="Take it off")
 
 
 def _run(model: str, text: str, *, edits: Sequence[Edit] = (), beside: str | None = None) -> Trace:
@@ -110,7 +104,7 @@ def _screen(choice: LearnChoice) -> Screen:
 
 
 def _show_lesson(choice: LearnChoice, scene: Scene, seed: int) -> None:
-    """The course's list, the lesson and its exercise."""
+    """Show the list of lessons, the lesson and its exercise."""
     left, right = st.columns([1, 6], gap="medium")
     with left.container(key="learn-list"):
         _show_list(choice)
@@ -121,37 +115,31 @@ def _show_lesson(choice: LearnChoice, scene: Scene, seed: int) -> None:
 
 
 def _show_list(choice: LearnChoice) -> None:
-    """Every lesson, those that are done ticked, where there is room for a list."""
-    st.session_state[_LIST] = choice.lesson
-    st.radio(
-        "Lessons",
-        list(LESSONS),
-        format_func=lambda name: plain(_called(name, choice)),
-        key=_LIST,
-        label_visibility="collapsed",
-        on_change=_take_lesson,
-        args=(_LIST,),
-    )
+    """List all lessons, with a tick for each solved exercise, if there is room for a list."""
+    _show_lessons(st.radio, "Lessons", "learn-lessons", lambda name: plain(_called(name, choice)))
 
 
 def _pick_lesson(choice: LearnChoice) -> None:
-    """The same in the row."""
-    st.session_state[_SELECT] = choice.lesson
-    st.selectbox(
-        "Lesson",
-        list(LESSONS),
-        format_func=lambda name: _called(name, choice),
-        key=_SELECT,
+    """Show the picker of lessons in the row."""
+    _show_lessons(st.selectbox, "Lesson", "learn-lesson", lambda name: _called(name, choice), width=250)
+
+
+def _show_lessons(
+    widget: Callable[..., Any], label: str, key: str, format_func: Callable[[str], str], **look: Any
+) -> None:
+    widgets.show(
+        widget,
+        label,
+        of=LEARN_CHOICES,
+        name="lesson",
+        key=key,
+        options=list(LESSONS),
+        then=begin_lesson,
+        format_func=format_func,
         label_visibility="collapsed",
-        on_change=_take_lesson,
-        args=(_SELECT,),
-        width=250,
+        **look,
     )
 
 
 def _called(name: str, choice: LearnChoice) -> str:
     return f"{list(LESSONS).index(name) + 1}. {LESSONS[name].title}{' ✓' if name in choice.done else ''}"
-
-
-def _take_lesson(key: str) -> None:
-    go(st.session_state[key])

@@ -8,16 +8,14 @@ from typing import Any
 import streamlit as st
 
 from attention_viz.lesson.exercise import Cells, Choice, Exercise, Table
-from attention_viz.ui.pages.learn.state import ANSWER, another_exercise
+from attention_viz.ui import visit, widgets
+from attention_viz.ui.pages.learn.state import Tries, another_exercise
 from attention_viz.ui.parts.markdown import plain
 
 __all__ = ["answer_key", "show_exercise", "show_tables", "table_html"]
 
-# How many hints were shown, whether the solution was, and what was answered (`GIVEN`), each together with the exercise
-# that it belongs to.
-# Options of so many letters stand beside each other.
+# The most letters of an option that has others beside it.
 _SHORT = 9
-_HINTS, _SOLVED = "learn-hints", "learn-solution"
 
 
 def answer_key(kind: str, text: str, seed: int) -> str:
@@ -89,14 +87,13 @@ def _ask_cells(answer: Cells, key: str) -> None:
     with st.container(key="learn-cells", gap=None):
         st.html(_column_names(answer.columns))
         for row, name in enumerate(answer.rows):
-            place = f"{key}-{row}"
-            st.session_state.setdefault(place, sorted(column for at, column in answer.start if at == row))
             st.pills(
                 plain(name),
                 range(len(answer.columns)),
                 format_func=lambda column: plain(f"{column} {answer.columns[column]}"),
                 selection_mode="multi",
-                key=place,
+                default=sorted(column for at, column in answer.start if at == row),
+                key=f"{key}-{row}",
             )
 
 
@@ -107,26 +104,26 @@ def _column_names(names: Sequence[str]) -> str:
 
 
 def _typed_answer(exercise: Exercise, key: str) -> str | None:
-    """The answer as text that `Exercise.check` reads; None where nothing was answered yet."""
-    widget: Any = st.session_state.get(key)
+    """Return the answer as text that `Exercise.check` reads; None if nothing was answered yet."""
+    widget: Any = widgets.content(key)
     if isinstance(exercise.answer, Choice):
         return None if widget is None else exercise.answer.options[widget]
     if isinstance(exercise.answer, Cells):
         rows = range(len(exercise.answer.rows))
-        return ",".join(f"{row}>{column}" for row in rows for column in sorted(st.session_state[f"{key}-{row}"]))
+        return ",".join(f"{row}>{column}" for row in rows for column in sorted(widgets.content(f"{key}-{row}", ())))
     return widget or None
 
 
 def _check(exercise: Exercise, key: str, on_solved: Callable[[], None]) -> None:
     typed = _typed_answer(exercise, key)
-    st.session_state[ANSWER] = key, typed
+    visit.memory(Tries).answer = key, typed
     if typed is not None and exercise.check(typed).right:
         on_solved()
 
 
 def _feedback(exercise: Exercise, key: str) -> None:
-    """What is said to the last answer, with the arithmetic."""
-    whose, typed = st.session_state.get(ANSWER, ("", None))
+    """Say whether the last answer is right, with the arithmetic."""
+    whose, typed = visit.memory(Tries).answer
     if whose != key:
         return
     if typed is None:
@@ -142,10 +139,11 @@ def _feedback(exercise: Exercise, key: str) -> None:
 
 
 def _buttons(exercise: Exercise, key: str) -> int:
-    """Another hint, the solution for who has tried, and another exercise of the kind; how many hints are asked for."""
-    whose, count = st.session_state.get(_HINTS, ("", 0))
+    """Show the buttons for a hint, the solution (after a try) and another exercise; return the number of hints."""
+    tries = visit.memory(Tries)
+    whose, count = tries.hints
     count = min(count, len(exercise.hints)) if whose == key else 0
-    tried = st.session_state.get(ANSWER, ("", None))[0] == key or count == len(exercise.hints)
+    tried = tries.answer[0] == key or count == len(exercise.hints)
     with st.container(horizontal=True, key="learn-more"):
         label = f"Hint {count + 1} of {len(exercise.hints)}" if count < len(exercise.hints) else "No more hints"
         st.button(label, on_click=_hint, args=(key, count + 1), disabled=count >= len(exercise.hints))
@@ -155,16 +153,16 @@ def _buttons(exercise: Exercise, key: str) -> int:
 
 
 def _show_feedback(exercise: Exercise, key: str, hints: int) -> None:
-    """The hints and the solution, as far as they were asked for."""
+    """Show the hints and the solution that the reader opened."""
     for at, hint in enumerate(exercise.hints[:hints], 1):
         st.markdown(f"**Hint {at}.** {plain(hint)}")
-    if st.session_state.get(_SOLVED) == key:
+    if visit.memory(Tries).solved == key:
         st.markdown(f"**Solution: {plain(exercise.solution)}.** {plain(exercise.working)}")
 
 
 def _hint(key: str, count: int) -> None:
-    st.session_state[_HINTS] = key, count
+    visit.memory(Tries).hints = key, count
 
 
 def _solve(key: str) -> None:
-    st.session_state[_SOLVED] = key
+    visit.memory(Tries).solved = key

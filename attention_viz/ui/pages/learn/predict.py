@@ -3,13 +3,12 @@
 import re
 import zlib
 from collections.abc import Callable
-from typing import Any
 
-import streamlit as st
 from streamlit.components import v2 as components
 
 from attention_viz.explorer import prediction_source
 from attention_viz.lesson import Ask
+from attention_viz.ui import widgets
 
 __all__ = ["SHOWN", "named", "read_guess", "show_question"]
 
@@ -87,13 +86,13 @@ def show_question(
     }
 
     def guessed() -> None:
-        text: Any = getattr(st.session_state.get(_KEY), "guess", None)
+        text = widgets.sent(_KEY, "guess")
         # Anything can come from a browser.
         if isinstance(text, str) and _GUESS.fullmatch(text):
             on_guess(text)
 
     def pressed() -> None:
-        place: Any = getattr(st.session_state.get(_KEY), "press", None)
+        place = widgets.sent(_KEY, "press")
         if type(place) is int and 0 <= place < len(ask.pressed) and ask.pressed[place]:
             on_press(place)
 

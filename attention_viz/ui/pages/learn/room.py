@@ -1,6 +1,7 @@
 """The lesson as slides for a room, made once somebody asks for them, and the lessons before and after it."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import streamlit as st
 
@@ -8,6 +9,7 @@ from attention_viz.analysis.slides import Slide
 from attention_viz.errors import AttentionVizError
 from attention_viz.lesson import LESSONS, Scene
 from attention_viz.lesson.slides import lesson_slides
+from attention_viz.ui import visit
 from attention_viz.ui.pages.learn.screen import asked_of
 from attention_viz.ui.pages.learn.state import go
 from attention_viz.ui.pages.learn.steps import made_exercise
@@ -17,12 +19,16 @@ from attention_viz.ui.presenting.host import present
 
 __all__ = ["present_lesson"]
 
-# Kept for a visit, once there were slides.
-_PRESENTED = "learn-presented"
+
+@dataclass
+class _Slides:
+    """Whether slides were made in this visit; from then on each lesson has them."""
+
+    made: bool = False
 
 
 def present_lesson(name: str, scene: Scene, seed: int, lessons: Sequence[str]) -> None:
-    """Hand over a lesson's slides, where somebody has asked for slides: an exercise may run a model a dozen times.
+    """Hand over a lesson's slides, but only once somebody wants slides: an exercise may run a model a dozen times.
 
     Args:
         name: the lesson's.
@@ -31,9 +37,10 @@ def present_lesson(name: str, scene: Scene, seed: int, lessons: Sequence[str]) -
         lessons: all of them, in order.
     """
     wanted = bool(asked() or presented(st.query_params.to_dict()))
-    if not wanted and _PRESENTED not in st.session_state:
+    memory = visit.memory(_Slides)
+    if not wanted and not memory.made:
         return
-    st.session_state[_PRESENTED] = True
+    memory.made = True
     place = lessons.index(name)
 
     def turn(by: int) -> None:

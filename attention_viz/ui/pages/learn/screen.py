@@ -2,8 +2,8 @@
 
 import copy
 import functools
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -12,12 +12,13 @@ from plotly.graph_objects import Figure
 from attention_viz.lesson import LESSONS, Ask, Lesson, Scene, Shown
 from attention_viz.lesson.asking import Place
 from attention_viz.lesson.spots import Spot
+from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State, write_address
 from attention_viz.ui.address.kinds import notice
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.plot import show_picture, show_to_click
 from attention_viz.ui.pages.learn.predict import SHOWN
-from attention_viz.ui.pages.learn.state import go, set_choice, take
+from attention_viz.ui.pages.learn.state import chosen, go, set_choice
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.menu import PAGES
 from attention_viz.ui.parts.notices import show_notices
@@ -34,9 +35,6 @@ __all__ = [
 ]
 
 Made = TypeVar("Made")
-
-# What was computed last, with what it was computed for.
-_SHOWN, _ASKED = "learn-shown", "learn-asked"
 
 # A picture's title, and what is left above the picture for a legend or the names of its parts.
 _TITLE, _ABOVE = 30, 30
@@ -90,63 +88,79 @@ def show_heading(screen: Screen, lesson: Lesson, *, ask: Ask | None = None, seen
 
 
 def show_control(name: str, scene: Scene) -> None:
-    """The one thing to change; what the address asks for of it and there isn't is told."""
+    """Show the lesson's control, and a notice if the URL asks for an option that it lacks."""
     control = LESSONS[name].control
     options, value, asked = dict(control.options(scene)), control.value(scene), scene.choice
     if asked and asked not in options:
         show_notices([notice("choice", asked, ", ".join(options), value)])
     key = f"learn-control-{name}"
-    st.session_state[key] = value
+    # The lesson sets what nobody chose.
+    widgets.preset(key, value, again=True)
     show = st.select_slider if control.ordered else st.pills if control.words else st.selectbox
     show(
         control.label,
         list(options),
         format_func=lambda option: options[option],
         key=key,
-        on_change=take,
-        args=(key, "choice"),
+        on_change=_take_option,
+        args=(key, options),
     )
 
 
+def _take_option(key: str, options: Collection[str]) -> None:
+    option = widgets.content(key)
+    if option in options:
+        # A guess was about another setting.
+        set_choice(choice=option, **({"guess": SHOWN} if chosen().guess else {}))
+
+
 def show_words(name: str, scene: Scene) -> None:
-    """The words of the picture, to be pressed, where the bars aren't those words: the one that is pressed asks."""
+    """Show the picture's words to press, unless the bars are those words already: a pressed word asks."""
     words = LESSONS[name].words
     if words is None:
         return
     options, asking = words(scene)
     key = f"learn-words-{name}"
-    st.session_state[key] = asking
+    widgets.preset(key, asking, again=True)
     st.pills(
         "Press a word to ask about it",
         list(options),
         format_func=options.__getitem__,
         key=key,
         on_change=_press,
-        args=(key,),
+        args=(key, options),
     )
 
 
-def _press(key: str) -> None:
-    if st.session_state[key] is not None:
-        set_choice(word=int(st.session_state[key]), guess=SHOWN)
+def _press(key: str, options: Collection[str]) -> None:
+    word = widgets.content(key)
+    if word in options:
+        set_choice(word=int(word), guess=SHOWN)
 
 
 def shown_of(name: str, scene: Scene) -> Shown:
-    """What a lesson has to tell and to see, computed once: an answer that is checked changes nothing of it."""
-    return _once(_SHOWN, name, scene, LESSONS[name].show)
+    """Return a lesson's text and figure, computed once: checking an answer changes nothing of it."""
+    return _once("show", name, scene, LESSONS[name].show)
 
 
 def asked_of(name: str, scene: Scene) -> Ask:
-    """What a lesson asks, computed once."""
-    return _once(_ASKED, name, scene, LESSONS[name].ask)
+    """Return a lesson's question, computed once."""
+    return _once("ask", name, scene, LESSONS[name].ask)
 
 
-def _once(key: str, name: str, scene: Scene, make: Callable[[Scene], Made]) -> Made:
+@dataclass
+class _Computed:
+    """What was computed last of each kind, with what it was computed for."""
+
+    last: dict[str, tuple[tuple[object, ...], Any]] = field(default_factory=dict[str, tuple[tuple[object, ...], Any]])
+
+
+def _once(kind: str, name: str, scene: Scene, make: Callable[[Scene], Made]) -> Made:
     wish = name, scene.text, scene.word, LESSONS[name].control.value(scene), scene.notation, scene.theme
-    held = st.session_state.get(key)
-    if held is None or held[0] != wish:
-        held = st.session_state[key] = wish, make(scene)
-    return held[1]
+    last = visit.memory(_Computed).last
+    if kind not in last or last[kind][0] != wish:
+        last[kind] = wish, make(scene)
+    return last[kind][1]
 
 
 def show_picture_of(name: str, shown: Shown, *, few: bool) -> None:

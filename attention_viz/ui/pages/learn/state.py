@@ -1,9 +1,9 @@
-"""What a reader of the course has chosen, taken from the address once and changed by what is pressed."""
+"""What a reader of the course chose, and what they tried at its exercises."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.ui import visit
@@ -11,39 +11,65 @@ from attention_viz.ui.pages.learn.choice import LEARN_CHOICES, LearnChoice
 from attention_viz.ui.parts.notices import show_notices
 
 __all__ = [
-    "ANSWER",
+    "Tries",
     "another_exercise",
+    "begin_lesson",
     "chosen",
     "go",
     "mark_done",
     "open_progress",
     "set_choice",
     "settle_course",
-    "take",
 ]
-
-# What was answered last, shown only as long as its exercise stays on the screen.
-ANSWER = "learn-given"
 
 _MOST_SEEDS = 10_000
 
 
-def settle_course(lessons: Sequence[str], place: DeltaGenerator) -> None:
-    """Take what the address asks for as far as it can be had, and say what can't, until something else is chosen.
+@dataclass
+class Tries:
+    """What a reader tried at the exercises, each with its exercise's key; another exercise shows none of it.
+
+    Attributes:
+        answer: the last answer; None if nothing was answered. It goes when the reader leaves the lesson.
+        hints: how many hints are shown.
+        solved: the exercise whose solution is shown.
+    """
+
+    answer: tuple[str, str | None] = ("", None)
+    hints: tuple[str, int] = ("", 0)
+    solved: str = ""
+
+
+@dataclass
+class _Guessed:
+    """The lesson and the text that the guess is about."""
+
+    of: tuple[str, str] | None = None
+
+
+def settle_course(lessons: Sequence[str], text: str, notes: DeltaGenerator) -> None:
+    """Take what the URL asks for, let go of a guess about another text, and show the notices.
 
     Args:
-        lessons: the course's lessons, in order, known only once torch is there.
-        place: for what is said.
+        lessons: the course's lessons, in order.
+        text: the text that the course reads.
+        notes: the container of the notices.
     """
-    if visit.is_unread(LEARN_CHOICES):
-        st.session_state.pop(ANSWER, None)
-    visit.settle(LEARN_CHOICES, lessons)
-    with place:
+    opened = visit.is_unread(LEARN_CHOICES)
+    if opened:
+        visit.memory(Tries).answer = "", None
+    lesson = visit.settle(LEARN_CHOICES, lessons).lesson
+    memory = visit.memory(_Guessed)
+    before, memory.of = memory.of, (lesson, text)
+    # A URL names a guess together with its text.
+    if not opened and before is not None and before[0] == lesson and before[1] != text and chosen().guess:
+        visit.fill(LEARN_CHOICES, guess="", word=None)
+    with notes:
         show_notices(visit.notices(LEARN_CHOICES))
 
 
 def chosen() -> LearnChoice:
-    """What is chosen now."""
+    """Return what is chosen now."""
     return visit.chosen(LEARN_CHOICES)
 
 
@@ -52,23 +78,15 @@ def set_choice(**changes: Any) -> None:
     visit.pick(LEARN_CHOICES, **changes)
 
 
-def take(key: str, name: str) -> None:
-    """Take over what a widget was set to.
-
-    Args:
-        key: the widget's.
-        name: a field of `LearnChoice`.
-    """
-    if st.session_state[key] is not None:
-        # What was guessed was guessed of another setting.
-        known = {"guess": "shown"} if name == "choice" and chosen().guess else {}
-        set_choice(**{name: st.session_state[key]}, **known)
-
-
 def go(lesson: str) -> None:
     """Open a lesson, its control as the lesson sets it."""
-    st.session_state.pop(ANSWER, None)
+    visit.memory(Tries).answer = "", None
     set_choice(lesson=lesson, choice="", guess="", word=None, answers="off")
+
+
+def begin_lesson() -> None:
+    """Forget what was chosen in another lesson, now that this one is picked."""
+    go(chosen().lesson)
 
 
 def another_exercise() -> None:
@@ -82,7 +100,7 @@ def mark_done() -> None:
 
 
 def open_progress(done: tuple[str, ...]) -> None:
-    """Add what a file says is done to what is."""
+    """Add the lessons that a file names to those that are done."""
     _add_done(done)
 
 

@@ -1,10 +1,13 @@
 """A lesson at a desk: the question on its bars, then the picture and the text, and beside them the steps."""
 
+from dataclasses import dataclass
+
 import streamlit as st
 
 from attention_viz.errors import AttentionVizError
 from attention_viz.lesson import EXERCISES, LESSONS, Ask, Exercise, Lesson, Scene, Shown
 from attention_viz.models.inputs.media.shipped import SAMPLES
+from attention_viz.ui import visit
 from attention_viz.ui.pages.learn.choice import LearnChoice
 from attention_viz.ui.pages.learn.exercise import answer_key, show_exercise
 from attention_viz.ui.pages.learn.predict import SHOWN, named, read_guess, show_question
@@ -25,12 +28,18 @@ from attention_viz.ui.parts.markdown import plain
 
 __all__ = ["made_exercise", "show_lesson"]
 
-# For which lesson and sentence the guess was made.
-_GUESSED = "learn-guessed"
 # What the first screen leaves to a picture; one that names many words is as tall as it has to be.
 _FEW, _FEW_BARS = 10, 4
 # How wide a picture is that is asked about, in pixels.
 _SAMPLE = 300
+
+
+@dataclass
+class _Made:
+    """The exercise that was made last, and its kind, text and seed."""
+
+    wish: tuple[str, str, int] | None = None
+    exercise: Exercise | None = None
 
 
 def show_lesson(screen: Screen, choice: LearnChoice, scene: Scene) -> None:
@@ -45,7 +54,7 @@ def show_lesson(screen: Screen, choice: LearnChoice, scene: Scene) -> None:
     held = st.empty()
     try:
         ask = asked_of(name, scene)
-        guess = read_guess(ask, _guess_of(name, scene, choice.guess))
+        guess = read_guess(ask, choice.guess)
         seen = guess is not None or choice.guess == SHOWN
         shown = shown_of(name, scene) if seen else None
     except AttentionVizError as error:
@@ -77,17 +86,6 @@ def show_lesson(screen: Screen, choice: LearnChoice, scene: Scene) -> None:
                 label = EXERCISES[lesson.exercise].label
                 st.markdown(f"**3** Exercise: {plain(label[:1].lower() + label[1:])}")
         _show_next(choice)
-
-
-def _guess_of(name: str, scene: Scene, guess: str) -> str:
-    """The guess, where it was made for this lesson and this sentence; what is asked of another is asked anew."""
-    place = name, scene.text
-    held = st.session_state.get(_GUESSED)
-    st.session_state[_GUESSED] = place
-    if held is not None and held[0] == name and held != place and guess:
-        set_choice(guess="", word=None)
-        st.rerun()
-    return guess
 
 
 def _bars_key(ask: Ask) -> str:
@@ -145,18 +143,18 @@ def _show_exercise(name: str, scene: Scene, seed: int) -> None:
 
 
 def made_exercise(kind: str, scene: Scene, seed: int) -> Exercise:
-    """The exercise, made once: some run a model many times.
+    """Return the exercise, made once: some run a model many times.
 
     Args:
         kind: a name in `EXERCISES`.
         scene: the reader's sentence.
         seed: of the exercise.
     """
-    asked = kind, scene.text, seed
-    made = st.session_state.get("learn-made")
-    if made is None or made[0] != asked:
-        made = st.session_state["learn-made"] = asked, EXERCISES[kind].make(scene, seed)
-    return made[1]
+    wish = kind, scene.text, seed
+    memory = visit.memory(_Made)
+    if memory.exercise is None or memory.wish != wish:
+        memory.wish, memory.exercise = wish, EXERCISES[kind].make(scene, seed)
+    return memory.exercise
 
 
 def _show_next(choice: LearnChoice) -> None:

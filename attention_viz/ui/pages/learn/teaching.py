@@ -2,14 +2,17 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import streamlit as st
 from streamlit.components import v2 as components
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from attention_viz.errors import AttentionVizError
 from attention_viz.explorer import script
 from attention_viz.lesson import Lesson, Scene, answer_sheet
 from attention_viz.models.inputs.media.shipped import SAMPLES
+from attention_viz.ui import visit, widgets
 from attention_viz.ui.pages.learn.choice import read_progress
 from attention_viz.ui.pages.learn.exercise import show_tables
 from attention_viz.ui.parts.exports import show_reach
@@ -20,6 +23,16 @@ __all__ = ["fit_paper", "show_answers", "show_export", "show_progress"]
 
 # Registered once, when the module is imported: a component's name stands for its code from then on.
 _paper = components.component("attention_viz_paper", js=script("page/paper.js"))
+
+# The name of the upload field, which is emptied once its file was read.
+_FIELD = "learn-file"
+
+
+@dataclass
+class _Refusal:
+    """Why the last file with progress couldn't be opened; empty if it could."""
+
+    reason: str = ""
 
 
 def show_export(parameters: Mapping[str, str], done: Sequence[str]) -> None:
@@ -48,31 +61,33 @@ def fit_paper() -> None:
 
 
 def show_progress(done: Sequence[str], lessons: Sequence[str], on_read: Callable[[tuple[str, ...]], None]) -> None:
-    """How much is done, and a file with what was done to open again.
+    """Show how many exercises are solved, and a field that opens a file with progress.
 
     Args:
         done: lessons whose exercises were solved.
         lessons: all of them, in order.
-        on_read: called with the lessons that a file says are done.
+        on_read: called with the lessons that a file lists as done, before the page runs again.
     """
-    opened = st.session_state.setdefault("learn-files", 0)
+    key = widgets.fresh(_FIELD)
     st.markdown(f"{len(done)} of {len(lessons)} exercises solved. The address keeps it, and so does a file (*Export*).")
-    uploaded = st.file_uploader("Open my progress", type=["json"], max_upload_size=1, key=f"learn-file-{opened}")
-    if "learn-refused" in st.session_state:
-        st.error(plain(f"This can't be opened: {st.session_state['learn-refused']}."))
-    if uploaded is not None:
-        _read(uploaded.getvalue(), lessons, on_read)
+    st.file_uploader(
+        "Open my progress", type=["json"], max_upload_size=1, key=key, on_change=_read, args=(key, lessons, on_read)
+    )
+    if refusal := visit.memory(_Refusal).reason:
+        st.error(plain(f"This can't be opened: {refusal}."))
 
 
-def _read(content: bytes, lessons: Sequence[str], on_read: Callable[[tuple[str, ...]], None]) -> None:
-    # A new key empties the box, so that the file isn't read again at every click.
-    st.session_state["learn-files"] += 1
-    st.session_state.pop("learn-refused", None)
+def _read(key: str, lessons: Sequence[str], on_read: Callable[[tuple[str, ...]], None]) -> None:
+    uploaded = widgets.content(key)
+    if not isinstance(uploaded, UploadedFile):
+        return
+    widgets.renew(_FIELD)
+    refusal = visit.memory(_Refusal)
+    refusal.reason = ""
     try:
-        on_read(read_progress(content, lessons))
+        on_read(read_progress(uploaded.getvalue(), lessons))
     except AttentionVizError as error:
-        st.session_state["learn-refused"] = str(error)
-    st.rerun()
+        refusal.reason = str(error)
 
 
 def show_answers(scene: Scene, seed: int, lessons: Mapping[str, Lesson]) -> None:

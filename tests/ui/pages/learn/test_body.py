@@ -122,6 +122,8 @@ def test_a_guess_stays_beside_what_is_true_until_something_else_is_asked(screen:
     screen.picker("Sentence").set_value("The cat sat because it was tired.")
     screen.run()
     assert asked(screen)["truth"] is None and "guess" not in screen.address
+    # Back leads to the sentence and the guess about it.
+    assert "Right: “head 4”" in said(lesson(screen, "lesson=heads&guess=4"))
 
 
 def test_an_exercise_is_checked_explained_hinted_and_kept_in_the_address(screen: Screen) -> None:

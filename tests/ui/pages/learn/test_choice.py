@@ -3,7 +3,6 @@
 import json
 
 import pytest
-import streamlit
 
 from attention_viz.errors import AttentionVizError
 from attention_viz.lesson.exercise import Table
@@ -19,6 +18,7 @@ from attention_viz.ui.pages.learn.exercise import answer_key, table_html
 from attention_viz.ui.pages.learn.text import term
 from attention_viz.ui.parts.links import link
 from attention_viz.ui.presenting.choice import presented
+from attention_viz.ui.selection import Opened, Picked, Selection, answer, update
 
 LESSONS = ("why", "vectors", "plain")
 
@@ -49,14 +49,13 @@ def test_a_link_that_asked_to_present_shows_the_first_slide() -> None:
     assert presented({"present": "off"}) == presented({"slide": "<b>"}) == {}
 
 
-def test_a_lesson_that_is_done_stays_done_at_the_next_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streamlit, "session_state", {})
-    LEARN_CHOICES.begin({"lesson": "plain", "done": "why"})
-    LEARN_CHOICES.settle(LESSONS)
-    LEARN_CHOICES.set(done=("why", "plain"))
-    LEARN_CHOICES.begin({})
-    assert LEARN_CHOICES.settle(LESSONS).done == ("why", "plain")
-    assert LEARN_CHOICES.address()["done"] == "why.plain"
+def test_a_lesson_that_is_done_stays_done_at_the_next_run() -> None:
+    selection = update(Selection(), Opened({"lesson": "plain", "done": "why"}, (LEARN_CHOICES,)))
+    selection = answer(selection, LEARN_CHOICES, LESSONS)
+    selection = update(selection, Picked(LEARN_CHOICES, {"done": ("why", "plain")}))
+    selection = answer(update(selection, Opened({}, (LEARN_CHOICES,))), LEARN_CHOICES, LESSONS)
+    assert selection.of(LEARN_CHOICES).done == ("why", "plain")
+    assert selection.part(LEARN_CHOICES).written()["done"] == "why.plain"
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "\u200b"])
