@@ -1,6 +1,6 @@
-"""The Cross-attention page before anything heavy is there: header, pickers, and a place for each part that follows."""
+"""The Cross-attention page: its example, its controls and its slots."""
 
-from dataclasses import replace
+import functools
 
 import streamlit as st
 
@@ -8,43 +8,39 @@ from attention_viz.models import of_text
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
+from attention_viz.ui.controls.pickers import Row
 from attention_viz.ui.controls.target import streams
-from attention_viz.ui.pages.cross.places import HEIGHT, hold_places
 from attention_viz.ui.parts import open_trace as opening
-from attention_viz.ui.parts.importing import importing
+from attention_viz.ui.parts.drawing import place_picture
 from attention_viz.ui.parts.markdown import plain
-from attention_viz.ui.parts.menu import show_header
+from attention_viz.ui.runner.page import Page, Slots
 from attention_viz.ui.selection import SHARED
 
-__all__ = ["EXAMPLE", "show_page"]
+__all__ = ["EXAMPLE", "PAGE", "STREAM"]
 
-_STREAM = "cross"
+STREAM = "cross"
 
 # Its head 1 aligns: see the model's card.
 EXAMPLE = State(
-    model="translation", text="the boy finds the key and he sells it", layer=0, head=1, stream=_STREAM, target=""
+    model="translation", text="the boy finds the key and he sells it", layer=0, head=1, stream=STREAM, target=""
 )
+# The explorer's height on a wide screen.
+_HEIGHT = 560
 
 
-def show_page() -> None:
-    """Everything on the page, top to bottom; what takes long comes last and has its place held."""
-    pickers.begin(example=EXAMPLE)
-    show_header()
-    row = pickers.choose("Cross-attention", _STREAM, with_readings=True)
-    state = row.state
-    pickers.keep(state)
-    if _STREAM not in streams(state):
-        _offer_example(state)
-        return
-    places = hold_places(state, row.bar)
-    with importing("cross", state, places.explorer.to_fill(), HEIGHT):
-        from attention_viz.ui.pages.cross.body import show_body
-    show_body(replace(state, stream=_STREAM), places)
+def _layout(state: State, _row: Row) -> Slots:
+    notes = st.container()
+    with st.container(key="cross"):
+        left, right = st.columns([3.35, 1])
+    with left.container(key="stage", height=_HEIGHT, border=False):
+        picture = place_picture(state)
+    said, alignment = right.container(key="said"), right.container(key="alignment")
+    return Slots(picture, _HEIGHT, {"notes": notes, "said": said, "alignment": alignment, "words": st.container()})
 
 
 def _offer_example(state: State) -> None:
-    """Say in the page's place why there is nothing to see, and how to see something."""
-    able = [f"{name} ({entry.short})" for name, entry in of_text().items() if _STREAM in entry.streams]
+    """Say why there is nothing to see, and how to see something."""
+    able = [f"{name} ({entry.short})" for name, entry in of_text().items() if STREAM in entry.streams]
     what = "The trace in this file" if opening.opened() is not None else state.model
     st.info(
         plain(
@@ -53,13 +49,19 @@ def _offer_example(state: State) -> None:
             "from the hub. Your sentence stays in the box."
         )
     )
+    names = ("model", "text", "target", "layer", "head", "stream")
     st.button(
         f"Show {EXAMPLE.model} with “{EXAMPLE.text}”",
-        on_click=_take_example,
+        on_click=functools.partial(visit.pick, SHARED, **{name: getattr(EXAMPLE, name) for name in names}),
         help="The browser's Back brings your sentence back.",
     )
 
 
-def _take_example() -> None:
-    names = ("model", "text", "target", "layer", "head", "stream")
-    visit.pick(SHARED, **{name: getattr(EXAMPLE, name) for name in names})
+PAGE = Page(
+    "Cross-attention",
+    "cross",
+    row=functools.partial(pickers.choose, "Cross-attention", STREAM, with_readings=True),
+    layout=_layout,
+    example=lambda _: EXAMPLE,
+    unfit=lambda state: None if STREAM in streams(state) else functools.partial(_offer_example, state),
+)

@@ -1,35 +1,25 @@
-"""The Explore page before anything heavy is there: header, controls, and a place for each part that follows."""
+"""The Explore page: what it keeps in the URL, its controls and its slots."""
 
-import importlib
+import functools
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
+from attention_viz.serving.settings import SETTINGS
+from attention_viz.ui import visit
+from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
-from attention_viz.ui.pages.explore.choice import ADDRESS, settle
-from attention_viz.ui.pages.explore.picture import run_meanwhile, show_recorded
-from attention_viz.ui.pages.explore.places import HEIGHT, hold_places
+from attention_viz.ui.controls.pickers import Row
+from attention_viz.ui.pages.explore.choice import EXPLORE
+from attention_viz.ui.pages.explore.picture import show_recorded
+from attention_viz.ui.parts import open_trace as opening
+from attention_viz.ui.parts.drawing import place_picture
 from attention_viz.ui.parts.explorer import HeadPlace
-from attention_viz.ui.parts.importing import importing
-from attention_viz.ui.parts.menu import show_header
+from attention_viz.ui.runner.page import Page, Slots
 
-__all__ = ["show_page"]
+__all__ = ["CANDIDATES_TITLE", "CANDIDATES_WIDTH", "PAGE", "goes_on_for_sure"]
 
-
-def show_page() -> None:
-    """Everything on the page, top to bottom; what takes long comes last and has its place held."""
-    head = HeadPlace()
-    pickers.begin(*ADDRESS)
-    show_header()
-    row = pickers.choose("Explore", with_readings=True)
-    state = row.state
-    choice = settle(state)
-    pickers.keep(state, *ADDRESS)
-    places = hold_places(state, row.bar, head)
-    if show_recorded(state, places):
-        with importing("explore", state, None, HEIGHT):
-            importlib.import_module("attention_viz.ui.pages.explore.body")
-        run_meanwhile(state)
-        st.rerun()
-    with importing("explore", state, places.explorer.to_fill(), HEIGHT):
-        from attention_viz.ui.pages.explore.body import show_body
-    show_body(state, choice, places)
+# The explorer's height on a wide screen.
+_HEIGHT = 600
+# Of the panel with what comes next.
+CANDIDATES_TITLE, CANDIDATES_WIDTH = "What comes next", 264

@@ -1,0 +1,56 @@
+"""The Cross-attention page's parts: the explorer, what the model says, and the source word of each of its words."""
+
+import functools
+
+from attention_viz.serving.runs import Drawn
+from attention_viz.ui.address import State
+from attention_viz.ui.controls import reading
+from attention_viz.ui.pages.cross.page import STREAM
+from attention_viz.ui.pages.cross.words import show_alignment, show_target
+from attention_viz.ui.parts.drawing import show_notes
+from attention_viz.ui.parts.explorer import show_explorer
+from attention_viz.ui.parts.files.reading_downloads import show_read_downloads
+from attention_viz.ui.parts.readings import show_reading
+from attention_viz.ui.parts.selection import take_choice
+from attention_viz.ui.presenting.host import present_findings
+from attention_viz.ui.runner.loading import ReadRun, load_read, settle_read
+from attention_viz.ui.runner.page import Part, Parts
+from attention_viz.ui.selection import Selection
+
+__all__ = ["load", "settle", "view"]
+
+load, settle = load_read, settle_read
+
+
+def view(run: ReadRun, selection: Selection) -> Parts:
+    """Return the page's parts.
+
+    Args:
+        run: the run, and what is shown of it.
+        selection: what is chosen.
+    """
+    state, drawn, shown = selection.shared, run.drawn, run.shown
+    parts = [
+        Part("notes", functools.partial(show_notes, drawn, state, rows=False)),
+        Part("said", functools.partial(show_target, drawn.trace)),
+    ]
+    if shown is None:
+        return Parts(parts, runs=[("", drawn)])
+    parts += [
+        Part("alignment", functools.partial(show_alignment, shown.trace, state.layer, state.head)),
+        Part("picture", functools.partial(_show, shown, state)),
+        Part("words", functools.partial(show_reading, shown, state)),
+    ]
+    return Parts(
+        parts,
+        exports=functools.partial(show_read_downloads, drawn, shown, state),
+        slides=functools.partial(present_findings, shown.alone(STREAM), state),
+        runs=[("", drawn)],
+    )
+
+
+def _show(drawn: Drawn, state: State) -> None:
+    """Show the explorer, with nothing in it but what this page is about."""
+    shown = drawn.alone(state.stream) if drawn.trace.seen.sound is None else drawn.part(STREAM)
+    pair = (state.query, state.key)
+    show_explorer(shown, STREAM, state.layer, reading.head(state), take_choice, pair=pair)

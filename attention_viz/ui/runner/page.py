@@ -1,0 +1,139 @@
+"""A page as data: what it keeps in the URL, its controls, its slots; and the parts that its view returns."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from streamlit.delta_generator import DeltaGenerator
+
+from attention_viz.serving.runs import Drawn
+from attention_viz.ui.address import State, write_address
+from attention_viz.ui.controls.pickers import Row
+from attention_viz.ui.parts.drawing import PicturePlace
+from attention_viz.ui.selection import Group, Selection
+
+__all__ = ["Page", "Part", "Parts", "Slots", "View"]
+
+
+@dataclass(frozen=True)
+class Slots:
+    """The slots of a page, reserved from the first moment on, so that nothing jumps when a part arrives.
+
+    Attributes:
+        picture: the main picture's slot, which says what is computed until it is there.
+        height: the picture's height in pixels.
+        named: all other slots.
+    """
+
+    picture: PicturePlace
+    height: int
+    named: Mapping[str, DeltaGenerator] = field(default_factory=dict[str, DeltaGenerator])
+
+    def __getitem__(self, name: str) -> DeltaGenerator:
+        """Return the slot of that name."""
+        return self.picture.picture() if name == "picture" else self.named[name]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a page.
+
+    Attributes:
+        slot: the name of its slot; "picture" for the main one.
+        draw: draws it there. It may return a function, which the runner calls last, after the badge.
+    """
+
+    slot: str
+    draw: Callable[[], object]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Everything that a page shows of a run.
+
+    Attributes:
+        parts: in the order in which they are drawn.
+        exports: draws the export menu; None if there is nothing to export.
+        slides: hands the slides to the browser; None for no slides.
+        runs: the runs that are verified, each with the label of its badge; a single one needs none.
+        switched: whether the page computed something otherwise afterwards, which the badge says.
+    """
+
+    parts: Sequence[Part]
+    exports: Callable[[], object] | None = None
+    slides: Callable[[], object] | None = None
+    runs: Sequence[tuple[str, Drawn]] = ()
+    switched: bool = False
+
+
+class View(Protocol):
+    """A page's module `view`: it is imported once the page's controls are drawn, since torch comes with it."""
+
+    def load(self, state: State, slots: Slots) -> Any:
+        """Return what the page shows, after running what isn't at hand; None after a problem, which is on the page."""
+        ...
+
+    def settle(self, selection: Selection, run: Any) -> Selection:
+        """Return the selection with what follows from the run; twice is the same as once."""
+        ...
+
+    def view(self, run: Any, selection: Selection) -> Parts:
+        """Return the page's parts; nothing is drawn yet."""
+        ...
+
+
+def _shared(selection: Selection) -> State:
+    return selection.shared
+
+
+def _no_example(_address: Mapping[str, str]) -> State | None:
+    return None
+
+
+def _none(_state: State, _row: Row) -> None:
+    """Draw no controls."""
+
+
+def _fits(_state: State) -> Callable[[], object] | None:
+    return None
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page of the app.
+
+    Attributes:
+        label: its label in the menu.
+        name: its folder in `attention_viz/ui/pages`, and its name in the URL.
+        row: draws the row of controls.
+        layout: reserves the slots, top to bottom.
+        groups: what it keeps in the URL beside what all pages share.
+        example: its own default for a URL, if the URL names no other model.
+        state: what runs for a selection.
+        controls: draws the page's own controls, and answers what the URL asks of them before anything has run.
+        written: the groups that the URL carries, and the shared values that it carries.
+        unfit: returns a function that says why nothing can be shown; None if something can.
+        recorded: shows a recorded run until the real one is there; returns whether it did.
+        address_follows_run: whether options of its parameters depend on the run, so that the URL is written after it.
+        several_runs: whether it compares runs, each of which has a badge with a label.
+    """
+
+    label: str
+    name: str
+    row: Callable[[], Row]
+    layout: Callable[[State, Row], Slots]
+    groups: tuple[Group[Any], ...] = ()
+    example: Callable[[Mapping[str, str]], State | None] = _no_example
+    state: Callable[[Selection], State] = _shared
+    controls: Callable[[State, Row], None] = _none
+    written: "Callable[[Selection], tuple[State, Sequence[Group[Any]]]] | None" = None
+    unfit: Callable[[State], Callable[[], object] | None] = _fits
+    recorded: Callable[[State, Slots], bool] | None = None
+    address_follows_run: bool = False
+    several_runs: bool = False
+
+    def address(self, selection: Selection) -> dict[str, str]:
+        """Return the URL parameters that reproduce a selection on this page."""
+        state, groups = (selection.shared, self.groups) if self.written is None else self.written(selection)
+        parts = [write_address(state), *(selection.part(group).written() for group in groups)]
+        return {name: text for part in parts for name, text in part.items()}

@@ -1,0 +1,154 @@
+"""The one runner of pages: URL, controls, slots, the run, what follows from it, parts, exports, slides, badge."""
+
+import importlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from attention_viz.errors import AttentionVizError
+from attention_viz.serving.runs import Drawn
+from attention_viz.ui import visit
+from attention_viz.ui.controls import pickers
+from attention_viz.ui.parts import open_trace as opening
+from attention_viz.ui.parts.badge import Badge
+from attention_viz.ui.parts.drawing import show_problem
+from attention_viz.ui.parts.importing import importing
+from attention_viz.ui.parts.menu import show_header
+from attention_viz.ui.parts.notices import show_notices
+from attention_viz.ui.parts.selection import show_asked_page
+from attention_viz.ui.presenting.choice import presented
+from attention_viz.ui.runner.page import Page, Parts, Slots, View
+
+__all__ = ["show_page"]
+
+
+def show_page(page: Page) -> None:
+    """Show a page, top to bottom; what takes long comes last and has its slot reserved."""
+    pickers.begin(*page.groups, example=page.example(st.query_params.to_dict()))
+    show_header()
+    row = page.row()
+    state = page.state(visit.here().selection)
+    page.controls(state, row)
+    state = page.state(visit.here().selection)
+    _show_notices(page)
+    if not page.address_follows_run:
+        _write_address(page)
+    if (say_why := page.unfit(state)) is not None:
+        say_why()
+        return
+    tools = _Tools.reserved(row.bar, several=page.several_runs)
+    slots = page.layout(state, row)
+    if page.recorded is not None and page.recorded(state, slots):
+        with importing(page.name, state, None, slots.height):
+            _ = _view_of(page)
+        st.rerun()
+    with importing(page.name, state, slots.picture.to_fill(), slots.height):
+        view = _view_of(page)
+    run = view.load(state, slots)
+    if run is not None:
+        _settle(view, run)
+        show_asked_page()
+    _write_address(page)
+    _show_notices(page)
+    if run is None:
+        tools.line.empty()
+    else:
+        _show(view.view(run, visit.here().selection), slots, tools)
+
+
+def _view_of(page: Page) -> View:
+    return cast(View, importlib.import_module(f"attention_viz.ui.pages.{page.name}.view"))
+
+
+def _settle(view: View, run: Any) -> None:
+    """Have the selection follow from the run; if the row of controls shows something else by now, run again."""
+    here = visit.here()
+    before = here.selection
+    here.selection = view.settle(before, run)
+    if here.selection.shared != before.shared:
+        st.rerun()
+
+
+def _write_address(page: Page) -> None:
+    """Write the URL; each other one is a step of Back. A link can't carry a file: while one is open, the URL stays."""
+    if opening.opened() is None:
+        address = page.address(visit.here().selection)
+        st.query_params.from_dict(address | presented(st.query_params.to_dict()))
+
+
+def _show_notices(page: Page) -> None:
+    for group in page.groups:
+        show_notices(visit.notices(group))
+
+
+@dataclass(frozen=True)
+class _Tools:
+    """The end of the row: what can be exported, and the badges.
+
+    Attributes:
+        line: holds both; emptied if there is nothing to show.
+        exports: the export menu's slot.
+        badge: the badge of a page with one run.
+        several: the slot of the badges of a page that compares runs.
+    """
+
+    line: DeltaGenerator
+    exports: DeltaGenerator
+    badge: Badge | None
+    several: DeltaGenerator | None
+
+    @classmethod
+    def reserved(cls, bar: DeltaGenerator, *, several: bool) -> "_Tools":
+        line = bar.empty()
+        with line.container(key="tools", horizontal=True, vertical_alignment="center", gap="small"):
+            exports = st.container(key="downloads", width="content")
+            if several:
+                return cls(line, exports, None, st.container(key="compare-badges", width="content", gap=None))
+            return cls(line, exports, Badge(), None)
+
+    def badges(self, runs: Sequence[tuple[str, Drawn]]) -> list[tuple[Badge, Drawn]]:
+        """Return the badge of each run; of several beside their labels."""
+        if self.several is None:
+            return [(cast(Badge, self.badge), run) for _, run in runs]
+        found = list[tuple[Badge, Drawn]]()
+        for label, run in runs:
+            with self.several.container(horizontal=True, vertical_alignment="center", width="content", gap="xsmall"):
+                st.caption(label, width="content")
+                found.append((Badge(f"badge-{label}"), run))
+        return found
+
+
+def _show(parts: Parts, slots: Slots, tools: _Tools) -> None:
+    badges = tools.badges(parts.runs)
+    last = list[Callable[[], object]]()
+    for part in parts.parts:
+        slot = slots[part.slot]
+        try:
+            with slot:
+                later = part.draw()
+        except AttentionVizError as error:
+            show_problem(error, slot)
+            continue
+        if callable(later):
+            last.append(cast(Callable[[], object], later))
+    if parts.exports is not None:
+        with tools.exports:
+            parts.exports()
+    if parts.slides is not None:
+        parts.slides()
+    for badge, run in badges:
+        _verify(badge, run, switched=parts.switched)
+    for show in last:
+        show()
+
+
+def _verify(badge: Badge, run: Drawn, *, switched: bool) -> None:
+    """Compare the run with the model's own, and say so on its badge."""
+    from attention_viz.serving.verifying import verify
+
+    if run.fit is not None:
+        verify(run, still_wanted=badge.wait)
+    badge.show(run.trace, from_file=run.fit is None, switched=switched)
