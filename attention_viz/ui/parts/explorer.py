@@ -16,7 +16,7 @@ from attention_viz.serving.runs import Drawn
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.parts.markdown import as_sentence
 
-__all__ = ["HeadPlace", "asked_page", "chosen", "show_channel", "show_explorer"]
+__all__ = ["HeadPlace", "asked_page", "chosen", "reserve_heads", "show_channel", "show_explorer"]
 
 _KEY = "explorer"
 
@@ -43,10 +43,11 @@ def asked_page() -> str | None:
 
 @dataclass
 class _Handed:
-    """What is on the screen, not kept alive by this, and the serial number of the last choice handed over."""
+    """What is on the screen, not kept alive by this; the serial number of the last choice handed over; and where."""
 
     shown: Callable[[], Drawn | None] = lambda: None
     serial: int | None = None
+    place: "HeadPlace | None" = None
 
 
 class HeadPlace:
@@ -83,13 +84,17 @@ class HeadPlace:
                 _packet(key=f"{_KEY}-packet", data=packed)
 
 
+def reserve_heads(*, first: bool) -> None:
+    """Reserve where heads of a long text are handed over: before all else on a page, or else beside the explorer."""
+    visit.memory(_Handed).place = HeadPlace() if first else None
+
+
 def show_explorer(
     shown: bytes | Drawn,
     stream: str,
     layer: int,
     head: int,
     on_choice: Callable[[], None],
-    place: HeadPlace | None = None,
     *,
     pair: tuple[int | None, int | None] = (None, None),
 ) -> None:
@@ -102,7 +107,6 @@ def show_explorer(
         layer: the layer that the page shows now.
         head: the head that the page shows now.
         on_choice: called, before the page runs again, when the reader chose another head; `chosen` tells which.
-        place: where heads of a long text are handed over; by default beside the explorer.
         pair: the positions of the query and the key that are told of the head; by default the head's own.
     """
     payload = shown.payload if isinstance(shown, Drawn) else shown
@@ -113,7 +117,7 @@ def show_explorer(
     if isinstance(shown, Drawn) and shown.long_id is not None:
         visit.memory(_Handed).shown = weakref.ref(shown)
         try:
-            (place or HeadPlace()).fill(shown, stream, layer, head)
+            (visit.memory(_Handed).place or HeadPlace()).fill(shown, stream, layer, head)
         except AttentionVizError as error:
             st.warning(as_sentence(str(error)))
         if (ranking := ranking_of(shown, widgets.sent(_KEY, "pair"))) is not None:

@@ -113,9 +113,10 @@ class Page:
         controls: draws the page's own controls, and answers what the URL asks of them before anything has run.
         written: the groups that the URL carries, and the shared values that it carries.
         unfit: returns a function that says why nothing can be shown; None if something can.
-        recorded: shows a recorded run until the real one is there; returns whether it did.
+        recorded: shows a recorded run until the real one is there, and returns what makes that; None if it shows none.
         address_follows_run: whether options of its parameters depend on the run, so that the URL is written after it.
         several_runs: whether it compares runs, each of which has a badge with a label.
+        heads_first: whether the chosen head of a long text reaches the browser before all else.
     """
 
     label: str
@@ -128,9 +129,10 @@ class Page:
     controls: Callable[[State, Row], None] = _none
     written: "Callable[[Selection], tuple[State, Sequence[Group[Any]]]] | None" = None
     unfit: Callable[[State], Callable[[], object] | None] = _fits
-    recorded: Callable[[State, Slots], bool] | None = None
+    recorded: Callable[[State, Slots], Callable[[], None] | None] | None = None
     address_follows_run: bool = False
     several_runs: bool = False
+    heads_first: bool = False
 
     def address(self, selection: Selection) -> dict[str, str]:
         """Return the URL parameters that reproduce a selection on this page."""

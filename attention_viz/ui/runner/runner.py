@@ -2,7 +2,7 @@
 
 import importlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import streamlit as st
@@ -15,6 +15,7 @@ from attention_viz.ui.controls import pickers
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.badge import Badge
 from attention_viz.ui.parts.drawing import show_problem
+from attention_viz.ui.parts.explorer import reserve_heads
 from attention_viz.ui.parts.importing import importing
 from attention_viz.ui.parts.menu import show_header
 from attention_viz.ui.parts.notices import show_notices
@@ -27,6 +28,7 @@ __all__ = ["show_page"]
 
 def show_page(page: Page) -> None:
     """Show a page, top to bottom; what takes long comes last and has its slot reserved."""
+    reserve_heads(first=page.heads_first)
     pickers.begin(*page.groups, example=page.example(st.query_params.to_dict()))
     show_header()
     row = page.row()
@@ -41,9 +43,11 @@ def show_page(page: Page) -> None:
         return
     tools = _Tools.reserved(row.bar, several=page.several_runs)
     slots = page.layout(state, row)
-    if page.recorded is not None and page.recorded(state, slots):
+    slots = replace(slots, named={**slots.named, "exports": tools.exports})
+    if page.recorded is not None and (run_meanwhile := page.recorded(state, slots)) is not None:
         with importing(page.name, state, None, slots.height):
             _ = _view_of(page)
+        run_meanwhile()
         st.rerun()
     with importing(page.name, state, slots.picture.to_fill(), slots.height):
         view = _view_of(page)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, assert_never
 
 from attention_viz.ui.address.codec import modernised
-from attention_viz.ui.address.state import opened_on, own_example
+from attention_viz.ui.address.state import State, opened_on, own_example
 from attention_viz.ui.selection.answer import answer
 from attention_viz.ui.selection.events import Clicked, Event, FileClosed, FileOpened, Filled, Opened, Picked
 from attention_viz.ui.selection.value import PAIR, SHARED, Group, Part, Selection
@@ -21,6 +21,22 @@ _HEAD = ("layer", "head", "stream")
 
 def update(selection: Selection, event: Event) -> Selection:
     """Return the selection after an event."""
+    after = _applied(selection, event)
+    return after if isinstance(event, Opened) else _followed(selection.shared, after)
+
+
+def _followed(before: State, selection: Selection) -> Selection:
+    """Return the selection with what follows on each page from other shared values."""
+    if selection.shared == before:
+        return selection
+    for part in selection.parts.values():
+        if part.group is not None and part.group.follow is not None and not part.unread:
+            values = part.group.follow(before, selection.shared)
+            selection = selection.having(part.group, replace(part, value=replace(part.value, **values)))
+    return selection
+
+
+def _applied(selection: Selection, event: Event) -> Selection:
     match event:
         case Opened():
             return _opened(selection, event)

@@ -1,6 +1,6 @@
 """The selection: an immutable value with everything a person chose, group by group."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic
 
@@ -18,11 +18,13 @@ class Group(Generic[ChoiceT]):
         default: their values at first, in a frozen dataclass of parameters.
         prefix: the prefix of their widgets' keys.
         name: the name in `Selection.parts`, if the prefix is empty.
+        follow: returns the values that follow when the shared values change: from those before and after.
     """
 
     default: ChoiceT
     prefix: str = ""
     name: str = ""
+    follow: Callable[[State, State], Mapping[str, Any]] | None = None
 
     @property
     def id(self) -> str:
@@ -57,6 +59,7 @@ class Part:
         notices: a sentence for each part of the URL that is impossible, until a person chooses something.
         touched: whether a person chose something since the URL was read.
         brief: the only names that are written until then; None for all.
+        group: the group whose values they are.
     """
 
     value: Any
@@ -68,6 +71,7 @@ class Part:
     notices: tuple[str, ...] = ()
     touched: bool = False
     brief: frozenset[str] | None = None
+    group: Group[Any] | None = None
 
     def written(self) -> dict[str, str]:
         """Return the URL parameters that reproduce the values, and those that are still pending."""
@@ -121,4 +125,4 @@ class Selection:
 
     def having(self, group: Group[Any], part: Part) -> "Selection":
         """Return this selection with another part of a group."""
-        return replace(self, parts={**self.parts, group.id: part})
+        return replace(self, parts={**self.parts, group.id: replace(part, group=group)})

@@ -13,7 +13,7 @@ from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.plot import show_picture
 from attention_viz.ui.pages.explore.cache import show_cache, show_eviction, show_steps, step_words
-from attention_viz.ui.pages.explore.places import CANDIDATES_TITLE, CANDIDATES_WIDTH, goes_on_for_sure
+from attention_viz.ui.pages.explore.page import CANDIDATES_TITLE, CANDIDATES_WIDTH, goes_on_for_sure
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.selection import show_why
 from attention_viz.ui.parts.themes import theme_name
@@ -38,12 +38,11 @@ def find_candidates(drawn: Drawn, state: State, back: int) -> Mapping[int, panda
 
 
 def show_candidates(
-    place: DeltaGenerator, drawn: Drawn, found: Mapping[int, pandas.DataFrame], state: State, uncut: str = ""
+    drawn: Drawn, found: Mapping[int, pandas.DataFrame], state: State, uncut: str = ""
 ) -> DeltaGenerator | None:
     """The panel beside the explorer: bars, one sentence, and the row of the chosen head that they belong to.
 
     Args:
-        place: of the panel, from `hold_places`.
         drawn: what was recorded.
         found: from `find_candidates`.
         state: says which head is chosen.
@@ -54,13 +53,11 @@ def show_candidates(
     """
     trace, writes = drawn.trace, None
     if not found:
-        place.empty()
+        st.empty()
         return None
     decoder = trace.streams == ("decoder",)
     frame = (
-        place.container(gap="small")
-        if goes_on_for_sure(state)
-        else place.container(key="candidates", width=CANDIDATES_WIDTH)
+        st.container(gap="small") if goes_on_for_sure(state) else st.container(key="candidates", width=CANDIDATES_WIDTH)
     )
     with frame:
         for position, likely in list(found.items())[:_MOST_MASKS]:

@@ -1,15 +1,16 @@
 """What the Explore page keeps in the address."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.address.codec import parameter
 from attention_viz.ui.address.kinds import Number, Text
-from attention_viz.ui.parts.notices import show_notices
 from attention_viz.ui.selection import Group
 
-__all__ = ["ADDRESS", "ExploreChoice", "block", "settle", "step"]
+__all__ = ["EXPLORE", "ExploreChoice", "block", "step"]
 
 
 def _steps(choice: object, state: State) -> range:
@@ -30,43 +31,19 @@ class ExploreChoice:
     )
 
 
-_CHOICES = Group(ExploreChoice(), "explore-")
+def _follow(before: State, after: State) -> Mapping[str, Any]:
+    """Go back to the last token when their number changes; block nothing in another picture."""
+    return ({"back": 0} if before.more != after.more else {}) | ({"blocked": ""} if before.shown != after.shown else {})
 
 
-@dataclass
-class _Last:
-    """How many tokens the model went on by, and what was read, when the page ran last."""
-
-    more: int | None = None
-    shown: str | None = None
-
-
-# All that the page keeps in the address beside what all pages share.
-ADDRESS = (_CHOICES,)
-
-
-def settle(state: State) -> ExploreChoice:
-    """What is chosen; where the model goes on by another number of tokens now, what comes after the last of them.
-
-    Args:
-        state: what all pages share.
-    """
-    last = visit.memory(_Last)
-    if not visit.is_unread(_CHOICES) and last.more not in (None, state.more):
-        visit.fill(_CHOICES, back=0)
-    if not visit.is_unread(_CHOICES) and last.shown not in (None, state.shown):
-        visit.fill(_CHOICES, blocked="")
-    last.more, last.shown = state.more, state.shown
-    choice = visit.settle(_CHOICES, state)
-    show_notices(visit.notices(_CHOICES))
-    return choice
+EXPLORE = Group(ExploreChoice(), "explore-", follow=_follow)
 
 
 def step(by: int) -> None:
     """Look at an earlier token, or at a later one; before the page runs again."""
-    visit.pick(_CHOICES, back=max(0, visit.chosen(_CHOICES).back + by))
+    visit.pick(EXPLORE, back=max(0, visit.chosen(EXPLORE).back + by))
 
 
 def block(patches: str) -> None:
     """Let nobody look at some patches of the picture, or at none less; before the page runs again."""
-    visit.pick(_CHOICES, blocked=patches)
+    visit.pick(EXPLORE, blocked=patches)

@@ -1,6 +1,8 @@
 """The explorer on the Explore page: of a run, or of a recorded one until that has been made."""
 
 import contextlib
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import streamlit as st
@@ -12,12 +14,12 @@ from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import reading
-from attention_viz.ui.pages.explore.places import Places
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.explorer import show_explorer
 from attention_viz.ui.parts.selection import take_choice
+from attention_viz.ui.runner.page import Slots
 
-__all__ = ["run_meanwhile", "show_picture_of", "show_recorded"]
+__all__ = ["show_picture_of", "show_recorded"]
 
 
 @dataclass
@@ -27,44 +29,44 @@ class _Meanwhile:
     tried: bool = False
 
 
-def show_recorded(state: State, places: Places) -> bool:
-    """Show a recorded run of what is asked for, and say that it is one; False where there is none, or no need of it.
+def show_recorded(state: State, slots: Slots) -> Callable[[], None] | None:
+    """Show the shipped recording of what is chosen, labelled as one; return what runs the model meanwhile.
 
     Args:
-        state: what the pickers say.
-        places: from `hold_places`.
+        state: what is chosen.
+        slots: the page's slots.
+
+    Returns:
+        None if there is no recording, or no need of one.
     """
     if visit.memory(_Meanwhile).tried or opening.opened() is not None or not reading.is_raw(state):
-        return False
+        return None
     payload = None if is_drawn(state.request) else recorded_payload(state.request)
     if payload is None:
-        return False
-    with places.downloads:
+        return None
+    with slots["exports"]:
         st.badge("Recorded: shown until the model has run here", color="gray")
-    show_picture_of(payload, state.stream or next(iter(state.facts.heads)), state, places)
-    return True
+    with slots["picture"]:
+        show_picture_of(payload, state.stream or next(iter(state.facts.heads)), state)
+    return functools.partial(_run_meanwhile, state)
 
 
-def run_meanwhile(state: State) -> None:
+def _run_meanwhile(state: State) -> None:
     """Run what a recorded run is shown of; what goes wrong is told when the page is drawn next."""
     with contextlib.suppress(AttentionVizError):
         _ = draw(state.request, longest=SETTINGS.longest_text).payload
     visit.memory(_Meanwhile).tried = True
 
 
-def show_picture_of(
-    shown: bytes | Drawn, stream: str, state: State, places: Places, pair: tuple[int, int] | None = None
-) -> None:
+def show_picture_of(shown: bytes | Drawn, stream: str, state: State, pair: tuple[int, int] | None = None) -> None:
     """Show the explorer in its place.
 
     Args:
         shown: what was drawn, or the bytes of a recorded run.
         stream: which one the page shows.
         state: what the pickers say.
-        places: from `hold_places`.
         pair: the positions that are told of the head; by default those that were chosen.
     """
     told = pair or (state.query, state.key)
-    with places.explorer.picture():
-        part = shown.part(stream) if isinstance(shown, Drawn) else shown
-        show_explorer(part, stream, state.layer, reading.head(state), take_choice, places.head, pair=told)
+    part = shown.part(stream) if isinstance(shown, Drawn) else shown
+    show_explorer(part, stream, state.layer, reading.head(state), take_choice, pair=told)

@@ -5,7 +5,6 @@ import re
 import numpy as np
 import streamlit as st
 import torch
-from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.edits.kinds.masks import Allow
 from attention_viz.errors import AttentionVizError
@@ -69,7 +68,7 @@ def without_region(drawn: Drawn, state: State, choice: ExploreChoice) -> Drawn:
         return drawn
 
 
-def show_region(before: Drawn, after: Drawn, state: State, choice: ExploreChoice, place: DeltaGenerator) -> None:
+def show_region(before: Drawn, after: Drawn, state: State, choice: ExploreChoice) -> None:
     """A button that blocks what the chosen head looks at, and what that changed.
 
     Args:
@@ -77,14 +76,13 @@ def show_region(before: Drawn, after: Drawn, state: State, choice: ExploreChoice
         after: the run that is shown.
         state: what is chosen.
         choice: which patches are blocked.
-        place: below the picture.
     """
     if before.fit is None or before.trace.seen.picture is None or not _positions(before.trace):
         return
     query = pair_of(after, state)[0]
     found, share = _looked_at(after.trace, *after.place(None, state.layer, state.head), query)
     blocked = patches_of(choice.blocked, len(_positions(before.trace))) or [] if after is not before else []
-    with place.container(key="region", horizontal=True, vertical_alignment="center", gap="small"):
+    with st.container(key="region", horizontal=True, vertical_alignment="center", gap="small"):
         label = f"Block the {len(found)} patches that it looks at" if len(found) > 1 else "Block the patch it looks at"
         st.button(label, on_click=block, args=(to_runs([*blocked, *found]),), key="block-region")
         if after is not before:

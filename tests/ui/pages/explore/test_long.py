@@ -7,8 +7,9 @@ import pytest
 from attention_viz.explorer import payload
 from attention_viz.serving import runs
 from attention_viz.serving.cache import SharedCache
-from attention_viz.ui.pages.explore import page as explore_page
 from attention_viz.ui.parts import explorer
+from attention_viz.ui.runner import runner
+from attention_viz.ui.selection import Clicked, update
 from tests.ui.screens import Screen
 
 PLACE = "/?model=induction&text=moon+cheese+frog+ring+moon+cheese&layer=1&head=1"
@@ -20,7 +21,7 @@ def test_the_maps_of_a_head_that_the_reader_chose_come_before_the_page_is_drawn_
     monkeypatch.setattr(payload, "LONG", 10)
     monkeypatch.setattr(runs, "_traces", SharedCache(10**9, lambda drawn: drawn.trace.nbytes))
     done: list[str] = []
-    head_of, show_header = explorer.head_of, explore_page.show_header
+    head_of, show_header = explorer.head_of, runner.show_header
 
     def note_head(drawn: runs.Drawn, stream: str, layer: int, head: int) -> bytes | None:
         done.append(f"head {layer}.{head} of the {stream}")
@@ -31,13 +32,14 @@ def test_the_maps_of_a_head_that_the_reader_chose_come_before_the_page_is_drawn_
         show_header()
 
     monkeypatch.setattr(explorer, "head_of", note_head)
-    monkeypatch.setattr(explore_page, "show_header", note_header)
+    monkeypatch.setattr(runner, "show_header", note_header)
     screen = Screen().open(PLACE)
     assert done == ["header", "head 1.1 of the decoder"]
     # What the component does where its head is clicked: it tells the choice, which becomes the page's.
     choice = {"stream": "decoder", "layer": 0, "head": 1, "serial": 1}
     monkeypatch.setattr(explorer, "chosen", lambda: choice)
-    screen.app.session_state["layer"] = 0
+    here = screen.app.session_state["visit"]
+    here.selection = update(here.selection, Clicked(0, 1, "decoder"))
     done.clear()
     screen.run()
     assert done == ["head 0.1 of the decoder", "header", "head 0.1 of the decoder"]

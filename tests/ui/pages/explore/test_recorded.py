@@ -8,7 +8,7 @@ import pytest
 import streamlit as st
 
 from attention_viz.errors import ModelNotFound
-from attention_viz.ui.pages.explore import page, picture
+from attention_viz.ui.pages.explore import picture
 from tests.ui.screens import Screen
 
 ROOT = Path(__file__).parents[4]
@@ -18,13 +18,13 @@ PROGRAM = """
 import sys
 import streamlit as st
 from streamlit.testing.v1 import AppTest
-from attention_viz.ui.pages.explore import page
+from attention_viz.ui.runner import runner
 
 def heavy(*_):
     print(sorted({"torch", "transformers", "scipy"} & set(sys.modules)))
     st.stop()
 
-page.importing = heavy
+runner.importing = heavy
 screen = AppTest.from_file("app.py", default_timeout=60).run()
 assert not screen.exception, screen.exception
 print(any("-explorer-" in one.proto.id or one.proto.id.endswith("-explorer") for one in screen.get("bidi_component")))
@@ -41,7 +41,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def waiting(fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run takes for ever."""
-    monkeypatch.setattr(page, "run_meanwhile", lambda _: st.stop())
+    monkeypatch.setattr(picture, "_run_meanwhile", lambda _: st.stop())
 
 
 def test_it_is_shown_and_called_recorded_at_the_head_that_is_asked_for(waiting: None) -> None:

@@ -1,0 +1,114 @@
+"""The Explore page's parts: the explorer, and what the model predicts next."""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from attention_viz.serving.runs import Drawn
+from attention_viz.serving.settings import SETTINGS
+from attention_viz.ui import visit
+from attention_viz.ui.address import State
+from attention_viz.ui.controls.reading import is_raw
+from attention_viz.ui.pages.explore.cache import row_of_step, show_way_back, uncut_words, up_to_step
+from attention_viz.ui.pages.explore.candidates import find_candidates, show_candidates
+from attention_viz.ui.pages.explore.choice import EXPLORE
+from attention_viz.ui.pages.explore.picture import show_picture_of
+from attention_viz.ui.pages.explore.region import show_region, without_region
+from attention_viz.ui.parts.drawing import draw_in_place, show_notes
+from attention_viz.ui.parts.files.reading_downloads import show_read_downloads
+from attention_viz.ui.parts.readings import read_in_place, show_reading
+from attention_viz.ui.parts.selection import pair_of, ran
+from attention_viz.ui.parts.writes import hold_writes, show_writes
+from attention_viz.ui.presenting.host import present_findings
+from attention_viz.ui.runner.page import Part, Parts, Slots
+from attention_viz.ui.selection import Selection, resolve
+
+__all__ = ["ExploreRun", "load", "settle", "view"]
+
+
+@dataclass(frozen=True, eq=False)
+class ExploreRun:
+    """A run, and what is shown of it.
+
+    Attributes:
+        whole: the run of the text or the picture as it is.
+        drawn: the same, or the run in which some patches of the picture are blocked.
+        back: how many tokens before the last one the page looks at.
+        stepped: the run up to that token.
+        shown: the same as it is read; None if it can't be read so, which the page says.
+    """
+
+    whole: Drawn
+    drawn: Drawn
+    back: int
+    stepped: Drawn
+    shown: Drawn | None
+
+
+def load(state: State, slots: Slots) -> ExploreRun | None:
+    """Run the sentence, without what is blocked, and read its weights; None after a problem.
+
+    Args:
+        state: what is chosen.
+        slots: the page's slots.
+    """
+    slot, choice = slots.picture, visit.chosen(EXPLORE)
+    whole = draw_in_place(state, slot.place, slots.height, whole=True, stays=slot.stays, longest=SETTINGS.longest_text)
+    if whole is None:
+        show_way_back(slots["candidates"], state)
+        return None
+    drawn = without_region(whole, state, choice)
+    back = min(choice.back, drawn.trace.provenance.generated)
+    stepped = up_to_step(drawn, state, back)
+    return ExploreRun(whole, drawn, back, stepped, read_in_place(stepped, state, slot.place, slots.height))
+
+
+def settle(selection: Selection, run: ExploreRun) -> Selection:
+    """Return the selection with the run's best finding, as far as nobody chose another head."""
+    return resolve(selection, ran(run.whole))
+
+
+def view(run: ExploreRun, selection: Selection) -> Parts:
+    """Return the page's parts.
+
+    Args:
+        run: the run, and what is shown of it.
+        selection: what is chosen.
+    """
+    state, drawn, shown = selection.shared, run.drawn, run.shown
+    rows = drawn.trace.seen.sound is None
+    parts = [Part("notes", functools.partial(show_notes, drawn, state, rows=rows))]
+    if shown is not None:
+        row = row_of_step(drawn, state, run.back)
+        region = functools.partial(show_region, run.whole, drawn, state, selection.of(EXPLORE))
+        parts += [
+            Part("picture", functools.partial(show_picture_of, shown, drawn.stream(state.stream), state, row)),
+            Part("below", region),
+        ]
+    parts.append(Part("candidates", functools.partial(_show_candidates, run, state)))
+    parts.append(Part("below", functools.partial(_hold_writes, run, state)))
+    if shown is None:
+        return Parts(parts, runs=[("", drawn)])
+    parts.append(Part("words", functools.partial(show_reading, shown, state)))
+    exported = drawn if is_raw(state) else run.stepped
+    return Parts(
+        parts,
+        exports=functools.partial(show_read_downloads, exported, shown, state, SETTINGS.longest_text),
+        slides=functools.partial(present_findings, shown, state),
+        runs=[("", drawn)],
+    )
+
+
+def _show_candidates(run: ExploreRun, state: State) -> Callable[[], object] | None:
+    """Show what the model predicts; returns what shows the words that the head writes for there."""
+    found = find_candidates(run.drawn, state, run.back)
+    writes = show_candidates(run.drawn, found, state, uncut_words(run.drawn, state, run.back))
+    return functools.partial(show_writes, writes, run.drawn, state, next(iter(found))) if found else None
+
+
+def _hold_writes(run: ExploreRun, state: State) -> Callable[[], object] | None:
+    """The same below the explorer, if nothing is predicted beside it."""
+    if find_candidates(run.drawn, state, run.back):
+        return None
+    writes = hold_writes(run.drawn, state)
+    return functools.partial(show_writes, writes, run.drawn, state, pair_of(run.drawn, state)[0])
