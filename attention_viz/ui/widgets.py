@@ -4,7 +4,7 @@ A widget's own state is never the truth. Streamlit drops it when the widget isn'
 its label, which may belong to another option by now.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,21 @@ import streamlit as st
 from attention_viz.ui.selection import Group
 from attention_viz.ui.visit import chosen, memory, pick
 
-__all__ = ["clicked_point", "content", "fresh", "picked_row", "preset", "renew", "sent", "show", "show_switch"]
+__all__ = [
+    "clicked_point",
+    "content",
+    "fresh",
+    "picked_row",
+    "preset",
+    "renew",
+    "sent",
+    "show",
+    "show_switch",
+    "whole",
+]
+
+# No position, layer or head that a browser sends is larger.
+_LARGEST = 1_000_000
 
 
 def show(
@@ -114,6 +128,12 @@ def content(key: str, default: Any = None) -> Any:
 def sent(key: str, name: str) -> Any:
     """Return what a browser component sent under a name; None for nothing. A browser may send anything."""
     return getattr(st.session_state.get(key), name, None)
+
+
+def whole(message: Any, name: str) -> int | None:
+    """Return a whole number of a component's message, 0 or more; None for anything else."""
+    number = message.get(name) if isinstance(message, Mapping) else None
+    return number if type(number) is int and 0 <= number < _LARGEST else None
 
 
 def clicked_point(key: str) -> Any:

@@ -108,7 +108,7 @@ class _Tools:
     def reserved(cls, bar: DeltaGenerator, *, several: bool) -> "_Tools":
         line = bar.empty()
         with line.container(key="tools", horizontal=True, vertical_alignment="center", gap="small"):
-            exports = st.container(key="downloads", width="content")
+            exports = st.container(key="downloads", width="content", horizontal=True, vertical_alignment="center")
             if several:
                 return cls(line, exports, None, st.container(key="compare-badges", width="content", gap=None))
             return cls(line, exports, Badge(), None)

@@ -8,7 +8,7 @@ from attention_viz.ui.address.codec import parameter
 from attention_viz.ui.address.kinds import Number, OneOf
 from attention_viz.ui.selection import Group
 
-__all__ = ["ADDRESS", "MOST_TERMS", "PIPELINE", "STEP_CHOICES", "Possible", "StepChoice", "is_pipeline"]
+__all__ = ["MOST_TERMS", "PIPELINE", "STEP_CHOICES", "Possible", "StepChoice", "is_pipeline"]
 
 # What stands in the place of a step where none is open: all of them for the chosen pair, as a pipeline.
 PIPELINE = "pipeline"
@@ -78,6 +78,3 @@ def is_pipeline(chosen: StepChoice) -> bool:
 
 
 STEP_CHOICES = Group(StepChoice(), "steps-")
-
-# All that the page keeps in the address beside what all pages share.
-ADDRESS = (STEP_CHOICES,)

@@ -10,10 +10,13 @@ from attention_viz.scratch.variants import VARIANTS
 from attention_viz.serving.own import LARGEST_WIDTH
 from attention_viz.steps.head import PRECISIONS, OpenHead
 from attention_viz.steps.steps import NOTATIONS, STEPS, Step, steps_of
+from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
-from attention_viz.ui import visit
+from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.pages.steps.choice import MOST_TERMS, PIPELINE, STEP_CHOICES, is_pipeline
+from attention_viz.ui.parts.selection import take_pair
+from attention_viz.ui.selection import SHARED
 from attention_viz.views.style.wording import shortened
 
 __all__ = [
@@ -30,12 +33,11 @@ __all__ = [
 _SCALE_LABELS = {"d_k": "√d_k", "d_model": "√d_model", "none": "none"}
 _NOTATION_LABELS = {"rows": "tokens as rows (Q Kᵀ)", "columns": "tokens as columns (Qᵀ K)", "keys down": "K Qᵀ"}
 
-# The switch's key: what it holds is told by the page, which Back and Forward may change.
-_ALL = "steps-all-at-once"
-
 # Where the place on an axis of tokens is kept; on any other axis it is the dimension.
 _NAMES = {"token": "query", "query": "query", "key": "key"}
 _TOKEN_WIDTH, _DIMENSION_WIDTH = 140, 130
+# The key of the slider for the width of a head.
+_WIDTH = "steps-d_k"
 
 
 def possible(as_run: OpenHead) -> dict[str, Any]:
@@ -81,15 +83,16 @@ def show_step_list(steps: dict[str, Step]) -> None:
     """Every step by name, in order, and buttons that walk one on or back."""
     names = [PIPELINE, *steps]
     with st.container(key="steps-walk", horizontal=True, vertical_alignment="center", gap="small"):
-        st.segmented_control(
+        widgets.show(
+            st.segmented_control,
             "Step",
-            names,
-            format_func=lambda name: steps[name].label if name in steps else name.capitalize(),
-            key=STEP_CHOICES.key("step"),
+            of=STEP_CHOICES,
+            name="step",
+            options=names,
+            format_func=functools.partial(_step_label, steps),
             required=True,
             wrap=True,
             label_visibility="collapsed",
-            persist_state="session",
         )
         _show_walk(names)
 
@@ -107,12 +110,11 @@ def _show_walk(names: list[str]) -> None:
                 on_click=_go_to,
                 args=(names[other] if inside else names[place],),
             )
-        st.session_state[_ALL] = visit.chosen(STEP_CHOICES).all == "yes"
-        st.toggle("All at once", key=_ALL, on_change=_take_all)
+        widgets.show_switch("All at once", STEP_CHOICES, "all", "steps-all-at-once")
 
 
-def _take_all() -> None:
-    visit.pick(STEP_CHOICES, all="yes" if st.session_state[_ALL] else "no")
+def _step_label(steps: dict[str, Step], name: str) -> str:
+    return steps[name].label if name in steps else name.capitalize()
 
 
 def show_switches(options: dict[str, Any], as_run: OpenHead, state: State, *, own: bool) -> None:
@@ -125,21 +127,22 @@ def show_switches(options: dict[str, Any], as_run: OpenHead, state: State, *, ow
     }
     with st.container(key="steps-options"):
         for name, wording in labels.items():
-            st.selectbox(
+            widgets.show(
+                st.selectbox,
                 name.capitalize(),
-                options[name],
+                of=STEP_CHOICES,
+                name=name,
+                options=options[name],
                 format_func=functools.partial(_called, wording),
-                key=STEP_CHOICES.key(name),
-                persist_state="session",
             )
-        key = STEP_CHOICES.key("terms")
-        st.number_input(
+        widgets.show(
+            st.number_input,
             "Named terms",
             1,
             MOST_TERMS,
-            key=key,
+            of=STEP_CHOICES,
+            name="terms",
             help="How many of a score's terms have a name; the largest come first.",
-            persist_state="session",
         )
         if own:
             _show_width(state)
@@ -154,14 +157,14 @@ def _show_width(state: State) -> None:
     single = visit.chosen(STEP_CHOICES).variant != "multi"
     step, heads = (state.heads, 1) if single else (1, state.heads)
     largest = LARGEST_WIDTH // heads // step * step
-    st.session_state["steps-d_k"] = min(largest, max(step, state.d_model // heads // step * step))
+    widgets.preset(_WIDTH, min(largest, max(step, state.d_model // heads // step * step)))
     if largest > step:
         st.slider(
             "d_k",
             step,
             largest,
             step=step,
-            key="steps-d_k",
+            key=_WIDTH,
             on_change=_take_width,
             args=(heads,),
         )
@@ -194,24 +197,37 @@ def chosen_cell(step: Step) -> tuple[int, int]:
 def _show_cell_picker(axis: str, trace: Trace, stream: str, count: int) -> None:
     if axis in _NAMES:
         tokens = trace.key_tokens(stream) if axis == "key" else trace.query_tokens(stream)
-        st.selectbox(
+        widgets.show(
+            st.selectbox,
             f"{axis.capitalize()} token" if axis != "token" else "Token",
-            range(count),
-            format_func=lambda place: f"{place} · {shortened(tokens.said[place])}",
-            key=STEP_CHOICES.key(_NAMES[axis]),
+            of=STEP_CHOICES,
+            name=_NAMES[axis],
+            options=range(count),
+            format_func=functools.partial(_token_label, tokens),
             width=_TOKEN_WIDTH,
-            persist_state="session",
+            then=_share_pair,
         )
         return
-    visit.pick(STEP_CHOICES, dimension=min(visit.chosen(STEP_CHOICES).dimension, count - 1))
-    key = STEP_CHOICES.key("dimension")
-    st.number_input("Dimension", 0, count - 1, key=key, width=_DIMENSION_WIDTH, persist_state="session")
+    if visit.chosen(STEP_CHOICES).dimension >= count:
+        visit.fill(STEP_CHOICES, dimension=count - 1)
+    widgets.show(st.number_input, "Dimension", 0, count - 1, of=STEP_CHOICES, name="dimension", width=_DIMENSION_WIDTH)
+
+
+def _token_label(tokens: Tokens, position: int) -> str:
+    return f"{position} · {shortened(tokens.said[position])}"
 
 
 def take_cell(axes: tuple[str, str], cell: tuple[int, int]) -> None:
     """Open another cell, as after a click on the picture."""
     for axis, place in zip(axes, cell, strict=True):
         visit.pick(STEP_CHOICES, **{_NAMES.get(axis, "dimension"): place})
+    _share_pair()
+
+
+def _share_pair() -> None:
+    """Have all pages show the pair that was picked here."""
+    choice = visit.chosen(STEP_CHOICES)
+    take_pair(choice.query, choice.key)
 
 
 def _go_to(step: str) -> None:
@@ -219,4 +235,4 @@ def _go_to(step: str) -> None:
 
 
 def _take_width(heads: int) -> None:
-    st.session_state["d_model"] = st.session_state["steps-d_k"] * heads
+    visit.pick(SHARED, d_model=widgets.content(_WIDTH) * heads)

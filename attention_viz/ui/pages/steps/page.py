@@ -1,29 +1,35 @@
-"""The Step by step page before anything heavy is there: header, pickers, and a place for each part that follows."""
+"""The Step by step page: its controls and its slots."""
+
+import functools
 
 import streamlit as st
 
+from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
-from attention_viz.ui.pages.steps.choice import ADDRESS
-from attention_viz.ui.pages.steps.places import Places
-from attention_viz.ui.parts.importing import importing
-from attention_viz.ui.parts.menu import show_header
+from attention_viz.ui.controls.pickers import Row
+from attention_viz.ui.pages.steps.choice import STEP_CHOICES
+from attention_viz.ui.parts.drawing import PicturePlace
+from attention_viz.ui.runner.page import Page, Slots
 
-__all__ = ["show_page"]
+__all__ = ["PAGE"]
 
 _HEIGHT = 750
 
 
-def show_page() -> None:
-    """Everything on the page, top to bottom; what takes long comes last and has its place held."""
-    pickers.begin(*ADDRESS)
-    show_header()
-    row = pickers.choose("Step by step")
-    state, bar = row.state, row.bar
-    controls, notes = st.container(), st.container()
+def _layout(_state: State, row: Row) -> Slots:
+    named = {"options": row.options, "controls": st.container(), "notes": st.container()}
     with st.container(key="steps-picture", gap=None):
-        # A place apart, as an empty one loses what stands in it whenever the page runs, and with it the focus.
-        picture, pipeline = st.empty(), st.container()
-    below = st.container()
-    with importing("steps", state, picture, _HEIGHT):
-        from attention_viz.ui.pages.steps.body import show_body
-    show_body(state, Places(controls, row.options, notes, picture, pipeline, below, bar), _HEIGHT)
+        # A slot apart, as an empty one loses its content whenever the page runs, and with it the focus.
+        picture, named["pipeline"] = st.empty(), st.container()
+    named["below"] = st.container()
+    return Slots(PicturePlace(picture, stays=False), _HEIGHT, named)
+
+
+PAGE = Page(
+    "Step by step",
+    "steps",
+    row=functools.partial(pickers.choose, "Step by step"),
+    layout=_layout,
+    groups=(STEP_CHOICES,),
+    address_follows_run=True,
+)

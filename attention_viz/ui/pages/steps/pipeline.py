@@ -1,14 +1,13 @@
 """The head as a pipeline for the chosen pair, inside a Streamlit page: a browser component of its own."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
-import streamlit as st
 from streamlit.components import v2 as components
 
 from attention_viz.explorer import pipeline_source
 from attention_viz.explorer.pipeline_payload import pack_pipeline
 from attention_viz.steps.head import OpenHead
+from attention_viz.ui import widgets
 from attention_viz.ui.parts.explorer import show_channel
 
 __all__ = ["asked_step", "chosen_pair", "show_pipeline"]
@@ -25,16 +24,14 @@ def chosen_pair() -> tuple[int, int] | None:
 
     Anything can come from a browser: what are no positions at all counts as nothing.
     """
-    choice: Any = getattr(st.session_state.get(_KEY), "choice", None)
-    if not isinstance(choice, Mapping):
-        return None
-    query, key = (_whole(choice, side) for side in ("query", "key"))
+    choice = widgets.sent(_KEY, "choice")
+    query, key = (widgets.whole(choice, side) for side in ("query", "key"))
     return None if query is None or key is None else (query, key)
 
 
 def asked_step() -> str | None:
     """The step whose matrix the reader asks for, just now."""
-    asked: Any = getattr(st.session_state.get(_KEY), "open", None)
+    asked = widgets.sent(_KEY, "open")
     return asked if isinstance(asked, str) else None
 
 
@@ -57,13 +54,6 @@ def show_pipeline(
     """
     packed = pack_pipeline(opened, *pair)
     _pipeline(key=_KEY, data=packed, height="content", on_choice_change=on_choice, on_open_change=on_open)
-    choice = getattr(st.session_state.get(_KEY), "choice", None)
-    seen = (_whole(choice, "serial") if isinstance(choice, Mapping) else None) or 0
+    seen = widgets.whole(widgets.sent(_KEY, "choice"), "serial") or 0
     head = {"layer": opened.layer, "head": opened.head, "stream": opened.stream}
     show_channel(_KEY, **head, query=pair[0], key=pair[1], seen=seen, terms=terms)
-
-
-def _whole(choice: Mapping[str, Any], name: str) -> int | None:
-    """A whole number, 0 or more, as our script sends it."""
-    number = choice.get(name)
-    return number if type(number) is int and 0 <= number < 1_000_000 else None

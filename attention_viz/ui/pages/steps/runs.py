@@ -13,11 +13,11 @@ from attention_viz.steps.head import OpenHead, open_head
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 
-__all__ = ["Run", "run"]
+__all__ = ["OpenRun", "run"]
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class OpenRun:
     """A trace with what is known around it.
 
     Attributes:
@@ -46,15 +46,15 @@ class Run:
         )
 
 
-def run(drawn: Drawn, state: State, variant: str) -> Run:
+def run(drawn: Drawn, state: State, variant: str) -> OpenRun:
     """The run on the screen; of our own module, the variant that is chosen.
 
     Raises:
         AttentionVizError: what is told in place of the picture.
     """
     if drawn.fit is None:
-        return Run(drawn.trace)
+        return OpenRun(drawn.alone(state.stream).trace)
     if state.own:
         own = run_own(drawn.fit.kept, OwnModule(state.d_model, state.heads, state.seed, state.positions), variant)
-        return Run(own.trace, own.projections, own.parts)
-    return Run(drawn.alone(state.stream).trace, projections(state.request, state.layer, drawn.stream(state.stream)))
+        return OpenRun(own.trace, own.projections, own.parts)
+    return OpenRun(drawn.alone(state.stream).trace, projections(state.request, state.layer, drawn.stream(state.stream)))

@@ -1,183 +1,193 @@
-"""One step on the page, or all of them: formula, shape, what changed, the matrix, and the chosen cell's arithmetic."""
+"""The Step by step page's parts: one head as a pipeline, every step's matrix, and every cell as its arithmetic."""
 
-import re
-from collections.abc import Callable
+import functools
+from dataclasses import dataclass
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
-from torch import Tensor
 
-from attention_viz.steps.arithmetic import open_cell
-from attention_viz.steps.formulas import formula_of
+from attention_viz.errors import AttentionVizError
+from attention_viz.serving.runs import Drawn
 from attention_viz.steps.head import OpenHead
-from attention_viz.steps.steps import STEPS, Step, explanation_of, shape_of_step, steps_of, transposed
+from attention_viz.steps.steps import STEPS, step_tensors, steps_of
+from attention_viz.trace.tensors import to_safetensors
+from attention_viz.trace.trace import Trace
+from attention_viz.ui import visit
 from attention_viz.ui.address import State
-from attention_viz.ui.pages.steps.choice import StepChoice
-from attention_viz.ui.pages.steps.controls import chosen_cell
-from attention_viz.ui.pages.steps.matrices import (
-    show_angles,
-    show_bias_part,
-    show_learned,
-    show_matrix,
-    show_part,
-    show_saturation,
-    theme_name,
+from attention_viz.ui.pages.steps.choice import STEP_CHOICES, Possible, StepChoice, is_pipeline
+from attention_viz.ui.pages.steps.controls import (
+    as_the_model,
+    possible,
+    show_cell_pickers,
+    show_step_list,
+    show_switches,
+    variants,
 )
-from attention_viz.ui.pages.steps.numbers import in_notation, show_arithmetic, show_statistics, show_window
-from attention_viz.ui.parts.markdown import plain
-from attention_viz.views.style.theme import Palette, palette
+from attention_viz.ui.pages.steps.matrix import show_all_steps, show_step
+from attention_viz.ui.pages.steps.pipeline import asked_step, chosen_pair, show_pipeline
+from attention_viz.ui.pages.steps.runs import OpenRun, run
+from attention_viz.ui.parts.downloads import show_downloads
+from attention_viz.ui.parts.drawing import draw_in_place, show_notes
+from attention_viz.ui.parts.notices import tell
+from attention_viz.ui.parts.selection import pair_of, ran, show_why, take_pair
+from attention_viz.ui.presenting.host import present_steps
+from attention_viz.ui.runner.page import Part, Parts, Slots
+from attention_viz.ui.selection import SHARED, Filled, Selection, answer, resolve, update
 
-__all__ = ["show_all_steps", "show_step"]
+__all__ = ["StepsRun", "load", "settle", "view"]
 
-_PROJECTED = ("query", "key", "value")
-_OF_PAIRS = ("scores", "scaled", "softcapped", "biased", "allowed", "weights")
-
-
-def show_step(opened: OpenHead, as_run: OpenHead, chosen: StepChoice, state: State, *, own: bool) -> None:
-    """The chosen step alone, in full."""
-    name, step, colours = chosen.step, STEPS[chosen.step], palette(theme_name())
-    matrix = step.function(opened)
-    if matrix is None:
-        _show_step(opened, name, step, chosen, None, colours, _abreast())
-        _show_unknown(step)
-        return
-    cell, wide = chosen_cell(step), name in (*_PROJECTED, "rotated") or step.axes[1] == "d_model"
-    _show_step(opened, name, step, chosen, matrix, colours, _abreast())
-    if wide:
-        _PICTURES.get(name, _show_one)(opened, chosen, cell)
-    left, right = st.columns(2 if wide else [7, 5], gap="medium")
-    with left:
-        if not wide:
-            _PICTURES.get(name, _show_one)(opened, chosen, cell)
-        show_window(opened, step, matrix, cell, turned=transposed(step, chosen.notation))
-        if name in _OF_PAIRS:
-            show_statistics(opened, as_run, step, cell[0], chosen.notation)
-    with right:
-        show_arithmetic(opened, step, cell, open_cell(opened, name, *cell), chosen.notation)
-    if name in _BELOW:
-        _BELOW[name](opened, chosen)
-    if own and name in ("scaled", "weights") and chosen.variant == "multi":
-        show_saturation(opened, state)
+_DOWNLOADS = ("Weights (CSV)", "Tensors (safetensors)", "Picture (SVG)")
 
 
-def show_all_steps(opened: OpenHead, as_run: OpenHead, chosen: StepChoice, state: State, *, own: bool) -> None:
-    """Every step under the one before it, each with its formula, shape, change and matrix."""
-    colours = palette(theme_name())
-    for name, step in steps_of(opened).items():
-        matrix = step.function(opened)
-        left, right = st.columns([5, 7], gap="medium")
-        _show_step(opened, name, step, chosen, matrix, colours, (left, left))
-        with right:
-            if matrix is None:
-                _show_unknown(step)
-            else:
-                show_matrix(opened, name, step, chosen.notation, None)
+@dataclass(frozen=True, eq=False)
+class StepsRun:
+    """A run, and what the page opens of it.
+
+    Attributes:
+        drawn: the run, with all its streams.
+        opens: what is opened of it, such as a variant of our own module; an error if that can't be.
+    """
+
+    drawn: Drawn
+    opens: OpenRun | AttentionVizError
+
+    def own(self, state: State) -> bool:
+        """Return whether our own module ran, which has variants."""
+        return state.own and self.drawn.fit is not None
 
 
-def _show_step(
-    opened: OpenHead,
-    name: str,
-    step: Step,
-    chosen: StepChoice,
-    matrix: Tensor | None,
-    colours: Palette,
-    places: tuple[DeltaGenerator, DeltaGenerator],
-) -> None:
-    """What the step is, and its formula, shape and change, each in its place."""
-    words, formula = places
-    words.markdown(f"##### {step.label}\n{in_notation(explanation_of(opened, name), step, chosen.notation)}")
-    written = rf"$\displaystyle {_coloured(formula_of(opened, name, chosen.notation), colours)}$"
-    facts = () if matrix is None else _facts(opened, name, step, chosen, matrix)
-    formula.markdown("  \n".join((written, *facts)))
+def load(state: State, slots: Slots) -> StepsRun | None:
+    """Run the sentence, and the variant that is chosen; None after a problem.
+
+    Args:
+        state: what is chosen.
+        slots: the page's slots.
+    """
+    drawn = draw_in_place(state, slots.picture.place, slots.height, whole=True, keep=True)
+    if drawn is None:
+        return None
+    own = state.own and drawn.fit is not None
+    try:
+        opens = run(drawn, state, _with_variant(visit.here().selection, own=own).of(STEP_CHOICES).variant)
+    except AttentionVizError as error:
+        return StepsRun(drawn, error)
+    return StepsRun(drawn, opens)
 
 
-def _abreast() -> tuple[DeltaGenerator, DeltaGenerator]:
-    """Places for words and formula side by side: a few lines, so that the matrix below is on the first screen."""
-    left, right = st.columns([4, 8], gap="medium")
-    return left, right
+def _with_variant(selection: Selection, *, own: bool) -> Selection:
+    return answer(selection, STEP_CHOICES, Possible({"variant": variants()}, own=own), only=("variant",))
 
 
-def _facts(opened: OpenHead, name: str, step: Step, chosen: StepChoice, matrix: Tensor) -> tuple[str, str]:
-    words, symbols = shape_of_step(step, matrix, chosen.notation, crossing=opened.stream == "cross")
-    # Each of the three is made of the embeddings, not of the one that stands before it.
-    since = {"embeddings": "What comes in"} | dict.fromkeys(_PROJECTED, "From what comes in")
-    changed = plain(in_notation(step.change(opened), step, chosen.notation))
-    return (
-        f"**Shape** {words} $({symbols})$",
-        f"**{since.get(name, 'Since the step before')}** {changed}",
+def settle(selection: Selection, run: StepsRun) -> Selection:
+    """Return the selection with the run's best finding, and with this page's choices within what its head has.
+
+    Args:
+        selection: what is chosen.
+        run: the run.
+    """
+    selection = resolve(selection, ran(run.drawn))
+    if isinstance(run.opens, AttentionVizError):
+        return selection
+    state, unread = selection.shared, bool(selection.part(STEP_CHOICES).unread)
+    as_run, pair = run.opens.head(state), pair_of(run.drawn, state)
+    known = Possible(possible(as_run), as_the_model(as_run), run.own(state))
+    default = StepChoice(query=pair[0], key=pair[1])
+    selection = answer(_with_variant(selection, own=known.own), STEP_CHOICES, known, default=default)
+    choice = selection.of(STEP_CHOICES)
+    if (choice.query, choice.key) == pair:
+        return selection
+    # Half a pair in a link is completed, and is then the pair of all pages; else all pages' pair is this page's.
+    if unread:
+        return update(selection, Filled(SHARED, {"query": choice.query, "key": choice.key}, stays=True))
+    return update(selection, Filled(STEP_CHOICES, {"query": pair[0], "key": pair[1]}))
+
+
+def view(run: StepsRun, selection: Selection) -> Parts:
+    """Return the page's parts: the pipeline, or the matrix of a step.
+
+    Args:
+        run: the run, and what is opened of it.
+        selection: what is chosen.
+    """
+    state, choice = selection.shared, selection.of(STEP_CHOICES)
+    notes = Part("notes", functools.partial(show_notes, run.drawn.alone(state.stream), state))
+    if isinstance(run.opens, AttentionVizError):
+        return Parts([notes, Part("picture", functools.partial(_raise, run.opens))])
+    as_run = run.opens.head(state)
+    opened = run.opens.head(state, choice.scale, None if choice.precision == "model" else choice.precision)
+    whole = is_pipeline(choice)
+    show = show_all_steps if choice.all == "yes" else show_step
+    own = run.own(state)
+    parts = [
+        notes,
+        Part("notes", functools.partial(_show_notes, opened, choice, state)),
+        Part("below" if whole else "controls", functools.partial(_show_controls, as_run)),
+        Part("options", functools.partial(show_switches, possible(as_run), as_run, state, own=own)),
+        Part("pipeline", functools.partial(_show_pipeline, opened, choice) if whole else st.empty),
+    ]
+    if not whole:
+        parts.append(Part("picture", functools.partial(show, opened, as_run, choice, state, own=own)))
+    # Of our own module, the variant that is shown; of any other model, the whole run.
+    exported = as_run.trace if state.own else run.drawn.trace
+    return Parts(
+        parts,
+        exports=functools.partial(_show_exports, opened, exported),
+        slides=functools.partial(present_steps, opened, *pair_of(run.drawn, state)),
+        runs=[("", Drawn(as_run.trace, run.drawn.fit))],
+        switched=bool(opened.switched),
     )
 
 
-def _show_unknown(step: Step) -> None:
-    st.info(f"{step.label}: not known for this trace. It was not recorded, so there is nothing to show here.")
+def _raise(error: AttentionVizError) -> None:
+    raise error
 
 
-def _coloured(formula: str, colours: Palette) -> str:
-    """Q, K and V in their colours; not where they are part of another name."""
-    tones = {"Q": colours.query, "K": colours.key, "V": colours.value}
-    return re.sub(
-        r"(?<![A-Za-z\\])([QKV])(?![A-Za-z])", lambda found: rf"\textcolor{{{tones[found[1]]}}}{{{found[1]}}}", formula
+def _show_notes(opened: OpenHead, choice: StepChoice, state: State) -> None:
+    if choice.precision not in ("model", "float32"):
+        tell(
+            f"Query, key, value, weights and output are rounded to {choice.precision}; the sums between them are "
+            "kept in float32, as on a graphics card."
+        )
+    if opened.head != state.head:
+        tell(f"This variant has one head, head {opened.head}; the picker's is not used.")
+
+
+def _show_controls(as_run: OpenHead) -> None:
+    show_step_list(steps_of(as_run))
+    show_cell_pickers(as_run)
+
+
+def _show_pipeline(opened: OpenHead, choice: StepChoice) -> None:
+    pair = choice.query, choice.key
+    show_pipeline(opened, pair, choice.terms, on_choice=_take_pipeline_pair, on_open=_open_step)
+    if asked_step() == "why":
+        show_why()
+
+
+def _take_pipeline_pair() -> None:
+    """Send the pair that was chosen in the pipeline."""
+    if (pair := chosen_pair()) is not None:
+        take_pair(*pair)
+
+
+def _open_step() -> None:
+    """Open the matrix that was chosen in the pipeline."""
+    if (step := asked_step()) in STEPS:
+        visit.pick(STEP_CHOICES, step=step)
+
+
+def _show_exports(opened: OpenHead, exported: Trace) -> None:
+    """Say what isn't as the model did it, and draw the export menu of what is on the screen."""
+    if opened.switched:
+        st.badge(f"Not as the model: {', '.join(opened.switched)}", color="orange")
+    tensors = functools.partial(
+        to_safetensors, opened.trace, opened.layer, opened.head, opened.stream, functools.partial(step_tensors, opened)
     )
-
-
-def _show_one(opened: OpenHead, chosen: StepChoice, cell: tuple[int, int]) -> None:
-    show_matrix(opened, chosen.step, STEPS[chosen.step], chosen.notation, cell)
-
-
-def _show_projected(opened: OpenHead, chosen: StepChoice, cell: tuple[int, int]) -> None:
-    """Query, key and value side by side."""
-    for column, name in zip(st.columns(3), _PROJECTED, strict=True):
-        with column:
-            show_matrix(opened, name, STEPS[name], chosen.notation, cell if name == chosen.step else None)
-
-
-def _learned_three(opened: OpenHead, chosen: StepChoice) -> None:
-    for column, name in zip(st.columns(3), _PROJECTED, strict=True):
-        with column:
-            show_learned(opened, name, chosen.notation)
-
-
-def _show_rotated(opened: OpenHead, chosen: StepChoice, cell: tuple[int, int]) -> None:
-    """Query and key, before above and after below, and beside them by how much each pair turned."""
-    *sides, turned = st.columns(3)
-    for column, side in zip(sides, ("query", "key"), strict=True):
-        with column:
-            show_matrix(opened, side, STEPS[side], chosen.notation, None)
-            show_matrix(
-                opened, "rotated", STEPS["rotated"], chosen.notation, cell if side == "query" else None, side=side
-            )
-    with turned:
-        show_angles(opened)
-
-
-def _parts(opened: OpenHead, chosen: StepChoice) -> None:
-    """What the embeddings are the sum of, where known: with positions and without them."""
-    if len(opened.parts) > 1:
-        for column, (name, part) in zip(st.columns(len(opened.parts)), opened.parts.items(), strict=True):
-            with column:
-                show_part(opened, name, part, chosen.notation)
-
-
-def _bias_parts(opened: OpenHead, chosen: StepChoice) -> None:
-    """What the bias is the sum of, where it is of several parts."""
-    if len(opened.bias_parts) > 1:
-        for column, name in zip(st.columns(len(opened.bias_parts)), opened.bias_parts, strict=True):
-            with column:
-                show_bias_part(opened, name, chosen.notation)
-
-
-def _learned_output(opened: OpenHead, chosen: StepChoice) -> None:
-    show_learned(opened, "output", chosen.notation)
-
-
-# What is drawn of a step where that is more than its matrix, and what stands below its numbers.
-_PICTURES: dict[str, Callable[[OpenHead, StepChoice, tuple[int, int]], None]] = {
-    **dict.fromkeys(_PROJECTED, _show_projected),
-    "rotated": _show_rotated,
-}
-_BELOW: dict[str, Callable[[OpenHead, StepChoice], None]] = {
-    "embeddings": _parts,
-    "biased": _bias_parts,
-    **dict.fromkeys(_PROJECTED, _learned_three),
-    "joined": _learned_output,
-}
+    show_downloads(
+        opened.trace,
+        opened.stream,
+        opened.layer,
+        opened.head,
+        _DOWNLOADS,
+        {"Tensors (safetensors)": tensors},
+        exported,
+    )
