@@ -6,18 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy
-import streamlit as st
 from streamlit.components import v2 as components
 from torch import Tensor
 
 from attention_viz.explorer import masks_source
 from attention_viz.explorer.mask_payload import written_bits
-from attention_viz.ui import visit
+from attention_viz.ui import visit, widgets
 from attention_viz.ui.address.cells import LONGEST_DRAWN, Cells, to_code
-from attention_viz.ui.controls import reading
 from attention_viz.ui.pages.masks.choice import MASK_CHOICES, MASKS, SHOWN, MaskChoice
 from attention_viz.ui.parts.explorer import show_channel
-from attention_viz.ui.parts.selection import take_pair
+from attention_viz.ui.parts.selection import take_head, take_pair
 
 __all__ = ["show_board", "take_choice"]
 
@@ -62,7 +60,7 @@ def show_board(
         head=head,
         query=pair[0],
         key=pair[1],
-        seen=_whole(_chosen(), "serial") or 0,
+        seen=widgets.whole(widgets.sent(_KEY, "choice"), "serial") or 0,
         choice={name: getattr(choice, name) for name in ("mask", "window", "prefix", "in_layer", "in_head")},
         weights=choice.weights,
         added="" if rows_and_columns is None else written_bits(rows_and_columns),
@@ -72,33 +70,30 @@ def show_board(
     )
 
 
-def _chosen() -> Mapping[str, Any]:
-    """What the reader chose in the component; nothing where there is nothing of ours: a browser may send anything."""
-    choice: Any = getattr(st.session_state.get(_KEY), "choice", None)
-    return choice if isinstance(choice, Mapping) else {}
-
-
 def take_choice() -> None:
     """What was chosen in the component becomes the page's own choice; what is none of its values is left out."""
-    chosen = _chosen()
-    found: dict[str, Any] = {name: _whole(chosen, name) for name in ("window", "prefix")}
+    message = widgets.sent(_KEY, "choice")
+    # A browser may send anything.
+    chosen: Mapping[str, Any] = message if isinstance(message, Mapping) else {}
+    found: dict[str, Any] = {name: widgets.whole(chosen, name) for name in ("window", "prefix")}
     found = {name: number for name, number in found.items() if number is not None}
-    found |= {name: _whole(chosen, name) for name in ("in_layer", "in_head")}
+    found |= {name: widgets.whole(chosen, name) for name in ("in_layer", "in_head")}
     if chosen.get("mask") in MASKS:
         found["mask"] = chosen["mask"]
     if chosen.get("weights") in SHOWN:
         found["weights"] = chosen["weights"]
     if chosen.get("mask") == "drawn" and chosen.get("cells") is not None:
-        cells = _cells(chosen.get("cells"), _whole(chosen, "count") or 0)
+        cells = _cells(chosen.get("cells"), widgets.whole(chosen, "count") or 0)
         if cells is None:
             return
         found["cells"] = to_code(cells) if cells.any() else ""
     visit.pick(MASK_CHOICES, **found)
-    take_pair(_whole(chosen, "query"), _whole(chosen, "key"))
-    layer, head = _whole(chosen, "layer"), _whole(chosen, "head")
-    if layer is not None and head is not None:
-        st.session_state["layer"] = layer
-        reading.take_head(head)
+    pair = widgets.whole(chosen, "query"), widgets.whole(chosen, "key")
+    layer, head = widgets.whole(chosen, "layer"), widgets.whole(chosen, "head")
+    if layer is None or head is None:
+        take_pair(*pair)
+    else:
+        take_head(layer, head, pair=pair)
 
 
 def _cells(text: object, count: int) -> Cells | None:
@@ -113,9 +108,3 @@ def _cells(text: object, count: int) -> Cells | None:
         return None
     bits = numpy.unpackbits(numpy.frombuffer(packed, dtype=numpy.uint8), count=count * count)
     return bits.reshape(count, count).astype(bool)
-
-
-def _whole(choice: Mapping[str, Any], name: str) -> int | None:
-    """A whole number, 0 or more, as our script sends it."""
-    number = choice.get(name)
-    return number if type(number) is int and 0 <= number < 1_000_000 else None

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
 
 __all__ = [
-    "ADDRESS",
     "BATCHED",
     "MASKS",
     "MASK_CHOICES",
@@ -103,9 +102,6 @@ def window_words(window: int, *, looks_back: bool = False) -> str:
 
 
 MASK_CHOICES = Group(MaskChoice(), "", "masks")
-
-# All that the page keeps in the address beside what all pages share.
-ADDRESS = (MASK_CHOICES,)
 
 
 def edits(choice: MaskChoice, tokens: "Tokens", stream: str | None = None) -> "tuple[Allow, ...]":

@@ -1,52 +1,74 @@
-"""The Masks page before anything heavy is there: header, pickers, and a place for each part that follows."""
+"""The Masks page: its controls and its slots."""
 
 from dataclasses import replace
 
 import streamlit as st
 
 from attention_viz.ui import visit
+from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
+from attention_viz.ui.controls.pickers import Row
 from attention_viz.ui.controls.wording import WORDING
-from attention_viz.ui.pages.masks.choice import ADDRESS, MASK_CHOICES, MaskChoice
-from attention_viz.ui.pages.masks.pickers import begin_masks, pick_mask, pick_numbers, show_batch
-from attention_viz.ui.pages.masks.places import HEIGHT, Places
-from attention_viz.ui.parts import open_trace as opening
-from attention_viz.ui.parts.importing import importing
-from attention_viz.ui.parts.menu import show_header
-from attention_viz.ui.parts.notices import show_notices
+from attention_viz.ui.pages.masks.choice import MASK_CHOICES, MaskChoice
+from attention_viz.ui.pages.masks.pickers import is_batched, pick_mask, pick_numbers, show_batch
+from attention_viz.ui.parts.drawing import PicturePlace
+from attention_viz.ui.runner.page import Page, Slots
+from attention_viz.ui.selection import Group, Selection
 
-__all__ = ["show_page"]
+__all__ = ["PAGE", "mask_of"]
+
+# Of the matrix with what stands beside it, in pixels.
+_HEIGHT = 660
 
 
-def show_page() -> None:
-    """Everything on the page, top to bottom; what takes long comes last and has its place held."""
-    pickers.begin(*ADDRESS)
-    batched = begin_masks()
-    show_header()
-    with_mask = opening.opened() is None
-    row = pickers.choose(
-        "Masks",
-        leave_out=WORDING if batched else ("more",),
-        beside=pick_mask if with_mask else None,
-    )
-    chosen = row.state
-    # A pair and a batch are two things, and a mask is put on what was typed, not on what the model went on with.
-    chosen = replace(chosen, second="" if batched else chosen.second)
-    state = replace(chosen, more=0)
-    if with_mask:
-        with row.options:
-            pick_numbers(state)
-    else:
+def _row() -> Row:
+    here = visit.here().selection
+    leave_out = WORDING if is_batched(here) else ("more",)
+    return pickers.choose("Masks", leave_out=leave_out, beside=None if here.file else pick_mask)
+
+
+def _controls(state: State, row: Row) -> None:
+    here = visit.here().selection
+    if here.file:
         visit.settle(MASK_CHOICES, state)
-    choice = visit.chosen(MASK_CHOICES) if with_mask else MaskChoice("none", weights=visit.chosen(MASK_CHOICES).weights)
-    if with_mask and choice.batched:
+        return
+    with row.options:
+        pick_numbers(state)
+    if here.of(MASK_CHOICES).batched:
         show_batch()
-    show_notices(visit.notices(MASK_CHOICES))
-    pickers.keep(chosen, MASK_CHOICES)
+
+
+def mask_of(selection: Selection) -> MaskChoice:
+    """Return the mask that is put on; none on a trace from a file, which can't be run again."""
+    choice = selection.of(MASK_CHOICES)
+    return MaskChoice("none", weights=choice.weights) if selection.file else choice
+
+
+def _state(selection: Selection) -> State:
+    # A mask is put on what was typed, not on what the model went on with.
+    return replace(_written(selection)[0], more=0)
+
+
+def _written(selection: Selection) -> tuple[State, tuple[Group[MaskChoice]]]:
+    # A pair and a batch are two things.
+    second = "" if is_batched(selection) else selection.shared.second
+    return replace(selection.shared, second=second), (MASK_CHOICES,)
+
+
+def _layout(_state: State, _row: Row) -> Slots:
     notes = st.container()
-    with st.container(key="stage", height=HEIGHT, border=False):
-        pictures = st.empty()
-        board = st.container()
-    with importing("masks", state, pictures, HEIGHT):
-        from attention_viz.ui.pages.masks.body import show_body
-    show_body(choice, chosen, Places(row.bar, notes, pictures, board))
+    with st.container(key="stage", height=_HEIGHT, border=False):
+        picture, board = st.empty(), st.container()
+    return Slots(PicturePlace(picture, stays=False), _HEIGHT, {"notes": notes, "board": board, "below": st.container()})
+
+
+PAGE = Page(
+    "Masks",
+    "masks",
+    row=_row,
+    layout=_layout,
+    groups=(MASK_CHOICES,),
+    state=_state,
+    controls=_controls,
+    written=_written,
+)

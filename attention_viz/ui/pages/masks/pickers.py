@@ -5,67 +5,76 @@ from collections.abc import Sequence
 import streamlit as st
 
 from attention_viz.serving.settings import SETTINGS
-from attention_viz.ui import visit
+from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.address.kinds import number_words
 from attention_viz.ui.pages.masks.choice import BATCHED, MASK_CHOICES, MASKS, ROWS, MaskChoice, window_words
 from attention_viz.ui.parts.notices import show_link_limit
+from attention_viz.ui.selection import Selection
 
-__all__ = ["begin_masks", "pick_mask", "pick_numbers", "show_batch"]
+__all__ = ["is_batched", "pick_mask", "pick_numbers", "show_batch"]
 
 # What a picker says where a mask acts in all layers or heads.
 _ALL = "all"
 
 
-def begin_masks() -> bool:
-    """Whether two sentences stand in one batch: then no second one is read together with the first."""
-    mask = visit.pending(MASK_CHOICES, "mask") or visit.chosen(MASK_CHOICES).mask
-    return mask in BATCHED
+def is_batched(selection: Selection) -> bool:
+    """Return whether two sentences are in one batch: then no second one is read together with the first."""
+    part = selection.part(MASK_CHOICES)
+    return part.pending.get("mask", part.value.mask) in BATCHED
 
 
 def pick_mask(state: State) -> None:
-    """The mask, on the line of the other pickers; the same can be chosen by its picture below."""
+    """Draw the picker of the mask, in the row; a mask can also be picked by its picture below."""
     _settle(state)
-    st.selectbox(
+    widgets.show(
+        st.selectbox,
         "Mask",
-        list(MASKS),
-        key=MASK_CHOICES.key("mask"),
+        of=MASK_CHOICES,
+        name="mask",
+        options=list(MASKS),
         width=116,
         label_visibility="collapsed",
-        persist_state="session",
     )
 
 
 def pick_numbers(state: State) -> None:
-    """What belongs to the chosen mask: its number, and where it acts."""
-    mask = visit.chosen(MASK_CHOICES).mask
-    if mask == "window":
-        st.number_input("Window", key="window", step=1, persist_state="session")
-        st.caption(window_words(visit.chosen(MASK_CHOICES).window, looks_back=state.facts.continues_text))
-    if mask == "prefix":
-        st.number_input("Prefix", key="prefix", step=1, persist_state="session")
-    if mask != "none":
+    """Draw what belongs to the chosen mask: its number, and where it acts."""
+    choice = visit.chosen(MASK_CHOICES)
+    if choice.mask == "window":
+        widgets.show(st.number_input, "Window", of=MASK_CHOICES, name="window", step=1)
+        st.caption(window_words(choice.window, looks_back=state.facts.continues_text))
+    if choice.mask == "prefix":
+        widgets.show(st.number_input, "Prefix", of=MASK_CHOICES, name="prefix", step=1)
+    if choice.mask != "none":
         with st.container(key="mask-where", horizontal=True):
             _where("in_layer", "Blocks in", _of(len(state.layers), "layer"), state.layers)
             _where("in_head", "Blocks for", _of(state.head_count, "head"), range(state.head_count))
 
 
 def show_batch() -> None:
-    """The other sentence of the batch, and which row is shown; a line of its own."""
+    """Draw the box for the other sentence of the batch, and which row is shown, on a line of its own."""
     with st.container(key="mask-batch", horizontal=True, vertical_alignment="top"):
-        st.text_area(
+        widgets.show(
+            st.text_area,
             "Second sentence",
-            key="batch",
+            of=MASK_CHOICES,
+            name="batch",
             height=68,
             width=380,
             placeholder="The other sentence of the batch",
             label_visibility="collapsed",
             max_chars=SETTINGS.longest_input,
-            persist_state="session",
         )
         show_link_limit(visit.chosen(MASK_CHOICES).batch)
-        st.segmented_control(
-            "Shown", ROWS, key="row", required=True, label_visibility="collapsed", persist_state="session"
+        widgets.show(
+            st.segmented_control,
+            "Shown",
+            of=MASK_CHOICES,
+            name="row",
+            options=ROWS,
+            required=True,
+            label_visibility="collapsed",
         )
 
 
@@ -86,19 +95,19 @@ def _settle(state: State) -> None:
                 f"The mask was for {what} {number} only; {state.model} has {what}s {number_words(there)}: it now acts "
                 "in all."
             )
-            visit.fill(MASK_CHOICES, [notice])
+            visit.fill(MASK_CHOICES, (notice,))
 
 
 def _where(name: str, label: str, meaning: str, numbers: Sequence[int]) -> None:
     with st.container(width=120, gap=None):
-        st.selectbox(
-            label,
-            [_ALL, *numbers],
-            format_func=lambda number: f"only {number}" if isinstance(number, int) else _ALL,
-            key=MASK_CHOICES.key(name),
-            persist_state="session",
+        widgets.show(
+            st.selectbox, label, of=MASK_CHOICES, name=name, options=[_ALL, *numbers], format_func=_number_label
         )
         st.caption(meaning)
+
+
+def _number_label(number: int | str) -> str:
+    return f"only {number}" if isinstance(number, int) else _ALL
 
 
 def _of(count: int, what: str) -> str:

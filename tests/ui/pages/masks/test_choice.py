@@ -2,18 +2,19 @@
 
 import base64
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote_plus
 
 import numpy
 import pytest
-import streamlit
 import torch
 
 import attention_viz as av
+from attention_viz.ui import visit, widgets
 from attention_viz.ui.address.cells import from_code, to_code
 from attention_viz.ui.pages.masks.board import take_choice
+from attention_viz.ui.pages.masks.choice import MASK_CHOICES
+from attention_viz.ui.visit import Visit
 from tests.ui.screens import Screen
 
 POSITION = numpy.arange(9)
@@ -163,14 +164,19 @@ def test_what_is_cut_of_the_other_sentence_of_a_batch_is_shown(screen: Screen) -
 
 
 @pytest.fixture
-def said(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """What a browser says, and what the page then holds."""
-    held: dict[str, Any] = {"reading": "raw"}
-    monkeypatch.setattr(streamlit, "session_state", held)
-    return held
+def here(monkeypatch: pytest.MonkeyPatch) -> Visit:
+    """A visit in which the page takes what a browser sent."""
+    own = Visit()
+    monkeypatch.setattr(visit, "here", lambda: own)
+    return own
 
 
-def test_what_was_painted_becomes_the_pages_choice(said: dict[str, Any]) -> None:
+def take(monkeypatch: pytest.MonkeyPatch, told: object) -> None:
+    monkeypatch.setattr(widgets, "sent", lambda key, name: told)
+    take_choice()
+
+
+def test_what_was_painted_becomes_the_pages_choice(here: Visit, monkeypatch: pytest.MonkeyPatch) -> None:
     blocked = numpy.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]], dtype=bool)
     told = {
         "mask": "drawn",
@@ -178,11 +184,11 @@ def test_what_was_painted_becomes_the_pages_choice(said: dict[str, Any]) -> None
         "count": 3,
         "weights": "after",
     }
-    said["masks-board"] = SimpleNamespace(choice={**told, "in_layer": 1, "layer": 1, "head": 4, "query": 0, "key": 2})
-    take_choice()
-    assert (from_code(said["cells"], 3) == blocked).all()
-    assert [said[name] for name in ("mask", "weights", "in_layer", "in_head")] == ["drawn", "after", 1, "all"]
-    assert [said[name] for name in ("layer", "head", "query", "key")] == [1, 4, 0, 2]
+    take(monkeypatch, {**told, "in_layer": 1, "layer": 1, "head": 4, "query": 0, "key": 2})
+    chosen, shared = here.selection.of(MASK_CHOICES), here.selection.shared
+    assert (from_code(chosen.cells, 3) == blocked).all()
+    assert (chosen.mask, chosen.weights, chosen.in_layer, chosen.in_head) == ("drawn", "after", 1, None)
+    assert (shared.layer, shared.head, shared.query, shared.key) == (1, 4, 0, 2)
 
 
 @pytest.mark.parametrize(
@@ -197,7 +203,7 @@ def test_what_was_painted_becomes_the_pages_choice(said: dict[str, Any]) -> None
         {"mask": "drawn", "cells": 7, "count": 3},
     ],
 )
-def test_what_is_no_mask_of_ours_changes_nothing(said: dict[str, Any], told: object) -> None:
-    said["masks-board"] = SimpleNamespace(choice=told)
-    take_choice()
-    assert not {"mask", "cells", "window", "layer", "head"} & said.keys()
+def test_what_is_no_mask_of_ours_changes_nothing(here: Visit, monkeypatch: pytest.MonkeyPatch, told: object) -> None:
+    before = here.selection
+    take(monkeypatch, told)
+    assert here.selection.of(MASK_CHOICES) == before.of(MASK_CHOICES) and here.selection.shared == before.shared

@@ -1,0 +1,231 @@
+"""The Masks page's parts: who may attend to whom, chosen or painted, and what that changes in the model."""
+
+import functools
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+
+import streamlit as st
+
+from attention_viz.analysis.row_weights import looks_back
+from attention_viz.errors import AttentionVizError
+from attention_viz.explorer.mask_payload import Likelihood, pack_board, run_of
+from attention_viz.serving.runs import Drawn, draw, fit
+from attention_viz.trace.tokens import Tokens
+from attention_viz.ui import visit
+from attention_viz.ui.address import State
+from attention_viz.ui.address.cells import LONGEST_DRAWN
+from attention_viz.ui.pages.masks.board import show_board
+from attention_viz.ui.pages.masks.choice import MaskChoice, added_cells, edits
+from attention_viz.ui.pages.masks.consequences import show_tables
+from attention_viz.ui.pages.masks.page import mask_of
+from attention_viz.ui.pages.masks.picture import show_masked_picture
+from attention_viz.ui.pages.masks.results import moved
+from attention_viz.ui.pages.masks.words import (
+    blocked_words,
+    mask_words,
+    own_mask_words,
+    silent_rows_words,
+    slide_words,
+    unfit_words,
+)
+from attention_viz.ui.parts import open_trace as opening
+from attention_viz.ui.parts.downloads import show_downloads
+from attention_viz.ui.parts.drawing import arrive, hold, show_cut, show_notes, show_problem
+from attention_viz.ui.parts.likelier import likelier_at, predicted, title_of
+from attention_viz.ui.parts.markdown import plain
+from attention_viz.ui.parts.notices import tell
+from attention_viz.ui.presenting.host import present_change
+from attention_viz.ui.runner.page import Part, Parts, Slots
+from attention_viz.ui.selection import Selection
+
+__all__ = ["MasksRun", "load", "settle", "view"]
+
+_FILE = "A trace from a file can't be run again: its masks can be seen, and none can be added. Close it to add one."
+_EMPTY = (
+    "The second sentence is empty. Padding fills up the shorter of two sentences in a batch: type at least one word into "
+    "it, or choose another mask."
+)
+
+
+@dataclass
+class _OnScreen:
+    """What is on the screen, which stays there meanwhile: its slot would push it down for a moment, at each stroke."""
+
+    run: Hashable = None
+
+
+@dataclass(frozen=True, eq=False)
+class MasksRun:
+    """A run without a mask, and one with it.
+
+    Attributes:
+        before: the run without it.
+        after: the run with it; the same if nothing was added.
+        choice: the mask; none if it can't be put on.
+        shown: the sentence that is shown, of a batch the chosen row.
+        beside: the other sentence of a batch.
+        locked: why nothing can be painted; empty if it can.
+    """
+
+    before: Drawn
+    after: Drawn
+    choice: MaskChoice
+    shown: State
+    beside: str | None
+    locked: str
+
+
+def load(state: State, slots: Slots) -> MasksRun | None:
+    """Run the sentence with and without the mask; None after a problem.
+
+    Args:
+        state: what is chosen.
+        slots: the page's slots.
+    """
+    choice, place = mask_of(visit.here().selection), slots.picture.place
+    locked = unfit_words(state, choice)
+    if locked:
+        tell(locked, loud=True, short="Mask left out")
+        choice = MaskChoice("none", weights=choice.weights)
+    if choice.batched and not choice.batch.strip():
+        place.error(_EMPTY)
+        return None
+    arrive(state)
+    if (file := opening.opened()) is not None:
+        alone = file.alone(state.stream)
+        place.empty()
+        return MasksRun(alone, alone, choice, state, None, _FILE)
+    run = replace(state, layer=0, head=0, query=None, key=None), choice.batch if choice.batched else None
+    on_screen = visit.memory(_OnScreen)
+    if on_screen.run != run:
+        hold(state, place, slots.height)
+    try:
+        shown, beside = _row(state, choice)
+        before = draw(shown.request, beside=beside)
+    except AttentionVizError as error:
+        show_problem(error, place)
+        return None
+    on_screen.run = run
+    with slots["notes"]:
+        after = _masked(before, shown, beside, choice)
+    if after is None:
+        # The matrix stays there, so that another mask can be chosen.
+        choice, after = MaskChoice("none", weights=choice.weights), before
+    # What kept the place is taken away as a whole: of a block in its stead, some would remain.
+    place.empty()
+    return MasksRun(before, after, choice, shown, beside, locked)
+
+
+def settle(selection: Selection, _run: MasksRun) -> Selection:
+    """Return the selection: nothing follows from a run here."""
+    return selection
+
+
+def view(run: MasksRun, selection: Selection) -> Parts:
+    """Return the page's parts.
+
+    Args:
+        run: the run without the mask, and with it.
+        selection: what is chosen.
+    """
+    state = replace(selection.shared, second=run.shown.second, more=0)
+    stream = run.before.stream(state.stream)
+    back = looks_back(run.before.trace, stream)
+    parts = [
+        Part("notes", functools.partial(_show_notes, run, selection.shared)),
+        Part("board", functools.partial(_show_board, run, state)),
+        Part("below", functools.partial(_show_words, run, state, back=back)),
+    ]
+    if run.choice.mask != "none" and run.after is not run.before:
+        parts.append(Part("below", functools.partial(_show_tables, run, stream)))
+    return Parts(
+        parts,
+        exports=functools.partial(
+            show_downloads, run.after.trace, run.after.stream(state.stream), state.layer, state.head
+        ),
+        slides=functools.partial(
+            present_change, run.before, run.after, state, slide_words(run.choice, looks_back=back)
+        ),
+        runs=[("", run.after)],
+    )
+
+
+def _show_notes(run: MasksRun, chosen: State) -> None:
+    show_notes(run.before, run.shown)
+    if run.beside is not None and (other := fit(run.shown.request, run.beside)).cut:
+        show_cut(other, run.shown, "The other sentence has")
+    if chosen.more and chosen.facts.continues_text:
+        tell("Only what you typed is masked: the tokens that the model added are left out here.")
+    if run.before.fit is None:
+        tell(_FILE)
+
+
+def _show_tables(run: MasksRun, stream: str) -> None:
+    show_tables(run.before.trace, moved(run.before.trace, run.after.trace, stream))
+
+
+def _row(state: State, choice: MaskChoice) -> tuple[State, str | None]:
+    """The sentence that is shown, and the other one of its batch."""
+    if not choice.batched:
+        return state, None
+    rows = (state.text, choice.batch)
+    if (fit(state.request, rows[0]).count > fit(state.request, rows[1]).count) == (choice.row == "shorter"):
+        rows = rows[::-1]
+    return replace(state, text=rows[0]), rows[1]
+
+
+def _masked(before: Drawn, state: State, beside: str | None, choice: MaskChoice) -> Drawn | None:
+    """Return the run with the mask; None if it can't be made, which the page says."""
+    stream = before.stream(state.stream)
+    tokens = before.trace.query_tokens(stream)
+    if choice.mask == "drawn" and len(tokens) > LONGEST_DRAWN:
+        tell(_too_long(tokens), loud=True, short="Too long to paint")
+        return None
+    try:
+        added = edits(choice, tokens, stream if len(before.trace.streams) > 1 else None)
+        return draw(state.request, beside=beside, edits=added) if added else before
+    except AttentionVizError as error:
+        show_problem(error, st.empty())
+        return None
+
+
+def _too_long(tokens: Tokens) -> str:
+    return (
+        f"Cells can be painted for texts of up to {LONGEST_DRAWN} tokens, and this one has {len(tokens)}: nothing is "
+        "blocked. Shorten it, or choose another mask."
+    )
+
+
+def _show_board(run: MasksRun, state: State) -> None:
+    """Draw the matrix, and beside it what the mask did."""
+    before, after, choice, locked = run.before, run.after, run.choice, run.locked
+    stream = before.stream(state.stream)
+    layer, head = before.place(stream, state.layer, state.head)
+    tokens, keys = before.trace.query_tokens(stream), before.trace.key_tokens(stream)
+    places = [] if before.fit is None else predicted(before, after, state)[:1]
+    likelier = [Likelihood(*one) for place in places for one in likelier_at(before, after, state, place)]
+    place = show_masked_picture(before, after, state, choice)
+    fits = state.query is not None and state.key is not None and state.query < len(tokens) and state.key < len(keys)
+    with place:
+        show_board(
+            pack_board(before.trace, stream, layer, head),
+            added_cells(choice, tokens) if len(tokens) == len(keys) else None,
+            choice,
+            (layer, head),
+            (state.query, state.key) if fits else (None, None),
+            run_of(before.trace, after.trace, stream, layer, head, likelier, moved(before.trace, after.trace, stream)),
+            locked=locked or (_too_long(tokens) if len(tokens) > LONGEST_DRAWN else ""),
+            predicts=title_of(before.trace, places[0]) if places else "",
+        )
+
+
+def _show_words(run: MasksRun, state: State, *, back: bool) -> None:
+    """Say what the colours can't, of a model that looks back or to both sides."""
+    choice, before, after = run.choice, run.before.alone(state.stream), run.after.alone(state.stream)
+    st.caption(plain(own_mask_words(before.trace, state.layer, state.head)))
+    if after.trace is before.trace and choice.mask == "none":
+        return
+    words = blocked_words(before.trace, after.trace, state.layer, state.head, choice)
+    st.caption(plain(f"{mask_words(choice, looks_back=back)} {words}".strip()))
+    if silent := silent_rows_words(after.trace, state.layer, state.head):
+        st.markdown(plain(silent))
