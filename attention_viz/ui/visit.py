@@ -115,7 +115,7 @@ def notices(group: Group[Any]) -> tuple[str, ...]:
 
 def written(group: Group[Any]) -> dict[str, str]:
     """Return the URL parameters that reproduce a group's values."""
-    return here().selection.part(group).written()
+    return here().selection.written(group)
 
 
 def memory(kind: type[_Memory]) -> _Memory:

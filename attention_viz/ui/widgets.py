@@ -4,7 +4,7 @@ A widget's own state is never the truth. Streamlit drops it when the widget isn'
 its label, which may belong to another option by now.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,8 @@ from attention_viz.ui.visit import chosen, memory, pick
 __all__ = [
     "clicked_point",
     "content",
+    "draft",
+    "drafted",
     "fresh",
     "picked_row",
     "preset",
@@ -106,6 +108,45 @@ def _take(
         pick(of, **{name: value})
         if then is not None:
             then()
+
+
+@dataclass
+class _Drafts:
+    """What widgets hold that is no choice yet, such as a change before it is added."""
+
+    values: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+def draft(
+    widget: Callable[..., Any], label: str, *args: Any, key: str, default: Any, options: Sequence[Any] = (), **look: Any
+) -> Any:
+    """Draw a widget whose value is no choice yet, and return it; it outlives the page.
+
+    Args:
+        widget: draws it, such as `st.selectbox`.
+        label: its label.
+        args: the widget's arguments after the label and the options.
+        key: the widget's key.
+        default: its value at first, and in the place of one that is no option any more.
+        options: the values to choose from, if the widget has a list of them.
+        look: the widget's other arguments.
+    """
+    values = memory(_Drafts).values
+    value = values.setdefault(key, default)
+    if options and not any(type(one) is type(value) and one == value for one in options):
+        values[key] = default
+    preset(key, values[key], again=bool(options))
+
+    def take() -> None:
+        values[key] = content(key)
+
+    widget(label, *([list(options)] if options else []), *args, key=key, on_change=take, **look)
+    return values[key]
+
+
+def drafted(key: str, default: Any = None) -> Any:
+    """Return the value of a widget that `draft` draws."""
+    return memory(_Drafts).values.get(key, default)
 
 
 def preset(key: str, value: Any, *, again: bool = False) -> None:

@@ -1,6 +1,7 @@
-"""How most pages load what they show: the sentence's run, and its weights as they are read; and what follows from it."""
+"""How most pages load what they show: the sentence's run, what follows from it, and its weights as they are read."""
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 from attention_viz.serving.runs import Drawn
 from attention_viz.serving.settings import SETTINGS
@@ -11,7 +12,10 @@ from attention_viz.ui.parts.selection import ran
 from attention_viz.ui.runner.page import Slots
 from attention_viz.ui.selection import Selection, resolve
 
-__all__ = ["ReadRun", "load_read", "settle_read"]
+__all__ = ["ReadRun", "load_text", "settle_text", "study_as_it_is", "study_read"]
+
+
+_Run = TypeVar("_Run")
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +31,8 @@ class ReadRun:
     shown: Drawn | None
 
 
-def load_read(state: State, slots: Slots, longest: int = SETTINGS.longest_study) -> ReadRun | None:
-    """Run the sentence and read its weights, in the picture's slot; None after a problem.
+def load_text(state: State, slots: Slots, longest: int = SETTINGS.longest_study) -> Drawn | None:
+    """Run the sentence, with the picture's slot filled meanwhile; None after a problem.
 
     Args:
         state: what is chosen.
@@ -36,12 +40,21 @@ def load_read(state: State, slots: Slots, longest: int = SETTINGS.longest_study)
         longest: how many tokens are read at most.
     """
     picture = slots.picture
-    drawn = draw_in_place(state, picture.place, slots.height, whole=True, stays=picture.stays, longest=longest)
-    if drawn is None:
-        return None
-    return ReadRun(drawn, read_in_place(drawn, state, picture.place, slots.height))
+    return draw_in_place(
+        state, picture.place, slots.height, whole=True, keep=slots.apart, stays=picture.stays, longest=longest
+    )
 
 
-def settle_read(selection: Selection, run: ReadRun) -> Selection:
+def settle_text(selection: Selection, run: Drawn) -> Selection:
     """Return the selection with the run's best finding, as far as nobody chose another head."""
-    return resolve(selection, ran(run.drawn))
+    return resolve(selection, ran(run))
+
+
+def study_read(run: Drawn, selection: Selection, slots: Slots) -> ReadRun:
+    """Read the run's weights as they are chosen to be read."""
+    return ReadRun(run, read_in_place(run, selection.shared, slots.picture.place, slots.height))
+
+
+def study_as_it_is(run: _Run, _selection: Selection, _slots: Slots) -> _Run:
+    """Return the run: nothing more is computed."""
+    return run

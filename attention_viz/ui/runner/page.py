@@ -23,11 +23,13 @@ class Slots:
         picture: the main picture's slot, which says what is computed until it is there.
         height: the picture's height in pixels.
         named: all other slots.
+        apart: whether the picture is drawn in a slot of its own beside, so that this one stays empty for a run at hand.
     """
 
     picture: PicturePlace
     height: int
     named: Mapping[str, DeltaGenerator] = field(default_factory=dict[str, DeltaGenerator])
+    apart: bool = False
 
     def __getitem__(self, name: str) -> DeltaGenerator:
         """Return the slot of that name."""
@@ -70,11 +72,15 @@ class View(Protocol):
     """A page's module `view`: it is imported once the page's controls are drawn, since torch comes with it."""
 
     def load(self, state: State, slots: Slots) -> Any:
-        """Return what the page shows, after running what isn't at hand; None after a problem, which is on the page."""
+        """Return what has to run for the page, after running what isn't at hand; None after a problem, which it shows."""
         ...
 
     def settle(self, selection: Selection, run: Any) -> Selection:
         """Return the selection with what follows from the run; twice is the same as once."""
+        ...
+
+    def study(self, run: Any, selection: Selection, slots: Slots) -> Any:
+        """Return what is computed from the run for this selection, with the picture's slot filled meanwhile."""
         ...
 
     def view(self, run: Any, selection: Selection) -> Parts:
@@ -137,5 +143,5 @@ class Page:
     def address(self, selection: Selection) -> dict[str, str]:
         """Return the URL parameters that reproduce a selection on this page."""
         state, groups = (selection.shared, self.groups) if self.written is None else self.written(selection)
-        parts = [write_address(state), *(selection.part(group).written() for group in groups)]
+        parts = [write_address(state), *(selection.written(group) for group in groups)]
         return {name: text for part in parts for name, text in part.items()}

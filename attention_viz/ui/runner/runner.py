@@ -59,8 +59,9 @@ def show_page(page: Page) -> None:
     _show_notices(page)
     if run is None:
         tools.line.empty()
-    else:
-        _show(view.view(run, visit.here().selection), slots, tools)
+        return
+    selection = visit.here().selection
+    _show(view.view(view.study(run, selection, slots), selection), slots, tools)
 
 
 def _view_of(page: Page) -> View:

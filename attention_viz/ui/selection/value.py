@@ -123,6 +123,10 @@ class Selection:
         """Whether nobody chose the head: neither by hand nor by a link."""
         return self.chosen.isdisjoint(("layer", "head"))
 
+    def written(self, group: Group[Any]) -> dict[str, str]:
+        """Return the URL parameters that reproduce a group's values, and those that are still pending."""
+        return replace(self.part(group), value=self.of(group)).written()
+
     def having(self, group: Group[Any], part: Part) -> "Selection":
         """Return this selection with another part of a group."""
         return replace(self, parts={**self.parts, group.id: replace(part, group=group)})

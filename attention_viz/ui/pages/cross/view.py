@@ -13,13 +13,13 @@ from attention_viz.ui.parts.files.reading_downloads import show_read_downloads
 from attention_viz.ui.parts.readings import show_reading
 from attention_viz.ui.parts.selection import take_choice
 from attention_viz.ui.presenting.host import present_findings
-from attention_viz.ui.runner.loading import ReadRun, load_read, settle_read
+from attention_viz.ui.runner.loading import ReadRun, load_text, settle_text, study_read
 from attention_viz.ui.runner.page import Part, Parts
 from attention_viz.ui.selection import Selection
 
-__all__ = ["load", "settle", "view"]
+__all__ = ["load", "settle", "study", "view"]
 
-load, settle = load_read, settle_read
+load, settle, study = load_text, settle_text, study_read
 
 
 def view(run: ReadRun, selection: Selection) -> Parts:

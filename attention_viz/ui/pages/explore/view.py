@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from attention_viz.serving.runs import Drawn
 from attention_viz.serving.settings import SETTINGS
-from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.reading import is_raw
 from attention_viz.ui.pages.explore.cache import row_of_step, show_way_back, uncut_words, up_to_step
@@ -14,16 +13,17 @@ from attention_viz.ui.pages.explore.candidates import find_candidates, show_cand
 from attention_viz.ui.pages.explore.choice import EXPLORE
 from attention_viz.ui.pages.explore.picture import show_picture_of
 from attention_viz.ui.pages.explore.region import show_region, without_region
-from attention_viz.ui.parts.drawing import draw_in_place, show_notes
+from attention_viz.ui.parts.drawing import show_notes
 from attention_viz.ui.parts.files.reading_downloads import show_read_downloads
 from attention_viz.ui.parts.readings import read_in_place, show_reading
-from attention_viz.ui.parts.selection import pair_of, ran
+from attention_viz.ui.parts.selection import pair_of
 from attention_viz.ui.parts.writes import hold_writes, show_writes
 from attention_viz.ui.presenting.host import present_findings
+from attention_viz.ui.runner.loading import load_text, settle_text
 from attention_viz.ui.runner.page import Part, Parts, Slots
-from attention_viz.ui.selection import Selection, resolve
+from attention_viz.ui.selection import Selection
 
-__all__ = ["ExploreRun", "load", "settle", "view"]
+__all__ = ["ExploreRun", "load", "settle", "study", "view"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,27 +45,35 @@ class ExploreRun:
     shown: Drawn | None
 
 
-def load(state: State, slots: Slots) -> ExploreRun | None:
-    """Run the sentence, without what is blocked, and read its weights; None after a problem.
+def load(state: State, slots: Slots) -> Drawn | None:
+    """Run the sentence; None after a problem.
 
     Args:
         state: what is chosen.
         slots: the page's slots.
     """
-    slot, choice = slots.picture, visit.chosen(EXPLORE)
-    whole = draw_in_place(state, slot.place, slots.height, whole=True, stays=slot.stays, longest=SETTINGS.longest_text)
+    whole = load_text(state, slots, SETTINGS.longest_text)
     if whole is None:
         show_way_back(slots["candidates"], state)
-        return None
+    return whole
+
+
+settle = settle_text
+
+
+def study(whole: Drawn, selection: Selection, slots: Slots) -> ExploreRun:
+    """Run the picture without what is blocked, go back to a token, and read the weights.
+
+    Args:
+        whole: the run of the text or the picture as it is.
+        selection: what is chosen.
+        slots: the page's slots.
+    """
+    state, choice = selection.shared, selection.of(EXPLORE)
     drawn = without_region(whole, state, choice)
     back = min(choice.back, drawn.trace.provenance.generated)
     stepped = up_to_step(drawn, state, back)
-    return ExploreRun(whole, drawn, back, stepped, read_in_place(stepped, state, slot.place, slots.height))
-
-
-def settle(selection: Selection, run: ExploreRun) -> Selection:
-    """Return the selection with the run's best finding, as far as nobody chose another head."""
-    return resolve(selection, ran(run.whole))
+    return ExploreRun(whole, drawn, back, stepped, read_in_place(stepped, state, slots.picture.place, slots.height))
 
 
 def view(run: ExploreRun, selection: Selection) -> Parts:

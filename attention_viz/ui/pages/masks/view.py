@@ -35,10 +35,11 @@ from attention_viz.ui.parts.likelier import likelier_at, predicted, title_of
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.notices import tell
 from attention_viz.ui.presenting.host import present_change
+from attention_viz.ui.runner.loading import study_as_it_is
 from attention_viz.ui.runner.page import Part, Parts, Slots
 from attention_viz.ui.selection import Selection
 
-__all__ = ["MasksRun", "load", "settle", "view"]
+__all__ = ["MasksRun", "load", "settle", "study", "view"]
 
 _FILE = "A trace from a file can't be run again: its masks can be seen, and none can be added. Close it to add one."
 _EMPTY = (
@@ -119,6 +120,9 @@ def load(state: State, slots: Slots) -> MasksRun | None:
 def settle(selection: Selection, _run: MasksRun) -> Selection:
     """Return the selection: nothing follows from a run here."""
     return selection
+
+
+study = study_as_it_is
 
 
 def view(run: MasksRun, selection: Selection) -> Parts:

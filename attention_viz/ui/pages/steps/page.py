@@ -22,7 +22,7 @@ def _layout(_state: State, row: Row) -> Slots:
         # A slot apart, as an empty one loses its content whenever the page runs, and with it the focus.
         picture, named["pipeline"] = st.empty(), st.container()
     named["below"] = st.container()
-    return Slots(PicturePlace(picture, stays=False), _HEIGHT, named)
+    return Slots(PicturePlace(picture, stays=False), _HEIGHT, named, apart=True)
 
 
 PAGE = Page(

@@ -26,14 +26,15 @@ from attention_viz.ui.pages.steps.matrix import show_all_steps, show_step
 from attention_viz.ui.pages.steps.pipeline import asked_step, chosen_pair, show_pipeline
 from attention_viz.ui.pages.steps.runs import OpenRun, run
 from attention_viz.ui.parts.downloads import show_downloads
-from attention_viz.ui.parts.drawing import draw_in_place, show_notes
+from attention_viz.ui.parts.drawing import show_notes
 from attention_viz.ui.parts.notices import tell
 from attention_viz.ui.parts.selection import pair_of, ran, show_why, take_pair
 from attention_viz.ui.presenting.host import present_steps
+from attention_viz.ui.runner.loading import load_text, study_as_it_is
 from attention_viz.ui.runner.page import Part, Parts, Slots
 from attention_viz.ui.selection import SHARED, Filled, Selection, answer, resolve, update
 
-__all__ = ["StepsRun", "load", "settle", "view"]
+__all__ = ["StepsRun", "load", "settle", "study", "view"]
 
 _DOWNLOADS = ("Weights (CSV)", "Tensors (safetensors)", "Picture (SVG)")
 
@@ -62,7 +63,7 @@ def load(state: State, slots: Slots) -> StepsRun | None:
         state: what is chosen.
         slots: the page's slots.
     """
-    drawn = draw_in_place(state, slots.picture.place, slots.height, whole=True, keep=True)
+    drawn = load_text(state, slots)
     if drawn is None:
         return None
     own = state.own and drawn.fit is not None
@@ -99,6 +100,9 @@ def settle(selection: Selection, run: StepsRun) -> Selection:
     if unread:
         return update(selection, Filled(SHARED, {"query": choice.query, "key": choice.key}, stays=True))
     return update(selection, Filled(STEP_CHOICES, {"query": pair[0], "key": pair[1]}))
+
+
+study = study_as_it_is
 
 
 def view(run: StepsRun, selection: Selection) -> Parts:
