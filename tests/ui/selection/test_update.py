@@ -1,0 +1,92 @@
+"""What one event changes, without a page and without a session."""
+
+from dataclasses import replace
+
+from attention_viz.ui.address.codec import write
+from attention_viz.ui.selection import (
+    SHARED,
+    Clicked,
+    FileOpened,
+    Filled,
+    Group,
+    Opened,
+    Picked,
+    Selection,
+    answer,
+    update,
+)
+from tests.ui.selection.dives import DIVE, VALUES, WRITTEN, Dive, Values, open_dive
+
+
+def test_the_url_is_read_at_the_first_run_and_the_selection_holds_after_it() -> None:
+    selection = open_dive({"depth": "5", "note": "calm"})
+    assert selection.of(DIVE) == Dive(depth=5, note="calm")
+    selection = update(selection, Picked(DIVE, {"depth": 7}))
+    selection = open_dive({"depth": "2"}, selection)
+    assert selection.of(DIVE) == Dive(depth=7, note="calm")
+    assert selection.part(DIVE).written() == WRITTEN | {"depth": "7", "note": "calm"}
+
+
+def test_whatever_kind_a_value_is_of_it_stays_at_the_next_run() -> None:
+    selection = answer(update(Selection(), Opened({}, (VALUES,))), VALUES, "xyz")
+    assert selection.of(VALUES) == Values()
+    selection = update(selection, Picked(VALUES, {"moment": 425, "name": "b", "several": ("x", "z")}))
+    selection = answer(update(selection, Opened({}, (VALUES,))), VALUES, "xyz")
+    assert selection.of(VALUES) == Values(425, "b", ("x", "z"))
+
+
+def test_what_a_page_fills_in_is_still_there_after_another_page() -> None:
+    selection = update(open_dive({}), Filled(DIVE, {"depth": 2}))
+    # Another page has other parameters.
+    selection = answer(update(selection, Opened({}, (VALUES,))), VALUES, "xyz")
+    assert selection.of(DIVE).depth == 2
+    assert open_dive({}, selection).of(DIVE).depth == 2
+
+
+def test_the_url_is_what_the_page_before_wrote_until_something_is_chosen() -> None:
+    selection = update(open_dive({}), Filled(DIVE, {"depth": 2}, brief=frozenset({"depth"})))
+    assert selection.part(DIVE).written() == {"depth": "2"}
+    selection = update(selection, Picked(DIVE, {"boat": "large"}))
+    assert selection.part(DIVE).written() == WRITTEN | {"depth": "2", "boat": "large"}
+
+
+def test_a_link_with_an_old_name_opens_the_same_and_is_written_with_the_new_one() -> None:
+    selection = open_dive({"place": "sea", "level": "4"})
+    assert selection.of(DIVE) == Dive(depth=4) and not selection.part(DIVE).notices
+    assert selection.part(DIVE).written() == WRITTEN | {"depth": "4"}
+    # Only together with a place it means the depth.
+    assert open_dive({"level": "4"}).of(DIVE) == Dive()
+    assert open_dive({"place": "sea", "level": "4", "depth": "2"}).of(DIVE).depth == 2
+    assert write(replace(selection.of(DIVE), place="lake")) == {"place": "lake", "depth": "4"}
+
+
+def test_two_groups_with_one_prefix_hold_the_same_values() -> None:
+    selection = update(open_dive({}), Picked(DIVE, {"depth": 7}))
+    assert selection.of(Group(Dive(depth=2), "dive-")).depth == 7
+
+
+def test_a_pair_in_a_head_that_nobody_chose_leaves_the_head_free() -> None:
+    selection = update(Selection(), Opened({}))
+    layer, head = selection.shared.layer, selection.shared.head
+    pair = update(selection, Clicked(layer, head, "encoder", (1, 2)))
+    assert pair.head_is_free and (pair.shared.query, pair.shared.key) == (1, 2)
+    assert not update(selection, Clicked(layer, head + 1, "encoder", (1, 2))).head_is_free
+    # A click in a picture of all heads together chooses the layer alone.
+    assert update(selection, Clicked(layer + 1, None)).shared.head == head
+
+
+def test_an_untouched_example_follows_the_model_and_a_typed_text_stays() -> None:
+    selection = update(Selection(), Opened({}))
+    example = update(selection, Picked(SHARED, {"model": "coreference"})).shared.text
+    assert example != selection.shared.text
+    typed = update(selection, Picked(SHARED, {"text": "My own words."}))
+    assert update(typed, Picked(SHARED, {"model": "coreference"})).shared.text == "My own words."
+
+
+def test_typing_closes_a_file_and_leaves_the_typed_text() -> None:
+    before = update(update(Selection(), Opened({})), Picked(SHARED, {"text": "Before.", "second": "And after."}))
+    opened = update(before, FileOpened(1, {"text": "Of the file.", "second": "", "target": ""}))
+    assert opened.file == 1 and opened.shared.text == "Of the file."
+    typed = update(opened, Picked(SHARED, {"text": "Typed."}))
+    assert typed.file == 0 and typed.under is None
+    assert (typed.shared.text, typed.shared.second) == ("Typed.", "And after.")
