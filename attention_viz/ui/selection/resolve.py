@@ -15,11 +15,19 @@ class Finding(Protocol):
     """The head that a text's best finding is about."""
 
     @property
-    def layer(self) -> int: ...
+    def layer(self) -> int:
+        """The layer's number."""
+        ...
+
     @property
-    def head(self) -> int: ...
+    def head(self) -> int:
+        """The head's number in its layer."""
+        ...
+
     @property
-    def stream(self) -> str: ...
+    def stream(self) -> str:
+        """The kind of attention."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -47,7 +55,8 @@ def resolve(selection: Selection, ran: Ran) -> Selection:
     if any(at is not None and at >= count for at, count in pair):
         selection = update(selection, Filled(SHARED, dict.fromkeys(PAIR)))
         shared = selection.shared
-    if not selection.head_is_free or shared.query is not None or (best := ran.best()) is None:
+    has_pair = shared.query is not None or shared.key is not None
+    if not selection.head_is_free or has_pair or (best := ran.best()) is None:
         return selection
     values: dict[str, Any] = {"layer": best.layer, "head": best.head}
     if len(ran.counts) > 1 and best.stream != stream:

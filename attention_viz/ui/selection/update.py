@@ -1,6 +1,6 @@
 """`update`: the selection after an event, as a pure function."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, assert_never
 
@@ -88,12 +88,12 @@ def _opened(selection: Selection, event: Opened) -> Selection:
 
 
 def _picked(selection: Selection, group: Group[Any], values: Mapping[str, Any]) -> Selection:
+    if group.id == SHARED.id and _RUNS & values.keys():
+        # A text that is typed is to be run: even the text of the file itself.
+        selection = _closed(selection)
     before = selection.of(group)
     found = {name: value for name, value in values.items() if getattr(before, name) != value}
     if group.id == SHARED.id:
-        if _RUNS & values.keys() and selection.file:
-            selection = _closed(selection, found.keys())
-            before = selection.of(group)
         found = _implied(selection, found)
     part = selection.part(group)
     chosen = (part.chosen | values.keys()) - (found.keys() - values.keys())
@@ -133,13 +133,13 @@ def _clicked(selection: Selection, event: Clicked) -> Selection:
     return _picked(selection, SHARED, moved)
 
 
-def _closed(selection: Selection, typed: Collection[str] = ()) -> Selection:
-    """Return the selection without the open file: what it replaced comes back, but for texts that were typed since."""
+def _closed(selection: Selection) -> Selection:
+    """Return the selection without the open file, if there is one: what it replaced comes back."""
     under = selection.under
     if under is None:
         return selection
     own, before, part = selection.shared, under.shared, selection.part(SHARED)
-    back = {name: getattr(before, name) for name in (*_TEXTS, *_HEAD) if name not in typed}
+    back = {name: getattr(before, name) for name in (*_TEXTS, *_HEAD)}
     value = replace(own, **back, query=None, key=None)
     chosen = (part.chosen - {*back, *PAIR}) | (under.chosen & back.keys())
     return replace(selection.having(SHARED, replace(part, value=value, chosen=chosen)), file=0, under=None)

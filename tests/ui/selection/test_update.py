@@ -6,6 +6,7 @@ from attention_viz.ui.address.codec import write
 from attention_viz.ui.selection import (
     SHARED,
     Clicked,
+    FileClosed,
     FileOpened,
     Filled,
     Group,
@@ -71,6 +72,7 @@ def test_a_pair_in_a_head_that_nobody_chose_leaves_the_head_free() -> None:
     pair = update(selection, Clicked(layer, head, "encoder", (1, 2)))
     assert pair.head_is_free and (pair.shared.query, pair.shared.key) == (1, 2)
     assert not update(selection, Clicked(layer, head + 1, "encoder", (1, 2))).head_is_free
+    assert update(selection, Picked(SHARED, {"layer": layer, "head": head})).head_is_free
     # A click in a picture of all heads together chooses the layer alone.
     assert update(selection, Clicked(layer + 1, None)).shared.head == head
 
@@ -83,6 +85,18 @@ def test_an_untouched_example_follows_the_model_and_a_typed_text_stays() -> None
     assert update(typed, Picked(SHARED, {"model": "coreference"})).shared.text == "My own words."
 
 
+def test_another_text_lets_go_of_the_pair_and_another_model_of_nothing_that_was_chosen() -> None:
+    chosen = update(update(Selection(), Opened({})), Clicked(2, 3, None, (1, 2)))
+    typed = update(chosen, Picked(SHARED, {"text": "Another."}))
+    assert (typed.shared.query, typed.shared.key) == (None, None)
+    assert (typed.shared.layer, typed.shared.head) == (2, 3) and not typed.head_is_free
+    # Of this model it is known where to look first.
+    model = update(typed, Picked(SHARED, {"model": "dinov2-small"}))
+    assert (model.shared.layer, model.shared.head) == (2, 3)
+    free = update(update(Selection(), Opened({})), Picked(SHARED, {"model": "dinov2-small"}))
+    assert (free.shared.layer, free.shared.head) == (4, 1)
+
+
 def test_typing_closes_a_file_and_leaves_the_typed_text() -> None:
     before = update(update(Selection(), Opened({})), Picked(SHARED, {"text": "Before.", "second": "And after."}))
     opened = update(before, FileOpened(1, {"text": "Of the file.", "second": "", "target": ""}))
@@ -90,3 +104,25 @@ def test_typing_closes_a_file_and_leaves_the_typed_text() -> None:
     typed = update(opened, Picked(SHARED, {"text": "Typed."}))
     assert typed.file == 0 and typed.under is None
     assert (typed.shared.text, typed.shared.second) == ("Typed.", "And after.")
+    # Even the file's own text, which an example may be, is to be run.
+    same = update(opened, Picked(SHARED, {"text": "Of the file."}))
+    assert same.file == 0 and (same.shared.text, same.shared.second) == ("Of the file.", "And after.")
+
+
+def test_going_back_leaves_a_file() -> None:
+    before = update(update(Selection(), Opened({})), Picked(SHARED, {"layer": 2}))
+    opened = update(before, FileOpened(1, {"text": "Of the file."}))
+    assert opened.shared.layer == 0 and opened.head_is_free
+    assert update(opened, Opened({})) == opened
+    back = update(opened, Opened({"text": "Before.", "layer": "1"}, again=True))
+    assert (back.file, back.shared.text, back.shared.layer) == (0, "Before.", 1)
+    # A pair of the file's goes with the file.
+    closed = update(update(opened, Clicked(0, 1, "decoder", (1, 1))), FileClosed())
+    assert closed.shared == before.shared and not closed.head_is_free
+
+
+def test_a_second_file_leaves_what_was_chosen_before_the_first() -> None:
+    before = update(update(Selection(), Opened({})), Picked(SHARED, {"text": "Before."}))
+    opened = update(update(before, FileOpened(1, {"text": "One."})), FileOpened(2, {"text": "Two."}))
+    assert (opened.file, opened.shared.text) == (2, "Two.")
+    assert update(opened, FileClosed()).shared == before.shared
