@@ -77,6 +77,12 @@ def test_a_pair_in_a_head_that_nobody_chose_leaves_the_head_free() -> None:
     assert update(selection, Clicked(layer + 1, None)).shared.head == head
 
 
+def test_a_click_in_the_stream_that_is_shown_chooses_no_stream() -> None:
+    selection = update(update(Selection(), Opened({"model": "translation"})), Filled(SHARED, {"stream": "cross"}))
+    assert "stream" not in update(selection, Clicked(0, 1, "cross")).chosen
+    assert "stream" in update(selection, Clicked(0, 1, "decoder")).chosen
+
+
 def test_an_untouched_example_follows_the_model_and_a_typed_text_stays() -> None:
     selection = update(Selection(), Opened({}))
     example = update(selection, Picked(SHARED, {"model": "coreference"})).shared.text
