@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -25,6 +25,7 @@ __all__ = [
     "notices",
     "pending",
     "pick",
+    "run_again",
     "send",
     "settle",
     "shared",
@@ -124,6 +125,11 @@ def memory(kind: type[_Memory]) -> _Memory:
     if kind not in memories:
         here().memories[kind] = kind()
     return memories[kind]
+
+
+def run_again() -> NoReturn:
+    """Run the page again from its beginning: something that its controls show, or depend on, is another by now."""
+    st.rerun()
 
 
 def went_through_history() -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 import streamlit as st
 
+from attention_viz.ui.address.kinds import nearest
 from attention_viz.ui.selection import Group
 from attention_viz.ui.visit import chosen, memory, pick
 
@@ -133,14 +134,14 @@ def draft(
     """
     values = memory(_Drafts).values
     value = values.setdefault(key, default)
-    if options and not any(type(one) is type(value) and one == value for one in options):
-        values[key] = default
+    if options:
+        values[key] = nearest(value, options, default)
     preset(key, values[key], again=bool(options))
 
     def take() -> None:
         values[key] = content(key)
 
-    widget(label, *([list(options)] if options else []), *args, key=key, on_change=take, **look)
+    widget(label, *([options] if options else []), *args, key=key, on_change=take, **look)
     return values[key]
 
 

@@ -1,6 +1,7 @@
 """Several changes of a model, chosen one after the other, undone one by one, and kept in the address."""
 
 import contextlib
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -12,13 +13,12 @@ from attention_viz.edits.changes import MOST, describe, misfit, read_changes, to
 from attention_viz.edits.registry import EDITS
 from attention_viz.errors import ShapeError
 from attention_viz.serving.runs import Drawn
-from attention_viz.ui import visit
+from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.address.cells import from_code
-from attention_viz.ui.address.kinds import fits_link, nearest
+from attention_viz.ui.address.kinds import fits_link
 from attention_viz.ui.controls.edits_choice import CHANGES, current_edits
 from attention_viz.ui.parts.markdown import plain
-from attention_viz.ui.parts.notices import show_notices
 from attention_viz.ui.parts.selection import pair_of
 from attention_viz.views.style.wording import shortened
 
@@ -26,18 +26,17 @@ if TYPE_CHECKING:
     from attention_viz.edits.edit import Edit
     from attention_viz.trace.tokens import Tokens
 
-__all__ = ["PATTERN", "begin_edits", "begin_with_change", "made", "show_edit_controls"]
-
-# Where a pattern that is drawn by hand lies, in the letters of `attention_viz.ui.address.cells`.
-PATTERN = "heads-pattern"
-
-# What the changes were before each step that was taken.
-_STEPS = "edits-steps"
-
-# Whether there was a change to begin with: who took it back has none again.
-_BEGUN = "edits-begun"
+__all__ = ["begin_edits", "begin_with_change", "made", "show_edit_controls"]
 
 _LONGEST_HISTORY = 100
+
+
+@dataclass
+class _History:
+    """The changes before each step, and whether there was a change to begin with: who took it back has none again."""
+
+    steps: list[str] = field(default_factory=list[str])
+    begun: bool = False
 
 
 def begin_edits() -> None:
@@ -46,7 +45,7 @@ def begin_edits() -> None:
         before = current_edits()
         if visit.pending(CHANGES, "edits") == "":
             # Whoever asks for no change has begun.
-            st.session_state[_BEGUN] = True
+            visit.memory(_History).begun = True
         visit.settle(CHANGES)
         _remember(before)
 
@@ -63,30 +62,33 @@ def made(text: str, drawn: Drawn, state: State) -> "tuple[Edit, ...]":
     return tuple(edit for change in fitting for edit in to_edits(change, drawn.trace))
 
 
-def show_edit_controls(drawn: Drawn, state: State, listed: DeltaGenerator | None = None) -> None:
+def show_edit_controls(drawn: Drawn, state: State, listed: DeltaGenerator | None = None, *, pattern: str) -> None:
     """A change to choose and add, and the list of those that hold, each of which can be taken back.
 
     Args:
         drawn: the run without them, with all its streams, of the text as it was typed.
         state: what the pickers say.
         listed: where the list stands; by default below the controls.
+        pattern: the pattern that was drawn by hand, in the letters of `attention_viz.ui.address.cells`.
     """
-    show_notices(visit.notices(CHANGES))
     with st.container(key="edit-pickers", horizontal=True, vertical_alignment="bottom"):
-        what = st.selectbox(
+        what = widgets.draft(
+            st.selectbox,
             "Change",
-            list(EDITS),
-            format_func=lambda name: EDITS[name].label,
             key="edit-what",
+            default=next(iter(EDITS)),
+            options=list(EDITS),
+            format_func=_called,
             width=290,
-            persist_state="session",
         )
         stream, layer, head = _place(drawn, state)
-        ready = _show_details(what, drawn, stream)
+        ready = _show_details(what, drawn, stream, pattern)
         full = len(read_changes(current_edits())[0]) >= MOST
         named = stream if len(drawn.trace.streams) > 1 or len(state.facts.heads) > 1 else None
-        st.button("Add", type="primary", disabled=full or not ready, on_click=_add, args=(drawn, layer, head, named))
-        st.button("Undo", disabled=not st.session_state.get(_STEPS), on_click=_undo)
+        st.button(
+            "Add", type="primary", disabled=full or not ready, on_click=_add, args=(drawn, layer, head, named, pattern)
+        )
+        st.button("Undo", disabled=not visit.memory(_History).steps, on_click=_undo)
         st.button("Start over", disabled=not current_edits(), on_click=_step, args=("",))
     if isinstance(EDITS[what].asks, Drawing) and not ready:
         st.caption(plain(_no_pattern_words(drawn, stream)))
@@ -103,35 +105,50 @@ def begin_with_change(drawn: Drawn, state: State) -> None:
         drawn: the run without changes, with all its streams, of the text as it was typed.
         state: what the pickers say.
     """
-    if current_edits() or st.session_state.get(_BEGUN) or visit.notices(CHANGES):
+    if current_edits() or visit.memory(_History).begun or visit.notices(CHANGES):
         return
     named = drawn.stream(state.stream) if len(drawn.trace.streams) > 1 or len(state.facts.heads) > 1 else None
     cut = Change("block", None, None, named, (pair_of(drawn, state),))
     if not misfit(cut, drawn.trace):
-        st.session_state[_BEGUN] = True
+        visit.memory(_History).begun = True
         visit.pick(CHANGES, edits=write_changes([cut]))
+
+
+def _called(what: str) -> str:
+    return EDITS[what].label
 
 
 def _place(drawn: Drawn, state: State) -> tuple[str, int | None, int | None]:
     """The stream, and where in it the change is to act: the chosen head, its layer, or everywhere."""
     stream, (layer, head) = drawn.stream(state.stream), drawn.place(state.stream, state.layer, state.head)
     names = {"head": f"layer {layer}, head {head}", "layer": f"layer {layer}, all heads", "all": "all layers and heads"}
-    chosen = st.selectbox(
-        "Where", list(names), format_func=names.__getitem__, key="edit-where", width=190, persist_state="session"
+    chosen = widgets.draft(
+        st.selectbox,
+        "Where",
+        key="edit-where",
+        default="head",
+        options=list(names),
+        format_func=names.__getitem__,
+        width=190,
     )
     return stream, None if chosen == "all" else layer, head if chosen == "head" else None
 
 
-def _show_details(what: str, drawn: Drawn, stream: str) -> bool:
+def _show_details(what: str, drawn: Drawn, stream: str, pattern: str) -> bool:
     """What else the change needs to know; False where it can't be added yet."""
     match EDITS[what].asks:
         case Nothing():
             return True
         case Number() as asks:
-            key = _number_key(asks)
-            st.session_state.setdefault(key, asks.start)
-            st.number_input(
-                asks.label, asks.lowest, asks.highest, key=key, step=asks.step, width=130, persist_state="session"
+            widgets.draft(
+                st.number_input,
+                asks.label,
+                asks.lowest,
+                asks.highest,
+                key=_number_key(asks),
+                default=asks.start,
+                step=asks.step,
+                width=130,
             )
             return True
         case OneCell() as asks:
@@ -139,21 +156,20 @@ def _show_details(what: str, drawn: Drawn, stream: str) -> bool:
             _pick_token(asks.key, "edit-key", drawn.trace.key_tokens(stream))
             return True
         case Drawing():
-            return bool(_pattern(drawn, stream))
+            return bool(_cells(drawn, stream, pattern))
 
 
-def _chosen_detail(what: str, drawn: Drawn, stream: str) -> Detail:
-    """What the widgets hold of it at the moment of a click."""
-    session = st.session_state
+def _chosen_detail(what: str, drawn: Drawn, stream: str, pattern: str) -> Detail:
+    """Return the details that are chosen at the moment of a click."""
     match EDITS[what].asks:
         case Nothing():
             return None
         case Number() as asks:
-            return round(float(session[_number_key(asks)]), 4)
+            return round(float(widgets.drafted(_number_key(asks))), 4)
         case OneCell():
-            return ((int(session["edit-query"]), int(session["edit-key"])),)
+            return ((int(widgets.drafted("edit-query")), int(widgets.drafted("edit-key"))),)
         case Drawing():
-            return _pattern(drawn, stream)
+            return _cells(drawn, stream, pattern)
 
 
 def _number_key(asks: Number) -> str:
@@ -161,17 +177,24 @@ def _number_key(asks: Number) -> str:
 
 
 def _pick_token(label: str, key: str, tokens: "Tokens") -> None:
-    # Another text may be shorter, and a label of the last one is no position of this.
-    st.session_state[key] = nearest(st.session_state.get(key), range(len(tokens)), 1)
+    # Another text may be shorter.
     names = [f"{position} {label}" for position, label in enumerate(tokens.written)]
-    st.selectbox(label, range(len(names)), format_func=names.__getitem__, key=key, width=150, persist_state="session")
+    widgets.draft(
+        st.selectbox,
+        label,
+        key=key,
+        default=1,
+        options=range(len(names)),
+        format_func=names.__getitem__,
+        width=150,
+    )
 
 
-def _pattern(drawn: Drawn, stream: str) -> tuple[tuple[int, int], ...]:
+def _cells(drawn: Drawn, stream: str, pattern: str) -> tuple[tuple[int, int], ...]:
     """The cells that were drawn by hand for a text of this length; none where there are none."""
     queries, keys = len(drawn.trace.query_tokens(stream)), len(drawn.trace.key_tokens(stream))
     try:
-        cells = from_code(st.session_state.get(PATTERN, ""), queries)
+        cells = from_code(pattern, queries)
     except ShapeError:
         return ()
     return (
@@ -189,10 +212,10 @@ def _no_pattern_words(drawn: Drawn, stream: str) -> str:
     )
 
 
-def _add(drawn: Drawn, layer: int | None, head: int | None, stream: str | None) -> None:
+def _add(drawn: Drawn, layer: int | None, head: int | None, stream: str | None, pattern: str) -> None:
     """What the widgets hold at the moment of the click, as the last change."""
-    what = st.session_state["edit-what"]
-    detail = _chosen_detail(what, drawn, stream or drawn.trace.streams[0])
+    what = widgets.drafted("edit-what")
+    detail = _chosen_detail(what, drawn, stream or drawn.trace.streams[0], pattern)
     if detail != ():  # a drawing that is gone since the button was shown
         change = Change(what, layer, head, stream, detail)
         _step(write_changes([*read_changes(current_edits())[0], change]))
@@ -213,14 +236,14 @@ def _step(text: str) -> None:
 def _remember(before: str) -> None:
     """What held before the last step is one back, where that changed anything."""
     if before != current_edits():
-        st.session_state[_STEPS] = [*st.session_state.get(_STEPS, []), before][-_LONGEST_HISTORY:]
+        history = visit.memory(_History)
+        history.steps = [*history.steps, before][-_LONGEST_HISTORY:]
 
 
 def _undo() -> None:
     """Go back to what held before the last step, a removal or a new start included."""
-    if steps := st.session_state.get(_STEPS):
-        st.session_state[_STEPS] = steps[:-1]
-        visit.pick(CHANGES, edits=steps[-1])
+    if steps := visit.memory(_History).steps:
+        visit.pick(CHANGES, edits=steps.pop())
 
 
 def _show_list(drawn: Drawn) -> None:

@@ -246,7 +246,7 @@ def _offer(model: str, plan: "Plan", place: DeltaGenerator) -> None:
         if download is not None and not download.problem:
             # It ended well after what is missing was counted.
             downloads.forget(model)
-            st.rerun()
+            visit.run_again()
         if download is not None:
             st.warning(as_sentence(download.problem))
         here = plan.bytes - plan.missing
@@ -278,7 +278,7 @@ def _watch(model: str) -> None:
     if download is None or download.over:
         if download is not None and not download.problem:
             downloads.forget(model)
-        st.rerun()
+        visit.run_again()
     plan = download.plan
     received = f"{_megabytes(download.received)} of {_megabytes(plan.missing)}"
     st.progress(download.share, text=plain(f"Downloading {plan.name}: {received}"))

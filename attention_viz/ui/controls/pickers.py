@@ -109,7 +109,7 @@ def choose(
         current = model_choice.prepare(visit.shared(), asked=not visit.here().selection.head_is_free)
     if two_texts.asks_target(current) != asked or reads(current) != kind:
         # It was loaded only now, and turned out to ask for more.
-        st.rerun()
+        visit.run_again()
     two_texts.settle_stream(current, stream)
     with places:
         own = beside if is_shown_on(page, kind) else None

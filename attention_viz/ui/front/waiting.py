@@ -6,6 +6,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from attention_viz.serving.front.visitors import Visitors
 from attention_viz.serving.settings import SETTINGS
+from attention_viz.ui import visit
 from attention_viz.ui.front.headers import BROWSER
 
 __all__ = ["wait_for_room"]
@@ -40,7 +41,7 @@ def _ahead() -> int:
 def _wait() -> None:
     ahead = _ahead()
     if not ahead:
-        st.rerun()
+        visit.run_again()
     people = "1 person has" if ahead == 1 else f"{ahead} people have"
     st.html(
         f'<p role="status">All {SETTINGS.most_visitors:,} places here are taken: {people} to leave before you come in. '

@@ -113,7 +113,7 @@ def _open(uploaded: "UploadedFile") -> None:
         visit.send(FileOpened(opening.count, texts))
         visit.here().file = drawn
     let_go(uploaded)
-    st.rerun()
+    visit.run_again()
 
 
 def let_go(uploaded: "UploadedFile") -> None:

@@ -50,7 +50,7 @@ def settle_selection(drawn: Drawn, state: State, *, own_head: bool = False) -> N
     here.selection = resolve(before, ran(drawn, own_head=own_head and seen))
     if here.selection.shared != before.shared:
         # The pickers are drawn already: they hear of it at the beginning of the next run.
-        st.rerun()
+        visit.run_again()
 
 
 def ran(drawn: Drawn, *, own_head: bool = False) -> Ran:

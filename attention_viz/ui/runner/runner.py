@@ -48,7 +48,7 @@ def show_page(page: Page) -> None:
         with importing(page.name, state, None, slots.height):
             _ = _view_of(page)
         run_meanwhile()
-        st.rerun()
+        visit.run_again()
     with importing(page.name, state, slots.picture.to_fill(), slots.height):
         view = _view_of(page)
     run = view.load(state, slots)
@@ -74,7 +74,7 @@ def _settle(view: View, run: Any) -> None:
     before = here.selection
     here.selection = view.settle(before, run)
     if here.selection.shared != before.shared:
-        st.rerun()
+        visit.run_again()
 
 
 def _write_address(page: Page) -> None:

@@ -174,7 +174,7 @@ def load_second(state: State) -> None:
         load_in_place(model, place)
     place.empty()
     if facts_of(model).heads:
-        st.rerun()
+        visit.run_again()
 
 
 def take_head(choice: CompareChoice, cell: tuple[int, int]) -> None:

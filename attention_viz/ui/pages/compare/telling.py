@@ -4,6 +4,7 @@ import streamlit as st
 import torch
 
 from attention_viz.errors import AttentionVizError
+from attention_viz.ui import visit
 from attention_viz.ui.address import State, own_example
 from attention_viz.ui.address.session import went_through_history
 from attention_viz.ui.controls import pickers
@@ -46,7 +47,7 @@ def settle_head(choice: CompareChoice, state: State, first: Run, second: Run) ->
     if apart[row, head] > 0 and (layer, head) != (state.layer, state.head):
         pickers.hold_head(layer, head)
         pickers.choose_next(layer=layer, head=head)
-        st.rerun()
+        visit.run_again()
 
 
 def _is_open(state: State, first: Run) -> bool:

@@ -1,12 +1,11 @@
 """The atlas of all heads inside a Streamlit page: a browser component of its own."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
-import streamlit as st
 from streamlit.components import v2 as components
 
 from attention_viz.explorer import atlas_source, behind_source
+from attention_viz.ui import widgets
 from attention_viz.ui.parts.explorer import show_channel
 
 __all__ = ["HEIGHT", "asked_role", "chosen_head", "hold_cards", "show_atlas"]
@@ -27,16 +26,14 @@ def chosen_head(name: str) -> tuple[int, int] | None:
 
     Anything can come from a browser: what is no head at all counts as nothing.
     """
-    choice: Any = getattr(st.session_state.get(_KEY), name, None)
-    if not isinstance(choice, Mapping):
-        return None
-    layer, head = (_whole(choice, part) for part in ("layer", "head"))
+    choice = widgets.sent(_KEY, name)
+    layer, head = (widgets.whole(choice, part) for part in ("layer", "head"))
     return None if layer is None or head is None else (layer, head)
 
 
 def asked_role() -> str | None:
     """The role that the reader just pressed; empty for none any more."""
-    role: Any = getattr(st.session_state.get(_KEY), "role", None)
+    role = widgets.sent(_KEY, "role")
     return role if isinstance(role, str) else None
 
 
@@ -77,8 +74,7 @@ def show_atlas(
         on_open_change=on_open,
         on_role_change=on_role,
     )
-    choice = getattr(st.session_state.get(_KEY), "choice", None)
-    seen = (_whole(choice, "serial") if isinstance(choice, Mapping) else None) or 0
+    seen = widgets.whole(widgets.sent(_KEY, "choice"), "serial") or 0
     layer, head = chosen
     show_channel(
         _KEY,
@@ -97,9 +93,3 @@ def show_atlas(
 def hold_cards() -> None:
     """The place behind the chosen head, where the cards of the roles stand on a phone."""
     _behind(key="heads-behind", height="content")
-
-
-def _whole(choice: Mapping[str, Any], name: str) -> int | None:
-    """A whole number, 0 or more, as our script sends it."""
-    number = choice.get(name)
-    return number if type(number) is int and 0 <= number < 1_000_000 else None

@@ -10,7 +10,7 @@ import streamlit as st
 from attention_viz.errors import ShapeError
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
-from attention_viz.ui import visit
+from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.address.cells import Cells, from_code, to_code
 from attention_viz.ui.controls.pen import show_pen, strokes
@@ -48,11 +48,12 @@ def drawn_cells(code: str, count: int) -> Cells:
 
 def show_board_controls(trace: Trace, stream: str, layer: int, head: int) -> None:
     """The drawn cells as text, and where to begin from."""
-    st.text_input(
+    widgets.show(
+        st.text_input,
         "Cells",
-        key=HEADS_CHOICES.key("pattern"),
+        of=HEADS_CHOICES,
+        name="pattern",
         placeholder="Drawn on the matrix, or as the Masks page writes them",
-        persist_state="session",
     )
     with st.container(horizontal=True, key="heads-board"):
         st.button("This head's strongest", on_click=_take_strongest, args=(trace, stream, layer, head))

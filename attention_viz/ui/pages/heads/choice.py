@@ -9,10 +9,9 @@ from attention_viz.ui.address import Switch
 from attention_viz.ui.address.cells import DrawnCells
 from attention_viz.ui.address.codec import Older, parameter
 from attention_viz.ui.address.kinds import OneOf, Text
-from attention_viz.ui.controls.edits_choice import CHANGES
 from attention_viz.ui.selection import Group
 
-__all__ = ["ADDRESS", "HEADS_CHOICES", "LONGEST_STORY", "PLOTS", "ROLE_NAMES", "SEARCHES", "VIEWS", "HeadsChoice"]
+__all__ = ["HEADS_CHOICES", "LONGEST_STORY", "PLOTS", "ROLE_NAMES", "SEARCHES", "VIEWS", "HeadsChoice"]
 
 # How all heads are shown, and by what one can look for some of them; each by its name in the address.
 VIEWS = {
@@ -69,6 +68,3 @@ class HeadsChoice:
 
 
 HEADS_CHOICES = Group(HeadsChoice(), "heads-")
-
-# All that the page keeps in the address beside what all pages share.
-ADDRESS = (HEADS_CHOICES, CHANGES)

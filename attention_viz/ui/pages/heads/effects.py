@@ -1,7 +1,8 @@
 """What one and the same change does when it is made to other heads: worked out in batches, and kept."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import streamlit as st
 
@@ -10,15 +11,23 @@ from attention_viz.edits.changes import to_edits
 from attention_viz.edits.effects import moved_rows
 from attention_viz.models.patching.batched_edits import rows_at_once, try_each
 from attention_viz.serving.runs import Drawn, ask
+from attention_viz.trace.provenance import Provenance
+from attention_viz.ui import visit
 from attention_viz.ui.address import State
 
 __all__ = ["Head", "effects_of", "heads_of", "known_effects", "offer_all"]
 
-_EFFECTS = "edits-effects"
 # So many changes of a visit's are kept.
 _MOST = 4
 
 Head = tuple[int, int]
+
+
+@dataclass
+class _Effects:
+    """What is worked out already, by text and change."""
+
+    of: dict[tuple[Provenance, Change], dict[Head, float]] = field(default_factory=dict[Any, dict[Head, float]])
 
 
 def heads_of(drawn: Drawn, stream: str, layer: int | None = None) -> list[Head]:
@@ -33,7 +42,7 @@ def known_effects(drawn: Drawn, change: Change, stream: str) -> dict[Head, float
     Whoever writes into it keeps that, also where a click stops the page's run a moment later.
     """
     asked = (drawn.trace.provenance, replace(change, layer=None, head=None, stream=stream))
-    stored = st.session_state.setdefault(_EFFECTS, {})
+    stored = visit.memory(_Effects).of
     if asked not in stored:
         while len(stored) >= _MOST:
             del stored[next(iter(stored))]
@@ -67,7 +76,7 @@ def offer_all(
         bar.progress(done / len(heads), f"{done} of {len(heads)} heads tried")
 
     _ = effects_of(drawn, state, change, stream, heads, report)
-    st.rerun()
+    visit.run_again()
 
 
 def effects_of(

@@ -98,7 +98,7 @@ def _show_title(atlas: Atlas, drawn: Drawn, state: State) -> None:
             words = f" :small[{label.lower()}{'' if score != score else f' {score:.2f}'}]"
         st.markdown(f"**Layer {state.layer}, {readings.head_name(state)}**{words}", width="stretch")
         st.page_link("app.py", label="Open in Explore", query_params=pickers.address())
-    pickers.switch("This head as", PLOTS, HEADS_CHOICES.key("plot"))
+    pickers.switch("This head as", PLOTS, HEADS_CHOICES, "plot")
     query, key = pair_of(drawn, state)
     st.markdown(plain(seen_words(atlas.trace, atlas.stream, (state.layer, state.head), query, key)))
 

@@ -1,29 +1,41 @@
-"""The Heads page before anything heavy is there: header, pickers, and a place for each part that follows."""
+"""The Heads page: its controls and its slots."""
+
+import functools
 
 import streamlit as st
 
+from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
-from attention_viz.ui.pages.heads.choice import ADDRESS
+from attention_viz.ui.controls.edits_choice import CHANGES
+from attention_viz.ui.controls.pickers import Row
+from attention_viz.ui.pages.heads.choice import HEADS_CHOICES
 from attention_viz.ui.pages.heads.standing import may_stay
 from attention_viz.ui.pages.heads.texts_box import pick_texts
 from attention_viz.ui.parts.drawing import PicturePlace
-from attention_viz.ui.parts.importing import importing
-from attention_viz.ui.parts.menu import show_header
+from attention_viz.ui.runner.page import Page, Slots
 
-__all__ = ["show_page"]
+__all__ = ["PAGE"]
 
+# Of the atlas with what is below it, in pixels.
 _HEIGHT = 720
 
 
-def show_page() -> None:
-    """Everything on the page, top to bottom; what takes long comes last and has its place held."""
-    pickers.begin(*ADDRESS)
-    show_header()
-    row = pickers.choose("Heads", with_readings=True)
+def _controls(_state: State, row: Row) -> None:
     with row.options:
         pick_texts()
-    state, bar = row.state, row.bar
+
+
+def _layout(state: State, _row: Row) -> Slots:
     notes, picture = st.container(), PicturePlace.of(may_stay(state))
-    with importing("heads", state, picture.to_fill(), _HEIGHT):
-        from attention_viz.ui.pages.heads.body import show_body
-    show_body(state, bar, notes, picture, _HEIGHT)
+    return Slots(picture, _HEIGHT, {"notes": notes})
+
+
+PAGE = Page(
+    "Heads",
+    "heads",
+    row=functools.partial(pickers.choose, "Heads", with_readings=True),
+    layout=_layout,
+    groups=(HEADS_CHOICES, CHANGES),
+    controls=_controls,
+    address_follows_run=True,
+)

@@ -13,7 +13,7 @@ from attention_viz.analysis.metrics import METRICS
 from attention_viz.analysis.search import DETECTORS, find_heads
 from attention_viz.errors import AttentionVizError
 from attention_viz.trace.trace import Trace
-from attention_viz.ui import visit
+from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.pages.heads.board import cannot_draw, drawn_cells, show_board_controls
@@ -21,13 +21,12 @@ from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, SEARCHES, HeadsCh
 from attention_viz.ui.pages.heads.numbers import made_once
 from attention_viz.ui.pages.heads.words import detected_words, found_words, like_words, several_words
 from attention_viz.ui.parts.markdown import as_sentence, plain
+from attention_viz.ui.selection import SHARED, Filled, Selection, update
 from attention_viz.views.style.scale import round_up
 
 __all__ = ["Atlas", "follow_text", "show_search", "take_head", "take_row"]
 
 _LISTED = 12
-# Whether the boxes of the words were emptied here, and not by the visitor.
-_EMPTIED = "heads-words-emptied"
 _HEIGHT = 300
 
 
@@ -62,7 +61,7 @@ def show_search(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
 
 
 def _show_search(atlas: Atlas, state: State, choice: HeadsChoice, place: DeltaGenerator) -> None:
-    pickers.switch("Search by", SEARCHES, HEADS_CHOICES.key("search"))
+    pickers.switch("Search by", SEARCHES, HEADS_CHOICES, "search")
     ask = {"words": _ask_words, "pattern": _ask_pattern, "detector": _ask_detector}[choice.search]
     find = {"words": _by_words, "pattern": _by_pattern, "detector": _by_detector}[choice.search]
     ask(atlas, state)
@@ -76,31 +75,30 @@ def _show_search(atlas: Atlas, state: State, choice: HeadsChoice, place: DeltaGe
             _show_found(*found)
 
 
-def follow_text(trace: Trace) -> None:
-    """Empty the boxes of words that the page opens on where the text lacks these, and fill them where it has them."""
-    choice = visit.chosen(HEADS_CHOICES)
+def follow_text(selection: Selection, text: str) -> Selection:
+    """Empty the boxes of words that the page opens on if the text lacks these, and fill them if it has them."""
+    choice, part = selection.of(HEADS_CHOICES), selection.part(HEADS_CHOICES)
     if choice.search != "words":
-        return
+        return selection
     first, none = (HeadsChoice.query_word, HeadsChoice.key_word), ("", "")
-    text = (trace.provenance.text or "").lower()
-    words = first if all(word in text for word in first) else none
-    emptied = st.session_state.get(_EMPTIED, False)
+    words = first if all(word in text.lower() for word in first) else none
     now = (choice.query_word, choice.key_word)
+    emptied = part.chosen.isdisjoint(("query_word", "key_word"))  # here, and not by a person
     if (now == first and words == none) or (now == none and words == first and emptied):
-        visit.fill(HEADS_CHOICES, query_word=words[0], key_word=words[1])
-        st.session_state[_EMPTIED] = words == none
+        return update(selection, Filled(HEADS_CHOICES, {"query_word": words[0], "key_word": words[1]}))
+    return selection
 
 
 def take_head(head: tuple[int, int]) -> None:
     """Choose a head, on this page and all others."""
-    st.session_state["layer"], st.session_state["head"] = head
+    visit.pick(SHARED, layer=head[0], head=head[1])
 
 
 def _ask_words(_atlas: Atlas, _state: State) -> None:
     words = (("query_word", "Word that looks"), ("key_word", "Word looked at"))
     for place, (name, label) in zip(st.columns(2, gap="small"), words, strict=True):
         hint = "a word"
-        place.text_input(label, key=HEADS_CHOICES.key(name), placeholder=hint, persist_state="session")
+        widgets.show(place.text_input, label, of=HEADS_CHOICES, name=name, placeholder=hint)
 
 
 def _ask_pattern(atlas: Atlas, state: State) -> None:
@@ -109,13 +107,18 @@ def _ask_pattern(atlas: Atlas, state: State) -> None:
 
 
 def _ask_detector(_atlas: Atlas, _state: State) -> None:
-    st.selectbox(
+    widgets.show(
+        st.selectbox,
         "Heads that look at",
-        list(DETECTORS),
-        format_func=lambda name: DETECTORS[name].label,
-        key=HEADS_CHOICES.key("detector"),
-        persist_state="session",
+        of=HEADS_CHOICES,
+        name="detector",
+        options=list(DETECTORS),
+        format_func=_detector_label,
     )
+
+
+def _detector_label(name: str) -> str:
+    return DETECTORS[name].label
 
 
 def _by_words(atlas: Atlas, _state: State, choice: HeadsChoice) -> tuple[pandas.DataFrame, str, str] | None:
@@ -188,6 +191,6 @@ def _show_found(found: pandas.DataFrame, value: str, words: str) -> None:
 
 def take_row(key: str, heads: Sequence[tuple[int, int]]) -> None:
     """Choose the head of the row that was ticked in a table."""
-    rows = st.session_state[key]["selection"]["rows"]
-    if rows and rows[0] < len(heads):
-        take_head(heads[rows[0]])
+    row = widgets.picked_row(key)
+    if row is not None and row < len(heads):
+        take_head(heads[row])

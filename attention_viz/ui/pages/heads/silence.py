@@ -24,8 +24,6 @@ from attention_viz.views.style.wording import shortened
 
 __all__ = ["arrive_silent", "show_silence", "silenced_effects"]
 
-# Kept for a visit: whether somebody came to see this head silenced. On a phone the answer then comes before the atlas.
-_FIRST = "heads-silent-first"
 _ZERO = Change("zero")
 # Of what is said: so many rows; of sentences, which are longer, fewer.
 _WORDS, _SENTENCES = 4, 3
@@ -49,13 +47,20 @@ class _Said:
     note: str
 
 
+@dataclass
+class _Arrival:
+    """Whether a person came to see this head silenced: on a phone the answer then comes before the atlas."""
+
+    silent: bool = False
+
+
 def arrive_silent() -> None:
     """Somebody came by the question what becomes of the model without this head, or by a link that asks it."""
-    st.session_state[_FIRST] = True
+    visit.memory(_Arrival).silent = True
 
 
 def _switch(*, silent: bool) -> None:
-    st.session_state[_FIRST] = False
+    visit.memory(_Arrival).silent = False
     visit.pick(HEADS_CHOICES, silence="on" if silent else "off")
 
 
@@ -75,7 +80,8 @@ def show_silence(drawn: Drawn, state: State, choice: HeadsChoice) -> None:
             )
             st.caption("Its output is 0 everywhere." if silent else "Its output becomes 0 everywhere.", width="content")
         try:
-            with st.container(key=_FIRST if silent and st.session_state.get(_FIRST) else "heads-silent", gap="small"):
+            first = silent and visit.memory(_Arrival).silent
+            with st.container(key="heads-silent-first" if first else "heads-silent", gap="small"):
                 _show_said(drawn, replace(state, more=0), silent=silent)
         except AttentionVizError as error:
             st.info(as_sentence(str(error)))

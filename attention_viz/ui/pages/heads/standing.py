@@ -1,8 +1,7 @@
 """Whether the atlas that stands on the page stays there while the page runs again."""
 
 from collections.abc import Hashable
-
-import streamlit as st
+from dataclasses import dataclass
 
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
@@ -12,7 +11,12 @@ from attention_viz.ui.parts.drawing import is_at_hand
 
 __all__ = ["may_stay", "remember"]
 
-_KEY = "heads-measured"
+
+@dataclass
+class _Measured:
+    """What the atlas on the screen is of."""
+
+    of: Hashable = None
 
 
 def may_stay(state: State) -> bool:
@@ -21,12 +25,12 @@ def may_stay(state: State) -> bool:
     Args:
         state: what the pickers say.
     """
-    return is_at_hand(state) and st.session_state.get(_KEY) == _what(state)
+    return is_at_hand(state) and visit.memory(_Measured).of == _what(state)
 
 
 def remember(state: State) -> None:
     """Keep in mind what the atlas is of that was measured just now."""
-    st.session_state[_KEY] = _what(state)
+    visit.memory(_Measured).of = _what(state)
 
 
 def _what(state: State) -> Hashable:

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from attention_viz.serving.settings import SETTINGS
-from attention_viz.ui import visit
+from attention_viz.ui import visit, widgets
 from attention_viz.ui.pages.heads.choice import HEADS_CHOICES
 from attention_viz.ui.parts.notices import show_link_limit
 
@@ -22,13 +22,14 @@ def pick_texts() -> None:
     """Where they are typed."""
     # Its widget comes before the page knows what its other parameters may be.
     visit.settle(HEADS_CHOICES, only={"texts"})
-    st.text_area(
+    widgets.show(
+        st.text_area,
         "More texts",
-        key=HEADS_CHOICES.key("texts"),
+        of=HEADS_CHOICES,
+        name="texts",
         height=120,
         max_chars=SETTINGS.longest_input,
         placeholder="One text a line",
-        persist_state="session",
         help=f"{MOST_TEXTS} at most. Roles and numbers are then the mean over the sentence and these texts, and the "
         "search by words goes over all of them. Patterns are the sentence's.",
     )

@@ -1,6 +1,7 @@
 """The Heads page's pictures of all heads, as they were asked for."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -9,7 +10,7 @@ from attention_viz import views
 from attention_viz.analysis.metrics import METRICS, metrics_for
 from attention_viz.analysis.words import unit_of
 from attention_viz.serving.runs import Drawn
-from attention_viz.ui import visit
+from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.plot import show_to_click
@@ -27,13 +28,18 @@ from attention_viz.views.style.theme import ThemeName
 
 __all__ = ["export_view", "opened_in_explore", "show_view"]
 
-_OPEN = "heads-open"
+
+@dataclass
+class _Open:
+    """Whether the chosen head is to be opened in Explore, just now."""
+
+    now: bool = False
 
 
 def show_view(atlas: Atlas, drawn: Drawn, state: State, choice: HeadsChoice) -> None:
     """All heads: by their roles, as patterns, silenced, by one metric or two, or by likeness."""
     with st.container(key="heads-view-row", horizontal=True, vertical_alignment="center", gap="small"):
-        pickers.switch("All heads as", VIEWS, HEADS_CHOICES.key("view"))
+        pickers.switch("All heads as", VIEWS, HEADS_CHOICES, "view")
         for name, label, used in (("metric", "Metric", ("colours", "scatter")), ("beside", "Against", ("scatter",))):
             if choice.view in used:
                 _pick_metric(name, label, atlas)
@@ -42,17 +48,22 @@ def show_view(atlas: Atlas, drawn: Drawn, state: State, choice: HeadsChoice) -> 
 
 def _pick_metric(name: str, label: str, atlas: Atlas) -> None:
     """The metrics that what is read can have, and the one that an address asks for."""
-    chosen = HEADS_CHOICES.key(name)
-    offered = {*metrics_for(unit_of(atlas.trace.query_tokens(atlas.stream))), st.session_state.get(chosen)}
-    st.selectbox(
+    offered = metrics_for(unit_of(atlas.trace.query_tokens(atlas.stream)))
+    offered = {*offered, getattr(visit.chosen(HEADS_CHOICES), name)}
+    widgets.show(
+        st.selectbox,
         label,
-        [one for one in METRICS if one in offered],
-        format_func=lambda one: METRICS[one].label,
-        key=chosen,
+        of=HEADS_CHOICES,
+        name=name,
+        options=[one for one in METRICS if one in offered],
+        format_func=_metric_label,
         width=150,
         label_visibility="collapsed",
-        persist_state="session",
     )
+
+
+def _metric_label(name: str) -> str:
+    return METRICS[name].label
 
 
 def export_view(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
@@ -71,7 +82,9 @@ def export_view(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
 
 def opened_in_explore() -> bool:
     """Whether a head was just asked to be opened in Explore, by a double click or by the link of its card."""
-    return bool(st.session_state.pop(_OPEN, False))
+    asked = visit.memory(_Open)
+    now, asked.now = asked.now, False
+    return now
 
 
 def _show_grid(atlas: Atlas, drawn: Drawn, state: State, choice: HeadsChoice) -> None:
@@ -147,7 +160,7 @@ def _take_choice() -> None:
 def _take_open() -> None:
     if (head := chosen_head("open")) is not None:
         take_head(head)
-        st.session_state[_OPEN] = True
+        visit.memory(_Open).now = True
 
 
 def _take_role() -> None:

@@ -1,11 +1,12 @@
 """What if the model were changed: the changes run inside it, and the page shows what became of the rest."""
 
+import functools
+from collections.abc import Callable
 from dataclasses import replace
 
 import pandas
 import plotly.graph_objects as go
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.edits.change import Change
 from attention_viz.edits.changes import misfit, read_changes
@@ -13,10 +14,12 @@ from attention_viz.edits.effects import moved_output, moved_weight, output_table
 from attention_viz.edits.registry import EDITS
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving.runs import Drawn, draw
+from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.edits import made, show_edit_controls
 from attention_viz.ui.controls.edits_choice import current_edits
 from attention_viz.ui.controls.plot import add_targets, show_picture, show_to_click
+from attention_viz.ui.pages.heads.choice import HEADS_CHOICES
 from attention_viz.ui.pages.heads.effects import Head, effects_of, heads_of, known_effects, offer_all
 from attention_viz.ui.pages.heads.search import take_head
 from attention_viz.ui.parts.exports import show_figure_exports
@@ -32,13 +35,13 @@ __all__ = ["show_what_if"]
 _HEIGHT = 330
 
 
-def show_what_if(drawn: Drawn, state: State, exports: DeltaGenerator) -> None:
+def show_what_if(drawn: Drawn, state: State, exports: list[Callable[[], object]]) -> None:
     """The changes to choose, what follows from them, and which heads matter.
 
     Args:
         drawn: the run that the page shows, with all its streams.
         state: what the pickers say.
-        exports: the place in the menu "Export" for what can be taken away of it.
+        exports: gets what draws each export of what is shown.
     """
     st.markdown("##### What if the model were changed?")
     if drawn.fit is None:
@@ -49,7 +52,7 @@ def show_what_if(drawn: Drawn, state: State, exports: DeltaGenerator) -> None:
     try:
         state = replace(state, more=0)
         before = draw(state.request)
-        show_edit_controls(before, state)
+        show_edit_controls(before, state, pattern=visit.chosen(HEADS_CHOICES).pattern)
         edits = made(current_edits(), before, state)
         after = draw(state.request, edits=edits) if edits else None
         if after is not None:
@@ -65,7 +68,7 @@ def show_what_if(drawn: Drawn, state: State, exports: DeltaGenerator) -> None:
         st.info(as_sentence(str(error)))
 
 
-def _show_changed(before: Drawn, after: Drawn, state: State, exports: DeltaGenerator) -> None:
+def _show_changed(before: Drawn, after: Drawn, state: State, exports: list[Callable[[], object]]) -> None:
     """What all the changes together did: to what comes out, to each head's attention, and to the chosen head."""
     theme, stream = theme_name(), before.stream(state.stream)
     layer, head = before.place(stream, state.layer, state.head)
@@ -80,22 +83,25 @@ def _show_changed(before: Drawn, after: Drawn, state: State, exports: DeltaGener
     with heads:
         _show(changed_heads(before.trace, after.trace, stream, theme=theme), "what-if-heads", heads_words)
         st.caption("0 is unchanged, 1 is everything elsewhere. Later layers change since what they read has changed.")
-    with exports:
-        show_figure_exports(
+    exports += [
+        functools.partial(
+            show_figure_exports,
             "what-if-outputs",
             lambda: changed_outputs(before.trace, after.trace),
             lambda: output_table(before.trace, after.trace),
             after.trace,
             title=outputs_words,
-        )
-        show_figure_exports(
+        ),
+        functools.partial(
+            show_figure_exports,
             "what-if-heads",
             lambda: changed_heads(before.trace, after.trace, stream),
             lambda: weight_table(before.trace, after.trace, stream),
             after.trace,
             stream=stream,
             title=heads_words,
-        )
+        ),
+    ]
     row = before.trace.layer_numbers(stream).index(layer)
     share = float(moved_weight(before.trace, after.trace, stream)[row, head])
     if share:
@@ -111,7 +117,7 @@ def _show_changed(before: Drawn, after: Drawn, state: State, exports: DeltaGener
         )
 
 
-def _show_scale(before: Drawn, state: State, exports: DeltaGenerator) -> None:
+def _show_scale(before: Drawn, state: State, exports: list[Callable[[], object]]) -> None:
     """The last change by itself, beside the same change of other heads: of its layer, or of all when asked."""
     stream, chosen = before.stream(state.stream), before.place(state.stream, state.layer, state.head)
     last = _last(before, stream)
@@ -142,8 +148,9 @@ def _show_scale(before: Drawn, state: State, exports: DeltaGenerator) -> None:
         st.markdown(plain(words))
         st.caption("Each number is a run of its own, in which only that head is changed. A click chooses the head.")
         _offer_all(before, state, change, stream, every)
-    with exports:
-        show_figure_exports(
+    exports.append(
+        functools.partial(
+            show_figure_exports,
             "what-if-effects",
             lambda: head_effects(before.trace, moved, stream, chosen=chosen),
             lambda: moved.rename_axis(["layer", "head"]).rename("moved").reset_index(),
@@ -151,6 +158,7 @@ def _show_scale(before: Drawn, state: State, exports: DeltaGenerator) -> None:
             stream=stream,
             title="What each head does",
         )
+    )
 
 
 def _last(before: Drawn, stream: str) -> Change | None:

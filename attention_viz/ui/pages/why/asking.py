@@ -113,7 +113,7 @@ def _pick_row(drawn: Drawn, state: State) -> int:
     """
     if drawn.stream(state.stream) == "encoder":
         pickers.choose_next(stream="cross", query=None, key=None)
-        st.rerun()
+        visit.run_again()
     stream = drawn.stream(state.stream)
     said = drawn.trace.query_tokens("cross")
     row, _ = pair_of(drawn, state)

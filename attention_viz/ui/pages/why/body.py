@@ -217,7 +217,7 @@ def _place(drawn: Drawn, state: State, found: Written, asked: Asked) -> tuple[in
     if pickers.untouched_head() and largest != place:
         pickers.hold_head(*largest)
         pickers.choose_next(layer=largest[0], head=largest[1])
-        st.rerun()
+        visit.run_again()
     return place
 
 

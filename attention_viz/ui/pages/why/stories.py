@@ -82,7 +82,7 @@ def settle_story(drawn: Drawn, state: State) -> None:
     place: dict[str, Any] | None = st.session_state.pop(_NEXT, None)
     if place is not None:
         pickers.choose_next(**place)
-        st.rerun()
+        visit.run_again()
 
 
 def _take(story: Story) -> None:

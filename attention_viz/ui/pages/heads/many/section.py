@@ -1,5 +1,6 @@
 """A scan beside the sentence on the screen: what the chosen head does over many texts, its examples, and a story."""
 
+import functools
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.serving.drawn import Drawn
 from attention_viz.serving.scans.examples import examples_of
 from attention_viz.serving.scans.found import offered, opened
-from attention_viz.ui import visit
+from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, HeadsChoice
@@ -59,12 +60,23 @@ def _chosen(names: list[str], asked: str) -> str | None:
         st.info(as_sentence(f"the scan “{asked}” was asked for, and isn't one of this model{others}"))
     if not names:
         return None
-    if asked not in names[1:]:
-        visit.pick(HEADS_CHOICES, scan="")
+    if asked and asked not in names[1:]:
+        visit.fill(HEADS_CHOICES, scan="")
     if len(names) > 1:
         options = ["", *names[1:]]
-        st.selectbox("Scan", options, key=HEADS_CHOICES.key("scan"), format_func=lambda name: name or names[0])
+        widgets.show(
+            st.selectbox,
+            "Scan",
+            of=HEADS_CHOICES,
+            name="scan",
+            options=options,
+            format_func=functools.partial(_scan_label, names[0]),
+        )
     return visit.chosen(HEADS_CHOICES).scan or names[0]
+
+
+def _scan_label(first: str, name: str) -> str:
+    return name or first
 
 
 def _show_head(

@@ -7,7 +7,7 @@ import streamlit as st
 from attention_viz.corpus.tables import records_of
 from attention_viz.errors import AttentionVizError, HypothesisError
 from attention_viz.serving.scans.stories import known, test_story
-from attention_viz.ui import visit
+from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, LONGEST_STORY, HeadsChoice
 from attention_viz.ui.parts.markdown import as_sentence, plain
@@ -34,10 +34,11 @@ def show_story(state: State, choice: HeadsChoice, path: Path, stream: str) -> No
         path: of the scan.
         stream: which attention.
     """
-    visit.pick(HEADS_CHOICES, story=choice.story)
-    st.text_input(
+    widgets.show(
+        st.text_input,
         "Your guess: at which keys does a head look?",
-        key=HEADS_CHOICES.key("story"),
+        of=HEADS_CHOICES,
+        name="story",
         placeholder=STORIES["induction"],
         max_chars=LONGEST_STORY,
         help="A pattern over `query` and `key`: `text`, `word`, `position`, `length`, `is_pronoun`, `is_noun`, "

@@ -1,0 +1,223 @@
+"""The Heads page's parts: all heads of a model as one atlas, what each does in numbers, and a search among them."""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import streamlit as st
+
+from attention_viz.analysis.head_table import COUNT, ERROR
+from attention_viz.analysis.search import DETECTORS
+from attention_viz.serving.runs import Drawn
+from attention_viz.ui import visit
+from attention_viz.ui.address import State
+from attention_viz.ui.controls import pickers
+from attention_viz.ui.controls.edits import begin_edits
+from attention_viz.ui.pages.heads.atlas import hold_cards
+from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, HeadsChoice
+from attention_viz.ui.pages.heads.many.section import show_many
+from attention_viz.ui.pages.heads.numbers import mean_numbers, measure_all, roles_of
+from attention_viz.ui.pages.heads.one import export_one, show_one
+from attention_viz.ui.pages.heads.search import Atlas, follow_text, show_search, take_row
+from attention_viz.ui.pages.heads.silence import arrive_silent
+from attention_viz.ui.pages.heads.standing import remember
+from attention_viz.ui.pages.heads.texts import MoreTexts, run_texts, show_texts
+from attention_viz.ui.pages.heads.views import export_view, opened_in_explore, show_view
+from attention_viz.ui.pages.heads.what_if import show_what_if
+from attention_viz.ui.pages.heads.words import claim_words, few_words, missing_words, safe_csv
+from attention_viz.ui.parts.drawing import hold, show_notes
+from attention_viz.ui.parts.exports import model_part, show_run_exports
+from attention_viz.ui.parts.markdown import plain
+from attention_viz.ui.parts.menu import AskedOf
+from attention_viz.ui.parts.selection import pair_of
+from attention_viz.ui.parts.writes import show_writes
+from attention_viz.ui.presenting.host import present_roles
+from attention_viz.ui.runner.loading import load_text, settle_text
+from attention_viz.ui.runner.page import Part, Parts, Slots
+from attention_viz.ui.selection import Filled, Selection, answer, update
+
+__all__ = ["HeadsRun", "load", "settle", "study", "view"]
+
+
+@dataclass(frozen=True, eq=False)
+class HeadsRun:
+    """A run, and all heads in numbers.
+
+    Attributes:
+        drawn: the run, with all its streams.
+        more: the other texts, over which numbers are a mean.
+        atlas: all heads in numbers.
+        exports: what draws each further export, as the parts of the page come to it.
+    """
+
+    drawn: Drawn
+    more: MoreTexts
+    atlas: Atlas
+    exports: list[Callable[[], object]] = field(default_factory=list[Callable[[], object]])
+
+
+def load(state: State, slots: Slots) -> Drawn | None:
+    """Run the sentence; None after a problem.
+
+    Args:
+        state: what is chosen.
+        slots: the page's slots.
+    """
+    begin_edits()
+    question = visit.memory(AskedOf)
+    if question.silence:
+        question.silence = False
+        visit.send(Filled(HEADS_CHOICES, {"silence": "on"}, brief=frozenset({"silence"})))
+        arrive_silent()
+    elif visit.pending(HEADS_CHOICES, "silence") == "on":
+        arrive_silent()
+    return load_text(state, slots)
+
+
+def settle(selection: Selection, run: Drawn) -> Selection:
+    """Return the selection with the run's best finding, and with this page's choices answered.
+
+    Args:
+        selection: what is chosen.
+        run: the run.
+    """
+    selection = settle_text(selection, run)
+    pending = selection.part(HEADS_CHOICES).pending
+    # Links of before that name a metric alone mean the atlas that it colours.
+    coloured = "metric" in pending and "view" not in pending
+    selection = answer(selection, HEADS_CHOICES, DETECTORS)
+    if coloured:
+        selection = update(selection, Filled(HEADS_CHOICES, {"view": "colours"}))
+    return follow_text(selection, run.trace.provenance.text or "")
+
+
+def study(run: Drawn, selection: Selection, slots: Slots) -> HeadsRun:
+    """Run the other texts, and measure all heads, with the picture's slot filled meanwhile.
+
+    Args:
+        run: the sentence's run.
+        selection: what is chosen.
+        slots: the page's slots.
+    """
+    state = selection.shared
+    if opened_in_explore():
+        st.switch_page("app.py", query_params=pickers.address())
+    with slots["notes"]:
+        more = run_texts(run, state, selection.of(HEADS_CHOICES).texts)
+    place = slots.picture.to_fill()
+    if place is not None:
+        hold(state, place, slots.height, "Measuring every head …")
+    stream, traces = run.stream(state.stream), (run.trace, *more.traces)
+    table, jobs = mean_numbers(traces, stream), roles_of(traces, stream, more.texts)
+    if place is not None:
+        place.empty()
+    remember(state)
+    return HeadsRun(run, more, Atlas(run.trace, stream, more.texts, more.traces, table, jobs))
+
+
+def view(run: HeadsRun, selection: Selection) -> Parts:
+    """Return the page's parts.
+
+    Args:
+        run: the run, and all heads in numbers.
+        selection: what is chosen.
+    """
+    state, choice = selection.shared, selection.of(HEADS_CHOICES)
+    return Parts(
+        [
+            Part("notes", functools.partial(show_notes, run.drawn, state)),
+            Part("notes", functools.partial(show_texts, run.more)),
+            Part("picture", functools.partial(_show_parts, run, state, choice)),
+        ],
+        exports=functools.partial(_show_exports, run, state, choice),
+        slides=functools.partial(present_roles, run.drawn, state, run.atlas.jobs),
+        runs=[("", run.drawn)],
+    )
+
+
+def _show_parts(run: HeadsRun, state: State, choice: HeadsChoice) -> Callable[[], object]:
+    """Say what this model's heads do in a sentence, show all of them beside the chosen one, and below what is rarer."""
+    atlas, drawn = run.atlas, run.drawn
+    with st.container(key="heads-claim"):
+        st.markdown(f"### {plain(claim_words(atlas.jobs, atlas.trace, atlas.stream))}")
+    left, right = st.columns([2.1, 1], gap="medium")
+    with left:
+        show_view(atlas, drawn, state, choice)
+    with right:
+        writes = show_one(atlas, drawn, state, choice)
+        if choice.view == "roles":
+            hold_cards()
+    # A pattern is drawn on the matrix above, which has to be in sight of it.
+    show_search(atlas, state, choice)
+    show_many(atlas, drawn, state, choice)
+    show_what_if(drawn, state, run.exports)
+    _show_numbers(atlas)
+    return functools.partial(show_writes, writes, drawn, state, pair_of(drawn, state)[0])
+
+
+def _show_exports(run: HeadsRun, state: State, choice: HeadsChoice) -> None:
+    with st.popover("Export", key="export"):
+        _offer_table(run.atlas)
+        export_view(run.atlas, state, choice)
+        export_one(run.atlas, state, choice)
+        for show in run.exports:
+            show()
+        show_run_exports(lambda: run.drawn.trace, model_part(run.drawn.trace))
+
+
+def _offer_table(atlas: Atlas) -> None:
+    table = atlas.table
+    st.download_button(
+        "Head table (CSV)",
+        data=lambda: safe_csv(table),
+        file_name="heads.csv",
+        mime="text/csv",
+        on_click="ignore",
+        key="download-heads",
+    )
+
+
+def _show_numbers(atlas: Atlas) -> None:
+    """All metrics of all heads, to sort."""
+    with st.expander("All numbers of all heads", key="heads-numbers"):
+        _show_table(atlas)
+
+
+def _show_table(atlas: Atlas) -> None:
+    measured = atlas.table.dropna(axis="columns", how="all")
+    counts = [name for name in measured if str(name).endswith(COUNT)]
+    numbers = measured.drop(columns=counts).round(4).reset_index()
+    heads = [(int(layer), int(head)) for layer, head in zip(numbers["layer"], numbers["head"], strict=True)]
+    st.dataframe(
+        numbers,
+        hide_index=True,
+        key="heads-table",
+        on_select=lambda: take_row("heads-table", heads),
+        selection_mode="single-row",
+    )
+    _tell_sample(atlas)
+    if few := few_words(measured):
+        st.caption(plain(few))
+    if missing := missing_words(atlas.table):
+        st.caption(plain(missing))
+    spread = " Columns that end in “_spread” are standard deviations over the texts." if atlas.texts else ""
+    st.caption(f"A click on a column's name sorts by it; a click on a row's box chooses that head.{spread}")
+
+
+def _tell_sample(atlas: Atlas) -> None:
+    """From how many rows the numbers are, and an offer to measure all; a click elsewhere stops that."""
+    rows, queries = atlas.table.attrs["rows"], atlas.table.attrs["queries"]
+    if rows == queries:
+        return
+    st.caption(
+        f"Measured from {rows:,} of {queries:,} rows, spread over the text. Columns that end in “{ERROR}” are the "
+        "standard errors of these means."
+    )
+    if not st.button("Measure all rows", key="heads-all-rows"):
+        return
+    st.button("Stop", key="heads-all-rows-stop")
+    bar = st.progress(0.0)
+    traces = (atlas.trace, *atlas.others)
+    for number, trace in enumerate(traces):
+        measure_all(trace, atlas.stream, lambda share, before=number: bar.progress((before + share) / len(traces)))
+    visit.run_again()
