@@ -10,18 +10,20 @@ def script() -> None:
     import streamlit as st
 
     import attention_viz as av
-    from attention_viz.analysis.metrics import METRICS
     from attention_viz.analysis.search import DETECTORS
+    from attention_viz.ui import visit
     from attention_viz.ui.address import State
     from attention_viz.ui.pages.heads.choice import HEADS_CHOICES
     from attention_viz.ui.pages.heads.search import Atlas, follow_text, show_search
+    from attention_viz.ui.selection import Opened
 
-    HEADS_CHOICES.begin()
-    HEADS_CHOICES.settle({"metrics": METRICS, "detectors": DETECTORS})
-    trace = av.scratch(st.text_area("Sentence", "the bank of the river", key="text"))
-    follow_text(trace)
+    visit.send(Opened({}, (HEADS_CHOICES,)))
+    visit.settle(HEADS_CHOICES, DETECTORS)
+    text = st.text_area("Sentence", "the bank of the river", key="text")
+    trace, here = av.scratch(text), visit.here()
+    here.selection = follow_text(here.selection, text)
     show_search(
-        Atlas(trace, "encoder", (), (), av.head_table(trace), av.roles(trace)), State(), HEADS_CHOICES.current()
+        Atlas(trace, "encoder", (), (), av.head_table(trace), av.roles(trace)), State(), visit.chosen(HEADS_CHOICES)
     )
 
 
