@@ -46,11 +46,13 @@ class Row:
         state: what is chosen.
         bar: the place at the line's end, for what can be taken away and for the badge.
         options: the end of what stands behind "Options", for what a page itself has there.
+        fold: the slot of the line that replaces the row on a phone, if the page draws it itself.
     """
 
     state: State
     bar: DeltaGenerator
     options: DeltaGenerator
+    fold: DeltaGenerator | None = None
 
 
 def begin(*own: Group[Any], example: State | None = None) -> None:
@@ -152,12 +154,8 @@ def _current_with_notices() -> State:
     return state
 
 
-def sentence() -> tuple[DeltaGenerator, DeltaGenerator]:
-    """The line with the sentence alone, for a page that names its models itself: what else was chosen stays as it is.
-
-    Returns:
-        The place for the page's own pickers, and that for `show_fold`, once it is known what the line folds into.
-    """
+def sentence() -> Row:
+    """The row with the sentence alone, for a page that names its models itself; its own pickers go into `options`."""
     with st.container(key="frame", height=_ROW, border=False):
         fold = st.container(key="fold-place")
         with st.container(key="pickers", horizontal=True, vertical_alignment="top", gap="small"):
@@ -166,7 +164,7 @@ def sentence() -> tuple[DeltaGenerator, DeltaGenerator]:
             own = st.container(key="places", horizontal=True)
         hold_notices()
     show_notices(visit.notices(SHARED))
-    return own, fold
+    return Row(visit.shared(), own, own, fold)
 
 
 def switch(label: str, options: Mapping[str, str], of: Group[Any], name: str) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from streamlit.delta_generator import DeltaGenerator
 
@@ -121,7 +121,7 @@ class Page:
         unfit: returns a function that says why nothing can be shown; None if something can.
         recorded: shows a recorded run until the real one is there, and returns what makes that; None if it shows none.
         address_follows_run: whether options of its parameters depend on the run, so that the URL is written after it.
-        several_runs: whether it compares runs, each of which has a badge with a label.
+        badges: whether it has a badge, or several, each with a label.
         heads_first: whether the chosen head of a long text reaches the browser before all else.
     """
 
@@ -137,7 +137,7 @@ class Page:
     unfit: Callable[[State], Callable[[], object] | None] = _fits
     recorded: Callable[[State, Slots], Callable[[], None] | None] | None = None
     address_follows_run: bool = False
-    several_runs: bool = False
+    badges: Literal["one", "several", "none"] = "one"
     heads_first: bool = False
 
     def address(self, selection: Selection) -> dict[str, str]:

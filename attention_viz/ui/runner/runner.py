@@ -41,9 +41,10 @@ def show_page(page: Page) -> None:
     if (say_why := page.unfit(state)) is not None:
         say_why()
         return
-    tools = _Tools.reserved(row.bar, several=page.several_runs)
+    tools = None if page.badges == "none" else _Tools.reserved(row.bar, page.badges)
     slots = page.layout(state, row)
-    slots = replace(slots, named={**slots.named, "exports": tools.exports})
+    if tools is not None:
+        slots = replace(slots, named={**slots.named, "exports": tools.exports})
     if page.recorded is not None and (run_meanwhile := page.recorded(state, slots)) is not None:
         with importing(page.name, state, None, slots.height):
             _ = _view_of(page)
@@ -58,7 +59,8 @@ def show_page(page: Page) -> None:
     _write_address(page)
     _show_notices(page)
     if run is None:
-        tools.line.empty()
+        if tools is not None:
+            tools.line.empty()
         return
     selection = visit.here().selection
     _show(view.view(view.study(run, selection, slots), selection), slots, tools)
@@ -106,11 +108,11 @@ class _Tools:
     several: DeltaGenerator | None
 
     @classmethod
-    def reserved(cls, bar: DeltaGenerator, *, several: bool) -> "_Tools":
+    def reserved(cls, bar: DeltaGenerator, badges: str) -> "_Tools":
         line = bar.empty()
         with line.container(key="tools", horizontal=True, vertical_alignment="center", gap="small"):
             exports = st.container(key="downloads", width="content", horizontal=True, vertical_alignment="center")
-            if several:
+            if badges == "several":
                 return cls(line, exports, None, st.container(key="compare-badges", width="content", gap=None))
             return cls(line, exports, Badge(), None)
 
@@ -126,8 +128,8 @@ class _Tools:
         return found
 
 
-def _show(parts: Parts, slots: Slots, tools: _Tools) -> None:
-    badges = tools.badges(parts.runs)
+def _show(parts: Parts, slots: Slots, tools: _Tools | None) -> None:
+    badges = [] if tools is None else tools.badges(parts.runs)
     last = list[Callable[[], object]]()
     for part in parts.parts:
         slot = slots[part.slot]
@@ -139,7 +141,7 @@ def _show(parts: Parts, slots: Slots, tools: _Tools) -> None:
             continue
         if callable(later):
             last.append(cast(Callable[[], object], later))
-    if parts.exports is not None:
+    if parts.exports is not None and tools is not None:
         with tools.exports:
             parts.exports()
     if parts.slides is not None:

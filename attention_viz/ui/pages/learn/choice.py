@@ -8,11 +8,12 @@ from typing import Any
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.trace.words.splitting import split_words
+from attention_viz.ui.address import State
 from attention_viz.ui.address.codec import Older, parameter
 from attention_viz.ui.address.kinds import Names, Number, OneOf, Text
 from attention_viz.ui.selection import Group
 
-__all__ = ["ADDRESS", "LEARN_CHOICES", "LONGEST_FILE", "NOTATIONS", "LearnChoice", "begun", "read_progress"]
+__all__ = ["LEARN_CHOICES", "LONGEST_FILE", "NOTATIONS", "LearnChoice", "begun", "read_progress"]
 
 # As on the Step by step page, in the words of one who has just heard of matrices.
 NOTATIONS = {"rows": "words as rows", "columns": "words as columns"}
@@ -52,10 +53,12 @@ class LearnChoice:
     word: int | None = parameter(None, _WORD, "the word that was pressed", brief=True)
 
 
-LEARN_CHOICES = Group(LearnChoice(), "course-")
+def _follow(before: State, after: State) -> Mapping[str, Any]:
+    """Let go of a guess about another text."""
+    return {"guess": "", "word": None} if before.text != after.text else {}
 
-# All that the page keeps in the address beside what all pages share.
-ADDRESS = (LEARN_CHOICES,)
+
+LEARN_CHOICES = Group(LearnChoice(), "course-", follow=_follow)
 
 
 def begun(text: str, longest: int, example: str) -> tuple[str, str]:

@@ -1,25 +1,34 @@
-"""The Learn page before anything heavy is there: header, the one row, and a place for each part that follows."""
+"""The Learn page: its row and its slots."""
 
 import streamlit as st
 
+from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
-from attention_viz.ui.pages.learn.choice import ADDRESS
-from attention_viz.ui.parts.importing import importing
-from attention_viz.ui.parts.menu import show_header
+from attention_viz.ui.controls.pickers import Row
+from attention_viz.ui.pages.learn.choice import LEARN_CHOICES
+from attention_viz.ui.parts.drawing import PicturePlace
+from attention_viz.ui.runner.page import Page, Slots
 
-__all__ = ["show_page"]
+__all__ = ["PAGE"]
 
-# What fills the place of the first lesson: the less of it, the less moves when the lesson comes.
+# What fills the slot of the first lesson: the less of it, the less moves when the lesson comes.
 _WAIT = 120
 
 
-def show_page() -> None:
-    """Everything on the page, top to bottom; what waits for torch comes after what doesn't."""
-    pickers.begin(*ADDRESS)
-    show_header()
-    row, fold = pickers.sentence()
-    notes, lesson = st.container(), st.empty()
-    with importing("learn", None, lesson, _WAIT):
-        from attention_viz.ui.pages.learn.body import show_body
-    lesson.empty()
-    show_body(row, fold, notes)
+def _layout(_state: State, row: Row) -> Slots:
+    assert row.fold is not None
+    named = {"row": row.options, "fold": row.fold, "notes": st.container()}
+    wait = st.empty()
+    named["lesson"] = st.container(key="learn-body")
+    return Slots(PicturePlace(wait, stays=False), _WAIT, named)
+
+
+PAGE = Page(
+    "Learn",
+    "learn",
+    row=pickers.sentence,
+    layout=_layout,
+    groups=(LEARN_CHOICES,),
+    address_follows_run=True,
+    badges="none",
+)

@@ -4,11 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from streamlit.delta_generator import DeltaGenerator
-
 from attention_viz.ui import visit
 from attention_viz.ui.pages.learn.choice import LEARN_CHOICES, LearnChoice
-from attention_viz.ui.parts.notices import show_notices
 
 __all__ = [
     "Tries",
@@ -19,7 +16,6 @@ __all__ = [
     "mark_done",
     "open_progress",
     "set_choice",
-    "settle_course",
 ]
 
 _MOST_SEEDS = 10_000
@@ -38,34 +34,6 @@ class Tries:
     answer: tuple[str, str | None] = ("", None)
     hints: tuple[str, int] = ("", 0)
     solved: str = ""
-
-
-@dataclass
-class _Guessed:
-    """The lesson and the text that the guess is about."""
-
-    of: tuple[str, str] | None = None
-
-
-def settle_course(lessons: Sequence[str], text: str, notes: DeltaGenerator) -> None:
-    """Take what the URL asks for, let go of a guess about another text, and show the notices.
-
-    Args:
-        lessons: the course's lessons, in order.
-        text: the text that the course reads.
-        notes: the container of the notices.
-    """
-    opened = visit.is_unread(LEARN_CHOICES)
-    if opened:
-        visit.memory(Tries).answer = "", None
-    lesson = visit.settle(LEARN_CHOICES, lessons).lesson
-    memory = visit.memory(_Guessed)
-    before, memory.of = memory.of, (lesson, text)
-    # A URL names a guess together with its text.
-    if not opened and before is not None and before[0] == lesson and before[1] != text and chosen().guess:
-        visit.fill(LEARN_CHOICES, guess="", word=None)
-    with notes:
-        show_notices(visit.notices(LEARN_CHOICES))
 
 
 def chosen() -> LearnChoice:

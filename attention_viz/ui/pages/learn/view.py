@@ -1,10 +1,11 @@
-"""The Learn page's body: short lessons on the reader's own sentence, each with a picture and an exercise."""
+"""The Learn page's parts: short lessons on the reader's own sentence, each with a picture and an exercise."""
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.edits.edit import Edit
 from attention_viz.lesson import LESSONS, Scene
@@ -15,56 +16,97 @@ from attention_viz.serving.runs import draw
 from attention_viz.serving.things.uploads import KINDS
 from attention_viz.trace.trace import Trace
 from attention_viz.ui import visit, widgets
-from attention_viz.ui.address import EXAMPLES
-from attention_viz.ui.controls import pickers
+from attention_viz.ui.address import EXAMPLES, State
 from attention_viz.ui.controls.fold import show_fold
 from attention_viz.ui.pages.learn.choice import LEARN_CHOICES, NOTATIONS, LearnChoice, begun
+from attention_viz.ui.pages.learn.page import PAGE
 from attention_viz.ui.pages.learn.room import present_lesson
 from attention_viz.ui.pages.learn.screen import Screen
-from attention_viz.ui.pages.learn.state import begin_lesson, chosen, open_progress, set_choice, settle_course
+from attention_viz.ui.pages.learn.state import Tries, begin_lesson, open_progress, set_choice
 from attention_viz.ui.pages.learn.steps import show_lesson
 from attention_viz.ui.pages.learn.teaching import fit_paper, show_answers, show_export, show_progress
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.notices import tell
 from attention_viz.ui.parts.themes import theme_name
-from attention_viz.ui.presenting.choice import presented
+from attention_viz.ui.runner.loading import study_as_it_is
+from attention_viz.ui.runner.page import Part, Parts, Slots
+from attention_viz.ui.selection import Selection, answer
 
-__all__ = ["show_body"]
+__all__ = ["Course", "load", "settle", "study", "view"]
 
 
-def show_body(row: DeltaGenerator, fold: DeltaGenerator, notes: DeltaGenerator) -> None:
-    """Show the chosen lesson, on the sentence in the box.
+@dataclass(frozen=True)
+class Course:
+    """The text that the course reads.
+
+    Attributes:
+        text: the text.
+        note: what to say about it; empty for nothing.
+    """
+
+    text: str
+    note: str
+
+
+def load(state: State, slots: Slots) -> Course:
+    """Return the text that the course reads; nothing has to run for it.
 
     Args:
-        row: the container of the page's own pickers.
-        fold: the container of the line that replaces the row on a phone.
-        notes: the container of the notices.
+        state: what is chosen.
+        slots: the page's slots.
     """
-    text, note = begun(visit.shared().text, LONGEST, EXAMPLES[0])
-    settle_course(tuple(LESSONS), text, notes)
-    choice = chosen()
-    seed, address = choice.exercise_seed, pickers.address() | visit.written(LEARN_CHOICES)
-    st.query_params.from_dict(address | presented(st.query_params.to_dict()))
-    with notes:
-        _show_chip(choice)
-    with fold:
-        show_fold("Sentence and lesson", _called(choice.lesson, choice))
-    if note:
-        tell(note, loud=True, short="Example instead" if text == EXAMPLES[0] else "Text cut")
-    scene = Scene(text, _run, choice.choice, choice.notation, theme_name(), word=choice.word)
-    with row:
-        _pick_lesson(choice)
-        _show_options(choice)
-        show_export(address, choice.done)
-    with st.container(key="learn-body"):
-        if choice.answers == "on":
-            with st.container(key="learn-answers"):
-                st.button("Back to the lesson", on_click=set_choice, kwargs={"answers": "off"}, key="learn-back-from")
-                show_answers(scene, seed, LESSONS)
-        else:
-            _show_lesson(choice, scene, seed)
-    fit_paper()
-    present_lesson(choice.lesson, scene, seed, tuple(LESSONS))
+    if visit.is_unread(LEARN_CHOICES):
+        visit.memory(Tries).answer = "", None
+    slots.picture.place.empty()
+    return Course(*begun(state.text, LONGEST, EXAMPLES[0]))
+
+
+def settle(selection: Selection, _course: Course) -> Selection:
+    """Return the selection with a lesson that there is."""
+    return answer(selection, LEARN_CHOICES, tuple(LESSONS))
+
+
+study = study_as_it_is
+
+
+def view(course: Course, selection: Selection) -> Parts:
+    """Return the page's parts: the chosen lesson, on the sentence in the box.
+
+    Args:
+        course: the text that it reads.
+        selection: what is chosen.
+    """
+    choice = selection.of(LEARN_CHOICES)
+    scene = Scene(course.text, _run, choice.choice, choice.notation, theme_name(), word=choice.word)
+    lesson = _show_answers if choice.answers == "on" else _show_lesson
+    return Parts(
+        [
+            Part("notes", functools.partial(_show_notes, course, choice)),
+            Part("fold", lambda: show_fold("Sentence and lesson", _called(choice.lesson, choice))),
+            Part("row", functools.partial(_show_pickers, choice, PAGE.address(selection))),
+            Part("lesson", functools.partial(lesson, choice, scene, choice.exercise_seed)),
+            Part("lesson", fit_paper),
+        ],
+        slides=functools.partial(present_lesson, choice.lesson, scene, choice.exercise_seed, tuple(LESSONS)),
+    )
+
+
+def _show_notes(course: Course, choice: LearnChoice) -> None:
+    _show_chip(choice)
+    if course.note:
+        tell(course.note, loud=True, short="Example instead" if course.text == EXAMPLES[0] else "Text cut")
+
+
+def _show_pickers(choice: LearnChoice, address: Mapping[str, str]) -> None:
+    _pick_lesson(choice)
+    _show_options(choice)
+    show_export(address, choice.done)
+
+
+def _show_answers(_choice: LearnChoice, scene: Scene, seed: int) -> None:
+    with st.container(key="learn-answers"):
+        st.button("Back to the lesson", on_click=set_choice, kwargs={"answers": "off"}, key="learn-back-from")
+        show_answers(scene, seed, LESSONS)
 
 
 def _show_options(choice: LearnChoice) -> None:
