@@ -26,12 +26,13 @@ _SHELL = '''"""{label}: the address of the page that lies in `attention_viz/ui/p
 
 import streamlit as st
 
-from attention_viz.ui.pages.{name}.page import show_page
+from attention_viz.ui.pages.{name}.page import PAGE
 from attention_viz.ui.parts.layout import arranged
+from attention_viz.ui.runner.runner import show_page
 
 st.set_page_config(page_title="attention_viz · {label}", layout="wide")
 with arranged("{name}"):
-    show_page()
+    show_page(PAGE)
 '''
 _PARTS = "what its address keeps, its controls, and what stands on it"
 _PACKAGES = """\

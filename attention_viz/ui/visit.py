@@ -93,7 +93,7 @@ def shared() -> "State":
 def settle(
     group: Group[ChoiceT], known: object = None, *, default: ChoiceT | None = None, only: Collection[str] | None = None
 ) -> ChoiceT:
-    """Answer what the URL asks for, bring all values within their options, and return them; arguments as `answer` has them."""
+    """Answer what the URL asks for, bring all values within their options, and return them; see `answer`."""
     now = here()
     now.selection = answer(now.selection, group, known, default=default, only=only)
     return now.selection.of(group)

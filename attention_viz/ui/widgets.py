@@ -1,7 +1,7 @@
 """Streamlit's widgets as displays of the selection: each is told its value in every run, and sends what is picked.
 
-A widget's own state is never the truth. Streamlit drops it when the widget isn't drawn, and the browser holds a choice by
-its label, which may belong to another option by now.
+A widget's own state is never the truth. Streamlit drops it when the widget isn't drawn, and the browser holds a choice
+by its label, which may belong to another option by now.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence

@@ -72,7 +72,7 @@ class View(Protocol):
     """A page's module `view`: it is imported once the page's controls are drawn, since torch comes with it."""
 
     def load(self, state: State, slots: Slots) -> Any:
-        """Return what has to run for the page, after running what isn't at hand; None after a problem, which it shows."""
+        """Return the run, after running what isn't at hand; None after a problem, which is on the page."""
         ...
 
     def settle(self, selection: Selection, run: Any) -> Selection:

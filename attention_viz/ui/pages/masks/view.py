@@ -43,8 +43,8 @@ __all__ = ["MasksRun", "load", "settle", "study", "view"]
 
 _FILE = "A trace from a file can't be run again: its masks can be seen, and none can be added. Close it to add one."
 _EMPTY = (
-    "The second sentence is empty. Padding fills up the shorter of two sentences in a batch: type at least one word into "
-    "it, or choose another mask."
+    "The second sentence is empty. Padding fills up the shorter of two sentences in a batch: type at least one word "
+    "into it, or choose another mask."
 )
 
 

@@ -1,0 +1,72 @@
+"""A model of the hub that isn't on this machine: how large it is, and a button that downloads it."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from attention_viz.serving import downloads
+from attention_viz.serving.models import check_room
+from attention_viz.ui import visit
+from attention_viz.ui.parts.markdown import as_sentence, plain
+
+if TYPE_CHECKING:
+    from attention_viz.models import Plan
+
+__all__ = ["offer_download"]
+
+
+def offer_download(model: str, plan: "Plan", place: DeltaGenerator) -> None:
+    """Say how large the model is, with a button that downloads it; while it comes, say how much has come."""
+    check_room(plan.name, plan.bytes)
+    download = downloads.download_of(model)
+    with place:
+        if download is not None and not download.over:
+            _watch(model)
+            return
+        if download is not None and not download.problem:
+            # It ended well after what is missing was counted.
+            downloads.forget(model)
+            visit.run_again()
+        if download is not None:
+            st.warning(as_sentence(download.problem))
+        here = plan.bytes - plan.missing
+        already = f", of which {_megabytes(here)} are on this machine already" if here else ""
+        st.markdown(
+            plain(
+                f"{plan.name} at {plan.revision} ({plan.commit[:7]}) is on the hub: {len(plan.files)} files, "
+                f"{_megabytes(plan.bytes)}{already}. It stays on this machine, for everybody here."
+            )
+        )
+        st.button(f"Download {_megabytes(plan.missing)}", type="primary", on_click=_begin, args=(model, plan))
+
+
+def _begin(model: str, plan: "Plan") -> None:
+    visit.memory(_Begun).download = downloads.begin(model, plan)
+
+
+@dataclass
+class _Begun:
+    """The download that this visitor began, who alone may cancel it."""
+
+    download: downloads.Download | None = None
+
+
+@st.fragment(run_every=1.0)
+def _watch(model: str) -> None:
+    """Say how much has come; at the end the whole page runs again."""
+    download = downloads.download_of(model)
+    if download is None or download.over:
+        if download is not None and not download.problem:
+            downloads.forget(model)
+        visit.run_again()
+    plan = download.plan
+    received = f"{_megabytes(download.received)} of {_megabytes(plan.missing)}"
+    st.progress(download.share, text=plain(f"Downloading {plan.name}: {received}"))
+    if visit.memory(_Begun).download is download:
+        st.button("Cancel", on_click=download.cancel)
+
+
+def _megabytes(count: int) -> str:
+    return f"{count / 1e6:,.1f} MB" if count < 1e8 else f"{count / 1e6:,.0f} MB"
