@@ -104,8 +104,9 @@ def _take(
     wanted = parameter.kind.type if parameter.default is None else type(parameter.default)
     if isinstance(value, str) and options is None:
         value = value.rstrip("\r\n")  # a line break at the end of a text would reach the URL
-    known = options is None or any(type(one) is type(held) and one == held for one in options)
-    if known and (isinstance(value, wanted) or (value is None and parameter.default is None)):
+    nothing = value is None and parameter.default is None
+    known = options is None or nothing or any(type(one) is type(held) and one == held for one in options)
+    if known and (isinstance(value, wanted) or nothing):
         pick(of, **{name: value})
         if then is not None:
             then()

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
@@ -14,7 +14,7 @@ from attention_viz.serving import permissions as allowed
 from attention_viz.serving.facts import facts_of
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.serving.things.uploads import title_of
-from attention_viz.ui import visit
+from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.address.codec import parameters
 from attention_viz.ui.address.kinds import fits_link
@@ -36,6 +36,7 @@ from attention_viz.ui.pages.compare.contrast import contrast
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.drawing import load_in_place
 from attention_viz.ui.parts.notices import show_link_limit, show_notices
+from attention_viz.ui.parts.selection import take_head as take_shared_head
 from attention_viz.ui.selection import SHARED
 
 __all__ = [
@@ -51,11 +52,18 @@ __all__ = [
     "take_trained",
 ]
 
-# What the sentence is compared with until somebody types another, as this page last had it.
-_CONTRAST = "compare-contrast"
 
-# The first model that the second one was last chosen for.
-_BESIDE = "compare-beside"
+@dataclass
+class _FilledIn:
+    """What the page filled in by itself, and for what.
+
+    Attributes:
+        contrast: the second sentence, until somebody types another.
+        beside: the first model that the second one was chosen for.
+    """
+
+    contrast: str = ""
+    beside: str = ""
 
 
 def first_state() -> State | None:
@@ -69,16 +77,16 @@ def choose_kind(state: State) -> CompareChoice:
     Args:
         state: what is chosen of the first side.
     """
-    own, before = contrast(state), st.session_state.get(_CONTRAST, "")
+    own, filled_in = contrast(state), visit.memory(_FilledIn)
     asked = any(
         visit.pending(COMPARE_CHOICES, name) is not None for name in ("other_model", "other_layer", "other_head")
     )
     choice = visit.settle(COMPARE_CHOICES, state, default=replace(CompareChoice(), other=own))
-    if choice.other == before:  # brought by the model or the sentence of until now
+    if choice.other == filled_in.contrast:  # brought by the model or the sentence of until now
         visit.fill(COMPARE_CHOICES, other=own)
-    st.session_state[_CONTRAST] = own
-    if choice.what == "models" and st.session_state.get(_BESIDE) != state.model:
-        st.session_state[_BESIDE] = state.model
+    filled_in.contrast = own
+    if choice.what == "models" and filled_in.beside != state.model:
+        filled_in.beside = state.model
         if not asked:
             visit.fill(COMPARE_CHOICES, **beside(state))
     return visit.chosen(COMPARE_CHOICES)
@@ -94,14 +102,15 @@ def settle_second(state: State) -> None:
 
 
 def other_text() -> None:
-    """The second sentence, beside the first."""
-    st.text_area(
+    """Draw the box for the second sentence, beside the first."""
+    widgets.show(
+        st.text_area,
         "Second sentence",
-        key=COMPARE_CHOICES.key("other"),
+        of=COMPARE_CHOICES,
+        name="other",
         height=68,
         max_chars=SETTINGS.longest_input,
         label_visibility="collapsed",
-        persist_state="session",
     )
 
 
@@ -148,8 +157,8 @@ def _second_picture(choice: CompareChoice) -> None:
 
 
 def show_moments() -> None:
-    """The two moments of training, beside the curve."""
-    st.select_slider("Training step", STEPS, key=COMPARE_CHOICES.key("moment"), persist_state="session")
+    """Draw the pickers of the two moments of training, beside the curve."""
+    widgets.show(st.select_slider, "Training step", of=COMPARE_CHOICES, name="moment", options=STEPS)
     _select("Compared with step", "other_moment", list(STEPS), str)
 
 
@@ -157,7 +166,7 @@ def show_choice_notices() -> None:
     """What the address asked for in vain, and what a link can't carry."""
     show_notices(visit.notices(COMPARE_CHOICES))
     # Of the first sentence it is said already, where that is as long.
-    if visit.chosen(COMPARE_CHOICES).what == "sentences" and fits_link(st.session_state.get("text", "")):
+    if visit.chosen(COMPARE_CHOICES).what == "sentences" and fits_link(visit.shared().text):
         show_link_limit(visit.chosen(COMPARE_CHOICES).other)
 
 
@@ -181,8 +190,7 @@ def take_head(choice: CompareChoice, cell: tuple[int, int]) -> None:
     """A head chosen in the picture of all heads: the second side's, where that has one of its own."""
     layer, head = cell
     if choice.what not in ("models", "heads"):
-        st.session_state["layer"] = layer
-        readings.take_head(head)
+        take_shared_head(layer, head)
         return
     visit.pick(COMPARE_CHOICES, other_layer=layer)
     if not readings.together(visit.chosen(SHARED)):
@@ -191,9 +199,8 @@ def take_head(choice: CompareChoice, cell: tuple[int, int]) -> None:
 
 def take_trained() -> None:
     """Show the model whose training was kept, on a text that shows it."""
-    opening.close()
-    for name in ("model", "text", "layer", "head", "stream"):
-        st.session_state[name] = getattr(TRAINED, name)
+    names = ("model", "text", "layer", "head", "stream")
+    visit.pick(SHARED, **{name: getattr(TRAINED, name) for name in names})
 
 
 def _second_model(state: State) -> str:
@@ -211,4 +218,4 @@ def _second_head(state: State) -> None:
 
 
 def _select(label: str, name: str, options: Sequence[Any], called: Callable[[Any], str]) -> None:
-    st.selectbox(label, options, format_func=called, key=COMPARE_CHOICES.key(name), persist_state="session")
+    widgets.show(st.selectbox, label, of=COMPARE_CHOICES, name=name, options=options, format_func=called)

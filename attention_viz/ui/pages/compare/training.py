@@ -14,6 +14,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.models import moments
 from attention_viz.serving.runs import draw
 from attention_viz.trace.trace import Trace
+from attention_viz.ui import widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.plot import show_picture
 from attention_viz.ui.pages.compare.choice import COMPARE_CHOICES, CURVES, STEPS, TRAINED, CompareChoice, sides
@@ -32,13 +33,14 @@ _tables: WeakKeyDictionary[Trace, _Table] = WeakKeyDictionary()
 
 
 def show_curve(choice: CompareChoice, state: State) -> None:
-    """The picker of the metric, its curve from real runs of every moment on this text, and what it says in words."""
-    st.selectbox(
+    """Draw the metric's picker, its curve from real runs of every moment on this text, and what it says in words."""
+    widgets.show(
+        st.selectbox,
         "Metric",
-        CURVES,
-        format_func=lambda name: METRICS[name].label,
-        key=COMPARE_CHOICES.key("metric"),
-        persist_state="session",
+        of=COMPARE_CHOICES,
+        name="metric",
+        options=CURVES,
+        format_func=_label,
     )
     place = st.empty()
     try:
@@ -52,6 +54,10 @@ def show_curve(choice: CompareChoice, state: State) -> None:
     with place.container():
         show_picture(figure, "compare-curve", words)
         st.caption(plain(f"{metric.meaning} {words}"))
+
+
+def _label(metric: str) -> str:
+    return METRICS[metric].label
 
 
 def _measured(choice: CompareChoice, state: State, step: int) -> float:

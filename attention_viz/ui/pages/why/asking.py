@@ -14,11 +14,12 @@ from attention_viz.serving.why import named_token, words_of_text
 from attention_viz.trace.spelling import CONTINUES, SPACE
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
-from attention_viz.ui import visit
+from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.pages.why.choice import SIDES, WHY_CHOICES, WhyChoice
 from attention_viz.ui.parts.selection import pair_of, take_pair
+from attention_viz.ui.selection import SHARED
 from attention_viz.views.style.wording import shortened
 
 __all__ = ["Asked", "ask_pair", "ask_word"]
@@ -112,7 +113,7 @@ def _pick_row(drawn: Drawn, state: State) -> int:
     The encoder's heads write nothing into what is said, but by way of the others: those are shown instead.
     """
     if drawn.stream(state.stream) == "encoder":
-        pickers.choose_next(stream="cross", query=None, key=None)
+        visit.fill(SHARED, stream="cross", query=None, key=None)
         visit.run_again()
     stream = drawn.stream(state.stream)
     said = drawn.trace.query_tokens("cross")
@@ -120,10 +121,12 @@ def _pick_row(drawn: Drawn, state: State) -> int:
     weights = drawn.trace.weights(*drawn.place(stream, state.layer, state.head), stream)
 
     def take() -> None:
-        chosen = int(st.session_state[_ROW])
-        take_pair(chosen, int(weights[chosen].argmax()))
+        chosen = widgets.content(_ROW)
+        # A label of the text before is no position of this one.
+        if type(chosen) is int and chosen < len(said):
+            take_pair(chosen, int(weights[chosen].argmax()))
 
-    st.session_state[_ROW] = row
+    widgets.preset(_ROW, row, again=True)
     with _line(_ROW):
         st.selectbox(
             "Said here",
@@ -155,15 +158,7 @@ def ask_pair(drawn: Drawn, state: State, choice: WhyChoice) -> Asked:
     stream = drawn.stream(state.stream)
     layer, head = drawn.place(stream, state.layer, state.head)
     query, key = pair_of(drawn, state)
-    st.segmented_control(
-        "Written into",
-        list(SIDES),
-        format_func=SIDES.__getitem__,
-        key=WHY_CHOICES.key("side"),
-        required=True,
-        label_visibility="collapsed",
-        persist_state="session",
-    )
+    pickers.switch("Written into", SIDES, WHY_CHOICES, "side")
     sides = (drawn.trace.query_tokens(stream), query), (drawn.trace.key_tokens(stream), key)
     named = stream if len(drawn.trace.streams) > 1 else None
     of = Score(layer, head, query, key, named)
@@ -192,11 +187,10 @@ def _plain(written: str) -> str:
 def _pick(label: str, name: str, options: list[str], shown: str) -> None:
     """A picker whose words are those of the moment: none of them is held where it was taken by itself."""
     key = f"why-pick-{name}"
-    if st.session_state.get(key) != shown:
-        st.session_state[key] = shown
+    widgets.preset(key, shown)
 
     def take() -> None:
-        visit.pick(WHY_CHOICES, **{name: st.session_state[key] or ""})
+        visit.pick(WHY_CHOICES, **{name: widgets.content(key) or ""})
 
     with _line(name):
         st.markdown(label, width="content")

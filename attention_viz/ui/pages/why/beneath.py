@@ -5,7 +5,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving.runs import Drawn
-from attention_viz.ui import visit
+from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.pages.why.by_layers import show_layers
 from attention_viz.ui.pages.why.by_weights import show_by_weights
@@ -16,7 +16,7 @@ __all__ = ["show_beneath"]
 
 
 def show_beneath(drawn: Drawn, state: State, place: DeltaGenerator) -> None:
-    """The picker of what opens, and what is open; nothing is worked out before.
+    """Draw the picker of what opens, and what is open; nothing is computed before.
 
     Args:
         drawn: the run.
@@ -24,13 +24,14 @@ def show_beneath(drawn: Drawn, state: State, place: DeltaGenerator) -> None:
         place: beneath the number.
     """
     with place:
-        st.segmented_control(
+        widgets.show(
+            st.segmented_control,
             "Open beneath",
-            list(BENEATH),
+            of=WHY_CHOICES,
+            name="open",
+            options=list(BENEATH),
             format_func=BENEATH.__getitem__,
-            key=WHY_CHOICES.key("open"),
             label_visibility="collapsed",
-            persist_state="session",
         )
         opened = visit.chosen(WHY_CHOICES).open
         if opened is None:

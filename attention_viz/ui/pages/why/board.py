@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import streamlit as st
 from streamlit.components import v2 as components
 
 from attention_viz.explorer import why_source
 from attention_viz.serving.why import Words
 from attention_viz.ui.pages.why.choice import SIDES
 from attention_viz.ui.parts.explorer import show_channel
+from attention_viz.ui.widgets import sent, whole
 
 __all__ = ["asked_number", "chosen_head", "show_why", "tell_put", "tell_silenced", "tell_writes"]
 
@@ -21,11 +21,8 @@ _board = components.component("attention_viz_why", html=_html, css=_css, js=_js)
 
 
 def chosen_head() -> tuple[int, int] | None:
-    """The head that the reader chose; None for none. What is no head at all counts as nothing."""
-    choice: Any = getattr(st.session_state.get(_KEY), "choice", None)
-    if not isinstance(choice, Mapping):
-        return None
-    layer, head = (_whole(choice, part) for part in ("layer", "head"))
+    """Return the head that the reader chose; None for none. A browser may send anything."""
+    layer, head = (whole(sent(_KEY, "choice"), part) for part in ("layer", "head"))
     return None if layer is None or head is None else (layer, head)
 
 
@@ -34,7 +31,7 @@ def asked_number() -> dict[str, Any]:
 
     A browser may ask for anything: what is neither counts as nothing.
     """
-    asked: Any = getattr(st.session_state.get(_KEY), "open", None)
+    asked = sent(_KEY, "open")
     if not isinstance(asked, Mapping):
         return {}
     pair = asked.get("pair")
@@ -101,11 +98,4 @@ def tell_writes(name: str, place: tuple[int, int], words: Words) -> None:
 
 
 def _seen() -> int:
-    choice = getattr(st.session_state.get(_KEY), "choice", None)
-    return (_whole(choice, "serial") if isinstance(choice, Mapping) else None) or 0
-
-
-def _whole(choice: Mapping[str, Any], name: str) -> int | None:
-    """A whole number, 0 or more, as our script sends it."""
-    number = choice.get(name)
-    return number if type(number) is int and 0 <= number < 1_000_000 else None
+    return whole(sent(_KEY, "choice"), "serial") or 0

@@ -15,7 +15,7 @@ from attention_viz.serving.verifying import verify
 from attention_viz.serving.why import Written, words_written, written
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
-from attention_viz.ui.controls import pickers, reading
+from attention_viz.ui.controls import pickers
 from attention_viz.ui.pages.why.asking import Asked, ask_pair, ask_word
 from attention_viz.ui.pages.why.beneath import show_beneath
 from attention_viz.ui.pages.why.board import asked_number, chosen_head, show_why, tell_writes
@@ -23,7 +23,6 @@ from attention_viz.ui.pages.why.choice import ASKED, WHY_CHOICES
 from attention_viz.ui.pages.why.patching import ask_other, put_all
 from attention_viz.ui.pages.why.places import Places
 from attention_viz.ui.pages.why.silencing import Silenced, pick_ranked, silence_all, silence_largest
-from attention_viz.ui.pages.why.stories import settle_story
 from attention_viz.ui.pages.why.taking import offer_rows
 from attention_viz.ui.parts import open_trace
 from attention_viz.ui.parts.badge import Badge
@@ -31,13 +30,11 @@ from attention_viz.ui.parts.downloads import show_downloads
 from attention_viz.ui.parts.drawing import draw_in_place, show_notes, show_problem
 from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.ui.parts.notices import tell
-from attention_viz.ui.parts.selection import take_pair
+from attention_viz.ui.parts.selection import settle_selection, take_head
 from attention_viz.ui.presenting.host import present_written
+from attention_viz.ui.selection import SHARED
 
 __all__ = ["show_body"]
-
-# Kept for a visit: the score that was opened last.
-_LAST = "why-score"
 
 
 @dataclass(frozen=True)
@@ -66,7 +63,7 @@ def show_body(chosen: State, state: State, places: Places, height: int) -> None:
         places: a place for each part of the page.
         height: of the picture, in pixels.
     """
-    settle = functools.partial(settle_story, state=state)
+    settle = functools.partial(settle_selection, state=state, own_head=True)
     drawn = draw_in_place(state, places.picture, height, keep=True, settle=settle)
     opened: _Opened | None = None
     if drawn is not None:
@@ -163,15 +160,7 @@ def _ask(drawn: Drawn, state: State, places: Places) -> Asked:
     words = drawn.fit is not None and state.facts.predicts
     with places.asked:
         if words:
-            st.segmented_control(
-                "Which number",
-                list(ASKED),
-                format_func=ASKED.__getitem__,
-                key=WHY_CHOICES.key("why"),
-                required=True,
-                label_visibility="collapsed",
-                persist_state="session",
-            )
+            pickers.switch("Which number", ASKED, WHY_CHOICES, "why")
     with places.ranked:
         pick_ranked()
     ask_other(places)
@@ -214,18 +203,15 @@ def _place(drawn: Drawn, state: State, found: Written, asked: Asked) -> tuple[in
     largest = next(((layer, head) for layer, head, _ in largest_heads(found.table, asked.side, 1, named)), place)
     if isinstance(asked.of, Score):
         return _writer(drawn, asked.of, stream) or largest
-    if pickers.untouched_head() and largest != place:
-        pickers.hold_head(*largest)
-        pickers.choose_next(layer=largest[0], head=largest[1])
+    if visit.here().selection.head_is_free and largest != place:
+        visit.fill(SHARED, layer=largest[0], head=largest[1])
+        # The pickers are drawn already: they show it in the next run.
         visit.run_again()
     return place
 
 
 def _writer(drawn: Drawn, of: Score, stream: str) -> tuple[int, int] | None:
-    """The head that is told of, of those before the score's own; let go where another score is opened."""
-    if st.session_state.setdefault(_LAST, of) != of:
-        st.session_state[_LAST] = of
-        visit.pick(WHY_CHOICES, writer_layer=None, writer_head=None)
+    """Return the head that was chosen of those before the score's own; None if there is none."""
     choice = visit.chosen(WHY_CHOICES)
     layer, head = choice.writer_layer, choice.writer_head
     if layer is None or head is None:
@@ -242,9 +228,7 @@ def _take_number() -> None:
         visit.pick(WHY_CHOICES, side=asked["side"])
     elif "pair" in asked:
         layer, head, query, key = asked["pair"]
-        st.session_state["layer"] = layer
-        reading.take_head(head)
-        take_pair(query, key)
+        take_head(layer, head, pair=(query, key))
         visit.pick(WHY_CHOICES, why="pair", side="key")
 
 
@@ -254,7 +238,6 @@ def _take_head() -> None:
     if head is None:
         return
     if visit.chosen(WHY_CHOICES).why == "word":
-        st.session_state["layer"] = head[0]
-        reading.take_head(head[1])
+        take_head(*head)
     else:
         visit.pick(WHY_CHOICES, writer_layer=head[0], writer_head=head[1])

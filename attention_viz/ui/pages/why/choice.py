@@ -1,7 +1,7 @@
 """What the Why page keeps in the address."""
 
 import bisect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from attention_viz.ui.address import State
@@ -63,7 +63,18 @@ class WhyChoice:
     )
 
 
-WHY_CHOICES = Group(WhyChoice(), "why-")
+def _score(state: State) -> tuple[object, ...]:
+    """Return all that decides which score a pair has."""
+    texts = (state.model, state.text, state.second, state.target, state.special, state.chat)
+    return (*texts, state.stream, state.layer, state.head, state.query, state.key)
+
+
+def _let_go(before: State, after: State) -> Mapping[str, None]:
+    """Return what follows from another score: the head that was chosen of the one before is none of its writers."""
+    return {} if _score(before) == _score(after) else {"writer_layer": None, "writer_head": None}
+
+
+WHY_CHOICES = Group(WhyChoice(), "why-", follow=_let_go)
 
 # All that the page keeps in the address beside what all pages share.
 ADDRESS = (WHY_CHOICES,)

@@ -10,7 +10,7 @@ from attention_viz.ui.pages.why.choice import ADDRESS, WHY_CHOICES, WhyChoice
 from attention_viz.ui.pages.why.places import HEIGHT, Places
 from attention_viz.ui.pages.why.stories import offer_stories
 from attention_viz.ui.parts.importing import importing
-from attention_viz.ui.parts.menu import ASKED_WHY, show_header
+from attention_viz.ui.parts.menu import AskedOf, show_header
 from attention_viz.ui.parts.notices import show_notices
 
 __all__ = ["show_page"]
@@ -26,7 +26,9 @@ def show_page() -> None:
     # A model that chooses no words has scores alone.
     pair = not state.facts.predicts
     visit.settle(WHY_CHOICES, state, default=WhyChoice("pair") if pair else None)
-    if number := st.session_state.pop(ASKED_WHY, None):
+    asked_of = visit.memory(AskedOf)
+    number, asked_of.why = asked_of.why, {}
+    if number:
         visit.pick(WHY_CHOICES, **number)
     show_notices(visit.notices(WHY_CHOICES))
     with st.container(key="why-asked", horizontal=True, vertical_alignment="center", gap="small"):

@@ -1,11 +1,13 @@
 """What becomes of the number with a head's output from another text: estimated for all at once, then run."""
 
+from dataclasses import dataclass
+
 import streamlit as st
 
 from attention_viz.errors import AttentionVizError
 from attention_viz.models.circuits.asked import Score
 from attention_viz.serving.patches import Patched, patched, run_patches
-from attention_viz.ui import visit
+from attention_viz.ui import visit, widgets
 from attention_viz.ui.pages.why.board import tell_put
 from attention_viz.ui.pages.why.choice import WHY_CHOICES
 from attention_viz.ui.pages.why.places import Places
@@ -15,20 +17,25 @@ from attention_viz.ui.parts.markdown import as_sentence, plain
 
 __all__ = ["ask_other", "put_all"]
 
-# Kept for a visit: which text's runs were stopped.
-_STOPPED = "why-put-stopped"
+
+@dataclass
+class _Stopped:
+    """Which runs the visitor stopped: of the heads of which text, for which number."""
+
+    of: tuple[str, str] | None = None
 
 
 def ask_other(places: Places) -> None:
-    """The box for the other text, where heads are ordered by it."""
+    """Draw the box for the other text if heads are ordered by it."""
     if visit.chosen(WHY_CHOICES).ranked != "put":
         return
-    places.other.text_input(
+    widgets.show(
+        places.other.text_input,
         "Other text",
-        key=WHY_CHOICES.key("put_from"),
+        of=WHY_CHOICES,
+        name="put_from",
         placeholder="The sentence with a word changed: each head's output there is put here, one at a time",
         label_visibility="collapsed",
-        persist_state="session",
     )
 
 
@@ -68,7 +75,7 @@ def _put(one: Silenced, places: Places, other: str) -> Patched:
     if len(found.runs) == count:
         _end(one, found, other, places)
         return found
-    stopped = st.session_state.get(_STOPPED) == (other, one.name)
+    stopped = visit.memory(_Stopped).of == (other, one.name)
     with places.told.container(horizontal=True, vertical_alignment="center", gap="small"):
         if stopped or not runs_at_once(one, count):
             if not st.button(f"Run {count - len(found.runs)} heads", key="why-put-run"):
@@ -84,7 +91,7 @@ def _put(one: Silenced, places: Places, other: str) -> Patched:
         told.caption(f"Estimated by a gradient; {done} of {count} heads run")
 
     found = run_patches(one.drawn, request, other, of, report)
-    st.session_state.pop(_STOPPED, None)
+    visit.memory(_Stopped).of = None
     _end(one, found, other, places)
     with places.board:
         tell_put(one.name, one.place, other, found.known, "run")
@@ -100,7 +107,7 @@ def _end(one: Silenced, found: Patched, other: str, places: Places) -> None:
 
 
 def _stop(other: str, name: str) -> None:
-    st.session_state[_STOPPED] = (other, name)
+    visit.memory(_Stopped).of = (other, name)
 
 
 def _words(found: Patched) -> str:

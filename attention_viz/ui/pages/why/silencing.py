@@ -11,6 +11,7 @@ from attention_viz.serving.runs import Drawn
 from attention_viz.serving.why import Head, known_silenced, without_heads
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
+from attention_viz.ui.controls import pickers
 from attention_viz.ui.pages.why.board import tell_silenced
 from attention_viz.ui.pages.why.choice import RANKED, WHY_CHOICES
 from attention_viz.ui.pages.why.places import Places
@@ -72,16 +73,8 @@ def silence_largest(one: Silenced, largest: Sequence[Head]) -> None:
 
 
 def pick_ranked() -> None:
-    """The picker of what heads are coloured and ordered by."""
-    st.segmented_control(
-        "Heads by",
-        list(RANKED),
-        format_func=RANKED.__getitem__,
-        key=WHY_CHOICES.key("ranked"),
-        required=True,
-        label_visibility="collapsed",
-        persist_state="session",
-    )
+    """Draw the picker of what heads are coloured and ordered by."""
+    pickers.switch("Heads by", RANKED, WHY_CHOICES, "ranked")
 
 
 def runs_at_once(one: Silenced, count: int) -> bool:
@@ -111,7 +104,7 @@ def silence_all(one: Silenced, places: Places) -> None:
         if not at_once and not st.button(f"Silence all {len(heads)}", key="why-silence-all"):
             return
         # A press anywhere ends the run; what was done by then is kept.
-        st.button("Stop", key="why-silence-stop", on_click=WHY_CHOICES.set, kwargs={"ranked": "wrote"})
+        st.button("Stop", key="why-silence-stop", on_click=visit.pick, args=(WHY_CHOICES,), kwargs={"ranked": "wrote"})
         told = st.empty()
 
     def report(done: int) -> None:

@@ -1,25 +1,15 @@
 """Three stories to begin with: a number each that shows what the page is for, opened anew with the model at hand."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import streamlit as st
 
 from attention_viz.models import CATALOGUE
-from attention_viz.serving.runs import Drawn
-from attention_viz.ui import visit
-from attention_viz.ui.address import State
-from attention_viz.ui.controls import pickers
-from attention_viz.ui.controls.model import show_model
+from attention_viz.ui import visit, widgets
 from attention_viz.ui.pages.why.choice import WHY_CHOICES, WhyChoice
-from attention_viz.ui.parts.selection import settle_selection
+from attention_viz.ui.selection import SHARED
 
-__all__ = ["STORIES", "offer_stories", "settle_story"]
-
-# Kept until the story's text has run: its head and its pair.
-_NEXT = "why-story"
-# Kept for a visit: how many stories were taken.
-_TAKEN = "why-stories-taken"
+__all__ = ["STORIES", "offer_stories"]
 
 
 @dataclass(frozen=True)
@@ -64,34 +54,21 @@ STORIES = (
 def offer_stories() -> None:
     """A menu with a button for each story whose model can be had here."""
     # A new key closes the menu once a story is taken.
-    with st.popover("Stories", key=f"why-stories-{st.session_state.get(_TAKEN, 0)}"):
+    with st.popover("Stories", key=widgets.fresh("why-stories")):
         for number, story in enumerate(STORIES):
             if CATALOGUE[story.model].available:
                 st.button(story.label, key=f"why-story-{number}", on_click=_take, args=(story,), type="tertiary")
                 st.caption(f"{story.model}: “{story.text}”")
 
 
-def settle_story(drawn: Drawn, state: State) -> None:
-    """As `settle_selection`; a story that was begun then has its own head and pair.
-
-    Args:
-        drawn: what ran.
-        state: what the pickers say.
-    """
-    settle_selection(drawn, state, own_head=True)
-    place: dict[str, Any] | None = st.session_state.pop(_NEXT, None)
-    if place is not None:
-        pickers.choose_next(**place)
-        visit.run_again()
-
-
 def _take(story: Story) -> None:
-    if story.model != st.session_state["model"]:
-        show_model(story.model)
-    st.session_state["text"], st.session_state["chat"] = story.text, "off"
-    st.session_state[_TAKEN] = st.session_state.get(_TAKEN, 0) + 1
+    widgets.renew("why-stories")
     choice = story.why
     visit.pick(WHY_CHOICES, why=choice.why, token=choice.token, against=choice.against, side=choice.side)
     visit.pick(WHY_CHOICES, ranked=choice.ranked, put_from=choice.put_from)
+    visit.pick(SHARED, model=story.model, text=story.text, chat="off")
     if story.place is not None:
-        st.session_state[_NEXT] = dict(zip(("layer", "head", "query", "key"), story.place, strict=True))
+        layer, head, query, key = story.place
+        # The head is the story's and nobody's choice: another text opens on a head of its own.
+        visit.fill(SHARED, layer=layer, head=head)
+        visit.pick(SHARED, query=query, key=key)

@@ -15,19 +15,19 @@ SMOLLM2 = "SmolLM2-135M-Instruct"
 
 def script() -> None:
     """The model's picker, and what the page compares."""
-    from attention_viz.ui.address.shared import SHARED, begin_page
-
+    from attention_viz.ui import visit
+    from attention_viz.ui.controls import pickers
     from attention_viz.ui.controls.model import pick_model
     from attention_viz.ui.controls.text_box import text_box
     from attention_viz.ui.pages.compare.choice import ADDRESS
     from attention_viz.ui.pages.compare.pickers import choose_kind, other_text, show_pickers
 
-    begin_page(ADDRESS)
+    pickers.begin(*ADDRESS)
     text_box("Sentence", "text")
     pick_model()
-    choose_kind(SHARED.current())
+    choose_kind(visit.shared())
     other_text()
-    show_pickers(SHARED.current())
+    show_pickers(visit.shared())
 
 
 def opened(**address: str) -> AppTest:
