@@ -1,13 +1,13 @@
 """Which number is opened, chosen on the page: a next word, against another; or the score of the chosen pair."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.analysis.words import quoted
-from attention_viz.errors import UnsupportedModel, UnusableText
+from attention_viz.errors import AttentionVizError, UnsupportedModel, UnusableText
 from attention_viz.models.circuits.asked import Logit, Score
 from attention_viz.serving.runs import Drawn, ask, candidates
 from attention_viz.serving.why import named_token, words_of_text
@@ -19,10 +19,9 @@ from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.pages.why.choice import SIDES, WHY_CHOICES, WhyChoice
 from attention_viz.ui.parts.selection import pair_of, take_pair
-from attention_viz.ui.selection import SHARED
 from attention_viz.views.style.wording import shortened
 
-__all__ = ["Asked", "ask_pair", "ask_word"]
+__all__ = ["Asked", "WordQuestion", "pair_question", "pick_side", "pick_words", "word_question"]
 
 # So many likely words are offered.
 _OFFERED = 8
@@ -51,21 +50,39 @@ class Asked:
     side: str = "output"
 
 
-def ask_word(drawn: Drawn, state: State, choice: WhyChoice) -> Asked:
-    """The pickers of a next word and of the one that it is told against; any other word can be typed.
+@dataclass(frozen=True)
+class WordQuestion:
+    """A question about a next word, with what its pickers show.
+
+    Attributes:
+        offered: the words to choose from.
+        first: the word that is asked about.
+        second: the word that it is compared with.
+        row: of what an encoder–decoder says, the position that is asked about; None for the last one.
+        asked: the number; an error if a word is no token of the model.
+    """
+
+    offered: Sequence[str]
+    first: str
+    second: str
+    row: int | None
+    asked: Asked | AttentionVizError
+
+
+def word_question(drawn: Drawn, state: State, choice: WhyChoice) -> WordQuestion:
+    """Return the question about a next word that is chosen; any word may be typed.
 
     Args:
         drawn: the run.
-        state: what the pickers say.
-        choice: what is chosen.
+        state: what is chosen.
+        choice: what is chosen on this page.
 
     Raises:
-        UnusableText: what was typed is no token of the model, or several.
         UnsupportedModel: nothing is predicted in this text.
     """
-    trace, request = drawn.trace, state.request
+    trace, request, row = drawn.trace, state.request, None
     if state.facts.is_encoder_decoder:
-        at = _pick_row(drawn, state)
+        at = row = pair_of(drawn, state)[0]
         likely = ask(request, lambda model: model.candidates(trace, at, _OFFERED))
     else:
         found = candidates(request, trace, _OFFERED)
@@ -74,27 +91,29 @@ def ask_word(drawn: Drawn, state: State, choice: WhyChoice) -> Asked:
         at, likely = next(iter(found.items()))
     tokens = trace.query_tokens(trace.streams[-1])
     names = [_plain(tokens.write(label)) or label for label in likely.token]
-    offered = list(dict.fromkeys(names))
+    # What was typed is an option, too.
+    offered = list(dict.fromkeys([*names, *filter(None, (choice.token, choice.against))]))
     # A line break is shown by a sign, and half a letter by its bytes: no text is their name.
     signs = dict(zip(reversed(names), reversed(likely["id"].tolist()), strict=True))
-    for name in ("token", "against"):
-        # What was typed is an option, too.
-        typed = getattr(choice, name)
-        if typed and typed not in offered:
-            offered.append(typed)
     first = choice.token or offered[0]
     second = choice.against if choice.against != first else ""
+    another = next(name for name in offered if name != first)
     try:
         token = _token_of(drawn, state, at, first, signs)
-        second = second or _other(state, trace, at, token) or next(name for name in offered if name != first)
+        second = second or _other(state, trace, at, token) or another
         against = _token_of(drawn, state, at, second, signs, like=token)
-    finally:
-        # What was typed stays in its box, also where it is no token.
-        second = second or next(name for name in offered if name != first)
-        _pick("Why", "token", offered, first)
-        _pick("and not", "against", offered, second)
-    more, less = f"“{shortened(first)}”", f"“{shortened(second)}”"
-    return Asked(Logit(token, at, against), more, less, at)
+    except AttentionVizError as error:
+        return WordQuestion(offered, first, second or another, row, error)
+    number = Asked(Logit(token, at, against), f"“{shortened(first)}”", f"“{shortened(second)}”", at)
+    return WordQuestion(offered, first, second, row, number)
+
+
+def pick_words(question: WordQuestion, drawn: Drawn, state: State) -> None:
+    """Draw the pickers of a next word and of the one that it is compared with."""
+    if question.row is not None:
+        _pick_row(drawn, state, question.row)
+    _pick("Why", "token", question.offered, question.first)
+    _pick("and not", "against", question.offered, question.second)
 
 
 def _token_of(drawn: Drawn, state: State, at: int, word: str, signs: Mapping[str, int], like: int | None = None) -> int:
@@ -107,17 +126,10 @@ def _token_of(drawn: Drawn, state: State, at: int, word: str, signs: Mapping[str
         return signs[word]
 
 
-def _pick_row(drawn: Drawn, state: State) -> int:
-    """Which word of what an encoder–decoder says is asked about: that of the pair that is chosen on all pages.
-
-    The encoder's heads write nothing into what is said, but by way of the others: those are shown instead.
-    """
-    if drawn.stream(state.stream) == "encoder":
-        visit.fill(SHARED, stream="cross", query=None, key=None)
-        visit.run_again()
+def _pick_row(drawn: Drawn, state: State, row: int) -> None:
+    """Draw the picker of the word that is asked about, of what an encoder–decoder says: that of all pages' pair."""
     stream = drawn.stream(state.stream)
     said = drawn.trace.query_tokens("cross")
-    row, _ = pair_of(drawn, state)
     weights = drawn.trace.weights(*drawn.place(stream, state.layer, state.head), stream)
 
     def take() -> None:
@@ -137,7 +149,6 @@ def _pick_row(drawn: Drawn, state: State) -> int:
             width=126,
             label_visibility="collapsed",
         )
-    return row
 
 
 def _other(state: State, trace: Trace, at: int, token: int) -> str:
@@ -147,8 +158,8 @@ def _other(state: State, trace: Trace, at: int, token: int) -> str:
     return _plain(trace.query_tokens(trace.streams[-1]).write(labels[0])) if labels else ""
 
 
-def ask_pair(drawn: Drawn, state: State, choice: WhyChoice) -> Asked:
-    """The score of the pair that is chosen on all pages, and whose rows are shown.
+def pair_question(drawn: Drawn, state: State, choice: WhyChoice) -> Asked:
+    """Return the score of the pair that is chosen on all pages, and whose rows are shown.
 
     Args:
         drawn: the run.
@@ -158,13 +169,17 @@ def ask_pair(drawn: Drawn, state: State, choice: WhyChoice) -> Asked:
     stream = drawn.stream(state.stream)
     layer, head = drawn.place(stream, state.layer, state.head)
     query, key = pair_of(drawn, state)
-    pickers.switch("Written into", SIDES, WHY_CHOICES, "side")
     sides = (drawn.trace.query_tokens(stream), query), (drawn.trace.key_tokens(stream), key)
     named = stream if len(drawn.trace.streams) > 1 else None
     of = Score(layer, head, query, key, named)
     at = query if choice.side == "query" else key
     words = " → ".join(_in_quotes(tokens, position) for tokens, position in sides)
     return Asked(of, words, "", at, choice.side)
+
+
+def pick_side() -> None:
+    """Draw the picker of the side of a score whose rows are shown."""
+    pickers.switch("Written into", SIDES, WHY_CHOICES, "side")
 
 
 def _line(name: str) -> DeltaGenerator:
@@ -184,7 +199,7 @@ def _plain(written: str) -> str:
     return written.strip(f"{SPACE}{CONTINUES} ")
 
 
-def _pick(label: str, name: str, options: list[str], shown: str) -> None:
+def _pick(label: str, name: str, options: Sequence[str], shown: str) -> None:
     """A picker whose words are those of the moment: none of them is held where it was taken by itself."""
     key = f"why-pick-{name}"
     widgets.preset(key, shown)

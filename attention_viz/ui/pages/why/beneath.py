@@ -1,7 +1,6 @@
 """What opens beneath the number: what each layer would say, and the chosen head by its weights alone."""
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving.runs import Drawn
@@ -15,34 +14,32 @@ from attention_viz.ui.parts.markdown import as_sentence, plain
 __all__ = ["show_beneath"]
 
 
-def show_beneath(drawn: Drawn, state: State, place: DeltaGenerator) -> None:
+def show_beneath(drawn: Drawn, state: State) -> None:
     """Draw the picker of what opens, and what is open; nothing is computed before.
 
     Args:
         drawn: the run.
-        state: what the pickers say.
-        place: beneath the number.
+        state: what is chosen.
     """
-    with place:
-        widgets.show(
-            st.segmented_control,
-            "Open beneath",
-            of=WHY_CHOICES,
-            name="open",
-            options=list(BENEATH),
-            format_func=BENEATH.__getitem__,
-            label_visibility="collapsed",
-        )
-        opened = visit.chosen(WHY_CHOICES).open
-        if opened is None:
-            return
-        waiting = st.empty()
-        waiting.caption("Worked out once: some seconds …")
-        try:
-            _SHOWN[opened](drawn, state)
-        except AttentionVizError as error:
-            st.caption(plain(as_sentence(str(error))))
-        waiting.empty()
+    widgets.show(
+        st.segmented_control,
+        "Open beneath",
+        of=WHY_CHOICES,
+        name="open",
+        options=list(BENEATH),
+        format_func=BENEATH.__getitem__,
+        label_visibility="collapsed",
+    )
+    opened = visit.chosen(WHY_CHOICES).open
+    if opened is None:
+        return
+    waiting = st.empty()
+    waiting.caption("Worked out once: some seconds …")
+    try:
+        _SHOWN[opened](drawn, state)
+    except AttentionVizError as error:
+        st.caption(plain(as_sentence(str(error))))
+    waiting.empty()
 
 
 _SHOWN = {"layers": show_layers, "weights": show_by_weights}

@@ -9,7 +9,7 @@ from attention_viz.ui.address.codec import parameter
 from attention_viz.ui.address.kinds import Number, OneOf, Text
 from attention_viz.ui.selection import Group
 
-__all__ = ["ADDRESS", "ASKED", "BENEATH", "RANKED", "SIDES", "WHY_CHOICES", "WhyChoice"]
+__all__ = ["ASKED", "BENEATH", "RANKED", "SIDES", "WHY_CHOICES", "WhyChoice"]
 
 # What can be asked, by its name in the address.
 ASKED = {"word": "Next word", "pair": "Score of a pair"}
@@ -75,6 +75,3 @@ def _let_go(before: State, after: State) -> Mapping[str, None]:
 
 
 WHY_CHOICES = Group(WhyChoice(), "why-", follow=_let_go)
-
-# All that the page keeps in the address beside what all pages share.
-ADDRESS = (WHY_CHOICES,)

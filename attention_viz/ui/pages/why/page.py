@@ -1,36 +1,42 @@
-"""The Why page before anything heavy is there: header, pickers, and a place for each part that follows."""
+"""The Why page: its controls and its slots."""
 
+import functools
 from dataclasses import replace
 
 import streamlit as st
 
 from attention_viz.ui import visit
+from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
-from attention_viz.ui.pages.why.choice import ADDRESS, WHY_CHOICES, WhyChoice
-from attention_viz.ui.pages.why.places import HEIGHT, Places
+from attention_viz.ui.controls.pickers import Row
+from attention_viz.ui.pages.why.choice import WHY_CHOICES, WhyChoice
 from attention_viz.ui.pages.why.stories import offer_stories
-from attention_viz.ui.parts.importing import importing
-from attention_viz.ui.parts.menu import AskedOf, show_header
-from attention_viz.ui.parts.notices import show_notices
+from attention_viz.ui.parts.drawing import PicturePlace
+from attention_viz.ui.parts.menu import AskedOf
+from attention_viz.ui.runner.page import Page, Slots
+from attention_viz.ui.selection import Selection
 
-__all__ = ["show_page"]
+__all__ = ["PAGE"]
+
+# Of the picture on a wide screen.
+_HEIGHT = 690
 
 
-def show_page() -> None:
-    """Everything on the page, top to bottom; what takes long comes last and has its place held."""
-    pickers.begin(*ADDRESS)
-    show_header()
-    row = pickers.choose("Why", leave_out=("more",), folded="Sentence, model, layer and head, what is asked and how")
+def _state(selection: Selection) -> State:
     # A head is silenced in what was typed, not in what the model went on with.
-    state = replace(row.state, more=0)
-    # A model that chooses no words has scores alone.
-    pair = not state.facts.predicts
-    visit.settle(WHY_CHOICES, state, default=WhyChoice("pair") if pair else None)
-    asked_of = visit.memory(AskedOf)
-    number, asked_of.why = asked_of.why, {}
-    if number:
-        visit.pick(WHY_CHOICES, **number)
-    show_notices(visit.notices(WHY_CHOICES))
+    return replace(selection.shared, more=0)
+
+
+def _controls(state: State, _row: Row) -> None:
+    # A model that predicts no words has scores alone.
+    visit.settle(WHY_CHOICES, state, default=None if state.facts.predicts else WhyChoice("pair"))
+    question = visit.memory(AskedOf)
+    if question.why:
+        visit.pick(WHY_CHOICES, **question.why)
+        question.why = {}
+
+
+def _layout(_state: State, _row: Row) -> Slots:
     with st.container(key="why-asked", horizontal=True, vertical_alignment="center", gap="small"):
         asked = st.container(horizontal=True, vertical_alignment="center", gap="small", width="content")
         ranked = st.container(key="why-order", width="content")
@@ -39,12 +45,25 @@ def show_page() -> None:
     with st.container(key="why-put-from", horizontal=True, vertical_alignment="center", gap="small"):
         other, told = st.empty(), st.empty()
     notes = st.container()
-    with st.container(key="stage", height=HEIGHT, border=False):
-        picture = st.empty()
-        board = st.container()
-    beneath = st.container(key="why-beneath")
-    with importing("why", state, picture, HEIGHT):
-        from attention_viz.ui.pages.why.body import show_body
-    show_body(
-        row.state, state, Places(row.bar, asked, ranked, running, other, told, notes, picture, board, beneath), HEIGHT
-    )
+    with st.container(key="stage", height=_HEIGHT, border=False):
+        picture, board = st.empty(), st.container()
+    named = {"asked": asked, "ranked": ranked, "running": running, "other": other, "told": told, "notes": notes}
+    named |= {"board": board, "beneath": st.container(key="why-beneath")}
+    return Slots(PicturePlace(picture, stays=False), _HEIGHT, named, apart=True)
+
+
+PAGE = Page(
+    "Why",
+    "why",
+    row=functools.partial(
+        pickers.choose,
+        "Why",
+        leave_out=("more",),
+        folded="Sentence, model, layer and head, what is asked and how",
+    ),
+    layout=_layout,
+    groups=(WHY_CHOICES,),
+    state=_state,
+    controls=_controls,
+    address_follows_run=True,
+)

@@ -10,10 +10,10 @@ from attention_viz.serving.patches import Patched, patched, run_patches
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.pages.why.board import tell_put
 from attention_viz.ui.pages.why.choice import WHY_CHOICES
-from attention_viz.ui.pages.why.places import Places
 from attention_viz.ui.pages.why.silencing import Silenced, runs_at_once
 from attention_viz.ui.pages.why.taking import offer_puts
 from attention_viz.ui.parts.markdown import as_sentence, plain
+from attention_viz.ui.runner.page import Slots
 
 __all__ = ["ask_other", "put_all"]
 
@@ -25,12 +25,10 @@ class _Stopped:
     of: tuple[str, str] | None = None
 
 
-def ask_other(places: Places) -> None:
-    """Draw the box for the other text if heads are ordered by it."""
-    if visit.chosen(WHY_CHOICES).ranked != "put":
-        return
+def ask_other() -> None:
+    """Draw the box for the other text, by which heads are ordered."""
     widgets.show(
-        places.other.text_input,
+        st.text_input,
         "Other text",
         of=WHY_CHOICES,
         name="put_from",
@@ -39,12 +37,12 @@ def ask_other(places: Places) -> None:
     )
 
 
-def put_all(one: Silenced, places: Places) -> Patched | None:
+def put_all(one: Silenced, slots: Slots) -> Patched | None:
     """Put every head's output of the other text into this one, where heads are ordered by that.
 
     Args:
         one: the number.
-        places: of the page.
+        slots: of the page.
 
     Returns:
         What the number is with each head, as far as it is known; None where no head is put.
@@ -53,30 +51,30 @@ def put_all(one: Silenced, places: Places) -> Patched | None:
     if choice.ranked != "put":
         return None
     if isinstance(one.of, Score):
-        places.told.caption("A score is opened here: heads of another text are put for a next word.")
+        slots["told"].caption("A score is opened here: heads of another text are put for a next word.")
         return None
     if not choice.put_from.strip():
-        places.told.caption("Type the sentence with a word changed, and press Enter.")
+        slots["told"].caption("Type the sentence with a word changed, and press Enter.")
         return None
     try:
-        return _put(one, places, choice.put_from)
+        return _put(one, slots, choice.put_from)
     except AttentionVizError as error:
-        places.told.warning(plain(as_sentence(str(error))))
+        slots["told"].warning(plain(as_sentence(str(error))))
         return None
 
 
-def _put(one: Silenced, places: Places, other: str) -> Patched:
+def _put(one: Silenced, slots: Slots, other: str) -> Patched:
     request, of = one.state.request, one.of
     assert not isinstance(of, Score)
     found = patched(one.drawn, request, other, of)
-    with places.board:
+    with slots["board"]:
         tell_put(one.name, one.place, other, found.known, "estimated")
     count = len(found.estimates)
     if len(found.runs) == count:
-        _end(one, found, other, places)
+        _end(one, found, other, slots)
         return found
     stopped = visit.memory(_Stopped).of == (other, one.name)
-    with places.told.container(horizontal=True, vertical_alignment="center", gap="small"):
+    with slots["told"].container(horizontal=True, vertical_alignment="center", gap="small"):
         if stopped or not runs_at_once(one, count):
             if not st.button(f"Run {count - len(found.runs)} heads", key="why-put-run"):
                 but = f", but for {len(found.runs)} heads that were run" if found.runs else ""
@@ -92,16 +90,16 @@ def _put(one: Silenced, places: Places, other: str) -> Patched:
 
     found = run_patches(one.drawn, request, other, of, report)
     visit.memory(_Stopped).of = None
-    _end(one, found, other, places)
-    with places.board:
+    _end(one, found, other, slots)
+    with slots["board"]:
         tell_put(one.name, one.place, other, found.known, "run")
     return found
 
 
-def _end(one: Silenced, found: Patched, other: str, places: Places) -> None:
+def _end(one: Silenced, found: Patched, other: str, slots: Slots) -> None:
     """What was run, in a sentence, and the heads to take away."""
     assert not isinstance(one.of, Score)
-    with places.told.container(horizontal=True, vertical_alignment="center", gap="small"):
+    with slots["told"].container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(_words(found))
         offer_puts(one.drawn.trace, one.of, other, found)
 

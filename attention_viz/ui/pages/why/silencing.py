@@ -14,8 +14,8 @@ from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.pages.why.board import tell_silenced
 from attention_viz.ui.pages.why.choice import RANKED, WHY_CHOICES
-from attention_viz.ui.pages.why.places import Places
 from attention_viz.ui.parts.markdown import as_sentence, plain
+from attention_viz.ui.runner.page import Slots
 
 __all__ = ["Silenced", "pick_ranked", "runs_at_once", "silence_all", "silence_largest"]
 
@@ -87,12 +87,12 @@ def runs_at_once(one: Silenced, count: int) -> bool:
     return count * len(one.drawn.trace.query_tokens(one.drawn.stream(one.state.stream))) <= _AT_ONCE
 
 
-def silence_all(one: Silenced, places: Places) -> None:
+def silence_all(one: Silenced, slots: Slots) -> None:
     """Silence all heads, one at a time, where they are ordered by that.
 
     Args:
         one: the number.
-        places: of the page.
+        slots: of the page.
     """
     heads, request = one.heads, one.state.request
     if visit.chosen(WHY_CHOICES).ranked != "silenced":
@@ -100,7 +100,7 @@ def silence_all(one: Silenced, places: Places) -> None:
     if len(known_silenced(request, one.of, heads, one.stream)) == len(heads):
         return
     at_once = isinstance(one.of, Logit) and runs_at_once(one, len(heads))
-    with places.running.container(horizontal=True, vertical_alignment="center", gap="small"):
+    with slots["running"].container(horizontal=True, vertical_alignment="center", gap="small"):
         if not at_once and not st.button(f"Silence all {len(heads)}", key="why-silence-all"):
             return
         # A press anywhere ends the run; what was done by then is kept.
@@ -113,8 +113,8 @@ def silence_all(one: Silenced, places: Places) -> None:
     try:
         after = without_heads(one.drawn, request, one.of, heads, one.stream, report)
     except AttentionVizError as error:
-        places.running.caption(plain(as_sentence(str(error))))
+        slots["running"].caption(plain(as_sentence(str(error))))
         return
-    places.running.empty()
-    with places.board:
+    slots["running"].empty()
+    with slots["board"]:
         tell_silenced(one.name, one.place, after, "all")

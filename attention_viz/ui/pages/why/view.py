@@ -1,0 +1,310 @@
+"""The Why page's parts: a number of the run, what wrote it, and what becomes of it without its largest heads."""
+
+import functools
+from dataclasses import dataclass, replace
+
+import streamlit as st
+
+from attention_viz.analysis.slides import PutIn, Wrote
+from attention_viz.errors import AttentionVizError
+from attention_viz.explorer.why_payload import Question, largest_heads, name_of, pack_why
+from attention_viz.models.circuits.asked import Score
+from attention_viz.serving.patches import Patched
+from attention_viz.serving.runs import Drawn
+from attention_viz.serving.why import Written, words_written, written
+from attention_viz.ui import visit
+from attention_viz.ui.address import State
+from attention_viz.ui.controls import pickers
+from attention_viz.ui.pages.why.asking import (
+    Asked,
+    WordQuestion,
+    pair_question,
+    pick_side,
+    pick_words,
+    word_question,
+)
+from attention_viz.ui.pages.why.beneath import show_beneath
+from attention_viz.ui.pages.why.board import asked_number, chosen_head, show_why, tell_writes
+from attention_viz.ui.pages.why.choice import ASKED, WHY_CHOICES, WhyChoice
+from attention_viz.ui.pages.why.patching import ask_other, put_all
+from attention_viz.ui.pages.why.silencing import Silenced, pick_ranked, silence_all, silence_largest
+from attention_viz.ui.pages.why.taking import offer_rows
+from attention_viz.ui.parts import open_trace
+from attention_viz.ui.parts.downloads import show_downloads
+from attention_viz.ui.parts.drawing import show_notes
+from attention_viz.ui.parts.markdown import as_sentence, plain
+from attention_viz.ui.parts.notices import tell
+from attention_viz.ui.parts.selection import ran, take_head
+from attention_viz.ui.presenting.host import present_written
+from attention_viz.ui.runner.loading import load_text
+from attention_viz.ui.runner.page import Part, Parts, Slots
+from attention_viz.ui.selection import SHARED, Filled, Selection, resolve, update
+
+__all__ = ["OpenNumber", "WhyRun", "load", "settle", "study", "view", "why_not"]
+
+
+@dataclass(frozen=True, eq=False)
+class OpenNumber:
+    """A number that is on the screen.
+
+    Attributes:
+        asked: the number, and how it is named.
+        found: what wrote it.
+        packed: the same for the browser.
+        place: the layer and the head that the page shows.
+        largest: the heads that wrote most, with what each wrote.
+    """
+
+    asked: Asked
+    found: Written
+    packed: bytes
+    place: tuple[int, int]
+    largest: tuple[tuple[int, int, float], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class WhyRun:
+    """A run, and the number of it that is opened.
+
+    Attributes:
+        drawn: the run.
+        slots: the page's slots, in which long work reports.
+        words: the question about a next word; None for a score.
+        number: the number; an error if it can't be opened; None if nothing can.
+    """
+
+    drawn: Drawn
+    slots: Slots
+    words: WordQuestion | None = None
+    number: OpenNumber | AttentionVizError | None = None
+
+
+load = load_text
+
+
+def why_not(drawn: Drawn, state: State) -> str:
+    """Return why no number can be opened; empty if one can."""
+    if drawn.fit is None:
+        return "A trace from a file can't be run again, and who wrote a number is asked of a model: close it."
+    if state.own:
+        return (
+            "Our own module has random weights: nobody trained them to say anything. Choose a model that was trained."
+        )
+    return ""
+
+
+def _asks_word(drawn: Drawn, state: State, choice: WhyChoice) -> bool:
+    return drawn.fit is not None and state.facts.predicts and choice.why == "word"
+
+
+def settle(selection: Selection, run: Drawn) -> Selection:
+    """Return the selection with a head and a kind of attention that this page can show.
+
+    A next word opens on the head that wrote most of it, which is known once the number is opened; a score on the best
+    finding's.
+
+    Args:
+        selection: what is chosen.
+        run: the run.
+    """
+    state = selection.shared
+    word = not why_not(run, state) and _asks_word(run, state, selection.of(WHY_CHOICES))
+    selection = resolve(selection, ran(run, own_head=word))
+    # The encoder's heads write nothing into what is said, but by way of the others: those are shown instead.
+    if word and state.facts.is_encoder_decoder and run.stream(selection.shared.stream) == "encoder":
+        return update(selection, Filled(SHARED, {"stream": "cross", "query": None, "key": None}))
+    return selection
+
+
+def study(run: Drawn, selection: Selection, slots: Slots) -> WhyRun:
+    """Open the number that is asked for.
+
+    Args:
+        run: the run.
+        selection: what is chosen.
+        slots: the page's slots.
+    """
+    state, choice = replace(selection.shared, more=0), selection.of(WHY_CHOICES)
+    drawn = run if run.fit is not None else run.alone(state.stream)
+    if why_not(drawn, state):
+        return WhyRun(drawn, slots)
+    words: WordQuestion | None = None
+    try:
+        if _asks_word(drawn, state, choice):
+            words = word_question(drawn, state, choice)
+            if isinstance(words.asked, AttentionVizError):
+                return WhyRun(drawn, slots, words, words.asked)
+            number = _opened(drawn, state, words.asked, choice)
+        else:
+            number = _opened(drawn, state, pair_question(drawn, state, choice), choice)
+    except AttentionVizError as error:
+        return WhyRun(drawn, slots, words, error)
+    if words is not None and selection.head_is_free and number.largest:
+        layer, head, _ = number.largest[0]
+        if (layer, head) != number.place:
+            visit.fill(SHARED, layer=layer, head=head)
+            visit.run_again()
+    return WhyRun(drawn, slots, words, number)
+
+
+def _opened(drawn: Drawn, state: State, asked: Asked, choice: WhyChoice) -> OpenNumber:
+    """Open a number. A next word's head is that of all pages.
+
+    A score's own head doesn't write it, so there it is one that was pressed, or the one that wrote most.
+    """
+    stream = drawn.stream(state.stream)
+    named = stream if len(drawn.trace.streams) > 1 else None
+    found = written(drawn, state.request, asked.of)
+    question = Question(asked.more, asked.less, found.total, found.remainder, stream, asked.at, asked.side)
+    largest = tuple(largest_heads(found.table, asked.side, stream=named))
+    place = drawn.place(stream, state.layer, state.head)
+    if isinstance(asked.of, Score):
+        place = _writer(drawn, asked.of, stream, choice) or (largest[0][:2] if largest else place)
+    packed = pack_why(drawn.trace, question, found.table, found.fetched)
+    return OpenNumber(asked, found, packed, place, largest)
+
+
+def _writer(drawn: Drawn, of: Score, stream: str, choice: WhyChoice) -> tuple[int, int] | None:
+    """Return the head that was chosen of those before the score's own; None if there is none."""
+    layer, head = choice.writer_layer, choice.writer_head
+    if layer is None or head is None:
+        return None
+    if layer not in drawn.trace.layer_numbers(stream) or layer >= of.layer:
+        return None
+    return (layer, head) if head < drawn.trace.head_count(layer, stream) else None
+
+
+def view(run: WhyRun, selection: Selection) -> Parts:
+    """Return the page's parts.
+
+    Args:
+        run: the run, and the number of it that is opened.
+        selection: what is chosen.
+    """
+    state, choice, drawn = replace(selection.shared, more=0), selection.of(WHY_CHOICES), run.drawn
+    parts = [Part("notes", functools.partial(_show_notes, drawn, selection.shared, state))]
+    exports = functools.partial(show_downloads, drawn.trace, drawn.stream(state.stream), state.layer, state.head)
+    slides = functools.partial(present_written, drawn, state, None)
+    if reason := why_not(drawn, state):
+        parts.append(Part("picture", functools.partial(_say_why_not, reason, drawn)))
+        return Parts(parts, exports=exports, slides=slides, runs=[("", drawn)])
+    parts += [
+        Part("asked", functools.partial(_show_pickers, run, state)),
+        Part("ranked", pick_ranked),
+        *([Part("other", ask_other)] if choice.ranked == "put" else []),
+    ]
+    if isinstance(run.number, OpenNumber):
+        number, wrote = run.number, _wrote(run.number, drawn.stream(state.stream))
+        exports = functools.partial(exports, first=functools.partial(offer_rows, drawn.trace, number.found))
+        slides = functools.partial(present_written, drawn, state, wrote)
+        show = functools.partial(_show_number, run, number, state, choice)
+        parts.append(Part("board", show))
+    elif run.number is not None:
+        parts.append(Part("picture", functools.partial(_raise, run.number)))
+    parts.append(Part("beneath", lambda: functools.partial(_show_beneath, run, state)))
+    if isinstance(run.number, OpenNumber) and run.number.largest:
+        # Last, since of a long text it takes the longest.
+        parts.append(Part("board", lambda: functools.partial(_silence, run, state, choice)))
+    # The slide of heads of another text waits for their runs; the others wait for nothing.
+    waits = choice.ranked == "put" and isinstance(run.number, OpenNumber) and bool(run.number.largest)
+    return Parts(parts, exports=exports, slides=None if waits else slides, runs=[("", drawn)])
+
+
+def _show_notes(drawn: Drawn, chosen: State, state: State) -> None:
+    show_notes(drawn, state)
+    if chosen.more and chosen.facts.continues_text:
+        tell("Only what you typed is asked about: the tokens that the model added are left out here.")
+
+
+def _say_why_not(reason: str, drawn: Drawn) -> None:
+    """Say why nothing can be opened, and if a file is in the way, offer to close it."""
+    st.info(reason)
+    if drawn.fit is None:
+        open_trace.offer_closing("why-close")
+
+
+def _raise(error: AttentionVizError) -> None:
+    raise error
+
+
+def _show_pickers(run: WhyRun, state: State) -> None:
+    if run.drawn.fit is not None and state.facts.predicts:
+        pickers.switch("Which number", ASKED, WHY_CHOICES, "why")
+    if run.words is not None:
+        pick_words(run.words, run.drawn, state)
+    elif not _asks_word(run.drawn, state, visit.chosen(WHY_CHOICES)):
+        pick_side()
+
+
+def _wrote(number: OpenNumber, stream: str) -> Wrote | None:
+    """Return the head that wrote most; None if no head wrote it."""
+    if not number.largest:
+        return None
+    asked, (layer, head, contribution) = number.asked, number.largest[0]
+    name = f"{asked.more} over {asked.less}" if asked.less else f"The score of {asked.more}"
+    return Wrote(stream, layer, head, asked.at, contribution, number.found.total, name)
+
+
+def _show_number(run: WhyRun, number: OpenNumber, state: State, choice: WhyChoice) -> None:
+    run.slots.picture.place.empty()
+    show_why(number.packed, number.place, choice.ranked, _take_head, _take_number)
+
+
+def _show_beneath(run: WhyRun, state: State) -> None:
+    with run.slots["beneath"]:
+        show_beneath(run.drawn, state)
+
+
+def _silence(run: WhyRun, state: State, choice: WhyChoice) -> None:
+    """Show what becomes of the number without heads and with another text's, and hand over the slides of the latter."""
+    number = run.number
+    assert isinstance(number, OpenNumber)
+    one = Silenced(run.drawn, state, number.asked.of, name_of(number.packed), number.place)
+    found = _silenced(one, run, number)
+    if choice.ranked != "put":
+        return
+    wrote = _wrote(number, run.drawn.stream(state.stream))
+    put: PutIn | None = None
+    if found is not None and wrote is not None:
+        changes = {head: value - found.number for head, value in found.known.items()}
+        put = PutIn(wrote.name, found.number, choice.put_from, changes, len(found.runs) == len(found.estimates))
+    present_written(run.drawn, state, wrote, put)
+
+
+def _silenced(one: Silenced, run: WhyRun, number: OpenNumber) -> Patched | None:
+    if not isinstance(one.of, Score):
+        stream = one.drawn.stream(one.state.stream)
+        words = words_written(one.drawn, one.state.request, stream, one.place, one.of.position)
+        with run.slots["board"]:
+            tell_writes(one.name, one.place, words)
+    with run.slots["board"]:
+        try:
+            heads = [*((layer, head) for layer, head, _ in number.largest), one.place]
+            silence_largest(one, tuple(dict.fromkeys(heads)))
+        except AttentionVizError as error:
+            st.caption(plain(as_sentence(str(error))))
+            return None
+    silence_all(one, run.slots)
+    return put_all(one, run.slots)
+
+
+def _take_number() -> None:
+    """Send the number that was asked for in the story: the score of a pair, or the other side of it."""
+    asked = asked_number()
+    if "side" in asked:
+        visit.pick(WHY_CHOICES, side=asked["side"])
+    elif "pair" in asked:
+        layer, head, query, key = asked["pair"]
+        take_head(layer, head, pair=(query, key))
+        visit.pick(WHY_CHOICES, why="pair", side="key")
+
+
+def _take_head() -> None:
+    """Send the head that was chosen: it is that of all pages; of a score, this page's alone."""
+    head = chosen_head()
+    if head is None:
+        return
+    if visit.chosen(WHY_CHOICES).why == "word":
+        take_head(*head)
+    else:
+        visit.pick(WHY_CHOICES, writer_layer=head[0], writer_head=head[1])
