@@ -2,9 +2,10 @@
 
 import streamlit as st
 
-from attention_viz.ui.pages.compare.page import show_page
+from attention_viz.ui.pages.compare.page import PAGE
 from attention_viz.ui.parts.layout import arranged
+from attention_viz.ui.runner.runner import show_page
 
 st.set_page_config(page_title="attention_viz · Compare", layout="wide")
 with arranged("compare"):
-    show_page()
+    show_page(PAGE)

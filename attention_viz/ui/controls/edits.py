@@ -1,11 +1,9 @@
 """Several changes of a model, chosen one after the other, undone one by one, and kept in the address."""
 
-import contextlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.edits.asks import Drawing, Nothing, Number, OneCell
 from attention_viz.edits.change import Change, Detail
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
     from attention_viz.edits.edit import Edit
     from attention_viz.trace.tokens import Tokens
 
-__all__ = ["begin_edits", "begin_with_change", "made", "show_edit_controls"]
+__all__ = ["begin_edits", "begin_with_change", "made", "show_edit_controls", "show_edit_list"]
 
 _LONGEST_HISTORY = 100
 
@@ -62,13 +60,12 @@ def made(text: str, drawn: Drawn, state: State) -> "tuple[Edit, ...]":
     return tuple(edit for change in fitting for edit in to_edits(change, drawn.trace))
 
 
-def show_edit_controls(drawn: Drawn, state: State, listed: DeltaGenerator | None = None, *, pattern: str) -> None:
-    """A change to choose and add, and the list of those that hold, each of which can be taken back.
+def show_edit_controls(drawn: Drawn, state: State, *, pattern: str) -> None:
+    """Draw the controls of a change to choose and add, and of steps to take back.
 
     Args:
-        drawn: the run without them, with all its streams, of the text as it was typed.
-        state: what the pickers say.
-        listed: where the list stands; by default below the controls.
+        drawn: the run without changes, with all its streams, of the text as it was typed.
+        state: what is chosen.
         pattern: the pattern that was drawn by hand, in the letters of `attention_viz.ui.address.cells`.
     """
     with st.container(key="edit-pickers", horizontal=True, vertical_alignment="bottom"):
@@ -94,8 +91,6 @@ def show_edit_controls(drawn: Drawn, state: State, listed: DeltaGenerator | None
         st.caption(plain(_no_pattern_words(drawn, stream)))
     if full:
         st.caption(f"{MOST} changes are the most that can be made at once: remove one to add another.")
-    with contextlib.nullcontext() if listed is None else listed:
-        _show_list(drawn)
 
 
 def begin_with_change(drawn: Drawn, state: State) -> None:
@@ -246,7 +241,7 @@ def _undo() -> None:
         visit.pick(CHANGES, edits=steps.pop())
 
 
-def _show_list(drawn: Drawn) -> None:
+def show_edit_list(drawn: Drawn) -> None:
     """The changes in words and in their order; those that can't be made here with the reason."""
     changes = read_changes(current_edits())[0]
     if not changes:

@@ -47,12 +47,14 @@ class Row:
         bar: the place at the line's end, for what can be taken away and for the badge.
         options: the end of what stands behind "Options", for what a page itself has there.
         fold: the slot of the line that replaces the row on a phone, if the page draws it itself.
+        own: the slot in the page's own control, if that has one.
     """
 
     state: State
     bar: DeltaGenerator
     options: DeltaGenerator
     fold: DeltaGenerator | None = None
+    own: DeltaGenerator | None = None
 
 
 def begin(*own: Group[Any], example: State | None = None) -> None:
@@ -71,7 +73,7 @@ def choose(
     *,
     leave_out: Collection[str] = (),
     with_readings: bool = False,
-    beside: Callable[[State], None] | None = None,
+    beside: Callable[[State], DeltaGenerator | None] | None = None,
     other_text: Callable[[], None] | None = None,
     folded: str = "Sentence, model, layer and head",
 ) -> Row:
@@ -115,10 +117,10 @@ def choose(
     two_texts.settle_stream(current, stream)
     with places:
         own = beside if is_shown_on(page, kind) else None
-        options = _show_places(visit.shared(), stream, leave_out, with_readings, own)
+        options, inside = _show_places(visit.shared(), stream, leave_out, with_readings, own)
     show_chips(chips, visit.shared(), unused)
     end_unless_shown(page, visit.shared(), kind)
-    return Row(_current_with_notices(), bar, options)
+    return Row(_current_with_notices(), bar, options, own=inside)
 
 
 def _show_places(
@@ -126,16 +128,15 @@ def _show_places(
     stream: str | None,
     leave_out: Collection[str],
     with_readings: bool,
-    beside: Callable[[State], None] | None,
-) -> DeltaGenerator:
-    """The pickers for layer and head, and the button behind which the rest stands; gives the place at its end."""
+    beside: Callable[[State], DeltaGenerator | None] | None,
+) -> tuple[DeltaGenerator, DeltaGenerator | None]:
+    """The pickers for layer and head, and the button behind which the rest stands; its end, and the page's own slot."""
     if stream is None:
         two_texts.pick_stream(state)
     _pick("layer", _layers(state), 116)
     heads = range(_head_count(visit.shared()))
     _pick("head", heads, 116, together=with_readings and readings.together(state))
-    if beside is not None:
-        beside(visit.shared())
+    inside = None if beside is None else beside(visit.shared())
     with st.popover("Options", key="options"):
         st.caption(model_choice.described(state))
         wording_controls.show_wording(state, leave_out)
@@ -144,7 +145,7 @@ def _show_places(
             wording_controls.show_whole_words()
         if state.own and opening.opened() is None:
             _own_settings()
-        return st.container()
+        return st.container(), inside
 
 
 def _current_with_notices() -> State:

@@ -1,6 +1,5 @@
 """The head, and the pair of tokens in it, that a page opens on, keeps, and hands on to the other pages."""
 
-from dataclasses import dataclass
 from typing import NoReturn
 
 import streamlit as st
@@ -11,46 +10,17 @@ from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers, reading
 from attention_viz.ui.parts.explorer import asked_page, chosen
 from attention_viz.ui.parts.menu import PAGES, AskedOf
-from attention_viz.ui.selection import SHARED, Clicked, Ran, resolve
+from attention_viz.ui.selection import SHARED, Clicked, Ran
 
 __all__ = [
     "pair_of",
     "ran",
-    "settle_selection",
-    "settled",
     "show_asked_page",
     "show_why",
     "take_choice",
     "take_head",
     "take_pair",
 ]
-
-
-@dataclass
-class _Settled:
-    """Which run the page settled on last."""
-
-    of: tuple[object, ...] | None = None
-
-
-def settle_selection(drawn: Drawn, state: State, *, own_head: bool = False) -> None:
-    """Have a new text open on its best finding, and let go of a pair that it doesn't have.
-
-    If something else is chosen now, the page runs again from its beginning.
-
-    Args:
-        drawn: what ran.
-        state: what the pickers say.
-        own_head: whether the page has a head of its own to open on, as long as nobody chose one.
-    """
-    memory, of = visit.memory(_Settled), _of(drawn, state)
-    seen, memory.of = memory.of == of, of
-    here = visit.here()
-    before = here.selection
-    here.selection = resolve(before, ran(drawn, own_head=own_head and seen))
-    if here.selection.shared != before.shared:
-        # The pickers are drawn already: they hear of it at the beginning of the next run.
-        visit.run_again()
 
 
 def ran(drawn: Drawn, *, own_head: bool = False) -> Ran:
@@ -63,21 +33,6 @@ def ran(drawn: Drawn, *, own_head: bool = False) -> Ran:
     trace = drawn.trace
     counts = {stream: (len(trace.query_tokens(stream)), len(trace.key_tokens(stream))) for stream in trace.streams}
     return Ran(counts, lambda: None if own_head else next(iter(drawn.findings), None))
-
-
-def settled(drawn: Drawn, state: State) -> bool:
-    """Whether a page has shown this run already, with the head that it opened on.
-
-    Args:
-        drawn: what ran.
-        state: what the pickers say.
-    """
-    return visit.memory(_Settled).of == _of(drawn, state)
-
-
-def _of(drawn: Drawn, state: State) -> tuple[object, ...]:
-    texts = (state.model, state.shown or state.text, state.second, state.target, state.more, state.special, state.chat)
-    return (*texts, None if drawn.fit is not None else id(drawn))
 
 
 def pair_of(drawn: Drawn, state: State) -> tuple[int, int]:

@@ -13,10 +13,10 @@ from attention_viz.ui.selection import SHARED, Filled
 
 __all__ = ["follow_texts"]
 
-# The boxes, by their keys, whose text is run as a whole.
-_BOXES = ("text", "second", "target", "batch", "compare-other")
-# Those that all pages share, which an address carries under the same names.
+# The boxes that all pages share, which a URL carries under the same names.
 _SHARED = ("text", "second", "target")
+# The others whose text is run as a whole, by their keys: the group in `Selection.parts`, and the parameter.
+_OWN = {"batch": ("masks", "batch"), "compare-other": ("compare-", "other")}
 _KEY = "texts-follower"
 
 # Registered once, when the module is imported: a component's name stands for its code from then on.
@@ -26,7 +26,8 @@ _follower = components.component("attention_viz_texts", js=script("page/texts.js
 def follow_texts() -> None:
     """Have Enter run what is typed, and mark the page while it shows another text."""
     texts = {name: getattr(visit.shared(), name) for name in _SHARED}
-    texts |= {key: typed for key in _BOXES if isinstance(typed := widgets.content(key), str)}
+    parts = visit.here().selection.parts
+    texts |= {key: getattr(parts[group].value, name) for key, (group, name) in _OWN.items() if group in parts}
     long = [key for key in _SHARED if not fits_link(texts.get(key, ""))]
     _follower(key=_KEY, data={"texts": texts, "long": long}, on_kept_change=_take_kept)
 

@@ -121,6 +121,7 @@ class Page:
         unfit: returns a function that says why nothing can be shown; None if something can.
         recorded: shows a recorded run until the real one is there, and returns what makes that; None if it shows none.
         address_follows_run: whether options of its parameters depend on the run, so that the URL is written after it.
+        first: answers what the URL asks and the header depends on.
         badges: whether it has a badge, or several, each with a label.
         heads_first: whether the chosen head of a long text reaches the browser before all else.
     """
@@ -137,6 +138,7 @@ class Page:
     unfit: Callable[[State], Callable[[], object] | None] = _fits
     recorded: Callable[[State, Slots], Callable[[], None] | None] | None = None
     address_follows_run: bool = False
+    first: Callable[[], object] | None = None
     badges: Literal["one", "several", "none"] = "one"
     heads_first: bool = False
 

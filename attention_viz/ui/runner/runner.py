@@ -30,6 +30,8 @@ def show_page(page: Page) -> None:
     """Show a page, top to bottom; what takes long comes last and has its slot reserved."""
     reserve_heads(first=page.heads_first)
     pickers.begin(*page.groups, example=page.example(st.query_params.to_dict()))
+    if page.first is not None:
+        page.first()
     show_header()
     row = page.row()
     state = page.state(visit.here().selection)
@@ -87,7 +89,8 @@ def _write_address(page: Page) -> None:
 
 
 def _show_notices(page: Page) -> None:
-    for group in page.groups:
+    groups = page.groups if page.written is None else page.written(visit.here().selection)[1]
+    for group in groups:
         show_notices(visit.notices(group))
 
 

@@ -1,7 +1,7 @@
 """`resolve`: what follows from a run for what nobody chose, as a pure function."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from attention_viz.ui.selection.events import Filled
@@ -48,6 +48,10 @@ def resolve(selection: Selection, ran: Ran) -> Selection:
 
     A pair that the text doesn't have goes. A head that nobody chose becomes the best finding's.
     """
+    return replace(_resolved(selection, ran), found_for=selection.text)
+
+
+def _resolved(selection: Selection, ran: Ran) -> Selection:
     shared = selection.shared
     stream = shared.stream if shared.stream in ran.counts else None
     stream = stream or next(iter(ran.counts))

@@ -89,11 +89,13 @@ class Selection:
         parts: the values of each group, by its `id`; a group without an entry has its defaults.
         file: the number of the trace file that is open; 0 for none.
         under: the selection before that file was opened.
+        found_for: the `text` that a page has found its best head for; None for none.
     """
 
     parts: Mapping[str, Part] = field(default_factory=dict[str, Part])
     file: int = 0
     under: "Selection | None" = None
+    found_for: object = None
 
     def part(self, group: Group[Any]) -> Part:
         """Return a group's part."""
@@ -117,6 +119,12 @@ class Selection:
     def chosen(self) -> frozenset[str]:
         """The names of the shared values that a person or a link chose."""
         return self.part(SHARED).chosen
+
+    @property
+    def text(self) -> tuple[object, ...]:
+        """What is read, and how: another text may open on another head."""
+        one = self.shared
+        return (one.model, one.shown or one.text, one.second, one.target, one.more, one.special, one.chat, self.file)
 
     @property
     def head_is_free(self) -> bool:

@@ -14,12 +14,10 @@ from attention_viz.serving.runs import Drawn
 from attention_viz.ui.address import State, own_contrast
 from attention_viz.ui.address.codec import Older, parameter
 from attention_viz.ui.address.kinds import Number, OneOf, Sample, Text
-from attention_viz.ui.controls.edits_choice import CHANGES_OR_NONE
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.selection import Group
 
 __all__ = [
-    "ADDRESS",
     "COMPARE_CHOICES",
     "CURVES",
     "KINDS",
@@ -112,9 +110,6 @@ class CompareChoice:
 
 
 COMPARE_CHOICES = Group(CompareChoice(), "compare-")
-
-# All that the page keeps in the address beside what all pages share.
-ADDRESS = (COMPARE_CHOICES, CHANGES_OR_NONE)
 
 
 def sides(choice: CompareChoice, state: State) -> tuple[State, State]:

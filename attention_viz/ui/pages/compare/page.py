@@ -1,6 +1,9 @@
-"""The Compare page before anything heavy is there: header, pickers, and a place for each part that follows."""
+"""The Compare page: its controls and its slots."""
 
+import functools
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -9,66 +12,73 @@ from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.edits_choice import CHANGES_OR_NONE
-from attention_viz.ui.pages.compare.choice import ADDRESS, COMPARE_CHOICES, TRAINED
+from attention_viz.ui.controls.pickers import Row
+from attention_viz.ui.pages.compare.choice import COMPARE_CHOICES, TRAINED
 from attention_viz.ui.pages.compare.pickers import (
     choose_kind,
-    first_state,
     load_second,
     other_text,
     settle_second,
-    show_choice_notices,
     show_moments,
+    show_other_limit,
     show_pickers,
     take_trained,
 )
-from attention_viz.ui.pages.compare.places import HEIGHT, hold_places
 from attention_viz.ui.parts import open_trace as opening
-from attention_viz.ui.parts.importing import importing
+from attention_viz.ui.parts.drawing import PicturePlace
 from attention_viz.ui.parts.markdown import plain
-from attention_viz.ui.parts.menu import show_header
-from attention_viz.ui.selection import SHARED
+from attention_viz.ui.runner.page import Page, Slots
+from attention_viz.ui.selection import Group, Selection
 
-__all__ = ["show_page"]
+__all__ = ["HEIGHT", "PAGE"]
 
-# Each text stands for itself here, as it was typed.
+# Of each of the pictures, in pixels.
+HEIGHT = 430
+# Each text is compared by itself, as it was typed.
 _LEFT_OUT = ("second", "more")
 
 
-def show_page() -> None:
-    """Everything on the page, top to bottom; what takes long comes last and has its place held."""
-    pickers.begin(*ADDRESS, example=first_state())
-    # The second sentence comes with the model, before the header hears which texts the page is drawn from.
-    what = choose_kind(replace(visit.chosen(SHARED), second="", more=0)).what
-    show_header()
-    behind: list[DeltaGenerator] = []
+def _example(address: Mapping[str, str]) -> State | None:
+    return TRAINED if address.get("what") == "snapshots" else None
 
-    def show_own(chosen: State) -> None:
-        """The page's own pickers, of the model that the row has settled on."""
-        alone = replace(chosen, second="", more=0)
-        settle_second(alone)
-        behind.append(show_pickers(alone))
 
-    row = pickers.choose(
+def _state(selection: Selection) -> State:
+    return replace(selection.shared, second="", more=0)
+
+
+def _row() -> Row:
+    what = visit.chosen(COMPARE_CHOICES).what
+    return pickers.choose(
         "Compare",
         leave_out=_LEFT_OUT,
         with_readings=True,
-        beside=show_own,
+        beside=_show_own,
         other_text=other_text if what == "sentences" else None,
     )
-    chosen = row.state
-    state, choice = replace(chosen, second="", more=0), visit.chosen(COMPARE_CHOICES)
-    if choice.what == "models":
+
+
+def _show_own(chosen: State) -> DeltaGenerator:
+    """Draw the page's own pickers, of the model that the row has settled on."""
+    alone = replace(chosen, second="", more=0)
+    settle_second(alone)
+    return show_pickers(alone)
+
+
+def _controls(state: State, _row: Row) -> None:
+    if visit.chosen(COMPARE_CHOICES).what == "models":
         load_second(state)
-    show_choice_notices()
-    pickers.keep(chosen, COMPARE_CHOICES, *((CHANGES_OR_NONE,) if choice.what == "edit" else ()))
-    trained = choice.what == "snapshots"
-    if trained and (state.model != TRAINED.model or opening.opened() is not None):
-        _offer_trained(state)
-        return
-    places = hold_places(behind[0], row.bar, moments=show_moments if trained else None)
-    with importing("compare", state, places.first, HEIGHT):
-        from attention_viz.ui.pages.compare.body import show_body
-    show_body(choice, chosen, places)
+    show_other_limit()
+
+
+def _written(selection: Selection) -> tuple[State, tuple[Group[Any], ...]]:
+    changes = (CHANGES_OR_NONE,) if selection.of(COMPARE_CHOICES).what == "edit" else ()
+    return selection.shared, (COMPARE_CHOICES, *changes)
+
+
+def _unfit(state: State) -> Callable[[], object] | None:
+    trained = visit.chosen(COMPARE_CHOICES).what == "snapshots"
+    fits = not trained or (state.model == TRAINED.model and opening.opened() is None)
+    return None if fits else functools.partial(_offer_trained, state)
 
 
 def _offer_trained(state: State) -> None:
@@ -85,3 +95,35 @@ def _offer_trained(state: State) -> None:
         )
     )
     st.button(f"Show {TRAINED.model} with “{TRAINED.text}”", on_click=take_trained)
+
+
+def _layout(_state: State, row: Row) -> Slots:
+    assert row.own is not None
+    trained = visit.chosen(COMPARE_CHOICES).what == "snapshots"
+    named = {"controls": row.own, "changes": st.container(), "notes": st.container()}
+    named["claim"] = st.container(key="compare-claim")
+    with st.container(key="compare-views"):
+        columns = st.columns(4 if trained else 3)
+        if trained:
+            with columns[0]:
+                show_moments()
+                named["curve"] = st.empty()
+        one, other, difference = (column.empty() for column in columns[-3:])
+    named |= {"one": one, "other": other, "difference": difference, "below": st.container()}
+    return Slots(PicturePlace(one, stays=False), HEIGHT, named)
+
+
+PAGE = Page(
+    "Compare",
+    "compare",
+    row=_row,
+    layout=_layout,
+    groups=(COMPARE_CHOICES, CHANGES_OR_NONE),
+    example=_example,
+    first=choose_kind,
+    state=_state,
+    controls=_controls,
+    written=_written,
+    unfit=_unfit,
+    badges="several",
+)

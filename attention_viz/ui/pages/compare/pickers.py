@@ -35,18 +35,17 @@ from attention_viz.ui.pages.compare.choice import (
 from attention_viz.ui.pages.compare.contrast import contrast
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.drawing import load_in_place
-from attention_viz.ui.parts.notices import show_link_limit, show_notices
+from attention_viz.ui.parts.notices import show_link_limit
 from attention_viz.ui.parts.selection import take_head as take_shared_head
 from attention_viz.ui.selection import SHARED
 
 __all__ = [
     "choose_kind",
-    "first_state",
     "load_second",
     "other_text",
     "settle_second",
-    "show_choice_notices",
     "show_moments",
+    "show_other_limit",
     "show_pickers",
     "take_head",
     "take_trained",
@@ -66,17 +65,9 @@ class _FilledIn:
     beside: str = ""
 
 
-def first_state() -> State | None:
-    """What the page opens on where its address asks for moments of training and names no model."""
-    return TRAINED if st.query_params.get("what") == "snapshots" else None
-
-
-def choose_kind(state: State) -> CompareChoice:
-    """What is compared, from the address at the first run of this page and after Back and Forward.
-
-    Args:
-        state: what is chosen of the first side.
-    """
+def choose_kind() -> None:
+    """Choose what is compared, as the URL asks, and fill in what the first side brings along."""
+    state = replace(visit.shared(), second="", more=0)
     own, filled_in = contrast(state), visit.memory(_FilledIn)
     asked = any(
         visit.pending(COMPARE_CHOICES, name) is not None for name in ("other_model", "other_layer", "other_head")
@@ -89,7 +80,6 @@ def choose_kind(state: State) -> CompareChoice:
         filled_in.beside = state.model
         if not asked:
             visit.fill(COMPARE_CHOICES, **beside(state))
-    return visit.chosen(COMPARE_CHOICES)
 
 
 def settle_second(state: State) -> None:
@@ -162,9 +152,8 @@ def show_moments() -> None:
     _select("Compared with step", "other_moment", list(STEPS), str)
 
 
-def show_choice_notices() -> None:
-    """What the address asked for in vain, and what a link can't carry."""
-    show_notices(visit.notices(COMPARE_CHOICES))
+def show_other_limit() -> None:
+    """Say of the second sentence if a link can't carry it."""
     # Of the first sentence it is said already, where that is as long.
     if visit.chosen(COMPARE_CHOICES).what == "sentences" and fits_link(visit.shared().text):
         show_link_limit(visit.chosen(COMPARE_CHOICES).other)

@@ -22,11 +22,11 @@ from attention_viz.ui.parts.model_words import unknown_words
 from attention_viz.ui.parts.notices import tell
 from attention_viz.ui.parts.readings import read
 
-__all__ = ["Run", "compared", "run_first", "run_second", "show_both"]
+__all__ = ["Side", "compared", "run_first", "run_second", "show_both"]
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class Side:
     """One side.
 
     Attributes:
@@ -50,7 +50,7 @@ class Run:
         return self.drawn.fit is None
 
 
-def run_first(choice: CompareChoice, state: State, place: DeltaGenerator, height: int) -> Run | None:
+def run_first(choice: CompareChoice, state: State, place: DeltaGenerator, height: int) -> Side | None:
     """The first side: an open trace, where there is one; None where there was a problem, which is told in its place."""
     first, _ = sides(choice, state)
     if (open_trace := opening.opened()) is not None:
@@ -59,13 +59,13 @@ def run_first(choice: CompareChoice, state: State, place: DeltaGenerator, height
 
 
 def run_second(
-    choice: CompareChoice, state: State, first: Run | None, place: DeltaGenerator, height: int
-) -> Run | None:
+    choice: CompareChoice, state: State, first: Side | None, place: DeltaGenerator, height: int
+) -> Side | None:
     """The second side; errors as for the first, and None, too, where it is the first side's run with a change."""
     _, second = sides(choice, state)
     if choice.what == "heads":
         # The same run, whether from a file or made here.
-        return None if first is None else Run(second, first.drawn, first.shown)
+        return None if first is None else Side(second, first.drawn, first.shown)
     if choice.what != "edit":
         return _draw(second, place, height, ())
     if first is None:
@@ -81,7 +81,7 @@ def run_second(
     return _draw(second, place, height, edits)
 
 
-def _draw(state: State, place: DeltaGenerator, height: int, edits: tuple[Edit, ...]) -> Run | None:
+def _draw(state: State, place: DeltaGenerator, height: int, edits: tuple[Edit, ...]) -> Side | None:
     refresh(state.model)
     # What is on the screen already stays there, paler, until the new one is ready.
     if not is_loaded(state.model):
@@ -97,16 +97,16 @@ def _draw(state: State, place: DeltaGenerator, height: int, edits: tuple[Edit, .
     return run
 
 
-def _read(state: State, drawn: Drawn, place: DeltaGenerator) -> Run | None:
+def _read(state: State, drawn: Drawn, place: DeltaGenerator) -> Side | None:
     """The run with its weights read as the page asks; a reading that can't be had is told in its place."""
     try:
-        return Run(state, drawn, read(drawn, state))
+        return Side(state, drawn, read(drawn, state))
     except AttentionVizError as error:
         show_problem(error, place)
         return None
 
 
-def show_both(choice: CompareChoice, chosen: State, first: Run | None, second: Run | None) -> None:
+def show_both(choice: CompareChoice, chosen: State, first: Side | None, second: Side | None) -> None:
     """What has to be said of either run: what was cut, what isn't known, and what this page leaves out."""
     if first is not None:
         show_notes(first.drawn, first.state)
@@ -121,7 +121,7 @@ def show_both(choice: CompareChoice, chosen: State, first: Run | None, second: R
         tell("Single sentences are compared: the one that is read together with the first is left out here.")
 
 
-def compared(choice: CompareChoice, first: Run, second: Run) -> Comparison:
+def compared(choice: CompareChoice, first: Side, second: Side) -> Comparison:
     """Both heads on common axes; where two models cut words into different pieces, word by word."""
     traces = _in_words(first, second) if choice.what == "models" else (first.shown.trace, second.shown.trace)
     one, other = first.state, second.state
@@ -138,7 +138,7 @@ def compared(choice: CompareChoice, first: Run, second: Run) -> Comparison:
     )
 
 
-def _in_words(first: Run, second: Run) -> tuple[Trace, Trace]:
+def _in_words(first: Side, second: Side) -> tuple[Trace, Trace]:
     """The two runs with pieces put together to words, if there are any and words can be made of them."""
     runs = first, second
     cuts = [run.shown.trace.key_tokens(run.stream).pieces for run in runs]

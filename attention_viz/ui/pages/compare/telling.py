@@ -1,62 +1,47 @@
-"""The head that the Compare page opens on: of two sentences that no page has shown yet, the one that differs most."""
-
-from dataclasses import dataclass
+"""The head that the Compare page opens on: of two sentences, the one that differs most."""
 
 import torch
 
 from attention_viz.errors import AttentionVizError
-from attention_viz.ui import visit
-from attention_viz.ui.address import State, own_example
+from attention_viz.ui.address import own_example
 from attention_viz.ui.controls.reading import is_raw
 from attention_viz.ui.pages.compare.choice import CompareChoice
 from attention_viz.ui.pages.compare.heads import apart_of
-from attention_viz.ui.pages.compare.sides import Run, compared
-from attention_viz.ui.parts.selection import settled
-from attention_viz.ui.selection import SHARED
+from attention_viz.ui.pages.compare.sides import Side, compared
+from attention_viz.ui.selection import SHARED, Filled, Selection, update
 
-__all__ = ["settle_head"]
+__all__ = ["follow_difference"]
 
 # Up to this many tokens all heads are compared before any is drawn.
 _LONGEST = 128
 
 
-@dataclass
-class _SettledOn:
-    """Which model and two texts the page found a head for last."""
-
-    of: tuple[str, str, str] | None = None
-
-
-def settle_head(choice: CompareChoice, state: State, first: Run, second: Run) -> None:
-    """Have two new sentences open on the head that differs most; the page then runs again from its beginning.
-
-    A head or a pair that somebody chose stays, as does that of a text which another page has shown already.
+def follow_difference(selection: Selection, choice: CompareChoice, first: Side, second: Side) -> Selection:
+    """Return the selection with the head that differs most between two sentences, as far as nobody chose another.
 
     Args:
+        selection: what is chosen.
         choice: what is compared.
-        state: what the pickers say.
         first: the run of the first sentence.
         second: the run of the second.
     """
-    of = (state.model, state.text, choice.other)
-    memory = visit.memory(_SettledOn)
-    seen, memory.of = memory.of == of, of
-    if seen or visit.went_through_history() or not _is_open(state, first):
-        return
+    # A text that another page has opened keeps the head that it has there.
+    if not _is_open(selection, first) or selection.found_for == selection.text:
+        return selection
     try:
         apart = apart_of(compared(choice, first, second))
     except AttentionVizError:
-        return
+        return selection
     row, head = divmod(int(torch.nan_to_num(apart, nan=-1.0).argmax()), apart.shape[1])
     layer = second.drawn.trace.layer_numbers(second.stream)[row]
-    if apart[row, head] > 0 and (layer, head) != (state.layer, state.head):
-        visit.fill(SHARED, layer=layer, head=head)
-        # The pickers are drawn already: they show it in the next run.
-        visit.run_again()
+    if apart[row, head] <= 0 or (layer, head) == (selection.shared.layer, selection.shared.head):
+        return selection
+    return update(selection, Filled(SHARED, {"layer": layer, "head": head}))
 
 
-def _is_open(state: State, first: Run) -> bool:
-    """Whether nobody has chosen what is looked at; a model's own example comes with its head."""
-    chosen = not visit.here().selection.head_is_free or state.query is not None or settled(first.drawn, state)
+def _is_open(selection: Selection, first: Side) -> bool:
+    """Return whether nobody chose a head or a pair; a model's own example comes with its head."""
+    state = selection.shared
     short = len(first.drawn.trace.query_tokens(first.stream)) <= _LONGEST
-    return short and not chosen and is_raw(state) and state.text != own_example(state.model)
+    free = selection.head_is_free and state.query is None
+    return short and free and is_raw(state) and state.text != own_example(state.model)

@@ -16,7 +16,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.serving.runs import Drawn, draw
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
-from attention_viz.ui.controls.edits import made, show_edit_controls
+from attention_viz.ui.controls.edits import made, show_edit_controls, show_edit_list
 from attention_viz.ui.controls.edits_choice import current_edits
 from attention_viz.ui.controls.plot import add_targets, show_picture, show_to_click
 from attention_viz.ui.pages.heads.choice import HEADS_CHOICES
@@ -53,6 +53,7 @@ def show_what_if(drawn: Drawn, state: State, exports: list[Callable[[], object]]
         state = replace(state, more=0)
         before = draw(state.request)
         show_edit_controls(before, state, pattern=visit.chosen(HEADS_CHOICES).pattern)
+        show_edit_list(before)
         edits = made(current_edits(), before, state)
         after = draw(state.request, edits=edits) if edits else None
         if after is not None:

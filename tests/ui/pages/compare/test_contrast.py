@@ -19,13 +19,13 @@ def script() -> None:
     from attention_viz.ui.controls import pickers
     from attention_viz.ui.controls.model import pick_model
     from attention_viz.ui.controls.text_box import text_box
-    from attention_viz.ui.pages.compare.choice import ADDRESS
+    from attention_viz.ui.pages.compare.page import PAGE
     from attention_viz.ui.pages.compare.pickers import choose_kind, other_text, show_pickers
 
-    pickers.begin(*ADDRESS)
+    pickers.begin(*PAGE.groups)
     text_box("Sentence", "text")
     pick_model()
-    choose_kind(visit.shared())
+    choose_kind()
     other_text()
     show_pickers(visit.shared())
 

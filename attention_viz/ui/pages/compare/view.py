@@ -1,0 +1,251 @@
+"""The Compare page's parts: two heads side by side, and their difference, aligned by token and told as a number."""
+
+import functools
+import html
+from dataclasses import dataclass, replace
+from typing import Any
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from attention_viz import views
+from attention_viz.analysis.comparison.compare import Comparison
+from attention_viz.errors import AttentionVizError
+from attention_viz.serving.runs import Drawn
+from attention_viz.ui import visit
+from attention_viz.ui.address import State
+from attention_viz.ui.controls.edits import begin_edits, begin_with_change, show_edit_controls, show_edit_list
+from attention_viz.ui.controls.plot import add_targets, show_picture, show_to_click
+from attention_viz.ui.pages.compare.choice import COMPARE_CHOICES, CompareChoice
+from attention_viz.ui.pages.compare.chosen import can_choose, pair_at, places_of_pair
+from attention_viz.ui.pages.compare.claims import claim, told_cells
+from attention_viz.ui.pages.compare.heads import show_heads
+from attention_viz.ui.pages.compare.page import HEIGHT
+from attention_viz.ui.pages.compare.sides import Side, compared, run_first, run_second, show_both
+from attention_viz.ui.pages.compare.telling import follow_difference
+from attention_viz.ui.pages.compare.training import show_curve
+from attention_viz.ui.pages.compare.words import (
+    apart_words,
+    block_words,
+    called_words,
+    far_words,
+    moved_words,
+    side_words,
+    token_words,
+)
+from attention_viz.ui.pages.heads.choice import HEADS_CHOICES
+from attention_viz.ui.parts.drawing import arrive
+from attention_viz.ui.parts.exports import show_figure_exports, show_link
+from attention_viz.ui.parts.markdown import plain
+from attention_viz.ui.parts.readings import heatmap, show_reading
+from attention_viz.ui.parts.selection import take_pair
+from attention_viz.ui.parts.themes import theme_name
+from attention_viz.ui.presenting.host import present_comparison
+from attention_viz.ui.runner.page import Part, Parts, Slots
+from attention_viz.ui.selection import Selection
+from attention_viz.views.style.axes import lower
+from attention_viz.views.style.wording import escaped
+
+__all__ = ["CompareRun", "load", "settle", "study", "view"]
+
+# Of longer texts a cell is too small to press.
+_MOST_PRESSED = 1600
+# Three matrices share the width: of more cells one would be a few dots wide, and blocks are drawn.
+_MOST_CELLS = 4_900
+_KEYS = {"one": "compare-left", "other": "compare-right", "difference": "compare-difference"}
+
+
+@dataclass(frozen=True, eq=False)
+class CompareRun:
+    """Both sides, and how they compare.
+
+    Attributes:
+        first: the first side; None after a problem, which is in its slot.
+        second: the second side; likewise.
+        comparison: both heads on common axes; an error if they can't be compared.
+    """
+
+    first: Side | None
+    second: Side | None
+    comparison: Comparison | AttentionVizError | None = None
+
+
+def load(state: State, slots: Slots) -> CompareRun:
+    """Run both sides; each has its problem in its own slot.
+
+    Args:
+        state: what is chosen.
+        slots: the page's slots.
+    """
+    begin_edits()
+    arrive(visit.shared())
+    choice = visit.chosen(COMPARE_CHOICES)
+    first = run_first(choice, state, slots["one"], HEIGHT)
+    if choice.what == "edit" and first is not None and not first.from_file:
+        begin_with_change(first.drawn, state)
+    return CompareRun(first, run_second(choice, state, first, slots["other"], HEIGHT))
+
+
+def settle(selection: Selection, run: CompareRun) -> Selection:
+    """Return the selection with the head that differs most, as far as nobody chose another."""
+    choice = selection.of(COMPARE_CHOICES)
+    if choice.what != "sentences" or run.first is None or run.second is None:
+        return selection
+    return follow_difference(selection, choice, run.first, run.second)
+
+
+def study(run: CompareRun, selection: Selection, _slots: Slots) -> CompareRun:
+    """Put both heads on common axes."""
+    if run.first is None or run.second is None:
+        return run
+    try:
+        comparison: Comparison | AttentionVizError = compared(selection.of(COMPARE_CHOICES), run.first, run.second)
+    except AttentionVizError as error:
+        comparison = error
+    return replace(run, comparison=comparison)
+
+
+def view(run: CompareRun, selection: Selection) -> Parts:
+    """Return the page's parts.
+
+    Args:
+        run: both sides.
+        selection: what is chosen.
+    """
+    choice, state = selection.of(COMPARE_CHOICES), replace(selection.shared, second="", more=0)
+    first, second, comparison = run.first, run.second, run.comparison
+    parts = [Part("notes", functools.partial(show_both, choice, selection.shared, first, second))]
+    if choice.what == "edit" and first is not None and not first.from_file:
+        pattern = selection.of(HEADS_CHOICES).pattern
+        parts.append(Part("controls", functools.partial(show_edit_controls, first.drawn, state, pattern=pattern)))
+        parts.append(Part("changes", functools.partial(show_edit_list, first.drawn)))
+    parts += _pair(choice, run)
+    if choice.what == "snapshots":
+        parts.append(Part("curve", functools.partial(_show_curve, choice, state)))
+    if first is None or second is None or not isinstance(comparison, Comparison):
+        return Parts(parts, runs=_badged(first, second))
+    parts += [
+        Part("below", functools.partial(show_reading, second.shown, state)),
+        Part("below", functools.partial(show_heads, choice, comparison)),
+    ]
+    pair = places_of_pair(comparison, first)
+    return Parts(
+        parts,
+        exports=functools.partial(_show_exports, choice, comparison),
+        slides=functools.partial(present_comparison, comparison, pair, called_words(choice, state)),
+        runs=_badged(first, second),
+    )
+
+
+def _show_curve(choice: CompareChoice, state: State) -> None:
+    with st.container():
+        show_curve(choice, state)
+
+
+def _badged(first: Side | None, second: Side | None) -> list[tuple[str, Drawn]]:
+    """Return each run with its badge's label: two heads of one run have one."""
+    if first is not None and second is not None and first.drawn is second.drawn:
+        return [("Both", first.drawn)]
+    return [(label, side.drawn) for label, side in (("First", first), ("Second", second)) if side is not None]
+
+
+def _pair(choice: CompareChoice, run: CompareRun) -> list[Part]:
+    """Return both heads and their difference; if they can't be compared, each that can be had as it is."""
+    first, second = run.first, run.second
+    if first is not None and second is not None and isinstance(run.comparison, Comparison):
+        claims = functools.partial(_show_claim, choice, run.comparison, places_of_pair(run.comparison, first))
+        return [Part("claim", claims), *_three(choice, first, second, run.comparison)]
+    missing = functools.partial(st.caption, "The difference stands here once both sides can be shown.")
+    problem = run.comparison
+    parts = [Part("difference", missing if problem is None else functools.partial(_raise, problem))]
+    for side, slot in ((first, "one"), (second, "other")):
+        if side is not None:
+            parts.append(Part(slot, functools.partial(_show_alone, choice, side, slot)))
+    return parts
+
+
+def _raise(error: Comparison | AttentionVizError) -> None:
+    assert isinstance(error, AttentionVizError)
+    raise error
+
+
+def _take_cell(comparison: Comparison, first: Side, cell: tuple[int, int]) -> None:
+    """A cell that was pressed becomes the chosen pair, where the first text has something there."""
+    if (pair := pair_at(comparison, first, cell)) is not None:
+        take_pair(*pair)
+
+
+def _show_claim(choice: CompareChoice, comparison: Comparison, pair: tuple[int, int] | None) -> None:
+    """What differs most, or the chosen pair, in a large sentence."""
+    pieces = [
+        f'<bdi dir="ltr" class="compare-{role}">{html.escape(text)}</bdi>' if role else html.escape(text)
+        for text, role in claim(choice, comparison, pair)
+    ]
+    st.html(f'<p class="compare-claim" data-testid="compare-claim">{"".join(pieces)}</p>')
+
+
+def _three(choice: CompareChoice, first: Side, second: Side, comparison: Comparison) -> list[Part]:
+    """Return the three pictures, each with what it shows in words below it."""
+    titles = {
+        "one": side_words(choice, first.state, first.stream, second=False),
+        "other": side_words(choice, second.state, second.stream, second=True),
+        "difference": far_words(comparison),
+    }
+    tokens, moved = token_words(comparison), moved_words(comparison)
+    blocks = block_words(comparison, _MOST_CELLS)
+    captions = {"one": tokens, "other": moved, "difference": f"{blocks} {apart_words(comparison)}".strip()}
+    marked = told_cells(comparison, places_of_pair(comparison, first))
+
+    def show(part: str) -> None:
+        # An empty slot holds one element: a container with all of it.
+        with st.container():
+            _show_picture(part, titles[part], f"{titles[part]}. {moved} {tokens}")
+
+    def _show_picture(part: str, title: str, alt: str) -> None:
+        figure = views.compare(comparison, part=part, cells=marked.get(part, ()), most=_MOST_CELLS, theme=theme_name())
+        pressed = can_choose(comparison, first) and len(comparison.queries) * len(comparison.keys) <= _MOST_PRESSED
+        draw = functools.partial(_pressable, comparison, first) if pressed else _chart
+        draw(figure, title, _KEYS[part], alt)
+        if captions[part]:
+            st.caption(plain(captions[part]))
+
+    return [Part(part, functools.partial(show, part)) for part in titles]
+
+
+def _show_exports(choice: CompareChoice, comparison: Comparison) -> None:
+    """Both heads and their difference as one picture, and every number as a table."""
+    with st.popover("Export", key="export"):
+        show_figure_exports(
+            f"compare-{choice.what}",
+            lambda: views.compare(comparison),
+            comparison.table,
+            comparison.one.trace,
+            title="Both and their difference",
+            other=comparison.other.trace,
+        )
+        show_link()
+
+
+def _show_alone(choice: CompareChoice, side: Side, part: str) -> None:
+    with st.container():
+        figure = heatmap(side.shown.trace, side.state, side.stream, theme_name())
+        title = side_words(choice, side.state, side.stream, second=part == "other")
+        _chart(figure, title, _KEYS[part], f"{title}, alone")
+
+
+def _pressable(comparison: Comparison, first: Side, figure: go.Figure, title: str, key: str, alt: str) -> None:
+    """A matrix whose cells choose their pair when they are pressed."""
+    cells = [(row, column) for row in range(len(comparison.queries)) for column in range(len(comparison.keys))]
+    drawn: Any = figure.data[0]
+    told = [str(drawn.hovertext[row][column]) for row, column in cells]
+    add_targets(figure, cells)
+    points: Any = figure.data[-1]
+    # The points lie over the cells, and say what these would.
+    points.update(hoverinfo="text", hovertext=told)
+    lower(figure, HEIGHT).update_layout(title_text=escaped(title))
+    show_to_click(figure, key, alt, functools.partial(_take_cell, comparison, first))
+
+
+def _chart(figure: go.Figure, title: str, key: str, alt: str) -> None:
+    lower(figure, HEIGHT).update_layout(title_text=escaped(title))
+    show_picture(figure, key, alt)
