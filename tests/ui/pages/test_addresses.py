@@ -3,7 +3,6 @@
 import importlib
 import re
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote_plus, urlencode
 
 import pytest
@@ -27,10 +26,9 @@ NAMED = sorted(
 
 def declared(page: str) -> list[Parameter]:
     """What a page keeps in the address, its own and what all pages share."""
+    groups = importlib.import_module(f"attention_viz.ui.pages.{page.strip('/') or 'explore'}.page").PAGE.groups
     found = {one.name: one for one in parameters(State)}
-    if (ROOT / f"attention_viz/ui/pages{page}/choice.py").exists():
-        own: Any = importlib.import_module(f"attention_viz.ui.pages.{page.strip('/')}.choice").ADDRESS
-        found |= {one.name: one for part in own for one in parameters(type(part.default))}
+    found |= {one.name: one for group in groups for one in parameters(type(group.default))}
     return list(found.values())
 
 
