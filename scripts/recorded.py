@@ -3,13 +3,14 @@
 from attention_viz.serving.recorded import write_recorded
 from attention_viz.serving.runs import draw
 from attention_viz.ui.address.state import OPENINGS, State, own_example
+from attention_viz.ui.packing.run import payload_of
 
 
 def main() -> None:
     """Record each of them."""
     for model in OPENINGS:
         request = State(model=model, text=own_example(model)).request
-        payload = draw(request).payload
+        payload = payload_of(draw(request))
         write_recorded(request, payload)
         print(f"{model}: “{request.text}”, {len(payload):,} bytes")
 

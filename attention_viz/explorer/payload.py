@@ -44,13 +44,10 @@ if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
     from attention_viz.trace.trace import Layer, Trace
 
-__all__ = ["ERROR", "LEVELS", "LONG", "Choice", "find", "id_of", "is_long", "pack"]
+__all__ = ["ERROR", "LEVELS", "LONG", "Choice", "id_of", "is_long", "pack"]
 
 # With more weights than this a page waits for less where heads come as their terms: these are some ten megabytes.
 LONG = 24_000_000
-
-# As many findings as fit below the sentence.
-_FINDINGS = 5
 
 # Sums of rows are sent apart, in finer steps, because adding up rounded weights would show 0.998 for 1.
 _SUM_STEPS = 65535
@@ -131,7 +128,7 @@ def pack(
         "error": ERROR,
         "sum_steps": _SUM_STEPS,
         "choice": None if choice is None else _checked(trace, choice),
-        "findings": [asdict(one) for one in (find(trace) if findings is None else findings)],
+        "findings": [asdict(one) for one in (_found(trace) if findings is None else findings)],
         "axes": axes.entries,
         "masks": masks.entries,
         "streams": streams,
@@ -237,11 +234,10 @@ def _pictures(pictures: Thumbnails, call: "Attention", body: Body) -> dict[str, 
     return {"thumbnails": body.add(whole.tobytes()), **without}
 
 
-def find(trace: "Trace") -> "tuple[Finding, ...]":
-    """What a person should look at, as many findings as fit below the sentence."""
+def _found(trace: "Trace") -> "tuple[Finding, ...]":
     from attention_viz.analysis.findings.findings import findings
 
-    return findings(trace, _FINDINGS)
+    return findings(trace)
 
 
 def _reading(trace: "Trace") -> dict[str, Any] | None:

@@ -4,7 +4,6 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.door import long_text
 from attention_viz.trace.once import once
 
@@ -17,13 +16,11 @@ __all__ = ["Drawn"]
 
 # How many beginnings of a text are kept: who steps through it goes to and fro.
 _MOST_BEGINNINGS = 4
-# The heads of a picture or a sound that are kept beside it, in bytes.
-_MOST_HANDED = 24_000_000
 
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """A text that went through a model, ready for the browser.
+    """A text that went through a model, and what follows from it.
 
     Attributes:
         trace: what was recorded.
@@ -77,11 +74,6 @@ class Drawn:
         stream = self.stream(stream)
         return self if self.trace.streams == (stream,) else Drawn(self.trace.only(stream), self.fit, self.second)
 
-    @once
-    def heads(self) -> "SharedCache[tuple[str, str, int, int], bytes]":
-        """Those of its heads that were handed over one by one, the last of them."""
-        return SharedCache(_MOST_HANDED, len)
-
     def part(self, stream: str | None) -> "Drawn":
         """What the explorer is given where a stream is shown: of a sound that stream alone, else everything."""
         if self.trace.seen.sound is None:
@@ -92,10 +84,10 @@ class Drawn:
     @once
     def findings(self) -> "tuple[Finding, ...]":
         """What a person should look at in it, best first."""
-        from attention_viz.explorer.payload import find
+        from attention_viz.analysis.findings.findings import findings
 
         with long_text(self.tokens):
-            return find(self.trace)
+            return findings(self.trace)
 
     def link(self, stream: str, layer: int, head: int) -> tuple[int, int]:
         """The positions of the query and the key that a head is told by."""
@@ -105,21 +97,3 @@ class Drawn:
         if place not in self._links:
             self._links[place] = link_of(self.trace, *place, self.findings)
         return self._links[place]
-
-    @once
-    def payload(self) -> bytes:
-        """The trace as the explorer reads it, packed once, and only for pages that show the explorer.
-
-        Of a long text these are small pictures of all heads; the one on the screen follows (`serving.long_texts`).
-        """
-        from attention_viz.explorer import is_long, pack
-
-        with long_text(self.tokens):
-            return pack(self.trace, terms=() if is_long(self.trace) else None, findings=self.findings)
-
-    @once
-    def long_id(self) -> str | None:
-        """What tells this text's bytes from others, where its heads come one by one; None where they are all there."""
-        from attention_viz.explorer import id_of
-
-        return id_of(self.payload)

@@ -4,14 +4,14 @@ import gc
 import importlib
 import logging
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
 from attention_viz.errors import AttentionVizError
 from attention_viz.models.sources.verdicts import prepare
 from attention_viz.serving.imports import one_importer
 from attention_viz.serving.request import Request
-from attention_viz.serving.runs import draw, load_model
+from attention_viz.serving.runs import Drawn, draw, load_model
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.serving.verifying import verify
 
@@ -27,15 +27,16 @@ class Preloading(threading.Thread):
         request: the model, by its name in the catalogue, and the text.
     """
 
-    def __init__(self, request: Request, modules: Sequence[str]) -> None:
+    def __init__(self, request: Request, warm: Callable[[Drawn], object], modules: Sequence[str]) -> None:
         """Begin with nothing done.
 
         Args:
             request: what is to be run.
+            warm: called with the run, to make what pages show first.
             modules: what else to import, in this order.
         """
         super().__init__(name=f"preloading of {request.model}", daemon=True)
-        self.request, self._modules, self._done = request, tuple(modules), False
+        self.request, self._warm, self._modules, self._done = request, warm, tuple(modules), False
 
     @property
     def state(self) -> str:
@@ -45,7 +46,7 @@ class Preloading(threading.Thread):
     def run(self) -> None:
         """Load and run; what goes wrong is logged."""
         try:
-            _load(self.request, self._modules)
+            _load(self.request, self._warm, self._modules)
             self._done = True
         except AttentionVizError as error:
             _log.warning("%s was not loaded beforehand: %s", self.request.model, error)
@@ -54,21 +55,24 @@ class Preloading(threading.Thread):
             prepare()
 
 
-def begin(request: Request, modules: Sequence[str] = ()) -> Preloading:
+def begin(
+    request: Request, warm: Callable[[Drawn], object] = lambda _: None, modules: Sequence[str] = ()
+) -> Preloading:
     """Import what is heavy, load a model, run and compare a text, in the background; who asks waits for the same.
 
     What goes wrong is logged and no more: whoever asks for the model is told.
 
     Args:
         request: the model, by its name in the catalogue, and the text.
+        warm: called with the run, to make what pages show first.
         modules: what else to import, in this order.
     """
-    preloading = Preloading(request, modules)
+    preloading = Preloading(request, warm, modules)
     preloading.start()
     return preloading
 
 
-def _load(request: Request, modules: Sequence[str]) -> None:
+def _load(request: Request, warm: Callable[[Drawn], object], modules: Sequence[str]) -> None:
     with one_importer, _without_collecting():
         importlib.import_module("attention_viz.models.sources.load_folder")
     load_model(request.model)
@@ -76,7 +80,7 @@ def _load(request: Request, modules: Sequence[str]) -> None:
         for module in modules:
             importlib.import_module(module)
     drawn = draw(request)
-    _ = drawn.payload  # what is looked at first
+    warm(drawn)
     verify(drawn)
 
 

@@ -50,7 +50,7 @@ class once(Generic[_Value]):
 def once_for_each(function: Callable[[_Of], _Value]) -> Callable[[_Of], _Value]:
     """As `once`, for a function of one object that can't have it as a property: kept for as long as that object is.
 
-    Two threads that ask at the same time both work it out. What is given back may not hold the object.
+    Two threads that ask at the same time both work it out, and get the same. The value may not hold the object.
     """
     known = WeakKeyDictionary[_Of, _Value]()
 
@@ -58,7 +58,7 @@ def once_for_each(function: Callable[[_Of], _Value]) -> Callable[[_Of], _Value]:
     def kept(of: _Of) -> _Value:
         found = known.get(of, None)
         if found is None:
-            found = known[of] = function(of)
+            found = known.setdefault(of, function(of))
         return found
 
     return kept

@@ -13,6 +13,7 @@ from attention_viz.serving.front.logs import keep_messages_out
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui.address.state import DEFAULT
 from attention_viz.ui.front.server import serve
+from attention_viz.ui.packing.run import payload_of
 
 __all__ = ["allow_open_files", "begin_loading", "main"]
 
@@ -25,7 +26,7 @@ _DRAWN_WITH = ("attention_viz.explorer.payload", "attention_viz.views.figures.he
 
 def begin_loading() -> preload.Preloading:
     """Load the model that the app opens on, and run its example, in the background."""
-    return preload.begin(DEFAULT.request, _DRAWN_WITH)
+    return preload.begin(DEFAULT.request, payload_of, _DRAWN_WITH)
 
 
 def allow_open_files() -> None:

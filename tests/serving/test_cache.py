@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 import attention_viz as av
-from attention_viz import explorer
 from attention_viz.serving import models as sources
 from attention_viz.serving import permissions as allowed
 from attention_viz.serving import runs as serving
@@ -237,25 +236,3 @@ def test_traces_are_limited_by_their_bytes_and_not_by_their_number(
     assert traces.nbytes == sizes[2] + sizes[3]
     assert [serving.draw(request) is one for request, one in zip(requests[2:], drawn[2:], strict=True)] == [True, True]
     assert serving.draw(requests[0]) is not drawn[0]
-
-
-def test_packing_one_trace_for_the_browser_keeps_nobody_else_s_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    slow, quick = (serving.Drawn(av.scratch(text)) for text in ("a slow one", "a quick one"))
-    begun, go, pack = threading.Event(), threading.Event(), explorer.pack
-
-    def pack_slowly(trace: av.Trace, **rest: Any) -> bytes:
-        if trace is slow.trace:
-            begun.set()
-            go.wait(20)
-        return pack(trace, **rest)
-
-    monkeypatch.setattr(explorer, "pack", pack_slowly)
-    with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(lambda: slow.payload)
-        assert begun.wait(10)
-        second = pool.submit(lambda: quick.payload)
-        try:
-            assert second.result(5)
-        finally:
-            go.set()
-        assert first.result(20)

@@ -1,22 +1,15 @@
 """A long text on the server: which pages read how much of it, and what the browser is handed of it."""
 
 import gc
-import itertools
-import json
-import threading
-import time
 import weakref
-from types import SimpleNamespace
 
 import pytest
 
-from attention_viz.explorer import payload
-from attention_viz.serving import long_texts, runs
+from attention_viz.serving import runs
 from attention_viz.serving.cache import SharedCache
-from attention_viz.serving.door import ANALYSES
-from attention_viz.serving.long_texts import head_of, lent, ranking_of
+from attention_viz.serving.later import lent
 from attention_viz.serving.request import Request
-from attention_viz.serving.runs import Drawn, draw, is_drawn
+from attention_viz.serving.runs import draw, is_drawn
 from attention_viz.serving.settings import Settings
 
 TEXT = "rain falls on the old stone bridge while the river runs below it " * 3
@@ -55,121 +48,6 @@ def test_a_text_cut_for_one_page_is_not_taken_for_the_run_of_another(request_: R
 def test_a_text_read_whole_is_not_taken_for_the_run_of_a_page_that_cuts_it(request_: Request) -> None:
     draw(request_, longest=24)
     assert is_drawn(request_) and not is_drawn(request_, longest=9)
-
-
-@pytest.fixture
-def drawn(request_: Request, monkeypatch: pytest.MonkeyPatch) -> Drawn:
-    monkeypatch.setattr(payload, "LONG", 100)
-    return draw(request_, longest=24)
-
-
-def test_of_a_long_text_a_head_is_handed_over_by_itself_and_made_once(drawn: Drawn) -> None:
-    packed = head_of(drawn, "decoder", 1, 0)
-    assert packed is not None and packed is head_of(drawn, "decoder", 1, 0)
-    header = json.loads(packed[4 : 4 + int.from_bytes(packed[:4], "little")])
-    assert (header["of"], header["layer"], header["head"]) == (drawn.long_id, 1, 0)
-
-
-@pytest.fixture
-def looks(monkeypatch: pytest.MonkeyPatch) -> threading.Semaphore:
-    """One more each time that is looked whether anybody computes; heads that were made before are forgotten."""
-    looked = threading.Semaphore(0)
-
-    def sleep(_seconds: float) -> None:
-        looked.release()
-        time.sleep(0.001)
-
-    monkeypatch.setattr(long_texts, "time", SimpleNamespace(monotonic=time.monotonic, sleep=sleep))
-    monkeypatch.setattr(long_texts, "_REST", 0.01)
-    monkeypatch.setattr(long_texts, "_heads", SharedCache(10**8, len))
-    monkeypatch.setattr(long_texts, "_ahead", long_texts._Ahead())
-    return looked
-
-
-def test_heads_of_the_layer_that_is_looked_at_are_made_ahead_while_nobody_computes(
-    drawn: Drawn, looks: threading.Semaphore
-) -> None:
-    with ANALYSES:
-        head_of(drawn, "decoder", 1, 0)
-        for _ in range(50):  # it goes on looking, and makes nothing meanwhile
-            assert looks.acquire(timeout=60)
-        assert made(drawn) == {(1, 0)}
-    until = time.monotonic() + 60
-    while made(drawn) != {(1, 0), (1, 1)}:
-        assert time.monotonic() < until
-        time.sleep(0.01)
-
-
-def test_a_text_that_nobody_looks_at_any_more_is_let_go_and_nothing_made_of_it(
-    drawn: Drawn, looks: threading.Semaphore
-) -> None:
-    another = Drawn(drawn.trace.only("decoder"))
-    with ANALYSES:
-        head_of(another, "decoder", 1, 0)
-        assert looks.acquire(timeout=60)
-        gone = weakref.ref(another)
-        del another
-        gc.collect()
-        assert gone() is None
-    for thread in threading.enumerate():
-        if thread.name == "heads ahead":
-            thread.join(60)
-    assert made(drawn) == {(1, 0)}
-
-
-def test_after_a_head_that_fails_in_an_unforeseen_way_others_are_made_ahead_again(
-    drawn: Drawn, looks: threading.Semaphore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pack, heard = long_texts._pack, threading.Event()
-
-    def fail(drawn: Drawn, stream: str, layer: int, head: int) -> bytes:
-        if (layer, head) == (1, 1):
-            raise MemoryError
-        return pack(drawn, stream, layer, head)
-
-    monkeypatch.setattr(long_texts, "_pack", fail)
-    monkeypatch.setattr(threading, "excepthook", lambda _: heard.set())
-    head_of(drawn, "decoder", 1, 0)
-    assert heard.wait(60)
-    head_of(drawn, "decoder", 0, 0)
-    until = time.monotonic() + 60
-    while (0, 1) not in made(drawn):
-        assert time.monotonic() < until
-        time.sleep(0.01)
-
-
-def made(drawn: Drawn) -> set[tuple[int, int]]:
-    """The heads that are there to be handed over, by layer and head."""
-    assert drawn.long_id is not None
-    places = itertools.product((0, 1), repeat=2)
-    return {place for place in places if (drawn.long_id, "decoder", *place) in long_texts._heads}
-
-
-def test_of_a_short_text_nothing_is_handed_over() -> None:
-    drawn = draw(Request(model="induction", text="rain falls"))
-    assert drawn.long_id is None
-    assert head_of(drawn, "decoder", 0, 0) is None
-
-
-def test_all_heads_are_ranked_for_a_pair_that_the_browser_asks_about(drawn: Drawn) -> None:
-    asked = {"of": drawn.long_id, "stream": "decoder", "query": 20, "key": 7}
-    found = ranking_of(drawn, asked)
-    assert found is not None
-    weights = sorted(
-        (float(drawn.trace.weights(layer, head)[20, 7]), layer, head)
-        for layer in drawn.trace.layer_numbers()
-        for head in range(drawn.trace.head_count(layer))
-    )[::-1][:10]
-    assert [(one["layer"], one["head"]) for one in found["ranked"]] == [(layer, head) for _, layer, head in weights]
-    assert found["ranked"][0]["weight"] == pytest.approx(weights[0][0], abs=1e-6)
-
-
-def test_no_head_is_ranked_by_a_blocked_cell_or_for_another_text(drawn: Drawn) -> None:
-    asked = {"of": drawn.long_id, "stream": "decoder", "query": 7, "key": 20}
-    found = ranking_of(drawn, asked)
-    assert found is not None and found["ranked"] == []
-    assert ranking_of(drawn, {**asked, "of": "another"}) is None
-    assert ranking_of(drawn, None) is None
 
 
 def test_a_file_that_is_offered_keeps_no_run_that_had_to_go(request_: Request) -> None:

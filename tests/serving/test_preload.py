@@ -20,11 +20,13 @@ def test_a_model_is_loaded_and_its_text_runs_in_the_background(monkeypatch: pyte
     monkeypatch.setattr(runs, "_traces", SharedCache[Any, runs.Drawn](10**9, lambda _: 1))
     request = Request("lists", "copy c a f :")
     assert not is_loaded("lists")
-    preloading = preload.begin(request)
+    warmed = list[runs.Drawn]()
+    preloading = preload.begin(request, warmed.append)
     preloading.join()
     assert preloading.state == "ready"
     assert is_loaded("lists")
     assert is_drawn(request)
+    assert warmed == [draw(request)]
     assert "fidelity" in vars(draw(request).trace)  # compared, too
 
 

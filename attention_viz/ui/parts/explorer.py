@@ -11,9 +11,10 @@ from streamlit.components import v2 as components
 
 from attention_viz.errors import AttentionVizError
 from attention_viz.explorer import beginning_source, channel_source, component_source, packet_source
-from attention_viz.serving.long_texts import head_of, maps_in, ranking_of
 from attention_viz.serving.runs import Drawn
 from attention_viz.ui import visit, widgets
+from attention_viz.ui.packing.heads import head_of, maps_in, ranking_of
+from attention_viz.ui.packing.run import long_id_of, payload_of
 from attention_viz.ui.parts.markdown import as_sentence
 
 __all__ = ["HeadPlace", "asked_page", "chosen", "reserve_heads", "show_channel", "show_explorer"]
@@ -109,12 +110,12 @@ def show_explorer(
         on_choice: called, before the page runs again, when the reader chose another head; `chosen` tells which.
         pair: the positions of the query and the key that are told of the head; by default the head's own.
     """
-    payload = shown.payload if isinstance(shown, Drawn) else shown
+    payload = payload_of(shown) if isinstance(shown, Drawn) else shown
     _explorer(key=_KEY, data=payload, on_choice_change=on_choice, on_pair_change=_nothing, on_open_change=_nothing)
     head_and_pair = {"stream": stream, "layer": layer, "head": head, "query": pair[0], "key": pair[1]}
     message = {**head_and_pair, "seen": (chosen() or {}).get("serial", 0)}
     show_channel(_KEY, **message)
-    if isinstance(shown, Drawn) and shown.long_id is not None:
+    if isinstance(shown, Drawn) and long_id_of(shown) is not None:
         visit.memory(_Handed).shown = weakref.ref(shown)
         try:
             (visit.memory(_Handed).place or HeadPlace()).fill(shown, stream, layer, head)

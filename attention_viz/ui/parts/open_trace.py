@@ -14,6 +14,7 @@ from attention_viz.errors import AttentionVizError, TraceError
 from attention_viz.serving.runs import Drawn
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui import visit, widgets
+from attention_viz.ui.packing.run import payload_of
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.notices import tell
 from attention_viz.ui.selection import FileClosed, FileOpened
@@ -143,7 +144,7 @@ def _checked(trace: "Trace") -> Drawn:
             "open it in Python with attention_viz.Trace.load"
         )
     drawn = Drawn(trace)
-    _ = drawn.payload
+    _ = payload_of(drawn)
     return drawn
 
 

@@ -24,6 +24,7 @@ from attention_viz.trace.once import once_for_each
 from attention_viz.trace.shown.seen import Seen
 from attention_viz.ui import widgets
 from attention_viz.ui.address import State
+from attention_viz.ui.packing.run import long_id_of
 from attention_viz.ui.parts.selection import pair_of
 from attention_viz.ui.presenting.button import asked, wanted
 from attention_viz.views.figures.seen.overlay import png_data
@@ -116,7 +117,7 @@ def present_findings(drawn: Drawn, state: State, *, shown: Drawn | None = None) 
         shown: what the page shows of it, such as a reading; by default what ran.
     """
     drawn = drawn if shown is None else shown
-    if drawn.long_id is None or wanted():
+    if long_id_of(drawn) is None or wanted():
         present(_slides(drawn, state))
 
 

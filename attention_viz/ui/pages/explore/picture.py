@@ -14,6 +14,7 @@ from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import reading
+from attention_viz.ui.packing.run import payload_of
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.explorer import show_explorer
 from attention_viz.ui.parts.selection import take_choice
@@ -54,7 +55,7 @@ def show_recorded(state: State, slots: Slots) -> Callable[[], None] | None:
 def _run_meanwhile(state: State) -> None:
     """Run what a recorded run is shown of; what goes wrong is told when the page is drawn next."""
     with contextlib.suppress(AttentionVizError):
-        _ = draw(state.request, longest=SETTINGS.longest_text).payload
+        _ = payload_of(draw(state.request, longest=SETTINGS.longest_text))
     visit.memory(_Meanwhile).tried = True
 
 

@@ -2,7 +2,7 @@
 
 import functools
 
-from attention_viz.serving.long_texts import lent
+from attention_viz.serving.later import lent
 from attention_viz.serving.runs import Drawn
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.trace.tensors import head_tensors, to_safetensors

@@ -1,29 +1,29 @@
-"""What is asked for of a long text after its first picture: a head at a time, which heads link two tokens, a file."""
+"""A long text's heads as bytes for the explorer, one at a time, and the heads that link two of its tokens."""
 
 import contextlib
 import threading
 import time
 import weakref
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.door import ANALYSES, FORWARDS, long_text
-from attention_viz.serving.runs import draw
+from attention_viz.trace.once import once_for_each
+from attention_viz.ui.packing.run import long_id_of
 
 if TYPE_CHECKING:
-    from attention_viz.serving.request import Request
-    from attention_viz.serving.runs import Drawn
-    from attention_viz.trace.trace import Trace
+    from attention_viz.serving.drawn import Drawn
 
-__all__ = ["head_of", "lent", "maps_in", "ranking_of"]
+__all__ = ["head_of", "maps_in", "ranking_of"]
 
 # The heads that were looked at last, of all texts together, in bytes: of 8,000 tokens each is some five megabytes.
 _MOST_BYTES = 96_000_000
 # What is made of it before anybody asks, in bytes: the rest stays for what was looked at.
 _MOST_AHEAD = _MOST_BYTES // 2
+# The heads of a picture or a sound that are kept with its run, in bytes.
+_MOST_WITH_RUN = 24_000_000
 # How long nobody may have computed before that begins, in seconds: a page that runs again computes in several goes.
 _REST = 0.5
 # How many heads a ranking names.
@@ -31,7 +31,7 @@ _MOST_RANKED = 10
 
 
 def head_of(drawn: "Drawn", stream: str, layer: int, head: int) -> bytes | None:
-    """One head as its terms, for a browser that has the rest of the text already; None where it has all weights.
+    """Return one head as its terms, for a browser that has the rest of the text; None if it has all weights.
 
     Args:
         drawn: what is on the screen.
@@ -42,7 +42,7 @@ def head_of(drawn: "Drawn", stream: str, layer: int, head: int) -> bytes | None:
     Raises:
         TraceError: the head can't be drawn; the message says why.
     """
-    if drawn.long_id is None:
+    if long_id_of(drawn) is None:
         return None
     packed = _made(drawn, stream, layer, head)
     if not drawn.trace.seen.tensors:
@@ -51,7 +51,7 @@ def head_of(drawn: "Drawn", stream: str, layer: int, head: int) -> bytes | None:
 
 
 def maps_in(packed: bytes) -> bytes:
-    """The beginning of a head's bytes, which its maps are made of: they can be drawn before all of it has come.
+    """Return the beginning of a head's bytes, which has its maps: they can be drawn before all of it has come.
 
     Args:
         packed: from `head_of`.
@@ -62,7 +62,7 @@ def maps_in(packed: bytes) -> bytes:
 
 
 def ranking_of(drawn: "Drawn", asked: dict[str, Any] | None) -> dict[str, Any] | None:
-    """The heads that link the pair which the browser asked for, as it reads them; None where it asked for none of this.
+    """Return the heads that link the browser's pair, as it reads them; None if it sent no pair of this run.
 
     Args:
         drawn: what is on the screen.
@@ -70,46 +70,35 @@ def ranking_of(drawn: "Drawn", asked: dict[str, Any] | None) -> dict[str, Any] |
     """
     from attention_viz.analysis.search import rank_heads
 
-    if asked is None or drawn.long_id is None or asked.get("of") != drawn.long_id:
+    if asked is None or (long_id := long_id_of(drawn)) is None or asked.get("of") != long_id:
         return None
     stream, query, key = drawn.stream(asked["stream"]), int(asked["query"]), int(asked["key"])
     with ANALYSES:
         found = rank_heads(drawn.trace, stream, query, key)[:_MOST_RANKED]
     ranked = [{"layer": layer, "head": head, "weight": weight} for layer, head, weight in found]
-    return {"of": drawn.long_id, "stream": stream, "query": query, "key": key, "ranked": ranked}
-
-
-def lent(drawn: "Drawn", request: "Request", longest: int) -> "Callable[[], Trace]":
-    """What gives the run on the screen to whoever makes a file of it later, and doesn't keep it until then.
-
-    Each visitor's page waits for a button to be pressed, and by keeping its run for that, all visitors' runs would be
-    in memory, whatever the limit. Where it had to go, the text runs once more.
-
-    Args:
-        drawn: what is on the screen, as `draw` gave it.
-        request: what was asked for.
-        longest: how many tokens of it were read at most.
-    """
-    trace = drawn.trace
-    if drawn.fit is None or trace.seen.tensors:  # a file, a picture or a sound, which their visitor keeps anyway
-        return lambda: trace
-    kept = weakref.ref(trace)
-    return lambda: kept() or draw(request, longest=longest).trace
+    return {"of": long_id, "stream": stream, "query": query, "key": key, "ranked": ranked}
 
 
 def _made(drawn: "Drawn", stream: str, layer: int, head: int) -> bytes:
-    assert drawn.long_id is not None
-    # Of a picture or a sound they go with it: it may be a visitor's own.
-    kept = drawn.heads if drawn.trace.seen.tensors else _heads
-    return kept.get((drawn.long_id, stream, layer, head), lambda: _pack(drawn, stream, layer, head))
+    long_id = long_id_of(drawn)
+    assert long_id is not None
+    # Those of a picture or a sound go with its run: it may be a visitor's own.
+    heads = _heads_with(drawn) if drawn.trace.seen.tensors else _heads
+    return heads.get((long_id, stream, layer, head), lambda: _pack(drawn, stream, layer, head))
+
+
+@once_for_each
+def _heads_with(_run: "Drawn") -> "SharedCache[tuple[str, str, int, int], bytes]":
+    return SharedCache(_MOST_WITH_RUN, len)
 
 
 def _pack(drawn: "Drawn", stream: str, layer: int, head: int) -> bytes:
     from attention_viz.explorer import pack_head
 
-    assert drawn.long_id is not None
+    long_id = long_id_of(drawn)
+    assert long_id is not None
     with ANALYSES, long_text(drawn.tokens):
-        return pack_head(drawn.trace, stream, layer, head, drawn.long_id)
+        return pack_head(drawn.trace, stream, layer, head, long_id)
 
 
 @dataclass(frozen=True)
