@@ -22,6 +22,7 @@ from benchmarks import (
     size,
     starting,
     switching,
+    walk,
     why,
 )
 from benchmarks.report import Benchmark
@@ -52,4 +53,5 @@ BENCHMARKS: dict[str, Benchmark] = {
     "classroom": classroom.BENCHMARK,
     "crowd": crowd.BENCHMARK,
     "longest": crowd.LONGEST,
+    "walk": walk.BENCHMARK,
 }

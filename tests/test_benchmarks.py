@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import capture, size
+from benchmarks import capture, size, walk
 from benchmarks.clocked import POINTS
 from benchmarks.measuring import Spread, ratios, take_turns
 from benchmarks.passages import PASSAGES, cut
@@ -109,3 +109,12 @@ def test_what_heads_are_compared_with_gives_the_same():
     joining = model.projections(3)["output"].weight.detach().unflatten(0, (12, -1))
     expected = naive_norms(weights, trace.attention(3).value, joining)
     torch.testing.assert_close(av.norm_weighted(model, trace, 3), expected, atol=1e-5, rtol=1e-4)
+
+
+def test_a_sentence_is_followed_to_the_explorer_and_a_click_to_the_downloads():
+    typed, clicked = ([file.removeprefix("attention_viz/") for file, _ in way.visits] for way in walk.follow())
+    assert typed[-1].startswith("explorer/")
+    assert {"serving/runs.py", "models/model.py", "trace/trace.py", "explorer/payload.py"} < set(typed)
+    assert "ui/parts/downloads.py" not in typed
+    assert {"ui/parts/explorer.py", "ui/parts/selection.py", "ui/parts/downloads.py"} < set(clicked)
+    assert "models/model.py" not in clicked
