@@ -46,7 +46,9 @@ def _has_sentence(_names: "Mapping[Any, Any] | None", value: object) -> bool:
 
 def _has_head(names: "Mapping[Any, Any] | None", value: object) -> bool:
     if names is not None:
-        return (names.get("layer"), names.get("head")) == (_LAYER, _HEAD)
+        # By itself it is known where it is put under its name, as Streamlit's session state has it.
+        by_name = (names.get("key"), names.get("value")) == ("head", _HEAD)
+        return by_name or (names.get("layer"), names.get("head")) == (_LAYER, _HEAD)
     return isinstance(value, list | tuple) and (_LAYER, _HEAD) in pairwise(value[:_PARTS])
 
 
@@ -120,7 +122,10 @@ class Way:
             caller = caller.f_back
         if caller is None or not _is_ours(caller):
             return
-        if _carries(self._taken(frame) if event == "call" else argument, self.has):
+        taken = self._taken(frame)
+        if _carries(taken if event == "call" else argument, self.has) or (
+            event == "return" and self.has({**taken, "value": argument}, None)
+        ):
             self._step(caller, event)
 
     @staticmethod
