@@ -332,7 +332,7 @@ def test_the_first_paint_waits_for_nothing_heavy() -> None:
         "transformers",
         "plotly.graph_objs._figure",
         "pandas",
-        *(f"{shell[:-5]}.body" for shell in shells),
+        *(f"{shell[:-5]}.view" for shell in shells),
     }
     check = (
         f"import importlib, sys; [importlib.import_module(name) for name in {shells!r}]; "

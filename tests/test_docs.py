@@ -136,8 +136,9 @@ def _page(name: str) -> str:
 
 
 def _modules(name: str) -> frozenset[str]:
-    (entry,) = re.findall(r"from attention_viz\.ui\.([\w.]+) import show_page", _FILES[name].read_text("utf-8"))
-    return controls.modules(entry)
+    (entry,) = re.findall(r"from attention_viz\.ui\.([\w.]+) import PAGE", _FILES[name].read_text("utf-8"))
+    # The runner imports a page's view by name, once its controls are drawn.
+    return controls.modules(entry) | controls.modules(f"{entry.rpartition('.')[0]}.view")
 
 
 def _rows(text: str, heading: str) -> dict[str, str]:
@@ -186,10 +187,8 @@ def _parameters(name: str) -> list[Parameter]:
     """What a page keeps in the address of its own; of the README, what all pages share."""
     if name == "README":
         return [*parameters(State), *parameters(PresentChoice)]
-    if not (ROOT / f"attention_viz/ui/pages/{name}/choice.py").exists():
-        return []
-    choices = importlib.import_module(f"attention_viz.ui.pages.{name}.choice").ADDRESS
-    return [one for part in choices for one in parameters(type(part.default))]
+    groups = importlib.import_module(f"attention_viz.ui.pages.{name}.page").PAGE.groups
+    return [one for group in groups for one in parameters(type(group.default))]
 
 
 # What is allowed where the declaration leaves it to the trace on the screen.
