@@ -5,6 +5,7 @@ from dataclasses import replace
 import streamlit as st
 
 from attention_viz.models import of_text
+from attention_viz.serving import permissions as allowed
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.target import streams
@@ -43,7 +44,7 @@ def show_page() -> None:
 def _offer_example(state: State) -> None:
     """Say in the page's place why there is nothing to see, and how to see something."""
     able = [f"{name} ({entry.short})" for name, entry in of_text().items() if _STREAM in entry.streams]
-    what = "The trace in this file" if opening.opened() is not None else state.model
+    what = "The trace in this file" if opening.opened() is not None else allowed.display_name(state.model)
     st.info(
         plain(
             f"{what} has no cross-attention: it reads one text and says no other. Cross-attention needs an "
