@@ -99,9 +99,16 @@ def main() -> None:
     with chromium() as browser, contextlib.ExitStack() as stack:
         sides = [stack.enter_context(_serving(browser, tree)) for tree in arguments.trees]
         found = {name: _measure(deed, sides, arguments.rounds) for name, deed in _DEEDS.items()}
-    print(f"load {os.getloadavg()[0]:.1f}; medians of {arguments.rounds}, milliseconds of processor time: server, browser")
+    print(
+        f"load {os.getloadavg()[0]:.1f}; medians of {arguments.rounds}, milliseconds of processor time: server, browser"
+    )
     for name, costs in found.items():
-        print(f"{name:13}", "   ".join(f"{side.name}: {server:6.0f} {page:6.0f}" for side, (server, page) in zip(sides, costs, strict=True)))
+        print(
+            f"{name:13}",
+            "   ".join(
+                f"{side.name}: {server:6.0f} {page:6.0f}" for side, (server, page) in zip(sides, costs, strict=True)
+            ),
+        )
 
 
 def _measure(deed: Callable[[_Side, int], None], sides: list[_Side], rounds: int) -> list[tuple[float, float]]:
@@ -121,9 +128,21 @@ def _measure(deed: Callable[[_Side, int], None], sides: list[_Side], rounds: int
 @contextlib.contextmanager
 def _serving(browser: Browser, tree: Path) -> Generator[_Side]:
     port = serve.free_port()
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}", "--server.address=127.0.0.1"]
+    command = [
+        sys.executable,
+        "-m",
+        "streamlit",
+        "run",
+        "app.py",
+        f"--server.port={port}",
+        "--server.address=127.0.0.1",
+    ]
     server = subprocess.Popen(
-        command, cwd=tree, env={**os.environ, "PYTHONPATH": str(tree)}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        command,
+        cwd=tree,
+        env={**os.environ, "PYTHONPATH": str(tree)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     try:
         if not serve.wait_until_healthy(server, port):

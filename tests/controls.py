@@ -16,7 +16,18 @@ _WIDGETS = dict.fromkeys(
     (
         *("button", "checkbox", "download_button", "expander", "file_uploader", "form_submit_button", "multiselect"),
         *("number_input", "popover", "radio", "segmented_control", "select_slider", "selectbox", "slider"),
-        *("text_area", "text_input", "toggle", "text_box", "_line", "_pick_token", "_select", "_button", "show_switch", "switch"),
+        *(
+            "text_area",
+            "text_input",
+            "toggle",
+            "text_box",
+            "_line",
+            "_pick_token",
+            "_select",
+            "_button",
+            "show_switch",
+            "switch",
+        ),
     ),
     0,
 ) | {"_switch": 1, "_where": 1, "show": 1, "draft": 1, "_setting": 1}

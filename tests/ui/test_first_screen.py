@@ -1,6 +1,7 @@
 """What stands on the first screen: chips of what is not at its default push nothing, and a phone shows the answer."""
 
 from collections.abc import Callable
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -88,3 +89,13 @@ def test_the_masks_matrix_of_a_picture_is_on_a_phones_first_screen(stay: OpenPag
     assert all(bottom(one) < top(sheet) for one in pictures)
     others = screen.locator(".st-key-masked-others")
     assert top(others) > bottom(sheet)
+
+
+def test_on_a_phone_a_sentence_is_cut_at_its_end_whichever_way_it_is_read(stay: OpenPage) -> None:
+    for sentence, direction in (
+        ("كتب الولد رسالة طويلة إلى صديقه", "rtl"),
+        ("The bank of the river was flooded", "ltr"),
+    ):
+        text = stay(f"/?model=all-MiniLM-L6-v2&text={quote(sentence)}&head=0", width=390).locator(".st-key-fold .text")
+        expect(text).to_have_text(sentence)
+        expect(text).to_have_css("direction", direction)

@@ -15,6 +15,7 @@ from attention_viz.analysis.likeness import divergence
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
+    import numpy
     import pandas
 
 __all__ = ["Comparison", "Side", "axes_of", "compare", "on_rows", "streams_of"]
@@ -109,23 +110,26 @@ class Comparison:
         token. `attrs` says how tokens were aligned ("align"), over how many rows the mean is taken ("rows"), and how
         many can't differ ("shared").
         """
+        import numpy
         import pandas
 
-        places = [(query, key) for query in range(len(self.queries)) for key in range(len(self.keys))]
-        queries, keys = zip(*places, strict=True)
+        # Each axis is written once, not once per cell: a comparison of two long texts has a million cells.
+        rows, columns = (_written(axis) for axis in (self.queries, self.keys))
+        down = {name: numpy.repeat(values, len(self.keys)) for name, values in rows.items()}
+        across = {name: numpy.tile(values, len(self.queries)) for name, values in columns.items()}
         table = pandas.DataFrame(
             {
-                "query": queries,
-                "query_token": [self.queries.labels[place] for place in queries],
-                "key": keys,
-                "key_token": [self.keys.labels[place] for place in keys],
+                "query": down["place"],
+                "query_token": down["token"],
+                "key": across["place"],
+                "key_token": across["token"],
                 "weight": self.weights.flatten().numpy(),
                 "other_weight": self.other_weights.flatten().numpy(),
                 "difference": self.difference.flatten().numpy(),
-                "query_written": [self.queries.names[place] for place in queries],
-                "key_written": [self.keys.names[place] for place in keys],
-                "other_query_token": [self.queries.other_labels[place] for place in queries],
-                "other_key_token": [self.keys.other_labels[place] for place in keys],
+                "query_written": down["written"],
+                "key_written": across["written"],
+                "other_query_token": down["other_token"],
+                "other_key_token": across["other_token"],
             }
         )
         table.attrs.update(align=self.align, rows=self.rows, shared=len(self.shared))
@@ -219,6 +223,15 @@ def on_rows(
         spread[..., [place for place, position in enumerate(columns) if position is not None]] = mine
         sides.append(spread)
     return sides[0], sides[1]
+
+
+def _written(axis: Axis) -> "dict[str, numpy.ndarray]":
+    """Return the columns of a table that an axis fills: places, tokens of both texts, and how people read them."""
+    import numpy
+
+    columns = {"token": axis.labels, "written": axis.names, "other_token": axis.other_labels}
+    texts = {name: numpy.array(values, dtype=object) for name, values in columns.items()}
+    return {"place": numpy.arange(len(axis)), **texts}
 
 
 def _placed(

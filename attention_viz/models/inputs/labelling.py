@@ -58,7 +58,7 @@ def with_doubled(told: tuple[str, ...], tokens: Tokens) -> tuple[str, ...]:
         if twice:
             found.append(
                 f"“{tokens.written[added]}” is there twice at the {place}: the text has it, and the tokenizer adds it. "
-                "For a text that has its special tokens, use special_tokens=False."
+                "For a text that has its special tokens, turn them off (in Python, special_tokens=False)."
             )
     return tuple(found)
 

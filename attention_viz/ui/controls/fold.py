@@ -6,6 +6,7 @@ from importlib import resources
 from streamlit.components import v2 as components
 
 from attention_viz.explorer import script
+from attention_viz.serving import permissions as allowed
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.chips import chips
@@ -46,7 +47,11 @@ def show_fold(what: str, place: str = "", leave_out: Collection[str] | None = No
 def _model(state: State) -> str:
     """The model that is shown, of a file its own."""
     drawn = opened()
-    return one_line(state.model, _LONGEST_MODEL) if drawn is None else name_in_file(drawn.trace, _LONGEST_MODEL)
+    return (
+        one_line(allowed.display_name(state.model), _LONGEST_MODEL)
+        if drawn is None
+        else name_in_file(drawn.trace, _LONGEST_MODEL)
+    )
 
 
 def _read(state: State) -> str:

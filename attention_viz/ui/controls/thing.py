@@ -9,6 +9,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from attention_viz.edits.words import listed
 from attention_viz.errors import AttentionVizError
 from attention_viz.models.inputs.media.shipped import SAMPLES
+from attention_viz.serving import permissions as allowed
 from attention_viz.serving.things.uploads import Upload, is_upload, title_of, upload_of
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State, write_address
@@ -103,7 +104,7 @@ def end_unless_shown(page: str, state: State, kind: str) -> None:
     if is_shown_on(page, kind):
         return
     opened = opening.opened() is not None
-    reads = f"the open trace is of a {kind}" if opened else f"{state.model} reads {kind}s"
+    reads = f"the open trace is of a {kind}" if opened else f"{allowed.display_name(state.model)} reads {kind}s"
     others = listed(SHOWN_ON.get(kind, ("no page",)))
     st.info(
         plain(

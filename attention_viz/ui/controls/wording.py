@@ -112,7 +112,10 @@ def read_otherwise(trace: "Trace") -> list[str]:
     origin, tokens = trace.provenance, trace.query_tokens(trace.streams[0])
     typed = f"{origin.text or ''}{origin.second_text or ''}"
     names = [name for name in dict.fromkeys(tokens.labels) if _RESERVED.fullmatch(name)]
-    lines = [f"“{name}” in the text is read as one token of the model’s own." for name in names if name in typed]
+    # The notes on the run that name a token with its place say that it is in the text, too.
+    named = [name for name in names if any(line.startswith(f"“{name}” is there twice") for line in origin.told)]
+    alone = [name for name in names if name in typed and name not in named]
+    lines = [f"“{name}” in the text is read as one token of the model’s own." for name in alone]
     # What stands for a word that isn't known may hold it, and bytes are all kept.
     unsure = "byte-level" in tokens.spelling or any("unk" in name.lower() or "<0x" in name for name in tokens.labels)
     kept = "".join(tokens.texts)

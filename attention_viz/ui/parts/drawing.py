@@ -284,8 +284,8 @@ def show_cut(fit: "Fit", state: State, has: str) -> None:
     """Say what of a text was cut, and that it stays in its box; `has` names the text."""
     start = " ".join(fit.cut.split())[:80]
     tell(
-        f"{has} {fit.count:,} tokens, and {state.model} reads {fit.limit:,} at once here. What you typed stays "
-        f"in the box; the picture ends before: “{start} …”",
+        f"{has} {fit.count:,} tokens, and {allowed.display_name(state.model)} reads {fit.limit:,} at once here. What "
+        f"you typed stays in the box; the picture ends before: “{start} …”",
         loud=True,
         short="Text cut",
     )

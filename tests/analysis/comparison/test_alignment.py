@@ -7,7 +7,7 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 import attention_viz as av
-from attention_viz.analysis.comparison.align import align
+from attention_viz.analysis.comparison.align import Axis, align
 from attention_viz.analysis.comparison.head_divergences import divergences
 from attention_viz.models.model import AttentionModel
 from attention_viz.trace.trace import Trace
@@ -53,6 +53,30 @@ def test_a_head_that_looks_at_the_changed_word_in_one_text_only_is_found() -> No
     assert found.difference[5].tolist() == [0, 1, 0, 0, -1, 0]
     row = found.table().query("query == 5 and key == 4").iloc[0]
     assert (row["key_token"], row["other_key_token"], row["key_written"]) == ("river", "city", "river→city")
+
+
+def test_a_table_writes_each_axis_once_whatever_the_number_of_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    names, asked = Axis.names, list[Axis]()
+
+    def counted(axis: Axis) -> tuple[str, ...]:
+        asked.append(axis)
+        assert names.fget is not None
+        return names.fget(axis)
+
+    monkeypatch.setattr(Axis, "names", property(counted))
+    back = looking([0, 0, 1, 2, 3, 4])
+    found = av.compare(with_weights(back, RIVER), with_weights(back, (*CITY[:5], "now")), 0, 0)
+    asked.clear()
+    table = found.table()
+    assert asked == [found.queries, found.keys]
+    cells = [(query, key) for query in range(6) for key in range(6)]
+    assert list(zip(table["query"], table["key"], strict=True)) == cells
+    for column, axis, written in (
+        *(("query_token", 0, found.queries.labels), ("key_token", 1, found.keys.labels)),
+        *(("other_query_token", 0, found.queries.other_labels), ("other_key_token", 1, found.keys.other_labels)),
+        *(("query_written", 0, found.queries.names), ("key_written", 1, found.keys.names)),
+    ):
+        assert list(table[column]) == [written[cell[axis]] for cell in cells]
 
 
 def test_special_tokens_and_padding_replace_no_words() -> None:

@@ -6,6 +6,8 @@
 export default function foldComponent({data, parentElement}) {
   const line = parentElement.querySelector("button") ?? parentElement.appendChild(document.createElement("button"));
   const [text, place, changed, sign] = ["text", "place", "changed", "sign"].map((name) => partOf(line, name));
+  // What is read from right to left is cut at its end, too, which is on the left.
+  text.dir = "auto";
   text.textContent = data.text;
   place.textContent = data.place;
   changed.textContent = data.changed ?? "";

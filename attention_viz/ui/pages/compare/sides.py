@@ -15,10 +15,11 @@ from attention_viz.ui.address import State
 from attention_viz.ui.controls import reading as readings
 from attention_viz.ui.controls.edits import made
 from attention_viz.ui.controls.edits_choice import current_edits
+from attention_viz.ui.controls.wording import read_otherwise
 from attention_viz.ui.pages.compare.choice import CompareChoice, sides
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.drawing import hold, show_cut, show_notes, show_problem
-from attention_viz.ui.parts.model_words import unknown_words
+from attention_viz.ui.parts.model_words import unknown_words, without_words
 from attention_viz.ui.parts.notices import tell
 from attention_viz.ui.parts.readings import read
 
@@ -115,10 +116,20 @@ def show_both(choice: CompareChoice, chosen: State, first: Side | None, second: 
             show_cut(second.drawn.fit, second.state, "The second side’s text has")
         if unknown := unknown_words(second.drawn.trace):
             tell(f"On the second side: {unknown}", loud=True, short="Unknown words")
+        of_first = [] if first is None else _remarks(first.drawn.trace)
+        for words in _remarks(second.drawn.trace):
+            if words not in of_first:
+                tell(f"On the second side: {words[0].lower()}{words[1:]}")
     if chosen.more and chosen.facts.continues_text:
         tell("Only what you typed is compared: the tokens that the model added are left out here.")
     if chosen.second.strip() and chosen.facts.reads_pairs:
         tell("Single sentences are compared: the one that is read together with the first is left out here.")
+
+
+def _remarks(trace: Trace) -> list[str]:
+    """List what to know of a run's model and of what it read, a sentence or more each."""
+    without = without_words(trace)
+    return [*read_otherwise(trace), *trace.provenance.told, *([without] if without else [])]
 
 
 def compared(choice: CompareChoice, first: Side, second: Side) -> Comparison:

@@ -9,6 +9,7 @@ from torch import Tensor
 from attention_viz.analysis.blocks import block_size
 from attention_viz.analysis.comparison.align import Axis
 from attention_viz.analysis.comparison.compare import Comparison
+from attention_viz.serving import permissions as allowed
 from attention_viz.trace.spelling import set_apart
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import reading as readings
@@ -42,7 +43,7 @@ def called_words(choice: CompareChoice, state: State) -> str:
     second = sides(choice, state)[1]
     return {
         "sentences": f"in the second {'picture' if state.shown else 'sentence'}",
-        "models": f"in {second.model}",
+        "models": f"in {allowed.display_name(second.model)}",
         "heads": f"in {_head(second)}",
         "edit": "after the change",
         "snapshots": f"after {choice.other_moment} steps of training instead of {choice.moment}",
@@ -60,7 +61,7 @@ def side_words(choice: CompareChoice, state: State, stream: str, *, second: bool
     step = choice.other_moment if second else choice.moment
     return {
         "sentences": f"{'Second' if second else 'First'} {'picture' if state.shown else 'sentence'}: {where}",
-        "models": f"{state.model[-28:]}: {where}",
+        "models": f"{allowed.display_name(state.model)[-28:]}: {where}",
         "heads": f"{'Second' if second else 'First'}: {where}",
         "edit": f"{'After' if second else 'Before'}: {where}",
         "snapshots": f"After {step} steps: {where}",

@@ -5,6 +5,7 @@ import functools
 import streamlit as st
 
 from attention_viz.models import of_text
+from attention_viz.serving import permissions as allowed
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
@@ -41,7 +42,7 @@ def _layout(state: State, _row: Row) -> Slots:
 def _offer_example(state: State) -> None:
     """Say why there is nothing to see, and how to see something."""
     able = [f"{name} ({entry.short})" for name, entry in of_text().items() if STREAM in entry.streams]
-    what = "The trace in this file" if opening.opened() is not None else state.model
+    what = "The trace in this file" if opening.opened() is not None else allowed.display_name(state.model)
     st.info(
         plain(
             f"{what} has no cross-attention: it reads one text and says no other. Cross-attention needs an "

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from attention_viz.serving import permissions as allowed
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
@@ -91,9 +92,9 @@ def _settle(state: State) -> None:
         ("head", before.in_head, range(state.head_count)),
     ):
         if number is not None and number not in there:
+            model = allowed.display_name(state.model)
             notice = (
-                f"The mask was for {what} {number} only; {state.model} has {what}s {number_words(there)}: it now acts "
-                "in all."
+                f"The mask was for {what} {number} only; {model} has {what}s {number_words(there)}: it now acts in all."
             )
             visit.fill(MASK_CHOICES, (notice,))
 

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from attention_viz.operation.masks import recognise
+from attention_viz.serving import permissions as allowed
 from attention_viz.trace.spelling import set_apart
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
@@ -123,8 +124,8 @@ def unfit_words(state: State, choice: MaskChoice) -> str:
         return ""
     if choice.batched:
         return (
-            f"Padding fills up the shorter of two sentences. {state.model} reads one text and says another, and is "
-            "shown one text at a time here: this is the run without a mask."
+            f"Padding fills up the shorter of two sentences. {allowed.display_name(state.model)} reads one text and "
+            "says another, and is shown one text at a time here: this is the run without a mask."
         )
     if state.stream != "cross":
         return ""

@@ -9,6 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 from attention_viz.analysis.words import quoted
 from attention_viz.errors import AttentionVizError, UnsupportedModel, UnusableText
 from attention_viz.models.circuits.asked import Logit, Score
+from attention_viz.serving import permissions as allowed
 from attention_viz.serving.runs import Drawn, ask, candidates
 from attention_viz.serving.why import named_token, words_of_text
 from attention_viz.trace.spelling import CONTINUES, SPACE
@@ -87,7 +88,9 @@ def word_question(drawn: Drawn, state: State, choice: WhyChoice) -> WordQuestion
     else:
         found = candidates(request, trace, _OFFERED)
         if not found:
-            raise UnsupportedModel(f"{state.model} predicts the word behind a mask, and this text has no mask")
+            raise UnsupportedModel(
+                f"{allowed.display_name(state.model)} predicts the word behind a mask, and this text has no mask"
+            )
         at, likely = next(iter(found.items()))
     tokens = trace.query_tokens(trace.streams[-1])
     names = [_plain(tokens.write(label)) or label for label in likely.token]

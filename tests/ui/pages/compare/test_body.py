@@ -1,12 +1,16 @@
 """What the Compare page decides: its numbers are the library's, for every kind of comparison."""
 
 import re
+from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
 import attention_viz as av
 from attention_viz.analysis.comparison.compare import Comparison
 from attention_viz.analysis.comparison.head_divergences import divergences
+from attention_viz.serving import permissions
+from attention_viz.serving.settings import Settings
 from tests.ui.screens import Screen
 
 RIVER = "The bank of the river was flooded"
@@ -40,6 +44,21 @@ def test_two_models_are_compared_and_an_address_edited_by_hand_is_answered(scree
     expect_numbers(screen, av.compare(one, other, 1, 1, other_layer=1, other_head=3))
     apart = divergences(one, other, head=(1, 1))
     assert screen.matrix("compare-heads") == pytest.approx(apart.numpy(), abs=1e-6)
+
+
+def test_of_a_second_model_it_is_said_which_layers_do_not_attend(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(permissions, "SETTINGS", Settings(models=(models,)))
+    hybrid = str(models / "hybrid")
+    alone = "ayers 0 and 2 have no softmax attention"
+    parts = {"what": "models", "text": "the bank", "other_layer": 1, "other_head": 0}
+    second = Screen().open(f"/compare?{urlencode({**parts, 'model': 'scratch', 'other_model': hybrid})}")
+    assert f"On the second side: l{alone}; they mix tokens in another way" in second.words
+    assert second.figure("compare-right")["layout"]["title"]["text"] == "hybrid: layer 1, head 0"
+    # One model on both sides says it once, and is named as the folder's picker names it.
+    texts = {"model": hybrid, "text": "the bank", "other": "the river", "layer": 1, "head": 0}
+    both = Screen().open(f"/compare?{urlencode(texts)}")
+    assert both.words.count(f"L{alone}") == 2 and "second side" not in both.words
+    assert both.line["place"] == "hybrid · 1·0"
 
 
 def test_two_heads_of_one_run_have_one_badge_and_the_pickers_choose_the_second(screen: Screen) -> None:
