@@ -59,7 +59,7 @@ def show(
     """
     key = key or of.key(name)
     kind = of.parameters()[name].kind
-    preset(key, kind.to_widget(getattr(chosen(of), name)), again=options is not None)
+    preset(key, kind.to_widget(getattr(chosen(of), name)))
     lists = () if options is None else (list(options),)
     widget(label, *lists, *args, key=key, on_change=_take, args=(of, name, key, options, then), **look)
 
@@ -137,7 +137,7 @@ def draft(
     value = values.setdefault(key, default)
     if options:
         values[key] = nearest(value, options, default)
-    preset(key, values[key], again=bool(options))
+    preset(key, values[key])
 
     def take() -> None:
         values[key] = content(key)
@@ -151,16 +151,16 @@ def drafted(key: str, default: Any = None) -> Any:
     return memory(_Drafts).values.get(key, default)
 
 
-def preset(key: str, value: Any, *, again: bool = False) -> None:
-    """Tell a widget its value, before it is drawn.
+def preset(key: str, value: Any) -> None:
+    """Tell a widget its value, before it is drawn, also if it seems to hold it.
+
+    Its label may belong to another option by now, and on another page Streamlit is about to forget what it holds.
 
     Args:
         key: the widget's.
         value: what it shows.
-        again: also where it holds that value: its label may belong to another option by now.
     """
-    if again or key not in st.session_state or st.session_state[key] != value:
-        st.session_state[key] = value
+    st.session_state[key] = value
 
 
 def content(key: str, default: Any = None) -> Any:

@@ -62,7 +62,7 @@ def pick_model() -> None:
     # A source stays chosen before a model of it is, and what was shown is shown on; another model has its own source.
     if source.of != of:
         source.of, source.name = of, (file or [_source(model) or model])[0]
-    widgets.preset("source", source.name, again=True)
+    widgets.preset("source", source.name)
     st.selectbox(
         "Model",
         [*CATALOGUE, *allowed.other_sources(), *file],
@@ -149,7 +149,7 @@ def _ask_folder() -> None:
     model, found, source = visit.shared().model, allowed.folders(), visit.memory(_Source)
     chosen = model if _source(model) == FOLDER else None
     options = [*found, *([chosen] if chosen and chosen not in found else [])]
-    widgets.preset("folder", chosen, again=True)
+    widgets.preset("folder", chosen)
     st.selectbox(
         "Folder",
         options,

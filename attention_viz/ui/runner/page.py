@@ -6,13 +6,14 @@ from typing import Any, Literal, Protocol
 
 from streamlit.delta_generator import DeltaGenerator
 
+from attention_viz.errors import AttentionVizError
 from attention_viz.serving.runs import Drawn
 from attention_viz.ui.address import State, write_address
 from attention_viz.ui.controls.pickers import Row
 from attention_viz.ui.parts.drawing import PicturePlace
 from attention_viz.ui.selection import Group, Selection
 
-__all__ = ["Page", "Part", "Parts", "Slots", "View"]
+__all__ = ["Page", "Part", "Parts", "Slots", "View", "raise_again"]
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,11 @@ class Parts:
     slides: Callable[[], object] | None = None
     runs: Sequence[tuple[str, Drawn]] = ()
     switched: bool = False
+
+
+def raise_again(error: AttentionVizError) -> None:
+    """Raise an error that came while a page was loaded: as a part, it is shown in its slot."""
+    raise error
 
 
 class View(Protocol):

@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 import pytest
 import streamlit
 
+from attention_viz.ui import widgets
 from attention_viz.ui.controls import pickers
 from tests.ui.screens import Screen
 
@@ -71,4 +72,16 @@ def test_a_token_of_another_text_is_no_position_of_this(
     screen.back_to(f"/heads?{OWN}")
     screen.pick("Change", "block")
     label = "Who may not look" if key == "edit-query" else "At whom"
-    assert leave(key, stale).picker(label).value == (2 if stale == 99 else 1)
+    assert leave(key, stale).picker(label).value == 1
+
+
+@pytest.mark.parametrize("key", ["edit-query", "edit-key"])
+@pytest.mark.parametrize(("held", "shown"), [("1 cat", 1), (99, 2), (-1, 1), (None, 1)])
+def test_a_position_of_a_longer_text_gives_way_to_the_last_of_this(
+    screen: Screen, key: str, held: object, shown: int
+) -> None:
+    screen.back_to(f"/heads?{OWN}")
+    screen.pick("Change", "block")
+    screen.app.session_state["visit"].memories[widgets._Drafts].values[key] = held
+    label = "Who may not look" if key == "edit-query" else "At whom"
+    assert screen.run().picker(label).value == shown

@@ -15,12 +15,15 @@ from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.door import Door
 from attention_viz.serving.facts import ModelFacts
 from attention_viz.serving.loads import Loads
+from attention_viz.ui import visit as visits
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import model as first
 from attention_viz.ui.pages.compare import pickers as second
-from attention_viz.ui.pages.compare.choice import COMPARE_CHOICES, CompareChoice
+from attention_viz.ui.pages.compare.choice import COMPARE_CHOICES
 from attention_viz.ui.parts import drawing
 from attention_viz.ui.parts.markdown import plain
+from attention_viz.ui.selection import Picked, Selection, update
+from attention_viz.ui.visit import Visit
 
 
 class Leaving(BaseException):
@@ -61,7 +64,8 @@ def test_a_model_that_its_only_visitor_left_is_given_up(
     page: str, given_up: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(second, "facts_of", nothing_known)
-    monkeypatch.setattr(COMPARE_CHOICES, "current", lambda: CompareChoice("heads"))
+    here = Visit(update(Selection(), Picked(COMPARE_CHOICES, {"what": "heads"})))
+    monkeypatch.setattr(visits, "here", lambda: here)
     visit = first._load if page == "every page" else second.load_second
 
     def leave() -> None:

@@ -41,7 +41,7 @@ from attention_viz.ui.parts.readings import heatmap, show_reading
 from attention_viz.ui.parts.selection import take_pair
 from attention_viz.ui.parts.themes import theme_name
 from attention_viz.ui.presenting.host import present_comparison
-from attention_viz.ui.runner.page import Part, Parts, Slots
+from attention_viz.ui.runner.page import Part, Parts, Slots, raise_again
 from attention_viz.ui.selection import Selection
 from attention_viz.views.style.axes import lower
 from attention_viz.views.style.wording import escaped
@@ -157,16 +157,15 @@ def _pair(choice: CompareChoice, run: CompareRun) -> list[Part]:
         return [Part("claim", claims), *_three(choice, first, second, run.comparison)]
     missing = functools.partial(st.caption, "The difference stands here once both sides can be shown.")
     problem = run.comparison
-    parts = [Part("difference", missing if problem is None else functools.partial(_raise, problem))]
+    parts = [
+        Part(
+            "difference", functools.partial(raise_again, problem) if isinstance(problem, AttentionVizError) else missing
+        )
+    ]
     for side, slot in ((first, "one"), (second, "other")):
         if side is not None:
             parts.append(Part(slot, functools.partial(_show_alone, choice, side, slot)))
     return parts
-
-
-def _raise(error: Comparison | AttentionVizError) -> None:
-    assert isinstance(error, AttentionVizError)
-    raise error
 
 
 def _take_cell(comparison: Comparison, first: Side, cell: tuple[int, int]) -> None:

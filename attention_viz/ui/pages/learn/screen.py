@@ -95,7 +95,7 @@ def show_control(name: str, scene: Scene) -> None:
         show_notices([notice("choice", asked, ", ".join(options), value)])
     key = f"learn-control-{name}"
     # The lesson sets what nobody chose.
-    widgets.preset(key, value, again=True)
+    widgets.preset(key, value)
     show = st.select_slider if control.ordered else st.pills if control.words else st.selectbox
     show(
         control.label,
@@ -121,7 +121,7 @@ def show_words(name: str, scene: Scene) -> None:
         return
     options, asking = words(scene)
     key = f"learn-words-{name}"
-    widgets.preset(key, asking, again=True)
+    widgets.preset(key, asking)
     st.pills(
         "Press a word to ask about it",
         list(options),

@@ -31,7 +31,7 @@ from attention_viz.ui.parts.notices import tell
 from attention_viz.ui.parts.selection import pair_of, ran, show_why, take_pair
 from attention_viz.ui.presenting.host import present_steps
 from attention_viz.ui.runner.loading import load_text, study_as_it_is
-from attention_viz.ui.runner.page import Part, Parts, Slots
+from attention_viz.ui.runner.page import Part, Parts, Slots, raise_again
 from attention_viz.ui.selection import SHARED, Filled, Selection, answer, resolve, update
 
 __all__ = ["StepsRun", "load", "settle", "study", "view"]
@@ -115,7 +115,7 @@ def view(run: StepsRun, selection: Selection) -> Parts:
     state, choice = selection.shared, selection.of(STEP_CHOICES)
     notes = Part("notes", functools.partial(show_notes, run.drawn.alone(state.stream), state))
     if isinstance(run.opens, AttentionVizError):
-        return Parts([notes, Part("picture", functools.partial(_raise, run.opens))])
+        return Parts([notes, Part("picture", functools.partial(raise_again, run.opens))])
     as_run = run.opens.head(state)
     opened = run.opens.head(state, choice.scale, None if choice.precision == "model" else choice.precision)
     whole = is_pipeline(choice)
@@ -139,10 +139,6 @@ def view(run: StepsRun, selection: Selection) -> Parts:
         runs=[("", Drawn(as_run.trace, run.drawn.fit))],
         switched=bool(opened.switched),
     )
-
-
-def _raise(error: AttentionVizError) -> None:
-    raise error
 
 
 def _show_notes(opened: OpenHead, choice: StepChoice, state: State) -> None:

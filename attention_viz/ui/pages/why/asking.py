@@ -141,7 +141,7 @@ def _pick_row(drawn: Drawn, state: State, row: int) -> None:
         if type(chosen) is int and chosen < len(said):
             take_pair(chosen, int(weights[chosen].argmax()))
 
-    widgets.preset(_ROW, row, again=True)
+    widgets.preset(_ROW, row)
     with _line(_ROW):
         st.selectbox(
             "Said here",

@@ -37,7 +37,7 @@ from attention_viz.ui.parts.notices import tell
 from attention_viz.ui.parts.selection import ran, take_head
 from attention_viz.ui.presenting.host import present_written
 from attention_viz.ui.runner.loading import load_text
-from attention_viz.ui.runner.page import Part, Parts, Slots
+from attention_viz.ui.runner.page import Part, Parts, Slots, raise_again
 from attention_viz.ui.selection import SHARED, Filled, Selection, resolve, update
 
 __all__ = ["OpenNumber", "WhyRun", "load", "settle", "study", "view", "why_not"]
@@ -117,13 +117,7 @@ def settle(selection: Selection, run: Drawn) -> Selection:
 
 
 def study(run: Drawn, selection: Selection, slots: Slots) -> WhyRun:
-    """Open the number that is asked for.
-
-    Args:
-        run: the run.
-        selection: what is chosen.
-        slots: the page's slots.
-    """
+    """Open the number that is asked for."""
     state, choice = replace(selection.shared, more=0), selection.of(WHY_CHOICES)
     drawn = run if run.fit is not None else run.alone(state.stream)
     if why_not(drawn, state):
@@ -175,12 +169,7 @@ def _writer(drawn: Drawn, of: Score, stream: str, choice: WhyChoice) -> tuple[in
 
 
 def view(run: WhyRun, selection: Selection) -> Parts:
-    """Return the page's parts.
-
-    Args:
-        run: the run, and the number of it that is opened.
-        selection: what is chosen.
-    """
+    """Return the page's parts: the number, what wrote it, and what can be tried."""
     state, choice, drawn = replace(selection.shared, more=0), selection.of(WHY_CHOICES), run.drawn
     parts = [Part("notes", functools.partial(_show_notes, drawn, selection.shared, state))]
     exports = functools.partial(show_downloads, drawn.trace, drawn.stream(state.stream), state.layer, state.head)
@@ -200,7 +189,7 @@ def view(run: WhyRun, selection: Selection) -> Parts:
         show = functools.partial(_show_number, run, number, state, choice)
         parts.append(Part("board", show))
     elif run.number is not None:
-        parts.append(Part("picture", functools.partial(_raise, run.number)))
+        parts.append(Part("picture", functools.partial(raise_again, run.number)))
     parts.append(Part("beneath", lambda: functools.partial(_show_beneath, run, state)))
     if isinstance(run.number, OpenNumber) and run.number.largest:
         # Last, since of a long text it takes the longest.
@@ -221,10 +210,6 @@ def _say_why_not(reason: str, drawn: Drawn) -> None:
     st.info(reason)
     if drawn.fit is None:
         open_trace.offer_closing("why-close")
-
-
-def _raise(error: AttentionVizError) -> None:
-    raise error
 
 
 def _show_pickers(run: WhyRun, state: State) -> None:
