@@ -299,6 +299,18 @@ def test_no_module_is_a_drawer() -> None:
 MOST_LATE_IMPORTS = 20
 
 
+def naming(word: str) -> set[str]:
+    """The files of the app that name something of Streamlit's."""
+    ui = ROOT / PACKAGE / "ui"
+    return {path.relative_to(ui).as_posix() for path in ui.rglob("*.py") if word in path.read_text("utf-8")}
+
+
+def test_the_state_of_a_visit_is_in_one_value_and_pages_run_again_by_one_function() -> None:
+    assert naming("session_state") == {"visit.py", "widgets.py"}
+    assert naming("st.rerun(") == {"visit.py"}
+    assert not naming("persist_state")
+
+
 def late_imports(path: Path) -> list[str]:
     """The imports inside functions of one file."""
     functions = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)]

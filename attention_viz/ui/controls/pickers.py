@@ -21,7 +21,6 @@ from attention_viz.ui.controls.text_box import text_box
 from attention_viz.ui.controls.thing import end_unless_shown, is_shown_on, reads, show_thing
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.notices import hold_notices, show_notices
-from attention_viz.ui.presenting.choice import presented
 from attention_viz.ui.selection import SHARED, Filled, Group, Opened
 
 __all__ = [
@@ -29,7 +28,6 @@ __all__ = [
     "address",
     "begin",
     "choose",
-    "keep",
     "sentence",
     "switch",
 ]
@@ -187,19 +185,6 @@ def switch(label: str, options: Mapping[str, str], of: Group[Any], name: str) ->
         required=True,
         label_visibility="collapsed",
     )
-
-
-def keep(state: State, *own: Group[Any]) -> None:
-    """Write what is shown into the address: the state that all pages share, and what this page adds to it.
-
-    Args:
-        state: from `choose`.
-        own: what the page keeps in the address beside that.
-    """
-    # A link can't carry a file: while one is open, the address stays what it was.
-    if opening.opened() is None:
-        parts = [write_address(state), *(visit.written(one) for one in own), presented(st.query_params.to_dict())]
-        st.query_params.from_dict({name: text for part in parts for name, text in part.items()})
 
 
 def address() -> dict[str, str]:

@@ -1,7 +1,6 @@
 """What every page does with a sentence: run it while its place is kept, and say what was cut or what can't be shown."""
 
 import html
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -62,7 +61,6 @@ def draw_in_place(
     keep: bool = False,
     stays: bool = False,
     longest: int = SETTINGS.longest_study,
-    settle: Callable[[Drawn], None] = lambda drawn: None,
 ) -> Drawn | None:
     """Run the sentence, with its place on the page filled all the while; a problem is told in that place.
 
@@ -75,14 +73,12 @@ def draw_in_place(
             keyboard's focus.
         stays: the place is that of a `PicturePlace` where what stands there stays.
         longest: how many tokens are read at most.
-        settle: what follows for what is chosen, while the place is still filled: the page may run again for it.
 
     Returns:
         The open trace, where one is open; None where there was a problem.
     """
     arrive(state)
     if (open_trace := opening.opened()) is not None:
-        settle(open_trace)
         if not stays:
             place.empty()
         return open_trace if whole else open_trace.alone(state.stream)
@@ -94,7 +90,6 @@ def draw_in_place(
     except AttentionVizError as error:
         show_problem(error, place, state)
         return None
-    settle(drawn)
     # What a container shows is replaced piece by piece, and the new may have fewer pieces than the old.
     if not stays:
         place.empty()
