@@ -4,7 +4,7 @@ from attention_viz.ui.selection.answer import answer
 from attention_viz.ui.selection.events import Clicked, Event, FileClosed, FileOpened, Filled, Opened, Picked
 from attention_viz.ui.selection.resolve import Finding, Ran, resolve
 from attention_viz.ui.selection.update import update
-from attention_viz.ui.selection.value import SHARED, Group, Part, Selection
+from attention_viz.ui.selection.value import SHARED, Group, GroupValues, Selection
 
 __all__ = [
     "SHARED",
@@ -15,8 +15,8 @@ __all__ = [
     "Filled",
     "Finding",
     "Group",
+    "GroupValues",
     "Opened",
-    "Part",
     "Picked",
     "Ran",
     "Selection",

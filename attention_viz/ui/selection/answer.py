@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from attention_viz.ui.address.codec import Parameter, read
-from attention_viz.ui.selection.value import Group, Part, Selection
+from attention_viz.ui.selection.value import Group, GroupValues, Selection
 
 __all__ = ["answer"]
 
@@ -40,7 +40,7 @@ def answer(
 
 
 def _answered(
-    part: Part,
+    part: GroupValues,
     group: Group[Any],
     value: Any,
     default: Any,

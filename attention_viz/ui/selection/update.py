@@ -8,7 +8,7 @@ from attention_viz.ui.address.codec import modernised
 from attention_viz.ui.address.state import State, opened_on, own_example
 from attention_viz.ui.selection.answer import answer
 from attention_viz.ui.selection.events import Clicked, Event, FileClosed, FileOpened, Filled, Opened, Picked
-from attention_viz.ui.selection.value import PAIR, SHARED, Group, Part, Selection
+from attention_viz.ui.selection.value import PAIR, SHARED, Group, GroupValues, Selection
 
 __all__ = ["update"]
 
@@ -72,7 +72,7 @@ def _opened(selection: Selection, event: Opened) -> Selection:
         if event.again or group.id not in selection.parts:
             names = group.parameters().keys()
             pending = {name: text for name, text in address.items() if name in names}
-            part = Part(
+            part = GroupValues(
                 selection.of(group), frozenset(pending), pending, frozenset(names), again=group.id in selection.parts
             )
             selection = selection.having(group, part)

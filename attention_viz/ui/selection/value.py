@@ -7,7 +7,7 @@ from typing import Any, Generic
 from attention_viz.ui.address.codec import ChoiceT, Parameter, parameters, write
 from attention_viz.ui.address.state import State
 
-__all__ = ["PAIR", "SHARED", "Group", "Part", "Selection"]
+__all__ = ["PAIR", "SHARED", "Group", "GroupValues", "Selection"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ PAIR = ("query", "key")
 
 
 @dataclass(frozen=True)
-class Part:
+class GroupValues:
     """The values of one group.
 
     Attributes:
@@ -92,14 +92,14 @@ class Selection:
         found_for: the `text` that a page has found its best head for; None for none.
     """
 
-    parts: Mapping[str, Part] = field(default_factory=dict[str, Part])
+    parts: Mapping[str, GroupValues] = field(default_factory=dict[str, GroupValues])
     file: int = 0
     under: "Selection | None" = None
     found_for: object = None
 
-    def part(self, group: Group[Any]) -> Part:
+    def part(self, group: Group[Any]) -> GroupValues:
         """Return a group's part."""
-        return self.parts.get(group.id) or Part(group.default)
+        return self.parts.get(group.id) or GroupValues(group.default)
 
     def of(self, group: Group[ChoiceT]) -> ChoiceT:
         """Return a group's values."""
@@ -135,6 +135,6 @@ class Selection:
         """Return the URL parameters that reproduce a group's values, and those that are still pending."""
         return replace(self.part(group), value=self.of(group)).written()
 
-    def having(self, group: Group[Any], part: Part) -> "Selection":
+    def having(self, group: Group[Any], part: GroupValues) -> "Selection":
         """Return this selection with another part of a group."""
         return replace(self, parts={**self.parts, group.id: replace(part, group=group)})
