@@ -1,0 +1,177 @@
+"""What pages decide, as plain functions of a run and a selection: no page is drawn here, and no browser is needed."""
+
+from typing import Any
+
+import pytest
+
+import attention_viz as av
+from attention_viz.serving.runs import Drawn, draw
+from attention_viz.ui.address import State
+from attention_viz.ui.pages.compare import page as compare_page
+from attention_viz.ui.pages.compare.choice import COMPARE_CHOICES
+from attention_viz.ui.pages.cross import page as cross_page
+from attention_viz.ui.pages.cross import view as cross
+from attention_viz.ui.pages.explore import view as explore
+from attention_viz.ui.pages.explore.choice import EXPLORE
+from attention_viz.ui.pages.heads import view as heads
+from attention_viz.ui.pages.heads.choice import HEADS_CHOICES
+from attention_viz.ui.pages.learn import view as learn
+from attention_viz.ui.pages.learn.choice import LEARN_CHOICES
+from attention_viz.ui.pages.masks import page as masks_page
+from attention_viz.ui.pages.masks.choice import MASK_CHOICES
+from attention_viz.ui.pages.steps import view as steps
+from attention_viz.ui.pages.steps.choice import STEP_CHOICES
+from attention_viz.ui.pages.steps.runs import OpenRun
+from attention_viz.ui.pages.why import view as why
+from attention_viz.ui.pages.why.choice import WHY_CHOICES
+from attention_viz.ui.runner.loading import ReadRun
+from attention_viz.ui.runner.page import Parts
+from attention_viz.ui.selection import SHARED, FileOpened, Group, Opened, Picked, Selection, update
+
+# Compare has a name of before that another page has today.
+ALL = (EXPLORE, STEP_CHOICES, MASK_CHOICES, HEADS_CHOICES, WHY_CHOICES, LEARN_CHOICES)
+COPY = {"model": "induction", "text": "moon cheese frog ring moon cheese"}
+BOY = {"model": "translation", "text": "the boy finds the key", "stream": "cross"}
+
+
+def opened(**address: str) -> Selection:
+    return update(Selection(), Opened(address, ALL))
+
+
+def picked(selection: Selection, group: Group[Any], **values: Any) -> Selection:
+    return update(selection, Picked(group, values))
+
+
+def run(selection: Selection) -> Drawn:
+    return draw(selection.shared.request)
+
+
+def slots(parts: Parts) -> list[str]:
+    return [part.slot for part in parts.parts]
+
+
+def explored(drawn: Drawn, shown: Drawn | None) -> explore.ExploreRun:
+    return explore.ExploreRun(drawn, drawn, 0, drawn, shown)
+
+
+def test_explore_opens_on_the_best_finding_and_stays_on_a_head_that_somebody_chose() -> None:
+    free = opened(**COPY)
+    drawn = run(free)
+    found = explore.settle(free, drawn)
+    assert (found.shared.layer, found.shared.head) == (drawn.findings[0].layer, drawn.findings[0].head)
+    assert explore.settle(found, drawn) == found
+    chosen = picked(free, SHARED, layer=0, head=1)
+    assert explore.settle(chosen, drawn).shared == chosen.shared
+
+
+def test_explore_exports_nothing_of_a_reading_that_cant_be_had() -> None:
+    selection = opened(**COPY)
+    drawn = run(selection)
+    whole, none = (explore.view(explored(drawn, shown), selection) for shown in (drawn, None))
+    assert "picture" in slots(whole) and whole.exports is not None and whole.slides is not None
+    assert "picture" not in slots(none) and none.exports is None and none.slides is None
+    assert [one for _, one in none.runs] == [drawn]
+
+
+def test_explore_goes_back_to_the_last_token_when_the_model_goes_on_by_another_number() -> None:
+    selection = picked(picked(opened(**COPY), SHARED, more=3), EXPLORE, back=2)
+    selection = picked(explore.settle(selection, run(selection)), SHARED, more=4)
+    part = selection.part(EXPLORE)
+    assert part.value.back == (2 if part.unread else 0)
+
+
+def test_cross_attention_offers_an_example_for_a_model_without_any() -> None:
+    assert cross_page.PAGE.unfit(State(model="induction")) is not None
+    assert cross_page.PAGE.unfit(State(model="translation")) is None
+
+
+def test_cross_attention_shows_what_is_said_also_where_a_reading_cant_be_had() -> None:
+    selection = opened(**BOY)
+    drawn = run(selection)
+    assert slots(cross.view(ReadRun(drawn, drawn), selection)) == ["notes", "said", "alignment", "picture", "words"]
+    assert slots(cross.view(ReadRun(drawn, None), selection)) == ["notes", "said"]
+
+
+@pytest.mark.parametrize(("step", "there"), [("pipeline", "below"), ("scores", "controls")])
+def test_the_list_of_steps_is_below_the_pipeline_and_above_a_matrix(step: str, there: str) -> None:
+    selection = opened(**COPY, step=step)
+    drawn = run(selection)
+    opens = steps.StepsRun(drawn, OpenRun(drawn.trace))
+    parts = slots(steps.view(opens, steps.settle(selection, opens)))
+    assert there in parts and ("picture" in parts) == (step != "pipeline")
+
+
+def test_half_a_pair_in_a_link_is_completed_and_is_then_the_pair_of_all_pages() -> None:
+    selection = opened(**COPY, query="4", layer="1", head="1")
+    drawn = run(selection)
+    opens = steps.StepsRun(drawn, OpenRun(drawn.trace))
+    found = steps.settle(selection, opens)
+    choice = found.of(STEP_CHOICES)
+    assert (found.shared.query, found.shared.key) == (choice.query, choice.key) == (4, choice.key)
+    assert steps.settle(found, opens) == found
+
+
+def test_a_step_that_cant_be_opened_is_shown_as_its_error() -> None:
+    selection = opened(**COPY)
+    drawn = run(selection)
+    error = av.errors.UnsupportedModel("no such variant")
+    parts = steps.view(steps.StepsRun(drawn, error), selection)
+    assert slots(parts) == ["notes", "picture"] and parts.exports is None
+    with pytest.raises(av.errors.UnsupportedModel, match="no such variant"):
+        parts.parts[-1].draw()
+
+
+def test_a_batch_takes_the_place_of_a_pair_and_nothing_that_the_model_added_is_masked() -> None:
+    selection = picked(opened(**COPY, mask="padding"), SHARED, second="A boat", more=3)
+    state = masks_page.PAGE.state(selection)
+    assert (state.second, state.more) == ("", 0)
+    assert "second" not in masks_page.PAGE.address(selection)
+    alone = masks_page.PAGE.state(picked(selection, MASK_CHOICES, mask="none"))
+    assert alone.second == ("" if "mask" in selection.part(MASK_CHOICES).pending else "A boat")
+
+
+def test_no_mask_is_put_on_a_file() -> None:
+    selection = opened(**COPY, mask="causal")
+    assert masks_page.mask_of(selection).mask == "causal"
+    assert masks_page.mask_of(update(selection, FileOpened(1, {"text": "of a file"}))).mask == "none"
+
+
+def test_a_link_of_before_that_names_a_metric_alone_means_the_atlas_that_it_colours() -> None:
+    selection = opened(**COPY, metric="entropy")
+    assert heads.settle(selection, run(selection)).of(HEADS_CHOICES).view == "colours"
+    selection = opened(**COPY, metric="entropy", view="map")
+    assert heads.settle(selection, run(selection)).of(HEADS_CHOICES).view == "map"
+
+
+def test_why_opens_a_next_word_of_a_model_that_was_trained_and_of_no_file() -> None:
+    selection = opened(**COPY)
+    drawn = run(selection)
+    assert not why.why_not(drawn, selection.shared)
+    assert "can't be run again" in why.why_not(Drawn(drawn.trace), selection.shared)
+    own = opened(model="scratch", text="the cat")
+    assert "random weights" in why.why_not(run(own), own.shared)
+    assert slots(why.view(why.WhyRun(Drawn(drawn.trace), None), selection)) == ["notes", "picture"]  # pyright: ignore
+
+
+def test_why_shows_cross_attention_in_place_of_an_encoder_that_says_nothing() -> None:
+    selection = opened(**{**BOY, "stream": "encoder"})
+    drawn = run(selection)
+    found = why.settle(selection, drawn)
+    assert found.shared.stream == "cross" and why.settle(found, drawn) == found
+    pair = picked(selection, WHY_CHOICES, why="pair")
+    assert why.settle(pair, drawn).shared.stream == "encoder"
+
+
+def test_compare_carries_changes_in_its_url_only_where_a_change_is_compared() -> None:
+    selection = opened(**COPY)
+    assert "edits" not in compare_page.PAGE.address(picked(selection, COMPARE_CHOICES, what="heads"))
+    assert compare_page.PAGE.address(picked(selection, COMPARE_CHOICES, what="edit"))["edits"] == ""
+
+
+def test_the_course_opens_on_a_lesson_that_there_is_and_forgets_a_guess_about_another_text() -> None:
+    selection = learn.settle(opened(text="the cat sat", lesson="nonsense"), learn.Course("the cat sat", ""))
+    choice = selection.of(LEARN_CHOICES)
+    assert choice.lesson and choice.lesson != "nonsense" and selection.part(LEARN_CHOICES).notices
+    selection = picked(selection, LEARN_CHOICES, guess="shown", word=1)
+    other = picked(selection, SHARED, text="the dog sat").of(LEARN_CHOICES)
+    assert (other.guess, other.word, other.lesson) == ("", None, choice.lesson)
