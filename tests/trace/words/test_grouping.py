@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from transformers import ByT5Tokenizer, PreTrainedTokenizerFast
@@ -248,6 +248,7 @@ LETTERS = st.characters(exclude_categories=["C", "Zs", "Zl", "Zp"]) | st.sampled
 
 @settings(max_examples=150, deadline=None)
 @given(text=st.text(LETTERS, max_size=25))
+@example(text="'s")
 @pytest.mark.parametrize("kind", ["byte-level BPE", "BPE without a pre-tokenizer", "bytes"])
 def test_any_text_has_the_words_of_the_rule_and_each_is_found(kind: str, text: str) -> None:
     text = text.replace("▁", "").strip(" ")
@@ -259,8 +260,9 @@ def test_any_text_has_the_words_of_the_rule_and_each_is_found(kind: str, text: s
     # A piece may hold several words, which then are one; no word is in two.
     assert "".join("".join(words_of(tokens)).split()) == "".join("".join(text).split())
     assert len(words_of(tokens)) <= len(rule)
-    for word in rule:
-        for pieces in tokens.places(word):
+    # What shares a piece with another word is found as the tokens have it.
+    for word in rule if len(words_of(tokens)) == len(rule) else filter(str.strip, words_of(tokens)):
+        for pieces in tokens.places(word.strip()):
             assert (
                 unicodedata.normalize("NFC", word).casefold()
                 in unicodedata.normalize("NFC", tokens.text_of(pieces)).casefold()

@@ -25,6 +25,7 @@ from attention_viz.serving.preload import Preloading
 from attention_viz.ui.address.state import DEFAULT
 from attention_viz.ui.front.headers import headers
 from attention_viz.ui.front.server import server
+from attention_viz.ui.packing.run import payload_of
 from benchmarks.serving import ask_where
 from benchmarks.visitor import Visitor
 from tests.conftest import ROOT, Server
@@ -167,7 +168,7 @@ def test_a_page_of_another_site_is_refused_and_no_host_is_asked_where_that_is(
     assert not is_url_from_allowed_origins("http://elsewhere.example")
     assert asked
     asked.clear()
-    server(ROOT / "app.py", Preloading(DEFAULT.request, ()))
+    server(ROOT / "app.py", Preloading(DEFAULT.request, payload_of, ()))
     assert not is_url_from_allowed_origins("http://elsewhere.example")
     assert asked == []
     stream = f"{small.address.replace('http', 'ws', 1)}/attention/_stcore/stream"

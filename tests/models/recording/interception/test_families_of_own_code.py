@@ -32,6 +32,11 @@ def test_weights_and_output_are_the_models_own(family: str, padded: str) -> None
         ours = trace.attention(layer, stream).weights
         torch.testing.assert_close(ours[:, real], theirs[:, real], rtol=1e-4, atol=2e-6)
         assert 1.3 / 11 < float(ours[:, real].amax(-1).mean()) < 0.99, "attention tells nothing here"
-    # XLNet's weights may be a little more than the bound apart, by rounding of which both have their share.
-    rounded = (family, padded) == ("xlnet", "unpadded") and trace.fidelity.as_exact_as_eager
-    assert trace.fidelity.within_bound or rounded, trace.fidelity
+    # XLNet adds three products in another order: by rounding its weights are up to twice the bound apart, more on some
+    # processors than on others.
+    fidelity = trace.fidelity
+    assert fidelity.output_error is not None and fidelity.weight_error is not None
+    rounded = (
+        (family, padded) == ("xlnet", "unpadded") and fidelity.output_error < 1e-5 and fidelity.weight_error < 2e-5
+    )
+    assert fidelity.within_bound or rounded, fidelity
