@@ -1,6 +1,6 @@
 """A visit: what a person chose, the files they brought, and what their pages remember; the one state of a session."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -30,7 +30,6 @@ __all__ = [
     "settle",
     "shared",
     "went_through_history",
-    "written",
 ]
 
 _KEY = "visit"
@@ -114,16 +113,11 @@ def notices(group: Group[Any]) -> tuple[str, ...]:
     return here().selection.part(group).notices
 
 
-def written(group: Group[Any]) -> dict[str, str]:
-    """Return the URL parameters that reproduce a group's values."""
-    return here().selection.written(group)
-
-
 def memory(kind: type[_Memory]) -> _Memory:
     """Return what a part of the app remembers in this visit: an instance of its class, made when first asked for."""
-    memories: Mapping[type, Any] = here().memories
+    memories = here().memories
     if kind not in memories:
-        here().memories[kind] = kind()
+        memories[kind] = kind()
     return memories[kind]
 
 

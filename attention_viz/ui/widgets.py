@@ -64,9 +64,7 @@ def show(
     widget(label, *lists, *args, key=key, on_change=_take, args=(of, name, key, options, then), **look)
 
 
-def show_switch(
-    label: str, of: Group[Any], name: str, key: str, then: Callable[[], object] | None = None, **look: Any
-) -> None:
+def show_switch(label: str, of: Group[Any], name: str, key: str, **look: Any) -> None:
     """Draw a switch for a parameter that is one of two words, the first of which means off.
 
     Args:
@@ -74,7 +72,6 @@ def show_switch(
         of: the parameter's group.
         name: the parameter.
         key: the widget's key.
-        then: called after it was switched, before the page runs again.
         look: the widget's other arguments.
     """
     off, on = _words(of, name)
@@ -82,8 +79,6 @@ def show_switch(
 
     def take() -> None:
         pick(of, **{name: on if content(key) else off})
-        if then is not None:
-            then()
 
     st.toggle(label, key=key, on_change=take, **look)
 

@@ -80,7 +80,7 @@ def test_none_is_a_choice_only_where_a_parameter_may_be_none() -> None:
 @pytest.mark.usefixtures("session")
 def test_a_line_break_at_the_end_of_a_text_does_not_reach_the_url() -> None:
     assert take("note", "calm\nand clear\r\n")
-    assert visit.written(DIVE)["note"] == "calm\nand clear"
+    assert visit.here().selection.written(DIVE)["note"] == "calm\nand clear"
 
 
 class Noted(dict[str, Any]):

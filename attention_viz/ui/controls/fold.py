@@ -13,7 +13,6 @@ from attention_viz.ui.controls.chips import chips
 from attention_viz.ui.controls.model import name_in_file
 from attention_viz.ui.controls.thing import reads, thing_label
 from attention_viz.ui.parts.open_trace import opened
-from attention_viz.ui.selection import SHARED
 from attention_viz.views.style.wording import one_line
 
 __all__ = ["show_fold"]
@@ -37,7 +36,7 @@ def show_fold(what: str, place: str = "", leave_out: Collection[str] | None = No
         place: what it says behind the sentence; by default model, layer and head.
         leave_out: what of that which isn't at its default the page has no use for; None where it has none for any.
     """
-    state = visit.chosen(SHARED)
+    state = visit.shared()
     place = place or f"{_model(state)} · {state.layer}·{state.head}"
     text = one_line(_read(state), _LONGEST_TEXT)
     changed = "" if leave_out is None else ", ".join(chips(state, leave_out).values())

@@ -89,7 +89,7 @@ def _show_told(trace: "Trace") -> None:
     """What was done to a picture or a sound before it was read, and what is to be known of it."""
     from attention_viz.trace.shown.seen import NO_TIMES
 
-    own = KEPT if is_own(visit.chosen(SHARED)) and opening.opened() is None else ""
+    own = KEPT if is_own(visit.shared()) and opening.opened() is None else ""
     for line in (*trace.provenance.told, own):
         if line:
             tell(line, loud=line.endswith(NO_TIMES))

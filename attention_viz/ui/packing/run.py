@@ -36,6 +36,7 @@ class _Packed:
 
     @once
     def payload(self) -> bytes:
+        """Pack the trace as the explorer reads it."""
         from attention_viz.explorer import is_long, pack
 
         run = self._run()
@@ -45,6 +46,7 @@ class _Packed:
 
     @once
     def long_id(self) -> str | None:
+        """Read the id of a long text out of what was packed."""
         from attention_viz.explorer import id_of
 
         return id_of(self.payload)

@@ -123,7 +123,7 @@ class Page:
         example: its own default for a URL, if the URL names no other model.
         state: what runs for a selection.
         controls: draws the page's own controls, and answers what the URL asks of them before anything has run.
-        written: the groups that the URL carries, and the shared values that it carries.
+        written: the shared values and the groups that the URL carries, if not all of them; see `carried`.
         unfit: returns a function that says why nothing can be shown; None if something can.
         recorded: shows a recorded run until the real one is there, and returns what makes that; None if it shows none.
         address_follows_run: whether options of its parameters depend on the run, so that the URL is written after it.
@@ -140,7 +140,7 @@ class Page:
     example: Callable[[Mapping[str, str]], State | None] = _no_example
     state: Callable[[Selection], State] = _shared
     controls: Callable[[State, Row], None] = _none
-    written: "Callable[[Selection], tuple[State, Sequence[Group[Any]]]] | None" = None
+    written: Callable[[Selection], tuple[State, Sequence[Group[Any]]]] | None = None
     unfit: Callable[[State], Callable[[], object] | None] = _fits
     recorded: Callable[[State, Slots], Callable[[], None] | None] | None = None
     address_follows_run: bool = False
@@ -148,8 +148,12 @@ class Page:
     badges: Literal["one", "several", "none"] = "one"
     heads_first: bool = False
 
+    def carried(self, selection: Selection) -> tuple[State, Sequence[Group[Any]]]:
+        """Return the shared values and the groups that the page's URL carries."""
+        return (selection.shared, self.groups) if self.written is None else self.written(selection)
+
     def address(self, selection: Selection) -> dict[str, str]:
         """Return the URL parameters that reproduce a selection on this page."""
-        state, groups = (selection.shared, self.groups) if self.written is None else self.written(selection)
+        state, groups = self.carried(selection)
         parts = [write_address(state), *(selection.written(group) for group in groups)]
         return {name: text for part in parts for name, text in part.items()}

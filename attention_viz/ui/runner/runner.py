@@ -89,8 +89,7 @@ def _write_address(page: Page) -> None:
 
 
 def _show_notices(page: Page) -> None:
-    groups = page.groups if page.written is None else page.written(visit.here().selection)[1]
-    for group in groups:
+    for group in page.carried(visit.here().selection)[1]:
         show_notices(visit.notices(group))
 
 
@@ -112,6 +111,7 @@ class _Tools:
 
     @classmethod
     def reserved(cls, bar: DeltaGenerator, badges: str) -> "_Tools":
+        """Reserve the slots at the end of the row, for one badge or for several."""
         line = bar.empty()
         with line.container(key="tools", horizontal=True, vertical_alignment="center", gap="small"):
             exports = st.container(key="downloads", width="content", horizontal=True, vertical_alignment="center")

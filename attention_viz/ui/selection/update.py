@@ -14,6 +14,8 @@ __all__ = ["update"]
 
 # Another text, another model, another picture: positions of the one before mean nothing in it.
 _RUNS = frozenset(("model", "text", "picture", "sound", "second", "target", "more", "special", "chat"))
+# What has a text run closes an open file.
+_CLOSES = _RUNS | {"evict"}
 # What a file replaces: its texts stand in the boxes while it is open, and its first head is shown.
 _TEXTS = ("text", "second", "target")
 _HEAD = ("layer", "head", "stream")
@@ -79,16 +81,15 @@ def _opened(selection: Selection, event: Opened) -> Selection:
     if not (event.again or first):
         return selection
     model = address.get("model", (event.example or SHARED.default).model)
-    default = replace(SHARED.default, model=model, text=own_example(model), **opened_on(model))
-    theirs = event.example is not None and model == event.example.model
-    default = event.example if theirs and event.example is not None else replace(default, model=SHARED.default.model)
-    selection = answer(selection, SHARED, default=default)
-    stream = {} if event.example is None else {"stream": event.example.stream}
-    return update(selection, Filled(SHARED, stream, stays=True)) if stream else selection
+    default = replace(SHARED.default, text=own_example(model), **opened_on(model))
+    if event.example is None:
+        return answer(selection, SHARED, default=default)
+    selection = answer(selection, SHARED, default=event.example if model == event.example.model else default)
+    return update(selection, Filled(SHARED, {"stream": event.example.stream}, stays=True))
 
 
 def _picked(selection: Selection, group: Group[Any], values: Mapping[str, Any]) -> Selection:
-    if group.id == SHARED.id and _RUNS & values.keys():
+    if group.id == SHARED.id and _CLOSES & values.keys():
         # A text that is typed is to be run: even the text of the file itself.
         selection = _closed(selection)
     before = selection.of(group)

@@ -1,5 +1,6 @@
 """The selection: an immutable value with everything a person chose, group by group."""
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic
@@ -35,9 +36,14 @@ class Group(Generic[ChoiceT]):
         """Return the key of a parameter's widget."""
         return self.prefix + name
 
-    def parameters(self) -> dict[str, Parameter]:
+    def parameters(self) -> Mapping[str, Parameter]:
         """Return the parameters by their names."""
-        return {one.name: one for one in parameters(type(self.default))}
+        return _by_name(type(self.default))
+
+
+@functools.cache
+def _by_name(kind: type[Any]) -> Mapping[str, Parameter]:
+    return {one.name: one for one in parameters(kind)}
 
 
 SHARED = Group(State(), name="shared")

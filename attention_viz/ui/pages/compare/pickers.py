@@ -182,7 +182,7 @@ def take_head(choice: CompareChoice, cell: tuple[int, int]) -> None:
         take_shared_head(layer, head)
         return
     visit.pick(COMPARE_CHOICES, other_layer=layer)
-    if not readings.together(visit.chosen(SHARED)):
+    if not readings.together(visit.shared()):
         visit.pick(COMPARE_CHOICES, other_head=head)
 
 

@@ -155,13 +155,10 @@ def _pair(choice: CompareChoice, run: CompareRun) -> list[Part]:
     if first is not None and second is not None and isinstance(run.comparison, Comparison):
         claims = functools.partial(_show_claim, choice, run.comparison, places_of_pair(run.comparison, first))
         return [Part("claim", claims), *_three(choice, first, second, run.comparison)]
-    missing = functools.partial(st.caption, "The difference stands here once both sides can be shown.")
-    problem = run.comparison
-    parts = [
-        Part(
-            "difference", functools.partial(raise_again, problem) if isinstance(problem, AttentionVizError) else missing
-        )
-    ]
+    said = functools.partial(st.caption, "The difference stands here once both sides can be shown.")
+    if isinstance(run.comparison, AttentionVizError):
+        said = functools.partial(raise_again, run.comparison)
+    parts = [Part("difference", said)]
     for side, slot in ((first, "one"), (second, "other")):
         if side is not None:
             parts.append(Part(slot, functools.partial(_show_alone, choice, side, slot)))
@@ -195,18 +192,16 @@ def _three(choice: CompareChoice, first: Side, second: Side, comparison: Compari
     captions = {"one": tokens, "other": moved, "difference": f"{blocks} {apart_words(comparison)}".strip()}
     marked = told_cells(comparison, places_of_pair(comparison, first))
 
+    pressed = can_choose(comparison, first) and len(comparison.queries) * len(comparison.keys) <= _MOST_PRESSED
+    draw = functools.partial(_pressable, comparison, first) if pressed else _chart
+
     def show(part: str) -> None:
+        figure = views.compare(comparison, part=part, cells=marked.get(part, ()), most=_MOST_CELLS, theme=theme_name())
         # An empty slot holds one element: a container with all of it.
         with st.container():
-            _show_picture(part, titles[part], f"{titles[part]}. {moved} {tokens}")
-
-    def _show_picture(part: str, title: str, alt: str) -> None:
-        figure = views.compare(comparison, part=part, cells=marked.get(part, ()), most=_MOST_CELLS, theme=theme_name())
-        pressed = can_choose(comparison, first) and len(comparison.queries) * len(comparison.keys) <= _MOST_PRESSED
-        draw = functools.partial(_pressable, comparison, first) if pressed else _chart
-        draw(figure, title, _KEYS[part], alt)
-        if captions[part]:
-            st.caption(plain(captions[part]))
+            draw(figure, titles[part], _KEYS[part], f"{titles[part]}. {moved} {tokens}")
+            if captions[part]:
+                st.caption(plain(captions[part]))
 
     return [Part(part, functools.partial(show, part)) for part in titles]
 

@@ -13,7 +13,6 @@ from attention_viz.ui.address import State
 from attention_viz.ui.controls.plot import show_picture
 from attention_viz.ui.controls.reading import is_raw
 from attention_viz.ui.pages.explore.choice import step
-from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.themes import theme_name
 from attention_viz.ui.selection import SHARED
@@ -139,7 +138,6 @@ def show_eviction(state: State) -> None:
         SHARED,
         "evict",
         "evict-switch",
-        then=opening.close,
         help="Throws them away before each token that the model chooses. Keys that stay keep their positions.",
     )
     if state.evict == "on":

@@ -1,8 +1,10 @@
 """The Explore page's parts: the explorer, and what the model predicts next."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+
+import pandas
 
 from attention_viz.serving.runs import Drawn
 from attention_viz.serving.settings import SETTINGS
@@ -24,6 +26,8 @@ from attention_viz.ui.runner.page import Part, Parts, Slots
 from attention_viz.ui.selection import Selection
 
 __all__ = ["ExploreRun", "load", "settle", "study", "view"]
+
+_Find = Callable[[], Mapping[int, pandas.DataFrame]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,8 +97,10 @@ def view(run: ExploreRun, selection: Selection) -> Parts:
             Part("picture", functools.partial(show_picture_of, shown, drawn.stream(state.stream), state, row)),
             Part("below", region),
         ]
-    parts.append(Part("candidates", functools.partial(_show_candidates, run, state)))
-    parts.append(Part("below", functools.partial(_hold_writes, run, state)))
+    # Computed once, when the first of these is drawn: the picture comes before.
+    found = functools.cache(functools.partial(find_candidates, drawn, state, run.back))
+    parts.append(Part("candidates", functools.partial(_show_candidates, run, state, found)))
+    parts.append(Part("below", functools.partial(_hold_writes, run, state, found)))
     if shown is None:
         return Parts(parts, runs=[("", drawn)])
     parts.append(Part("words", functools.partial(show_reading, shown, state)))
@@ -107,16 +113,16 @@ def view(run: ExploreRun, selection: Selection) -> Parts:
     )
 
 
-def _show_candidates(run: ExploreRun, state: State) -> Callable[[], object] | None:
-    """Show what the model predicts; returns what shows the words that the head writes for there."""
-    found = find_candidates(run.drawn, state, run.back)
+def _show_candidates(run: ExploreRun, state: State, find: _Find) -> Callable[[], object] | None:
+    """Show what the model predicts; return what shows the words that the head writes for there."""
+    found = find()
     writes = show_candidates(run.drawn, found, state, uncut_words(run.drawn, state, run.back))
     return functools.partial(show_writes, writes, run.drawn, state, next(iter(found))) if found else None
 
 
-def _hold_writes(run: ExploreRun, state: State) -> Callable[[], object] | None:
-    """The same below the explorer, if nothing is predicted beside it."""
-    if find_candidates(run.drawn, state, run.back):
+def _hold_writes(run: ExploreRun, state: State, find: _Find) -> Callable[[], object] | None:
+    """If nothing is predicted beside the explorer, reserve those words below it; return what shows them."""
+    if find():
         return None
     writes = hold_writes(run.drawn, state)
     return functools.partial(show_writes, writes, run.drawn, state, pair_of(run.drawn, state)[0])
