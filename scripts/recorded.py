@@ -1,7 +1,7 @@
 """Records the runs that the app opens on, which ship with it: `make recorded`, after a model or the payload changed."""
 
 from attention_viz.serving.recorded import write_recorded
-from attention_viz.serving.runs import draw
+from attention_viz.serving.runs import run_request
 from attention_viz.ui.address.state import OPENINGS, State, own_example
 from attention_viz.ui.packing.run import payload_of
 
@@ -10,7 +10,7 @@ def main() -> None:
     """Record each of them."""
     for model in OPENINGS:
         request = State(model=model, text=own_example(model)).request
-        payload = payload_of(draw(request))
+        payload = payload_of(run_request(request))
         write_recorded(request, payload)
         print(f"{model}: “{request.text}”, {len(payload):,} bytes")
 

@@ -216,7 +216,7 @@ def stay(
             was_dark = standing[0].page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
             screen = standing[0].dress(dark, width, height)
             if dark != was_dark:
-                # Drawn in its new colours first: that run would overtake the one for the new address.
+                # Run in its new colours first: that run would overtake the one for the new address.
                 screen.wait_for_timeout(250)
                 idle(screen)
             screen.evaluate(GO, with_text(address))

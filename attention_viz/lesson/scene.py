@@ -11,7 +11,7 @@ from attention_viz.trace.trace import Trace
 from attention_viz.trace.words.splitting import split_words
 from attention_viz.views.style.theme import ThemeName
 
-__all__ = ["LONGEST", "MOST_PRESSED", "REAL_MODEL", "Run", "Scene"]
+__all__ = ["LONGEST", "MOST_PRESSED", "REAL_MODEL", "RunText", "Scene"]
 
 # The real model whose heads lessons show, and the toy in its place where its package isn't installed.
 REAL_MODEL, _TOY = "all-MiniLM-L6-v2", "coreference"
@@ -23,11 +23,11 @@ MOST_PRESSED = 96
 
 
 @runtime_checkable
-class Run(Protocol):
+class RunText(Protocol):
     """Runs a text through a model of the catalogue, as the app does for everybody or a test does for itself."""
 
     def __call__(self, model: str, text: str, *, edits: Sequence[Edit] = (), beside: str | None = None) -> Trace:
-        """Run a text through a model, and give the trace.
+        """RunText a text through a model, and give the trace.
 
         Args:
             model: a name of the catalogue.
@@ -53,7 +53,7 @@ class Scene:
     """
 
     text: str
-    run: Run
+    run: RunText
     choice: str = ""
     notation: str = "rows"
     theme: ThemeName = "light"

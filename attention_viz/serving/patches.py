@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from attention_viz.models.circuits.asked import Logit
 from attention_viz.serving.cache import SharedCache
-from attention_viz.serving.drawn import Drawn
 from attention_viz.serving.request import Request
-from attention_viz.serving.runs import ask, draw
+from attention_viz.serving.run import Run
+from attention_viz.serving.runs import ask, run_request
 from attention_viz.serving.things.uploads import beside
 from attention_viz.serving.why import Head, pretrained
 
@@ -43,11 +43,11 @@ class Patched:
         return {**self.estimates, **self.runs}
 
 
-def patched(drawn: Drawn, request: Request, other: str, of: Logit) -> Patched:
+def patched(run: Run, request: Request, other: str, of: Logit) -> Patched:
     """What a number is, to first order, with each head's output from another text, and what was run of that already.
 
     Args:
-        drawn: the run of the text that is put into.
+        run: the run of the text that is put into.
         request: what was run.
         other: the text that is put from; paired token by token where its length differs.
         of: the number.
@@ -55,16 +55,16 @@ def patched(drawn: Drawn, request: Request, other: str, of: Logit) -> Patched:
     Raises:
         AttentionVizError: the texts can't be paired, or the model's heads can't be put.
     """
-    return beside(request.shown, _patched).get((request, other, of), lambda: _begun(drawn, request, other, of)[1])
+    return beside(request.shown, _patched).get((request, other, of), lambda: _begun(run, request, other, of)[1])
 
 
 def run_patches(
-    drawn: Drawn, request: Request, other: str, of: Logit, report: Callable[[int], object] = lambda _: None
+    run: Run, request: Request, other: str, of: Logit, report: Callable[[int], object] = lambda _: None
 ) -> Patched:
     """The same with every head run, in batches; each batch is kept as soon as it is done.
 
     Args:
-        drawn: as of `patched`.
+        run: as of `patched`.
         request: as of `patched`.
         other: as of `patched`.
         of: as of `patched`.
@@ -73,10 +73,10 @@ def run_patches(
     Raises:
         AttentionVizError: as of `patched`.
     """
-    found = patched(drawn, request, other, of)
+    found = patched(run, request, other, of)
     if len(found.runs) == len(found.estimates):
         return found
-    made, _ = _begun(drawn, request, other, of)
+    made, _ = _begun(run, request, other, of)
     waiting = [put for put in made.puts if (put.layer, put.head) not in found.runs]
     batches = made.batches(waiting)
     while True:
@@ -87,15 +87,15 @@ def run_patches(
         found.runs.update({(put.layer, put.head or 0): made.number + effect for put, effect in effects.items()})
 
 
-def _begun(drawn: Drawn, request: Request, other: str, of: Logit) -> tuple["Patching", Patched]:
+def _begun(run: Run, request: Request, other: str, of: Logit) -> tuple["Patching", Patched]:
     from attention_viz.models.patching.patching import Patching
 
-    theirs = draw(replace(request, text=other)).trace
-    stream = drawn.trace.streams[0]
-    lengths = len(drawn.trace.query_tokens(stream)), len(theirs.query_tokens(stream))
+    theirs = run_request(replace(request, text=other)).trace
+    stream = run.trace.streams[0]
+    lengths = len(run.trace.query_tokens(stream)), len(theirs.query_tokens(stream))
 
     def begin(model: "Model") -> "Patching":
-        return Patching.begin(pretrained(model), drawn.trace, theirs, of, aligned=lengths[0] != lengths[1])
+        return Patching.begin(pretrained(model), run.trace, theirs, of, aligned=lengths[0] != lengths[1])
 
     made = ask(request, begin)
     estimates = {(put.layer, put.head or 0): made.number + made.estimates[put] for put in made.puts}

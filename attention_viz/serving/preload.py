@@ -11,7 +11,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.models.sources.verdicts import prepare
 from attention_viz.serving.imports import one_importer
 from attention_viz.serving.request import Request
-from attention_viz.serving.runs import Drawn, draw, load_model
+from attention_viz.serving.runs import Run, load_model, run_request
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.serving.verifying import verify
 
@@ -27,7 +27,7 @@ class Preloading(threading.Thread):
         request: the model, by its name in the catalogue, and the text.
     """
 
-    def __init__(self, request: Request, warm: Callable[[Drawn], object], modules: Sequence[str]) -> None:
+    def __init__(self, request: Request, warm: Callable[[Run], object], modules: Sequence[str]) -> None:
         """Begin with nothing done.
 
         Args:
@@ -55,9 +55,7 @@ class Preloading(threading.Thread):
             prepare()
 
 
-def begin(
-    request: Request, warm: Callable[[Drawn], object] = lambda _: None, modules: Sequence[str] = ()
-) -> Preloading:
+def begin(request: Request, warm: Callable[[Run], object] = lambda _: None, modules: Sequence[str] = ()) -> Preloading:
     """Import what is heavy, load a model, run and compare a text, in the background; who asks waits for the same.
 
     What goes wrong is logged and no more: whoever asks for the model is told.
@@ -72,16 +70,16 @@ def begin(
     return preloading
 
 
-def _load(request: Request, warm: Callable[[Drawn], object], modules: Sequence[str]) -> None:
+def _load(request: Request, warm: Callable[[Run], object], modules: Sequence[str]) -> None:
     with one_importer, _without_collecting():
         importlib.import_module("attention_viz.models.sources.load_folder")
     load_model(request.model)
     with one_importer:
         for module in modules:
             importlib.import_module(module)
-    drawn = draw(request)
-    warm(drawn)
-    verify(drawn)
+    run = run_request(request)
+    warm(run)
+    verify(run)
 
 
 @contextmanager

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, TypeVar
 from attention_viz.errors import UnusableText
 from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.door import ANALYSES, FORWARDS, long_text, share_cores
-from attention_viz.serving.drawn import Drawn
 from attention_viz.serving.facts import remember
 from attention_viz.serving.loads import Loads
 from attention_viz.serving.models import find, note, open_source, sweep
 from attention_viz.serving.request import OWN, OwnModule, Request
+from attention_viz.serving.run import Run
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.serving.things.uploads import KINDS, forget_runs, room_of, runs_of, thing_of
 from attention_viz.trace.ahead import unsaid
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
 
 __all__ = [
-    "Drawn",
+    "Run",
     "ask",
     "candidates",
-    "draw",
     "fit",
-    "is_drawn",
+    "has_run",
     "is_full",
     "is_loaded",
     "load_model",
     "projections",
+    "run_request",
 ]
 
 _Answer = TypeVar("_Answer")
@@ -49,7 +49,7 @@ def is_loaded(name: str) -> bool:
     return name == OWN or name in _models
 
 
-def is_drawn(request: Request, longest: int | None = None) -> bool:
+def has_run(request: Request, longest: int | None = None) -> bool:
     """Whether somebody's equal request has been run.
 
     Args:
@@ -78,14 +78,14 @@ def load_model(name: str, still_wanted: "Callable[[], object]" = lambda: None) -
     _ = _models.get(name, lambda: _loads.wait(name, still_wanted))
 
 
-def draw(
+def run_request(
     request: Request,
     *,
     beside: str | None = None,
     edits: "Sequence[Edit]" = (),
     cached: bool = True,
     longest: int = SETTINGS.longest_study,
-) -> Drawn:
+) -> Run:
     """Run the text through the model, or take the trace of somebody's equal request.
 
     Args:
@@ -102,12 +102,12 @@ def draw(
     if longest < SETTINGS.longest_text and not _is_cut(request, beside, longest):
         longest = SETTINGS.longest_text  # the same run as on a page that reads more
     if not cached:
-        return _draw(request, beside, edits, longest)
+        return _run(request, beside, edits, longest)
     key = (request, beside, tuple(_identity(edit) for edit in edits), longest)
-    drawn = runs_of(request.shown, _traces).get(key, lambda: _draw(request, beside, edits, longest))
+    run = runs_of(request.shown, _traces).get(key, lambda: _run(request, beside, edits, longest))
     if not is_loaded(request.model):  # it had to go meanwhile, and a trace would keep it
         _forget(request.model)
-    return drawn
+    return run
 
 
 def ask(request: Request, do: "Callable[[Model], _Answer]") -> _Answer:
@@ -150,23 +150,23 @@ def _is_cut(request: Request, beside: str | None, longest: int) -> bool:
     return bool(model.fit(request.second, longest, before=first.kept, special_tokens=special, chat=chat).cut)
 
 
-def _draw(request: Request, beside: str | None, edits: "tuple[Edit, ...]", longest: int) -> Drawn:
+def _run(request: Request, beside: str | None, edits: "tuple[Edit, ...]", longest: int) -> Run:
     model = _chosen(request)
     limit = None if request.model == OWN else longest
     with FORWARDS, unsaid():
         if beside is not None:
-            return _draw_padded(model, request, beside, limit, edits)
+            return _run_padded(model, request, beside, limit, edits)
         return _read(model, request, limit, edits)
 
 
-def _draw_padded(model: "Model", request: Request, beside: str, limit: int | None, edits: "tuple[Edit, ...]") -> Drawn:
+def _run_padded(model: "Model", request: Request, beside: str, limit: int | None, edits: "tuple[Edit, ...]") -> Run:
     """A row of a batch of two."""
     from attention_viz.models.inputs.padding import trace_filled
 
     special, chat = _wording(model, request)
     fit, other = (model.fit(text, limit, special_tokens=special, chat=chat) for text in (request.text, beside))
     length = max(model.fit(one.kept, special_tokens=special, chat=chat).count for one in (fit, other))
-    return Drawn(trace_filled(model, fit.kept, length, edits, special_tokens=special, chat=chat), fit)
+    return Run(trace_filled(model, fit.kept, length, edits, special_tokens=special, chat=chat), fit)
 
 
 def _wording(model: "Model", request: Request) -> tuple[bool, bool]:
@@ -178,7 +178,7 @@ def _wording(model: "Model", request: Request) -> tuple[bool, bool]:
     return not facts.adds_special_tokens or request.special_tokens, facts.has_chat_template and request.chat
 
 
-def _read(model: "Model", request: Request, limit: int | None, edits: "tuple[Edit, ...]") -> Drawn:
+def _read(model: "Model", request: Request, limit: int | None, edits: "tuple[Edit, ...]") -> Run:
     """A text with what belongs to it, as far as the model takes that: another one may have been chosen meanwhile."""
     special, chat = _wording(model, request)
     if model.facts.reads in KINDS:
@@ -190,28 +190,28 @@ def _read(model: "Model", request: Request, limit: int | None, edits: "tuple[Edi
         return _trace(model, request, fit, limit, edits)
 
 
-def _trace(model: "Model", request: Request, fit: "Fit", limit: int | None, edits: "tuple[Edit, ...]") -> Drawn:
+def _trace(model: "Model", request: Request, fit: "Fit", limit: int | None, edits: "tuple[Edit, ...]") -> Run:
     """What came of the part of a text that is read, with what belongs to it."""
     facts, (special, chat) = model.facts, _wording(model, request)
     if facts.continues_text and request.more and not edits:
-        return Drawn(_grow(model, request, fit, limit, special_tokens=special, chat=chat), fit)
+        return Run(_grow(model, request, fit, limit, special_tokens=special, chat=chat), fit)
     target = request.target if facts.is_encoder_decoder and request.target.strip() else None
     if not facts.reads_pairs or not request.second.strip():
         trace = model.trace(fit.kept, target=target, edits=edits, special_tokens=special, chat=chat)
-        return Drawn(trace, fit)
+        return Run(trace, fit)
     second = model.fit(request.second, limit, before=fit.kept, special_tokens=special, chat=chat)
     trace = model.trace(fit.kept, second.kept, edits=edits, special_tokens=special, chat=chat)
-    return Drawn(trace, fit, second)
+    return Run(trace, fit, second)
 
 
-def _show(model: "Model", request: Request, edits: "tuple[Edit, ...]") -> Drawn:
+def _show(model: "Model", request: Request, edits: "tuple[Edit, ...]") -> Run:
     """A picture or a sound, by a model that reads such."""
     from attention_viz.models.model import AttentionModel
 
     assert isinstance(model, AttentionModel), "no other model reads pictures or sounds"
     target = request.target if model.answers and request.target.strip() else None
     trace = model.trace(thing_of(model.facts.reads, request.shown), target=target, edits=edits)
-    return Drawn(trace, Fit("", "", 0, None))
+    return Run(trace, Fit("", "", 0, None))
 
 
 def _grow(
@@ -293,6 +293,6 @@ def _forget(name: str) -> None:
 
 _loads: "Loads[Model]" = Loads(_open)
 _models: "SharedCache[str, Model]" = SharedCache(SETTINGS.model_memory * 1_000_000, lambda model: model.nbytes, _forget)
-_traces: "SharedCache[tuple[Request, str | None, tuple[Hashable, ...], int], Drawn]" = SharedCache(
+_traces: "SharedCache[tuple[Request, str | None, tuple[Hashable, ...], int], Run]" = SharedCache(
     SETTINGS.trace_memory * 1_000_000, room_of
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from attention_viz.serving.door import keep_turn, long_text, turn
-from attention_viz.serving.drawn import Drawn
+from attention_viz.serving.run import Run
 
 if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
@@ -18,19 +18,19 @@ __all__ = ["verify"]
 _MOMENT = 0.2
 
 
-def verify(drawn: Drawn, still_wanted: "Callable[[], object]" = lambda: None) -> None:
+def verify(run: Run, still_wanted: "Callable[[], object]" = lambda: None) -> None:
     """Make the comparison behind the trace's fidelity; its runs enter the door by the turn of whoever asked first.
 
     Of a long text it takes as long as the run did, so it goes on by itself, and whoever left may come back to it.
 
     Args:
-        drawn: what is compared.
+        run: what is compared.
         still_wanted: called again and again meanwhile; by raising it stops waiting.
     """
-    trace = drawn.trace
+    trace = run.trace
     with _comparing:
         if trace not in _comparisons:
-            _comparisons[trace] = _Comparison(lambda: trace.fidelity, drawn.tokens)
+            _comparisons[trace] = _Comparison(lambda: trace.fidelity, run.tokens)
             _comparisons[trace].start()
         comparison = _comparisons[trace]
     while comparison.is_alive():

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from attention_viz.errors import AttentionVizError, UnsupportedModel
 from attention_viz.models.circuits.asked import Logit, Score
 from attention_viz.serving.cache import SharedCache
-from attention_viz.serving.drawn import Drawn
 from attention_viz.serving.request import Request
-from attention_viz.serving.runs import ask, draw
+from attention_viz.serving.run import Run
+from attention_viz.serving.runs import ask, run_request
 from attention_viz.serving.things.uploads import beside
 from attention_viz.trace.spelling import SPACE
 
@@ -70,11 +70,11 @@ class Written:
         return int(self.table.memory_usage(deep=True).sum() + self.fetched.memory_usage(deep=True).sum())
 
 
-def written(drawn: Drawn, request: Request, of: Score | Logit) -> Written:
+def written(run: Run, request: Request, of: Score | Logit) -> Written:
     """A number of a run opened into what wrote it.
 
     Args:
-        drawn: the run.
+        run: the run.
         request: what was run.
         of: the number.
 
@@ -82,7 +82,7 @@ def written(drawn: Drawn, request: Request, of: Score | Logit) -> Written:
         AttentionVizError: it can't be opened; the message says why.
     """
     return beside(request.shown, _written).get(
-        (request, of), lambda: ask(request, lambda model: _open(model, drawn.trace, of))
+        (request, of), lambda: ask(request, lambda model: _open(model, run.trace, of))
     )
 
 
@@ -124,7 +124,7 @@ def words_of_text(trace: "Trace", position: int, least: float) -> list[tuple[int
 
 
 def without_heads(
-    drawn: Drawn,
+    run: Run,
     request: Request,
     of: Score | Logit,
     heads: Sequence[Head],
@@ -136,7 +136,7 @@ def without_heads(
     Heads run in batches, and each is kept as soon as its batch is done: whoever stops loses little.
 
     Args:
-        drawn: the run with all heads.
+        run: the run with all heads.
         request: what was run.
         of: the number.
         heads: layer and head of each.
@@ -150,10 +150,10 @@ def without_heads(
 
     known = known_silenced(request, of, heads, stream)
     missing = [head for head in heads if head not in known]
-    size = rows_at_once(drawn.trace)
+    size = rows_at_once(run.trace)
     for start in range(0, len(missing), size):
         report(len(known))
-        found = _silence(drawn, request, of, missing[start : start + size], stream)
+        found = _silence(run, request, of, missing[start : start + size], stream)
         for head, number in found.items():
             known[head] = beside(request.shown, _silenced).get(
                 (request, of, stream, head), lambda number=number: number
@@ -167,26 +167,26 @@ def known_silenced(request: Request, of: Score | Logit, heads: Sequence[Head], s
     return {head: number for head, number in found if number is not None}
 
 
-def words_written(drawn: Drawn, request: Request, stream: str, place: Head, position: int) -> Words:
+def words_written(run: Run, request: Request, stream: str, place: Head, position: int) -> Words:
     """What a head writes at a position, in words; none where it adds to no word, and in a model that can't be opened.
 
     Args:
-        drawn: the run.
+        run: the run.
         request: what was run.
         stream: whose head.
         place: the layer, counted among those with attention, and the head.
         position: the row of the output.
     """
     return beside(request.shown, _words).get(
-        (request, stream, place, position), lambda: _read_words(drawn.trace, request, stream, place, position)
+        (request, stream, place, position), lambda: _read_words(run.trace, request, stream, place, position)
     )
 
 
-def layer_by_layer(drawn: Drawn, request: Request) -> "pandas.DataFrame":
+def layer_by_layer(run: Run, request: Request) -> "pandas.DataFrame":
     """What the model would say if it stopped after each layer, the three likeliest at every position.
 
     Args:
-        drawn: the run.
+        run: the run.
         request: what was run.
 
     Raises:
@@ -195,7 +195,7 @@ def layer_by_layer(drawn: Drawn, request: Request) -> "pandas.DataFrame":
     from attention_viz.models.circuits.logit_lens import logit_lens
 
     return beside(request.shown, _layers).get(
-        request, lambda: ask(request, lambda model: logit_lens(pretrained(model), drawn.trace, count=_TOLD))
+        request, lambda: ask(request, lambda model: logit_lens(pretrained(model), run.trace, count=_TOLD))
     )
 
 
@@ -218,15 +218,15 @@ def _read_words(trace: "Trace", request: Request, stream: str, place: Head, posi
 
 
 def _silence(
-    drawn: Drawn, request: Request, of: Score | Logit, heads: Sequence[Head], stream: str | None
+    run: Run, request: Request, of: Score | Logit, heads: Sequence[Head], stream: str | None
 ) -> Mapping[Head, float]:
     from attention_viz.edits.kinds.ablation import Ablate
     from attention_viz.models.patching.batched_edits import try_each
 
     tries: list[list[Edit]] = [[Ablate(*head, stream=stream)] for head in heads]
     if isinstance(of, Score):
-        return dict(zip(heads, _scores(drawn.trace, request, of, heads, stream, tries), strict=True))
-    outputs = ask(request, lambda model: try_each(model, drawn.trace, tries))
+        return dict(zip(heads, _scores(run.trace, request, of, heads, stream, tries), strict=True))
+    outputs = ask(request, lambda model: try_each(model, run.trace, tries))
     return {head: _logit(output[of.position], of) for head, output in zip(heads, outputs, strict=True)}
 
 
@@ -245,7 +245,7 @@ def _scores(
     found = ask(request, lambda model: silenced_scores(pretrained(model), trace, of, heads, whose))
     if found is not None:
         return found
-    runs = [draw(request, edits=edits, cached=False).trace for edits in tries]
+    runs = [run_request(request, edits=edits, cached=False).trace for edits in tries]
     return [float(score_in(one.attention(of.layer, of.stream), of)) for one in runs]
 
 

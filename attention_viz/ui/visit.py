@@ -11,7 +11,7 @@ from attention_viz.ui.address.codec import ChoiceT
 from attention_viz.ui.selection import SHARED, Event, Filled, Group, Picked, Selection, answer, update
 
 if TYPE_CHECKING:
-    from attention_viz.serving.runs import Drawn
+    from attention_viz.serving.runs import Run
     from attention_viz.serving.things.uploads import Upload
     from attention_viz.ui.address.state import State
 
@@ -44,12 +44,14 @@ class Visit:
     Attributes:
         selection: everything that is chosen.
         file: the trace of the file that was opened last.
+        asked: parameters that one page asks of the next, until that is shown.
         brought: the uploads, by kind; nothing else keeps them alive.
         memories: what parts of the app remember, each in a class of its own.
     """
 
     selection: Selection = field(default_factory=Selection)
-    file: "Drawn | None" = None
+    file: "Run | None" = None
+    asked: dict[str, str] = field(default_factory=dict[str, str])
     brought: "dict[str, Upload]" = field(default_factory=dict[str, "Upload"])
     memories: dict[type, Any] = field(default_factory=dict[type, Any])
 

@@ -99,7 +99,7 @@ def _take(
     wanted = parameter.kind.type if parameter.default is None else type(parameter.default)
     if isinstance(value, str) and options is None:
         value = value.rstrip("\r\n")  # a line break at the end of a text would reach the URL
-    nothing = value is None and parameter.default is None and parameter.kind.to_widget(None) is held
+    nothing = value is None and parameter.default is None and parameter.kind.to_widget(None) == held
     known = options is None or nothing or any(type(one) is type(held) and one == held for one in options)
     if known and (isinstance(value, wanted) or nothing):
         pick(of, **{name: value})

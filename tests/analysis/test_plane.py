@@ -42,7 +42,7 @@ def test_its_picture_has_every_query_and_key_and_lines_for_the_strongest_links()
     assert table["side"].tolist() == ["query"] * 9 + ["key"] * 9 and table["token"][2] == "bank"
 
 
-def test_strange_tokens_stay_text_and_one_token_is_drawn() -> None:
+def test_strange_tokens_stay_text_and_one_token_has_run() -> None:
     assert "&lt;" in queries_and_keys(av.scratch("<b> x"), 0, 0).data[-1].hovertext[0]
     one = queries_and_keys_plane(av.scratch("word", heads=1), 0, 0)
     assert one.share == 1 and one.queries.tolist() == one.keys.tolist() == [[0, 0]]

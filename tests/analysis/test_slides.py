@@ -166,7 +166,7 @@ def test_a_mask_is_told_by_the_row_before_and_after_it() -> None:
     assert f"now gives {float(after.weights(0, 0)[query, 2]):.2f} to" in said(other.tell)
 
 
-def test_what_may_not_be_looked_at_has_no_number_on_a_slide_so_that_no_link_is_drawn_to_it() -> None:
+def test_what_may_not_be_looked_at_has_no_number_on_a_slide_so_that_no_link_has_run_to_it() -> None:
     trace = shipped("induction").trace("moon cheese frog ring moon cheese")
     slide = link_slide(trace, "decoder", 1, 0, 3, 1)
     assert slide.picture is not None and slide.picture.query == 3

@@ -181,7 +181,7 @@ def test_the_server_hears_at_once_when_the_reader_turns_to_something_else(host: 
     assert len(host.evaluate("heard")) == 1
 
 
-def test_data_that_comes_twice_before_anything_is_drawn_opens_on_the_choice_that_was_told(host: Page) -> None:
+def test_data_that_comes_twice_before_anything_has_run_opens_on_the_choice_that_was_told(host: Page) -> None:
     first, second = (list(pack(self_attention(count))) for count in (5, 7))
     host.evaluate(
         """([first, second]) => {

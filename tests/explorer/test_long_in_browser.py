@@ -47,7 +47,7 @@ def test_a_pair_is_picked_by_position_and_its_exact_number_told(screen: Page, tr
     assert row[key] > 0.1
 
 
-def test_what_is_typed_stays_when_the_page_is_drawn_anew(screen: Page) -> None:
+def test_what_is_typed_stays_when_the_page_has_run_anew(screen: Page) -> None:
     box = screen.get_by_label("Query token: a word or a position")
     before = box.input_value()
     box.fill("70")
@@ -100,7 +100,7 @@ def test_scrolling_brings_the_tokens_that_come_into_sight(screen: Page) -> None:
         assert abs(place / QUERIES - share) < 0.06
 
 
-def test_a_part_is_drawn_from_blocks_of_its_own(screen: Page) -> None:
+def test_a_part_has_run_from_blocks_of_its_own(screen: Page) -> None:
     canvas = part(screen, "heatmap").locator("canvas").first
     stage(screen).press("+")
     expect(part(screen, "blocks")).to_contain_text("The largest of each 2 × 2 weights (being computed)")
@@ -119,7 +119,7 @@ def test_zooming_in_draws_the_cells_themselves_with_their_numbers(screen: Page) 
     assert len(set(inks)) == 6
 
 
-def test_the_mean_of_each_block_is_drawn_in_colours_of_its_own(screen: Page) -> None:
+def test_the_mean_of_each_block_has_run_in_colours_of_its_own(screen: Page) -> None:
     canvas = part(screen, "heatmap").locator("canvas").first
     largest = canvas.evaluate(INK)
     screen.get_by_role("radio", name="Mean").check()

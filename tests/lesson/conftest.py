@@ -7,7 +7,7 @@ import pytest
 
 import attention_viz as av
 from attention_viz.edits.edit import Edit
-from attention_viz.lesson.scene import Run
+from attention_viz.lesson.scene import RunText
 from attention_viz.models import SNAPSHOTS
 from attention_viz.models.inputs.media.shipped import SAMPLES
 from attention_viz.models.inputs.padding import trace_filled
@@ -18,7 +18,7 @@ from tests.shipped import load_once, shown
 
 
 @pytest.fixture(scope="session")
-def run() -> Run:
+def run() -> RunText:
     """Runs a text through a model of the catalogue, as the app does; the same call again costs nothing.
 
     Of session scope, so that a worker loads a model once: `Scene("The cat sat", run)`.

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from attention_viz.lesson import EXERCISES, LESSONS, Scene, lesson_text
-from attention_viz.lesson.scene import LONGEST, MOST_PRESSED, Run
+from attention_viz.lesson.scene import LONGEST, MOST_PRESSED, RunText
 
 TEXT = "The bank of the river was flooded"
 # One word, one word many times, as many as a lesson takes, signs of other scripts, and what could be markup of ours,
@@ -27,7 +27,7 @@ SEEDED = ("vectors", "plain", "scaling")
 
 
 @pytest.mark.parametrize("name", LESSONS)
-def test_any_sentence_is_told_and_drawn_in_any_setting(name: str, run: Run) -> None:
+def test_any_sentence_is_told_and_drawn_in_any_setting(name: str, run: RunText) -> None:
     lesson = LESSONS[name]
     for text in ODD[: 1 if lesson.sample else SLOW.get(name)]:  # one made from a sample reads no sentence
         scene = Scene(text, run, notation="columns", theme="dark")
@@ -47,7 +47,7 @@ def test_any_sentence_is_told_and_drawn_in_any_setting(name: str, run: Run) -> N
 
 
 @pytest.mark.parametrize("name", LESSONS)
-def test_what_can_be_changed_changes_what_is_told_and_seen(name: str, run: Run) -> None:
+def test_what_can_be_changed_changes_what_is_told_and_seen(name: str, run: RunText) -> None:
     lesson, scene = LESSONS[name], Scene(TEXT, run, seed=3)
     options = list(lesson.control.options(scene))[: SLOW.get(name)]
     shown = [lesson.show(replace(scene, choice=option)) for option in options]
@@ -59,7 +59,7 @@ def test_what_can_be_changed_changes_what_is_told_and_seen(name: str, run: Run) 
 
 
 @pytest.mark.parametrize("name", LESSONS)
-def test_the_head_to_look_at_further_is_the_one_that_was_told_of(name: str, run: Run) -> None:
+def test_the_head_to_look_at_further_is_the_one_that_was_told_of(name: str, run: RunText) -> None:
     ask = LESSONS[name].ask(Scene(TEXT, run))
     named = re.search(r"layer (\d+)(?:, head (\d+))?", ask.source)
     assert (ask.place is not None) == (named is not None and LESSONS[name].sample is None)
@@ -78,7 +78,7 @@ NOTHING_TO_PRESS = ("scaling", "positions", "picture", "cost", "practice")
 
 
 @pytest.mark.parametrize("name", [name for name in LESSONS if name not in NOTHING_TO_PRESS])
-def test_a_word_in_the_picture_that_is_pressed_asks(name: str, run: Run) -> None:
+def test_a_word_in_the_picture_that_is_pressed_asks(name: str, run: RunText) -> None:
     lesson, scene = LESSONS[name], Scene(TEXT, run)
     ask = lesson.ask(scene)
     assert ask.pressed or lesson.words or lesson.control.words
@@ -99,7 +99,7 @@ def test_a_word_in_the_picture_that_is_pressed_asks(name: str, run: Run) -> None
 
 # In their pictures words can be pressed, too, where they stand.
 @pytest.mark.parametrize("name", ["roles", "heads", "limits", "cross", "older", "recurrent"])
-def test_what_a_press_in_the_picture_chooses_is_there_to_be_chosen(name: str, run: Run) -> None:
+def test_what_a_press_in_the_picture_chooses_is_there_to_be_chosen(name: str, run: RunText) -> None:
     lesson, scene = LESSONS[name], Scene(TEXT, run)
     shown = lesson.show(scene)
     chosen = {spot.option for spot in shown.spots}
@@ -120,7 +120,7 @@ TRAINED = ("why", "vectors", "plain", "roles", "scores", "softmax", "mixture", "
 
 @pytest.mark.parametrize("name", TRAINED)
 def test_without_the_real_model_a_toy_stands_there_by_name(
-    name: str, run: Run, monkeypatch: pytest.MonkeyPatch
+    name: str, run: RunText, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Scene, "model", "coreference")
     lesson, scene = LESSONS[name], Scene(TEXT, run)

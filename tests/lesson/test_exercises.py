@@ -9,7 +9,7 @@ from attention_viz.edits.kinds.ablation import Ablate
 from attention_viz.lesson.exercise import Cells, Choice, Exercise, Number
 from attention_viz.lesson.exercises import EXERCISES, answer_sheet
 from attention_viz.lesson.lessons import LESSONS
-from attention_viz.lesson.scene import Run, Scene
+from attention_viz.lesson.scene import RunText, Scene
 from attention_viz.lesson.tasks.drawing import Draw
 
 BANK = "The bank of the river was flooded"
@@ -35,7 +35,7 @@ PAIRS = ("nearest", "plain", "temperature", "output", "mask", "permute", "path",
 
 
 @pytest.fixture(scope="module")
-def made(run: Run) -> list[tuple[str, Exercise]]:
+def made(run: RunText) -> list[tuple[str, Exercise]]:
     """Every exercise that is looked at here, with its sentence."""
     wanted = [(kind, text, seed) for kind in BY_HAND for text in SENTENCES for seed in range(5)]
     wanted += [(kind, text, 0) for kind in ("strongest", "head") for text in SENTENCES if text not in LIKE_OTHERS]
@@ -123,7 +123,7 @@ def test_slips_are_told_by_the_number_they_lead_to(made: list[tuple[str, Exercis
     assert {kind for kind, words in told.items() if len(words) >= 2} == set(EXERCISES)
 
 
-def test_a_slip_is_computed_as_somebody_would_make_it(run: Run) -> None:
+def test_a_slip_is_computed_as_somebody_would_make_it(run: RunText) -> None:
     scaled = EXERCISES["scaled"].make(Scene(BANK, run), 3)
     raw, width = map(_number, re.search(r"score (\S+) for .*d_k = (\d+)", scaled.question).groups())
     assert "did you divide by d_k, and not by its root?" in scaled.check(str(raw / width)).words
@@ -329,14 +329,14 @@ def test_solutions_follow_from_what_is_on_the_page(made: list[tuple[str, Exercis
     assert solved >= 500
 
 
-def test_shuffled_words_have_one_new_row_each_but_for_words_that_are_alike(run: Run) -> None:
+def test_shuffled_words_have_one_new_row_each_but_for_words_that_are_alike(run: RunText) -> None:
     for seed in range(5):
         assert len(EXERCISES["permute"].make(Scene(BANK.lower()[4:], run), seed).answer.right) == 1
         twins = EXERCISES["permute"].make(Scene("cat cat Cat", run), seed)
         assert len(twins.answer.right) == 3
 
 
-def test_the_heads_asked_for_are_those_of_the_model(made: list[tuple[str, Exercise]], run: Run) -> None:
+def test_the_heads_asked_for_are_those_of_the_model(made: list[tuple[str, Exercise]], run: RunText) -> None:
     for text, exercise in made:
         if text not in (BANK, CAT) or exercise.kind not in ("strongest", "head"):
             continue
@@ -379,7 +379,7 @@ def test_it_is_linked_to_the_cat(made: list[tuple[str, Exercise]]) -> None:
     assert [exercise.solution for exercise in found] == ["layer 5, head 11"] * 2
 
 
-def test_the_head_that_matters_is_measured(made: list[tuple[str, Exercise]], run: Run) -> None:
+def test_the_head_that_matters_is_measured(made: list[tuple[str, Exercise]], run: RunText) -> None:
     for text, exercise in made:
         if exercise.kind != "matters":
             continue
@@ -465,7 +465,7 @@ def test_hints_come_in_steps_and_lead_to_the_right_answer(made: list[tuple[str, 
 
 
 def test_the_same_sentence_and_seed_give_the_same_exercise_and_another_seed_another(
-    made: list[tuple[str, Exercise]], run: Run
+    made: list[tuple[str, Exercise]], run: RunText
 ) -> None:
     def told(exercise: Exercise) -> tuple[object, ...]:
         return exercise.question, tuple(exercise.given), exercise.answer, exercise.hints, exercise.working
@@ -476,7 +476,7 @@ def test_the_same_sentence_and_seed_give_the_same_exercise_and_another_seed_anot
         assert len({first, *others}) >= 3, kind
 
 
-def test_what_is_drawn_is_the_same_on_any_machine() -> None:
+def test_what_has_run_is_the_same_on_any_machine() -> None:
     draw = Draw("score", 7, "The cat sat")
     assert [draw.below(100) for _ in range(6)] == [11, 5, 56, 54, 96, 3]
     assert sorted(Draw("x", 0, "").order(range(9))) == list(range(9))
@@ -491,7 +491,7 @@ def test_a_single_word_is_said_to_be_too_few_only_where_it_is(made: list[tuple[s
         assert ("“The cat sat because it was tired.” here. " in exercise.question) == (exercise.kind in PAIRS)
 
 
-def test_words_stay_text_and_repeated_ones_are_told_apart(run: Run) -> None:
+def test_words_stay_text_and_repeated_ones_are_told_apart(run: RunText) -> None:
     exercise = EXERCISES["mask"].make(Scene("the the the the", run), 0)
     assert exercise.answer.rows[:4] == ("the (1)", "the (2)", "the (3)", "the (4)")
     long = EXERCISES["path"].make(Scene(f"{'a' * 500} b", run), 0)
@@ -502,7 +502,7 @@ def test_words_stay_text_and_repeated_ones_are_told_apart(run: Run) -> None:
 @pytest.mark.parametrize(
     ("kind", "turned"), [("nearest", 1), ("project", 2), ("score", 2), ("output", 1), ("additive", 1)]
 )
-def test_vectors_stand_as_the_reader_writes_them_and_the_answer_stays(kind: str, turned: int, run: Run) -> None:
+def test_vectors_stand_as_the_reader_writes_them_and_the_answer_stays(kind: str, turned: int, run: RunText) -> None:
     rows, columns = (EXERCISES[kind].make(Scene(BANK, run, notation=one), 1) for one in ("rows", "columns"))
     assert rows.answer == columns.answer
     pairs = [(one, other) for one, other in zip(rows.given, columns.given, strict=True) if one != other]
@@ -513,7 +513,7 @@ def test_vectors_stand_as_the_reader_writes_them_and_the_answer_stays(kind: str,
         assert numpy.array_equal(numpy.array(one.numbers).T, other.numbers)
 
 
-def test_a_projection_is_written_in_the_readers_notation(run: Run) -> None:
+def test_a_projection_is_written_in_the_readers_notation(run: RunText) -> None:
     rows, columns = (
         EXERCISES["project"].make(Scene(BANK, run, notation=notation), 1) for notation in ("rows", "columns")
     )
@@ -559,7 +559,7 @@ def test_a_number_may_be_written_in_many_ways(text: str, value: float) -> None:
 @pytest.mark.parametrize(
     "text", ["", "  ", "cat", "1 2", "1/0", "--1", "1e999", "nan", "inf", "0.5.5", "1/2/3", "%", "/", "½x"]
 )
-def test_what_is_no_number_is_no_wrong_answer_and_is_told_how_one_looks(text: str, run: Run) -> None:
+def test_what_is_no_number_is_no_wrong_answer_and_is_told_how_one_looks(text: str, run: RunText) -> None:
     feedback = EXERCISES["score"].make(Scene(BANK, run), 0).check(text)
     assert not feedback.right
     assert not feedback.understood
@@ -584,7 +584,7 @@ def test_cells_are_read_as_pairs_inside_the_matrix() -> None:
     assert answer.quoted(frozenset()) == "1 cell is wrong, in the row of “a”"
 
 
-def test_the_answer_sheet_has_every_kind_and_every_seed(run: Run) -> None:
+def test_the_answer_sheet_has_every_kind_and_every_seed(run: RunText) -> None:
     scene = Scene(BANK, run)
     assert [line.kind for line in answer_sheet(scene, (0,))] == [*EXERCISES]
     sheet = answer_sheet(scene, (0, 1), BY_HAND)

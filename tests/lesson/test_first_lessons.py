@@ -13,7 +13,7 @@ from scipy.spatial import Delaunay
 from attention_viz.lesson import LESSONS, Scene, lesson_text
 from attention_viz.lesson.asking import short
 from attention_viz.lesson.own_head import own_head
-from attention_viz.lesson.scene import Run
+from attention_viz.lesson.scene import RunText
 from attention_viz.lesson.words import offered, signed, telling
 from attention_viz.operation.attention import Attention
 from attention_viz.scratch.model import Scratch
@@ -26,7 +26,7 @@ BANK, D_MODEL, D_K = 1, 8, 4
 
 
 @pytest.fixture
-def scene(run: Run) -> Scene:
+def scene(run: RunText) -> Scene:
     return Scene(TEXT, run, seed=3)
 
 
@@ -236,7 +236,7 @@ def test_a_cosine_stands_on_a_track_from_0_to_1(scene: Scene) -> None:
     assert ask.lengths == tuple(map(abs, ask.values))
 
 
-def test_a_title_calls_equal_words_as_the_bars_do(run: Run) -> None:
+def test_a_title_calls_equal_words_as_the_bars_do(run: RunText) -> None:
     for name in ("why", "vectors", "plain"):
         ask = LESSONS[name].ask(Scene("the bank of the river was by the old bank", run, seed=3))
         for text in (ask.question, ask.finding):

@@ -12,13 +12,13 @@ from attention_viz.edits.kinds.ablation import Ablate
 from attention_viz.lesson import EXERCISES, LESSONS, Scene, lesson_text
 from attention_viz.lesson.exercise import Choice
 from attention_viz.lesson.language import LANGUAGE_MODEL, TOY, Twice
-from attention_viz.lesson.scene import Run
+from attention_viz.lesson.scene import RunText
 
 TEXT = "The bank of the river was flooded"
 
 
 @pytest.fixture
-def scene(run: Run) -> Scene:
+def scene(run: RunText) -> Scene:
     return Scene(TEXT, run)
 
 
@@ -73,7 +73,7 @@ def test_heads_rest_on_a_token_with_a_small_value(scene: Scene) -> None:
     assert "Little is fetched there" in found["finding"] and lengths[0] < lengths[1:].mean() / 5
 
 
-def test_a_pattern_is_gone_on_with_and_less_without_its_heads(scene: Scene, run: Run) -> None:
+def test_a_pattern_is_gone_on_with_and_less_without_its_heads(scene: Scene, run: RunText) -> None:
     twice = Twice(scene)
     half = len(twice.trace.query_tokens()) // 2
     again = torch.arange(half, 2 * half)
@@ -114,7 +114,7 @@ def test_without_the_package_a_toy_stands_there_by_name(scene: Scene, monkeypatc
     assert f"{LANGUAGE_MODEL} isn't installed here" in exercise.question
 
 
-def test_a_text_too_short_to_be_gone_on_with_says_so(run: Run) -> None:
+def test_a_text_too_short_to_be_gone_on_with_says_so(run: RunText) -> None:
     assert "too short" in facts(Scene("Hi", run), "copying")["finding"]
 
 

@@ -8,7 +8,7 @@ import torch
 from attention_viz.edits.kinds.ablation import Ablate
 from attention_viz.lesson import LESSONS, Scene
 from attention_viz.lesson.measuring import LENGTHS, blockwise, practice, seconds_by_length
-from attention_viz.lesson.scene import Run
+from attention_viz.lesson.scene import RunText
 from attention_viz.lesson.screens.recurrent import left_of_the_first
 from attention_viz.lesson.screens.trained.limits import effects, lightest
 from attention_viz.operation.attention import attend
@@ -18,7 +18,7 @@ TEXT = "The bank of the river was flooded"
 
 
 @pytest.fixture
-def scene(run: Run) -> Scene:
+def scene(run: RunText) -> Scene:
     return Scene(TEXT, run)
 
 
@@ -72,7 +72,7 @@ def test_a_fused_projection_gives_the_same() -> None:
     assert practice("fused").apart < 1e-5
 
 
-def test_effects_are_those_of_the_model_without_the_head(scene: Scene, run: Run) -> None:
+def test_effects_are_those_of_the_model_without_the_head(scene: Scene, run: RunText) -> None:
     before, after = run("all-MiniLM-L6-v2", TEXT), run("all-MiniLM-L6-v2", TEXT, edits=(Ablate(1, 3),))
     moved = ((after.output - before.output).norm(dim=-1) / before.output.norm(dim=-1)).mean()
     found = effects(scene, 1)
@@ -86,7 +86,7 @@ def test_the_head_that_looks_at_the_river_is_told_with_its_weight(scene: Scene) 
     assert (facts["word"], facts["other"], facts["looking"], facts["weight"]) == ("bank", "river", "4", "0.580")
 
 
-def test_the_heaviest_weight_that_brings_least_is_found_by_hand_too(scene: Scene, run: Run) -> None:
+def test_the_heaviest_weight_that_brings_least_is_found_by_hand_too(scene: Scene, run: RunText) -> None:
     trace = run("all-MiniLM-L6-v2", TEXT)
     light = lightest(trace, 1)
     # "of" rests on [CLS] with most of its weight, and nothing that it fetches is shorter.

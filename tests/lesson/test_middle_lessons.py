@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from attention_viz.lesson import LESSONS, Scene
-from attention_viz.lesson.scene import Run
+from attention_viz.lesson.scene import RunText
 from attention_viz.lesson.screens.older import KINDS, scored
 from attention_viz.scratch.model import Scratch
 from attention_viz.scratch.vectors import word_vectors
@@ -17,7 +17,7 @@ TEXT = "The bank of the river was flooded"
 
 
 @pytest.fixture
-def scene(run: Run) -> Scene:
+def scene(run: RunText) -> Scene:
     return Scene(TEXT, run)
 
 
@@ -27,7 +27,7 @@ def test_blocked_cells_are_counted(scene: Scene, mask: str, blocked: int, cells:
     assert (facts["blocked"], facts["cells"]) == (f"{blocked} cells", str(cells))
 
 
-def test_a_mask_shares_out_what_is_left(scene: Scene, run: Run) -> None:
+def test_a_mask_shares_out_what_is_left(scene: Scene, run: RunText) -> None:
     facts = LESSONS["masks"].show(replace(scene, choice="causal")).facts
     call = run("all-MiniLM-L6-v2", TEXT).attention(0).head(4)
     row = (call.key @ call.query[2]) / math.sqrt(32)
@@ -76,7 +76,7 @@ def test_only_positions_tell_the_order_of_words(scene: Scene) -> None:
     assert with_them["word"] == TEXT.split()[int(moved.argmax())]
 
 
-def test_a_trained_model_is_told_the_order_too(scene: Scene, run: Run) -> None:
+def test_a_trained_model_is_told_the_order_too(scene: Scene, run: RunText) -> None:
     facts, ask = LESSONS["positions"].show(scene).facts, LESSONS["positions"].ask(scene)
     old, new = (run("all-MiniLM-L6-v2", text).output for text in (TEXT, " ".join(TEXT.split()[::-1])))
     # Both marks stay where they are.
@@ -87,7 +87,7 @@ def test_a_trained_model_is_told_the_order_too(scene: Scene, run: Run) -> None:
     assert facts["same"].startswith("not")
 
 
-def test_a_translator_looks_from_what_it_says_to_what_it_read(run: Run) -> None:
+def test_a_translator_looks_from_what_it_says_to_what_it_read(run: RunText) -> None:
     scene = Scene("the cat sees the dog", run)
     facts, trace = LESSONS["cross"].show(scene).facts, run("translation", "the cat sees the dog")
     queries, keys = trace.weights(0, 0, "cross").shape

@@ -10,14 +10,14 @@ from attention_viz.errors import ModelNotFound
 from attention_viz.lesson import EXERCISES, LESSONS, Scene
 from attention_viz.lesson.exercise import Choice, Number
 from attention_viz.lesson.exercises import Kind, answer_sheet
-from attention_viz.lesson.scene import Run
+from attention_viz.lesson.scene import RunText
 from attention_viz.lesson.seen.heard import Heard
 from attention_viz.lesson.seen.looked import Looked
 
 TEXT = "The cat sat"
 
 
-def test_a_pictures_share_is_that_of_the_patches_that_touch(run: Run) -> None:
+def test_a_pictures_share_is_that_of_the_patches_that_touch(run: RunText) -> None:
     looked = Looked(Scene(TEXT, run), "chelsea")
     row = looked.trace.weights(*looked.place)[0]
     assert looked.weights.sum() + looked.itself == pytest.approx(1, abs=1e-5)
@@ -26,7 +26,7 @@ def test_a_pictures_share_is_that_of_the_patches_that_touch(run: Run) -> None:
     assert looked.boxes(4, 4).sum() == pytest.approx(looked.weights.sum())
 
 
-def test_a_words_row_is_that_of_the_cross_attention(run: Run) -> None:
+def test_a_words_row_is_that_of_the_cross_attention(run: RunText) -> None:
     heard = Heard(Scene(TEXT, run))
     assert heard.words[3] == "window"
     assert np.abs(heard.rows.sum(axis=1) - 1).max() < 1e-4
@@ -35,7 +35,7 @@ def test_a_words_row_is_that_of_the_cross_attention(run: Run) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("kind", ["region", "stretch"])
-def test_an_exercise_is_solved_by_the_numbers_that_are_given(kind: str, seed: int, run: Run) -> None:
+def test_an_exercise_is_solved_by_the_numbers_that_are_given(kind: str, seed: int, run: RunText) -> None:
     made = EXERCISES[kind].make(Scene(TEXT, run), seed)
     (given,) = made.given
     options = made.answer.options if isinstance(made.answer, Choice) else ()

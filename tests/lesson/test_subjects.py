@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from attention_viz.lesson import EXERCISES, LESSONS, Scene, lesson_text
-from attention_viz.lesson.scene import Run
+from attention_viz.lesson.scene import RunText
 from attention_viz.ui.parts.menu import PAGES
 
 _COURSE = (Path(__file__).parents[2] / "docs" / "lessons.md").read_text("utf-8")
@@ -19,7 +19,7 @@ def test_every_lesson_and_exercise_stands_in_the_table_of_the_course_as_in_the_c
     assert {row[4] for row in rows} == set(EXERCISES)
 
 
-def test_every_subject_is_found_on_a_lesson_that_opens_or_on_a_page_that_there_is(run: Run) -> None:
+def test_every_subject_is_found_on_a_lesson_that_opens_or_on_a_page_that_there_is(run: RunText) -> None:
     table = _COURSE.partition("## What is taught where")[2]
     rows = re.findall(r"^\| ([^|]+) \| (?:`(\w+)`)? ?\| ?(.*) ?\|$", table, re.MULTILINE)
     taught = [(subject, lesson) for subject, lesson, _ in rows if lesson]

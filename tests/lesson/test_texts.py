@@ -11,7 +11,7 @@ from attention_viz import lesson as course
 from attention_viz.errors import AttentionVizError
 from attention_viz.lesson import EXERCISES, LESSONS, TERMS, Scene, lesson_text
 from attention_viz.lesson.render import template
-from attention_viz.lesson.scene import Run
+from attention_viz.lesson.scene import RunText
 from attention_viz.operation.attention import attend
 from attention_viz.operation.masks import causal
 from attention_viz.steps.steps import STEPS
@@ -60,7 +60,7 @@ def test_no_number_in_a_text_was_typed(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LESSONS)
-def test_a_text_finds_its_facts_formulas_and_terms_in_both_notations(name: str, run: Run) -> None:
+def test_a_text_finds_its_facts_formulas_and_terms_in_both_notations(name: str, run: RunText) -> None:
     tellings: list[str] = []
     for notation in ("rows", "columns"):
         scene = Scene("The bank of the river was flooded", run, notation=notation)

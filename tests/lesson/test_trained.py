@@ -11,14 +11,14 @@ from attention_viz.errors import ShapeError
 from attention_viz.lesson import EXERCISES, LESSONS, Scene
 from attention_viz.lesson.composed import STEPS, TOY_WORDS, Composed
 from attention_viz.lesson.exercise import Number
-from attention_viz.lesson.scene import Run
+from attention_viz.lesson.scene import RunText
 from attention_viz.lesson.written import WrittenBy
 from attention_viz.views import composition
 from tests.shipped import shipped
 
 
 @pytest.fixture
-def scene(run: Run) -> Scene:
+def scene(run: RunText) -> Scene:
     return Scene("The bank of the river was flooded", run)
 
 

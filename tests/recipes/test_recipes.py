@@ -58,7 +58,7 @@ def test_a_model_comes_back_from_disk_as_it_was_but_for_half_precision(recipe: R
     assert (tmp_path / "card.md").read_text("utf-8") == fill_in(recipe.card, figures)
 
 
-def test_nothing_that_is_held_out_is_drawn_for_training() -> None:
+def test_nothing_that_is_held_out_has_run_for_training() -> None:
     chance = Random(0)
     for grammar in (coreference_sentences, french_sentences):
         assert not any(grammar.draw(chance, unseen=False).held_out for _ in range(300))

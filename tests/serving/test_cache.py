@@ -77,15 +77,15 @@ def test_what_is_dropped_while_it_is_made_is_not_kept() -> None:
 @pytest.mark.parametrize("change", ["config.json", "model.safetensors", "tokenizer.json", "chat_template.jinja"])
 def test_a_folder_whose_files_changed_is_read_anew(rooms: Path, change: str) -> None:
     request, file = Request(model=str(rooms / "one"), text=TEXT), rooms / "one" / change
-    before, kept = serving.draw(request), SharedCache[tuple[Request, str], int](10, lambda _: 1)
+    before, kept = serving.run_request(request), SharedCache[tuple[Request, str], int](10, lambda _: 1)
     kept.get((request, "more"), lambda: 1)
     sources.refresh(request.model)
-    assert serving.draw(request) is before
+    assert serving.run_request(request) is before
     # The same bytes under a new time, or, of the template, a file that wasn't there.
     file.write_bytes(file.read_bytes() if file.exists() else b"{{ messages[0].content }}")
     sources.refresh(request.model)
     assert not serving.is_loaded(request.model) and (request, "more") not in kept
-    assert serving.draw(request) is not before
+    assert serving.run_request(request) is not before
     sources.refresh(request.model)
     assert serving.is_loaded(request.model)
 
@@ -117,28 +117,28 @@ def test_thirty_who_ask_for_one_model_load_it_once(rooms: Path, monkeypatch: pyt
     monkeypatch.setattr(serving, "open_source", open_slowly)
     start = threading.Barrier(30)
 
-    def ask() -> serving.Drawn:
+    def ask() -> serving.Run:
         start.wait(30)
-        return serving.draw(Request(model=str(rooms / "one"), text=TEXT))
+        return serving.run_request(Request(model=str(rooms / "one"), text=TEXT))
 
     with ThreadPoolExecutor(30) as pool:
-        drawn = [future.result(120) for future in [pool.submit(ask) for _ in range(30)]]
+        run = [future.result(120) for future in [pool.submit(ask) for _ in range(30)]]
     assert opened == ["one"]
-    assert len({id(one) for one in drawn}) == 1
-    assert drawn[0].trace.fidelity.ok
-    assert drawn[0].trace.provenance.model == "one"
+    assert len({id(one) for one in run}) == 1
+    assert run[0].trace.fidelity.ok
+    assert run[0].trace.provenance.model == "one"
 
 
 def test_a_model_that_had_to_go_leaves_nothing_in_memory(rooms: Path) -> None:
     first, second = (Request(model=str(rooms / name), text=TEXT) for name in ("one", "two"))
-    serving.draw(first)
+    serving.run_request(first)
     model = weakref.ref(serving._chosen(first).hf_model)
     assert model() is not None
-    serving.draw(second)
+    serving.run_request(second)
     gc.collect()
     assert (serving.is_loaded(first.model), serving.is_loaded(second.model)) == (False, True)
     assert model() is None
-    assert serving.draw(first).trace.fidelity.ok  # it comes back when somebody asks
+    assert serving.run_request(first).trace.fidelity.ok  # it comes back when somebody asks
 
 
 def test_a_model_larger_than_the_room_is_refused_before_it_is_loaded(
@@ -228,11 +228,14 @@ def test_traces_are_limited_by_their_bytes_and_not_by_their_number(
     rooms: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requests = [Request(str(rooms / "one"), "the bank" + " river" * count) for count in range(4)]
-    sizes = [serving.draw(request).trace.nbytes for request in requests]
+    sizes = [serving.run_request(request).trace.nbytes for request in requests]
     assert sizes == sorted(sizes) and sizes[0] > 0
-    traces: SharedCache[object, serving.Drawn] = SharedCache(sizes[2] + sizes[3], lambda drawn: drawn.trace.nbytes)
+    traces: SharedCache[object, serving.Run] = SharedCache(sizes[2] + sizes[3], lambda run: run.trace.nbytes)
     monkeypatch.setattr(serving, "_traces", traces)
-    drawn = [serving.draw(request) for request in requests]
+    run = [serving.run_request(request) for request in requests]
     assert traces.nbytes == sizes[2] + sizes[3]
-    assert [serving.draw(request) is one for request, one in zip(requests[2:], drawn[2:], strict=True)] == [True, True]
-    assert serving.draw(requests[0]) is not drawn[0]
+    assert [serving.run_request(request) is one for request, one in zip(requests[2:], run[2:], strict=True)] == [
+        True,
+        True,
+    ]
+    assert serving.run_request(requests[0]) is not run[0]

@@ -7,7 +7,7 @@ import textwrap
 # In a fresh interpreter: each thread begins with another of the modules that pages need, as visitors of other pages do.
 PROGRAM = """
 import importlib, sys, threading
-from attention_viz.serving.runs import is_drawn, is_loaded
+from attention_viz.serving.runs import has_run, is_loaded
 from attention_viz.ui.address.state import DEFAULT
 from attention_viz.ui.process import begin_loading
 assert "torch" not in sys.modules and not is_loaded(DEFAULT.model)
@@ -29,7 +29,7 @@ for thread in threads: thread.start()
 loading = begin_loading()
 for thread in threads: thread.join()
 loading.join()
-print(len(problems), problems[:2], is_loaded(DEFAULT.model) and is_drawn(DEFAULT.request))
+print(len(problems), problems[:2], is_loaded(DEFAULT.model) and has_run(DEFAULT.request))
 """
 
 

@@ -65,7 +65,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Counting, Attenti
     models: SharedCache[str, Any] = SharedCache(10**9, lambda found: found.nbytes)
     models.get("watched", lambda: model)
     monkeypatch.setattr(runs, "_models", models)
-    traces: SharedCache[Any, runs.Drawn] = SharedCache(10**9, lambda drawn: drawn.trace.nbytes)
+    traces: SharedCache[Any, runs.Run] = SharedCache(10**9, lambda run: run.trace.nbytes)
     monkeypatch.setattr(runs, "_traces", traces)
     yield counting, model, forwards
     heard.remove()
@@ -140,12 +140,12 @@ def test_a_place_comes_back_after_an_error() -> None:
     ids=["fidelity", "whole layers", "gradients", "whatever is asked", "ids"],
 )
 def test_every_forward_goes_through_the_door(
-    use: Callable[[runs.Drawn, AttentionModel], object], watched: tuple[Counting, AttentionModel, list[bool]]
+    use: Callable[[runs.Run, AttentionModel], object], watched: tuple[Counting, AttentionModel, list[bool]]
 ) -> None:
     counting, model, forwards = watched
-    drawn = runs.draw(Request("watched", TEXT))
+    run = runs.run_request(Request("watched", TEXT))
     assert forwards == [True]
-    use(drawn, model)
+    use(run, model)
     assert len(forwards) > 1
     assert all(forwards)
     assert counting.most >= 1
@@ -175,7 +175,7 @@ def test_a_batch_of_what_ifs_goes_through_the_door(watched: tuple[Counting, Atte
     from attention_viz.models.patching.batched_edits import try_each
 
     _, model, forwards = watched
-    before = runs.draw(Request("watched", TEXT)).trace
+    before = runs.run_request(Request("watched", TEXT)).trace
     tries = [[av.Ablate(0, head)] for head in range(2)]
     assert len(runs.ask(Request("watched"), lambda asked: try_each(model, before, tries))) == 2
     assert len(forwards) > 1 and all(forwards)
@@ -184,16 +184,16 @@ def test_a_batch_of_what_ifs_goes_through_the_door(watched: tuple[Counting, Atte
 def test_two_who_read_one_trace_while_a_third_completes_it_do_not_block_each_other(
     watched: tuple[Counting, AttentionModel, list[bool]],
 ) -> None:
-    drawn = runs.draw(Request("watched", TEXT))
+    run = runs.run_request(Request("watched", TEXT))
     start = threading.Barrier(4)
 
     def read() -> object:
         start.wait(10)
-        return runs.ask(Request("watched"), lambda _model: (drawn.trace.whole_layers, drawn.trace.fidelity))
+        return runs.ask(Request("watched"), lambda _model: (run.trace.whole_layers, run.trace.fidelity))
 
     def complete() -> object:
         start.wait(10)
-        return drawn.trace.whole_layers
+        return run.trace.whole_layers
 
     with ThreadPoolExecutor(4) as pool:
         futures = [pool.submit(work) for work in (read, read, complete, complete)]
@@ -220,13 +220,13 @@ def test_only_so_many_run_at_once(watched: tuple[Counting, AttentionModel, list[
     model.hf_model.register_forward_pre_hook(begin)
     model.hf_model.register_forward_hook(end)
     with ThreadPoolExecutor(6) as pool:
-        list(pool.map(lambda number: runs.draw(Request("watched", f"{TEXT} {'bank ' * number}")), range(6)))
+        list(pool.map(lambda number: runs.run_request(Request("watched", f"{TEXT} {'bank ' * number}")), range(6)))
     assert most == 1
 
 
 def test_a_batch_of_two_heeds_special_tokens(watched: tuple[Counting, AttentionModel, list[bool]]) -> None:
-    with_them = runs.draw(Request("watched", "the bank"), beside=TEXT).trace
-    without = runs.draw(Request("watched", "the bank", special_tokens=False), beside=TEXT).trace
+    with_them = runs.run_request(Request("watched", "the bank"), beside=TEXT).trace
+    without = runs.run_request(Request("watched", "the bank", special_tokens=False), beside=TEXT).trace
     if not watched[1].facts.adds_special_tokens:
         pytest.skip("this tokenizer adds none")
     assert len(with_them.query_tokens()) == len(without.query_tokens()) + 2

@@ -11,23 +11,23 @@ from attention_viz.scratch.protocol import Model
 from attention_viz.serving import preload, runs
 from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.request import Request
-from attention_viz.serving.runs import draw, is_drawn, is_loaded
+from attention_viz.serving.runs import has_run, is_loaded, run_request
 from scripts import serve
 
 
 def test_a_model_is_loaded_and_its_text_runs_in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs, "_models", SharedCache[str, Model](10**9, lambda model: model.nbytes))
-    monkeypatch.setattr(runs, "_traces", SharedCache[Any, runs.Drawn](10**9, lambda _: 1))
+    monkeypatch.setattr(runs, "_traces", SharedCache[Any, runs.Run](10**9, lambda _: 1))
     request = Request("lists", "copy c a f :")
     assert not is_loaded("lists")
-    warmed = list[runs.Drawn]()
+    warmed = list[runs.Run]()
     preloading = preload.begin(request, warmed.append)
     preloading.join()
     assert preloading.state == "ready"
     assert is_loaded("lists")
-    assert is_drawn(request)
-    assert warmed == [draw(request)]
-    assert "fidelity" in vars(draw(request).trace)  # compared, too
+    assert has_run(request)
+    assert warmed == [run_request(request)]
+    assert "fidelity" in vars(run_request(request).trace)  # compared, too
 
 
 def test_garbage_is_collected_again_once_all_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ import attention_viz as av
 from attention_viz.serving import recorded
 from attention_viz.serving.recorded import recorded_payload, write_recorded
 from attention_viz.serving.request import Request
-from attention_viz.serving.runs import draw
+from attention_viz.serving.runs import run_request
 from attention_viz.ui.address import DEFAULT, State, own_example
 from attention_viz.ui.address.state import OPENINGS
 from attention_viz.ui.packing.run import payload_of
@@ -35,7 +35,7 @@ def opened(payload: bytes) -> tuple[dict[str, Any], list[numpy.ndarray]]:
 def test_a_recorded_run_is_that_of_a_live_one(request_: Request) -> None:
     payload = recorded_payload(request_)
     assert payload is not None, "nothing is recorded of it: make recorded"
-    (header, found), (live, expected) = opened(payload), opened(payload_of(draw(request_)))
+    (header, found), (live, expected) = opened(payload), opened(payload_of(run_request(request_)))
     strengths = [[one.pop("strength") for one in told["findings"]] for told in (header, live)]
     assert strengths[0] == pytest.approx(strengths[1], abs=1e-5)
     assert header == live

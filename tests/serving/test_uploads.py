@@ -14,7 +14,7 @@ from attention_viz.errors import UnusablePicture, UnusableSound
 from attention_viz.models.inputs.media.shipped import SAMPLES
 from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.request import Request
-from attention_viz.serving.runs import Drawn, _forget, draw, is_drawn  # pyright: ignore[reportPrivateUsage]
+from attention_viz.serving.runs import Run, _forget, has_run, run_request  # pyright: ignore[reportPrivateUsage]
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.serving.things.uploads import Upload, beside, is_upload, runs_of, thing_of, title_of, upload_of
 
@@ -62,12 +62,12 @@ def test_what_begins_later_is_an_upload_of_its_own() -> None:
     assert later.thing.start == 1.5 and whole.thing.start == 0  # pyright: ignore[reportAttributeAccessIssue] -- they are sounds
 
 
-def run_of(megabytes: int) -> Drawn:
-    return cast("Drawn", SimpleNamespace(trace=SimpleNamespace(nbytes=megabytes * 1_000_000, resting_bytes=0)))
+def run_of(megabytes: int) -> Run:
+    return cast("Run", SimpleNamespace(trace=SimpleNamespace(nbytes=megabytes * 1_000_000, resting_bytes=0)))
 
 
 def test_the_runs_of_all_uploads_have_room_together_and_those_unasked_for_longest_go() -> None:
-    everybodys = SharedCache[Any, Drawn](1, lambda _: 1)
+    everybodys = SharedCache[Any, Run](1, lambda _: 1)
     uploads = [Upload("picture", picture(), f"{one}.png") for one in range(4)]
     for one in (*uploads[:3], uploads[0], uploads[3]):
         _ = runs_of(one.name, everybodys).get("run", lambda: run_of(SETTINGS.trace_memory // 3))
@@ -79,24 +79,24 @@ def test_the_runs_of_all_uploads_have_room_together_and_those_unasked_for_longes
 def test_a_model_that_has_to_go_takes_the_runs_of_uploads_with_it() -> None:
     upload = Upload("picture", picture(), "mine.png")
     request = Request("dinov2-small", shown=upload.name)
-    drawn = weakref.ref(draw(request))
+    run = weakref.ref(run_request(request))
     other = Request("other", shown=upload.name), None
     _ = upload.runs.get(other, lambda: run_of(1))
     _forget("dinov2-small")
-    assert drawn() is None, "it would keep the model in memory"
+    assert run() is None, "it would keep the model in memory"
     assert other in upload.runs
 
 
 def test_a_run_of_an_upload_is_kept_with_it_and_for_nobody_else(tmp_path: Path) -> None:
     upload = Upload("picture", picture(), "mine.png")
     request = Request("dinov2-small", shown=upload.name)
-    drawn = weakref.ref(draw(request))
-    assert is_drawn(request) and drawn() is not None
-    assert drawn() is draw(request)
+    run = weakref.ref(run_request(request))
+    assert has_run(request) and run() is not None
+    assert run() is run_request(request)
     del upload
     gc.collect()
-    assert drawn() is None
-    assert not is_drawn(request)
+    assert run() is None
+    assert not has_run(request)
 
 
 def test_nothing_that_comes_late_of_an_upload_is_kept_with_what_everybody_has() -> None:

@@ -7,7 +7,7 @@ import torch
 
 import attention_viz as av
 from attention_viz.errors import TraceError
-from attention_viz.serving.runs import Drawn
+from attention_viz.serving.runs import Run
 from attention_viz.serving.verifying import verify
 from attention_viz.trace.rerun import Rerun, attach
 from attention_viz.trace.tokens import Tokens
@@ -31,17 +31,17 @@ class Measuring:
         return Fidelity(0.0, 0.0, 1e-5, "nothing")
 
 
-def drawn_with(measure: object) -> Drawn:
+def drawn_with(measure: object) -> Run:
     call, axis = av.attend(torch.ones(1, 2, 3), torch.ones(1, 2, 3), torch.ones(1, 2, 3)), Tokens.of_ids((1, 2))
     trace = Trace(
         {"encoder": (Layer(call, "0"),)}, {"encoder": axis}, {"encoder": axis}, torch.zeros(1, 2), Provenance("made")
     )
-    return Drawn(attach(trace, Rerun(measure)))  # pyright: ignore[reportArgumentType]
+    return Run(attach(trace, Rerun(measure)))  # pyright: ignore[reportArgumentType]
 
 
 def test_whoever_leaves_needs_not_wait_and_whoever_comes_back_finds_the_same_going_on() -> None:
     measuring = Measuring()
-    drawn = drawn_with(measuring)
+    run = drawn_with(measuring)
 
     def leave() -> None:
         assert measuring.begun.wait(20)
@@ -49,17 +49,17 @@ def test_whoever_leaves_needs_not_wait_and_whoever_comes_back_finds_the_same_goi
 
     for _ in range(2):
         with pytest.raises(Leaving):
-            verify(drawn, leave)
+            verify(run, leave)
     measuring.go.set()
-    verify(drawn)
-    assert measuring.times == 1 and drawn.trace.fidelity.ok
+    verify(run)
+    assert measuring.times == 1 and run.trace.fidelity.ok
 
 
 def test_what_goes_wrong_is_raised_to_whoever_asked() -> None:
     def fail() -> Fidelity:
         raise TraceError("the model has changed")
 
-    drawn = drawn_with(fail)
+    run = drawn_with(fail)
     for _ in range(2):
         with pytest.raises(TraceError, match="has changed"):
-            verify(drawn)
+            verify(run)

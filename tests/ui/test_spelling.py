@@ -74,10 +74,10 @@ def said(screen: Screen) -> Iterator[str]:
 
 def files(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, str]]:
     """The label of each file that is a picture, with its text; where a browser draws it, the text that it is given."""
-    drawn: list[str] = []
+    run: list[str] = []
 
     def keep(picture: Any, forms: Any, *_: Any, **__: Any) -> dict[str, bytes]:
-        drawn.append(picture if isinstance(picture, str) else "\n".join(strings(picture.to_plotly_json())))
+        run.append(picture if isinstance(picture, str) else "\n".join(strings(picture.to_plotly_json())))
         return dict.fromkeys(forms, b"")
 
     monkeypatch.setattr(exports, "printed", keep)
@@ -85,8 +85,8 @@ def files(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str
         make = screen.files.get(button.proto.deferred_file_id)
         if make is None or not button.label.startswith(("Picture", "All heads")):
             continue
-        drawn.clear()
-        yield button.label, make().decode() + "".join(drawn)
+        run.clear()
+        yield button.label, make().decode() + "".join(run)
 
 
 @pytest.mark.parametrize("place", [one for one in PAGES if one != "/cross"])

@@ -21,11 +21,11 @@ def session(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 def take(name: str, held: object, options: Any = None, *, group: Any = DIVE, then: Any = None) -> bool:
     """Show a parameter, then have its widget hold something, as Streamlit has it; return whether that was a choice."""
-    drawn: dict[str, Any] = {}
+    run: dict[str, Any] = {}
     called: list[bool] = []
 
     def widget(*_: object, **look: Any) -> None:
-        drawn.update(look)
+        run.update(look)
 
     def follow() -> None:
         called.append(True)
@@ -33,8 +33,8 @@ def take(name: str, held: object, options: Any = None, *, group: Any = DIVE, the
             then()
 
     widgets.show(widget, "A label", of=group, name=name, options=options, then=follow)
-    streamlit.session_state[drawn["key"]] = held
-    drawn["on_change"](*drawn["args"])
+    streamlit.session_state[run["key"]] = held
+    run["on_change"](*run["args"])
     return called == [True]
 
 

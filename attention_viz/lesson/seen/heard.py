@@ -62,7 +62,7 @@ class Heard:
     name = MODEL
 
     def __init__(self, scene: Scene) -> None:
-        """Run it.
+        """RunText it.
 
         Raises:
             ModelNotFound: the model isn't on this machine.

@@ -53,7 +53,7 @@ class Looked:
     """
 
     def __init__(self, scene: Scene, sample: str) -> None:
-        """Run it.
+        """RunText it.
 
         Raises:
             ModelNotFound: the model isn't on this machine.

@@ -14,7 +14,7 @@ from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.models.circuits.open_runs import run_behind
 from attention_viz.models.inputs.labelling import label_ids
 from attention_viz.models.inputs.token_of import token_of
-from attention_viz.models.recording.gradients import Run
+from attention_viz.models.recording.gradients import ModelRun
 from attention_viz.models.recording.outputs.returned import output_of
 from attention_viz.models.recording.recorder import Recorder
 from attention_viz.models.recording.twin import Twin
@@ -130,7 +130,7 @@ class _Lens:
     """
 
     twin: Twin
-    run: Run
+    run: ModelRun
     body: nn.Module
     told: Any
     streams: Sequence[Tensor]
@@ -172,7 +172,7 @@ class _Lens:
         return torch.cat(ids).cpu(), torch.cat(shares).cpu()
 
 
-def _opened(run: Run) -> _Lens:
+def _opened(run: ModelRun) -> _Lens:
     """Run once more, in a twin, and keep what leaves each layer."""
     twin = run.runner.twin(frozen=True)
     # The last few alone: of a long text all would fill the memory.
@@ -209,7 +209,7 @@ def _opened(run: Run) -> _Lens:
     return _Lens(twin, run, *body, streams, None if last is None else last.module, output_of(told).shape[-1])
 
 
-def _check(run: Run, lens: _Lens, trace: Trace) -> None:
+def _check(run: ModelRun, lens: _Lens, trace: Trace) -> None:
     """That the last layer says what the model says."""
     there = trace.output.detach().cpu().float()
     size, start = float(there.abs().max()), 0

@@ -17,7 +17,7 @@ from attention_viz.models.circuits.normed import normed
 from attention_viz.models.circuits.norms import Norm, norm_of
 from attention_viz.models.circuits.turns import Event, Turns, listened, same
 from attention_viz.models.inputs.text import vocabulary
-from attention_viz.models.recording.gradients import Run
+from attention_viz.models.recording.gradients import ModelRun
 from attention_viz.models.recording.weights.matrix import matrix_of, table_of
 from attention_viz.trace.once import once
 
@@ -113,7 +113,7 @@ class Words:
         return matrix if self.norm is None else self.norm.before(matrix)
 
 
-def matrices_around(model: "AttentionModel", run: Run, stream: str) -> tuple[tuple[Around, ...], Words]:
+def matrices_around(model: "AttentionModel", run: ModelRun, stream: str) -> tuple[tuple[Around, ...], Words]:
     """The matrices around every call of a stream, and how words enter and leave.
 
     Args:
@@ -130,7 +130,7 @@ def matrices_around(model: "AttentionModel", run: Run, stream: str) -> tuple[tup
     return layers, _words_of(model, turns, len(anatomy.modules))
 
 
-def _around(run: Run, turns: Turns, number: int, *, first: bool) -> Around:
+def _around(run: ModelRun, turns: Turns, number: int, *, first: bool) -> Around:
     wiring = run.anatomy.wirings[number]
     found = wiring.projections()
     missing, heads = found.missing, run.anatomy.heads[number]

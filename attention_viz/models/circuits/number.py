@@ -12,7 +12,7 @@ from attention_viz.models.circuits.asked import Asked, Direction, Logit, Score
 from attention_viz.models.circuits.opened import Opened, cut_off
 from attention_viz.models.circuits.rows import Part, Parts, matrix
 from attention_viz.models.inputs.token_of import token_of
-from attention_viz.models.recording.gradients import Run, along
+from attention_viz.models.recording.gradients import ModelRun, along
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.shapes import of_head, shared_heads
 from attention_viz.trace.rerun import Along
@@ -31,7 +31,7 @@ _MOST_MISSED = 1e-4
 class OpenNumber:
     """One number of one opened run."""
 
-    run: Run
+    run: ModelRun
     trace: Trace
     opened: Opened
     of: Asked
@@ -40,7 +40,7 @@ class OpenNumber:
     total: float
 
     @classmethod
-    def begin(cls, run: Run, trace: Trace, opened: Opened, of: Asked) -> "OpenNumber":
+    def begin(cls, run: ModelRun, trace: Trace, opened: Opened, of: Asked) -> "OpenNumber":
         """Find the number."""
         names = {id(module): name for name, module in run.runner.model.named_modules()}
         parts = Parts(opened.leaves, run, [names.get(id(module), "") for module in run.anatomy.modules])
@@ -234,7 +234,7 @@ class OpenNumber:
         return self.trace.attention(layer, self.trace.stream(stream))
 
 
-def _vectors(run: Run, trace: Trace, opened: Opened, of: Score) -> tuple[Tensor, Tensor, float]:
+def _vectors(run: ModelRun, trace: Trace, opened: Opened, of: Score) -> tuple[Tensor, Tensor, float]:
     """The query and the key of a score, as they hang on what wrote them, and what their product is multiplied by."""
     stream = trace.stream(of.stream)
     there = trace.attention(of.layer, stream)
@@ -256,12 +256,12 @@ def _vectors(run: Run, trace: Trace, opened: Opened, of: Score) -> tuple[Tensor,
     return query, key, there.scale
 
 
-def _score(run: Run, trace: Trace, opened: Opened, of: Score) -> dict[str, Tensor]:
+def _score(run: ModelRun, trace: Trace, opened: Opened, of: Score) -> dict[str, Tensor]:
     query, key, scale = _vectors(run, trace, opened, of)
     return {"query": (query @ key.detach()) * scale, "key": (query.detach() @ key) * scale}
 
 
-def _output(run: Run, trace: Trace, opened: Opened, of: Logit | Direction) -> Tensor:
+def _output(run: ModelRun, trace: Trace, opened: Opened, of: Logit | Direction) -> Tensor:
     output = opened.output
     if isinstance(of, Direction):
         return along(run, output, Along(of.vector, of.position))

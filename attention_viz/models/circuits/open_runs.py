@@ -10,7 +10,7 @@ from torch import Tensor
 from attention_viz.errors import TraceError
 from attention_viz.models.circuits.opened import Opened, open_run
 from attention_viz.models.needing import need_trained
-from attention_viz.models.recording.gradients import Run
+from attention_viz.models.recording.gradients import ModelRun
 from attention_viz.models.recording.weights.unchanged import changed
 from attention_viz.trace.rerun import behind
 from attention_viz.trace.trace import Trace
@@ -28,7 +28,7 @@ _lock = threading.Lock()
 _last: tuple["weakref.ref[Trace]", Opened] | None = None
 
 
-def open_behind(model: "AttentionModel", trace: Trace) -> tuple[Run, Opened]:
+def open_behind(model: "AttentionModel", trace: Trace) -> tuple[ModelRun, Opened]:
     """The run behind a trace, and the same opened; the one that was opened last is kept for as long as its trace is.
 
     Args:
@@ -44,7 +44,7 @@ def open_behind(model: "AttentionModel", trace: Trace) -> tuple[Run, Opened]:
     return open_alone(trace)
 
 
-def open_alone(trace: Trace) -> tuple[Run, Opened]:
+def open_alone(trace: Trace) -> tuple[ModelRun, Opened]:
     """As `open_behind`, for who has the trace and not the model.
 
     Args:
@@ -59,7 +59,7 @@ def open_alone(trace: Trace) -> tuple[Run, Opened]:
         return run, _opened(trace, run)
 
 
-def _opened(trace: Trace, run: Run) -> Opened:
+def _opened(trace: Trace, run: ModelRun) -> Opened:
     global _last
     if _last is not None and _last[0]() is trace:
         return _last[1]
@@ -93,7 +93,7 @@ def _forget(gone: object) -> None:
         _last = None
 
 
-def run_behind(model: "AttentionModel", trace: Trace) -> Run:
+def run_behind(model: "AttentionModel", trace: Trace) -> ModelRun:
     """The run behind a trace.
 
     Args:
@@ -125,9 +125,9 @@ def check_model(model: "AttentionModel", trace: Trace) -> None:
         raise TraceError(f"a trace of {trace.provenance.model} was given; {model.name} knows only its own")
 
 
-def _run(trace: Trace) -> Run:
+def _run(trace: Trace) -> ModelRun:
     run = behind(trace).run
-    if not isinstance(run, Run):
+    if not isinstance(run, ModelRun):
         raise TraceError(
             "what wrote a number was asked of a trace without a model behind it: it comes from a file, or was made of "
             "another trace; trace the text anew"

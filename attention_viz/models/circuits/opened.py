@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from attention_viz.errors import UnsupportedModel
 from attention_viz.models.circuits.ledger import READ, Leaf, Ledger, Written, origin_of
 from attention_viz.models.circuits.linear_steps import scaled
-from attention_viz.models.recording.gradients import Run
+from attention_viz.models.recording.gradients import ModelRun
 from attention_viz.models.recording.outputs.returned import output_of
 from attention_viz.models.recording.recorder import Call, Recorder
 from attention_viz.models.recording.twin import Twin
@@ -96,7 +96,7 @@ class _Scribe(Recorder):
         return self.ledger.leaf(output, "head", call=self.count - 1)
 
 
-def open_run(run: Run) -> Opened:
+def open_run(run: ModelRun) -> Opened:
     """Run once more, in a twin of the model over the same numbers, and keep what each part wrote.
 
     Where a nonlinear step alone stands before the whole output, such as the pooler's in BERT that classifies, it counts
@@ -136,7 +136,7 @@ def cut_off(name: str, what: str, number: Tensor, opened: Opened) -> Unsupported
     )
 
 
-def _opened(run: Run, late: frozenset[str]) -> Opened:
+def _opened(run: ModelRun, late: frozenset[str]) -> Opened:
     twin = run.runner.twin(frozen=True)
     model, where = twin.model, Written(late)
     ledger = Ledger(where, _words(model))

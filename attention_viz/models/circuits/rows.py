@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from attention_viz.models.circuits.ledger import Leaf
-from attention_viz.models.recording.gradients import Run
+from attention_viz.models.recording.gradients import ModelRun
 
 __all__ = ["Part", "Parts", "matrix"]
 
@@ -34,7 +34,7 @@ class Parts:
     """
 
     leaves: Sequence[Leaf]
-    run: Run
+    run: ModelRun
     paths: Sequence[str]
 
     def sums(self, contributions: Sequence[Tensor | None]) -> dict[Part, float]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from attention_viz.models.recording.gradients import Run
+from attention_viz.models.recording.gradients import ModelRun
 from attention_viz.models.recording.outputs.returned import output_of
 from attention_viz.models.recording.recorder import Recorder
 from attention_viz.models.recording.twin import Twin
@@ -48,7 +48,7 @@ class Turns:
         return next(((place, event) for place, event in found if event.module is module), None)
 
 
-def listened(run: Run) -> Turns:
+def listened(run: ModelRun) -> Turns:
     """A run of a twin in which every module is listened to; no other run of the model notices."""
     twin: Twin = run.runner.twin(frozen=True)
     recorder, events = Recorder(keep=frozenset()), list[Event]()

@@ -13,7 +13,7 @@ from attention_viz.models.circuits.matrices import Around, Words, matrices_aroun
 from attention_viz.models.circuits.opened import open_run
 from attention_viz.models.circuits.proof import Proof, prove
 from attention_viz.models.needing import need_trained
-from attention_viz.models.recording.gradients import Run
+from attention_viz.models.recording.gradients import ModelRun
 from attention_viz.models.recording.probe import probe_ids
 from attention_viz.models.recording.wiring import HOOKS
 from attention_viz.operation.autocast import without_autocast
@@ -95,7 +95,7 @@ def proven(model: "AttentionModel", stream: str | None = None) -> Proven:
     ids = probe_ids(model.hf_model, model.limit)
     trace = model.trace_ids(ids, decoder_input_ids=ids[:, :-1] if model.answers else None)
     run = behind(trace).run
-    assert isinstance(run, Run)
+    assert isinstance(run, ModelRun)
     layers, words = matrices_around(model, run, stream)
     opened = open_run(run)
     with opened.asking(), run.runner.door:

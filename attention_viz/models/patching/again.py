@@ -13,7 +13,7 @@ from attention_viz.edits.edit import Edit
 from attention_viz.edits.places import check_places, concerns
 from attention_viz.errors import UnusableText
 from attention_viz.models.inputs.padding import unpadded
-from attention_viz.models.recording.gradients import Run
+from attention_viz.models.recording.gradients import ModelRun
 from attention_viz.models.recording.recorder import Recorder, recording
 from attention_viz.trace.rerun import behind
 from attention_viz.trace.trace import Trace
@@ -41,7 +41,7 @@ def run_again(before: Trace, edits: Sequence[Edit]) -> Tensor:
         UnusableText: the run comes from a file or was made of another trace, so that what was read is gone.
     """
     run = behind(before).run
-    if not isinstance(run, Run):
+    if not isinstance(run, ModelRun):
         raise UnusableText(
             "the run before the edits is of no text, and comes from a file or was made of another trace, so it can't "
             "be run again; needed: a trace of a text, or one that was recorded here"
@@ -57,14 +57,14 @@ def run_again(before: Trace, edits: Sequence[Edit]) -> Tensor:
     return run.runner.record(run.inputs, taken, run.anatomy.places, keep=()).output[:]
 
 
-def _encoder_calls(run: Run) -> int:
+def _encoder_calls(run: ModelRun) -> int:
     """How many of the calls come before the first of the decoder; 0 where the encoder can't be left out."""
     streams = [stream for stream, _ in run.anatomy.places]
     count = streams.count("encoder")
     return count if "encoder_outputs" in run.runner.named and streams[:count] == ["encoder"] * count else 0
 
 
-def _encode(run: Run, first: int, before: Trace) -> Any:
+def _encode(run: ModelRun, first: int, before: Trace) -> Any:
     """What the encoder hands over, from the whole run once more; None where that isn't all that the decoder needs."""
     try:
         encoded = _hand_over(run)
@@ -76,7 +76,7 @@ def _encode(run: Run, first: int, before: Trace) -> Any:
     return encoded if same else None
 
 
-def _hand_over(run: Run) -> Any:
+def _hand_over(run: ModelRun) -> Any:
     encoder: Any = run.runner.model.get_encoder()
     named = inspect.signature(encoder.forward).parameters
     inputs = {name: one for name, one in run.inputs.items() if name in named}
@@ -88,7 +88,7 @@ def _hand_over(run: Run) -> Any:
         recording.reset(token)
 
 
-def _decode(run: Run, first: int, encoded: Any, edits: Sequence[Edit]) -> Tensor:
+def _decode(run: ModelRun, first: int, encoded: Any, edits: Sequence[Edit]) -> Tensor:
     named = {name: one for name, one in run.inputs.items() if name.startswith("decoder_") or name == "attention_mask"}
     given: Any = {**named, "encoder_outputs": encoded}
     return run.runner.record(given, edits, run.anatomy.places[first:], keep=()).output[:]

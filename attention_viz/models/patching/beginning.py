@@ -6,7 +6,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from attention_viz.models.recording.gradients import Run
+from attention_viz.models.recording.gradients import ModelRun
 from attention_viz.models.recording.interception.plan import NO_PLAN
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.terms import map_terms
@@ -15,7 +15,7 @@ from attention_viz.trace.tokens import Tokens
 __all__ = ["continued", "ending", "shared_beginning"]
 
 
-def shared_beginning(run: Run, other: Tokens, spots: Sequence[tuple[int, int]], most: int) -> int:
+def shared_beginning(run: ModelRun, other: Tokens, spots: Sequence[tuple[int, int]], most: int) -> int:
     """How many tokens two texts share before they differ; 0 where a run can't begin after them.
 
     It can where each call blocks all that lies ahead, its keys and values are known, and positions can be told.

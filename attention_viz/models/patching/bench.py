@@ -15,7 +15,7 @@ from attention_viz.models.circuits.rows import Parts
 from attention_viz.models.patching.beginning import continued, ending
 from attention_viz.models.patching.turns import Turn, layer_turns, repeated
 from attention_viz.models.recording.batch import Batch, whole_output
-from attention_viz.models.recording.gradients import Run
+from attention_viz.models.recording.gradients import ModelRun
 from attention_viz.models.recording.interception.plan import NO_PLAN
 from attention_viz.models.recording.outputs.returned import outputs_of
 from attention_viz.models.recording.recorder import Call
@@ -58,12 +58,12 @@ class Bench:
         mlps: where MLPs are heard.
     """
 
-    run: Run
+    run: ModelRun
     twin: Twin
     mlps: tuple[Mlp, ...] = ()
 
     @classmethod
-    def of(cls, run: Run, *, mlps: bool = False) -> "Bench":
+    def of(cls, run: ModelRun, *, mlps: bool = False) -> "Bench":
         """Copy the model.
 
         Args:

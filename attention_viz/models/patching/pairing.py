@@ -9,7 +9,7 @@ from attention_viz.errors import ShapeError, TraceError, UnsupportedModel
 from attention_viz.models.circuits.asked import Direction, Logit, Probability
 from attention_viz.models.circuits.open_runs import run_behind
 from attention_viz.models.inputs.token_of import token_of
-from attention_viz.models.recording.gradients import Run
+from attention_viz.models.recording.gradients import ModelRun
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["counterpart", "paired", "plain_run", "settled"]
 
 
-def plain_run(model: "AttentionModel", trace: Trace) -> Run:
+def plain_run(model: "AttentionModel", trace: Trace) -> ModelRun:
     """What stands behind a trace into or from which something can be put.
 
     Args:
@@ -41,7 +41,7 @@ def plain_run(model: "AttentionModel", trace: Trace) -> Run:
 
 
 def settled(
-    run: "Run | AttentionModel", trace: Trace, of: Logit | Probability | Direction
+    run: "ModelRun | AttentionModel", trace: Trace, of: Logit | Probability | Direction
 ) -> Logit | Probability | Direction:
     """The number with tokens as ids, and its position counted from the beginning.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from attention_viz.models.recording.gradients import Run
+from attention_viz.models.recording.gradients import ModelRun
 from attention_viz.models.recording.outputs.returned import output_of
 from attention_viz.models.recording.recorder import Recorder
 from attention_viz.models.recording.twin import Twin
@@ -48,7 +48,7 @@ class Turn:
         return found[0] if isinstance(found, tuple) else found
 
 
-def layer_turns(run: Run, twin: Twin, stream: str) -> dict[int, Turn]:
+def layer_turns(run: ModelRun, twin: Twin, stream: str) -> dict[int, Turn]:
     """By call of a stream, the turn of the layer around it: of the largest module that has no other call of it.
 
     Args:

@@ -18,7 +18,7 @@ from attention_viz.edits.places import concerns
 from attention_viz.errors import AttentionVizError, UnsupportedModel, first_line
 from attention_viz.models.patching.turns import Turn, layer_turns
 from attention_viz.models.recording.batch import Batch, whole_output
-from attention_viz.models.recording.gradients import Run
+from attention_viz.models.recording.gradients import ModelRun
 from attention_viz.models.recording.recorder import OURS, Call, recording
 from attention_viz.operation.autocast import without_autocast
 
@@ -31,7 +31,7 @@ _ROUNDING = 1e-4
 
 
 @without_autocast()
-def value_zeroing(run: Run, stream: str) -> tuple[Float[Tensor, "query key"], ...]:
+def value_zeroing(run: ModelRun, stream: str) -> tuple[Float[Tensor, "query key"], ...]:
     """How far each layer's output turns, for each query and each key whose value is zero: 1 - cos, from 0 to 2.
 
     Args:
@@ -61,7 +61,7 @@ def value_zeroing(run: Run, stream: str) -> tuple[Float[Tensor, "query key"], ..
         ) from error
 
 
-def _turned(run: Run, turn: Turn, number: int) -> Tensor:
+def _turned(run: ModelRun, turn: Turn, number: int) -> Tensor:
     """How far a layer's output turns, (query, key)."""
     keys = run.layers[run.numbers.index(number)].attention.shape[-1]
     count = max(1, _TOKENS // turn.left.shape[1])
@@ -69,7 +69,7 @@ def _turned(run: Run, turn: Turn, number: int) -> Tensor:
     return torch.cat(columns, dim=-1)
 
 
-def _columns(run: Run, turn: Turn, number: int, keys: range) -> Tensor:
+def _columns(run: ModelRun, turn: Turn, number: int, keys: range) -> Tensor:
     batch = _Zeroed(run.edits, run.anatomy.places, rows=1 + len(keys), first=turn.first, number=number, keys=keys)
     token = recording.set(batch)
     try:

@@ -33,10 +33,10 @@ from attention_viz.trace.trace import Layer, Relevance
 if TYPE_CHECKING:
     from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
-__all__ = ["Run", "along", "relevance", "slopes_of"]
+__all__ = ["ModelRun", "along", "relevance", "slopes_of"]
 
 
-class Run(NamedTuple):
+class ModelRun(NamedTuple):
     """One run of a model, as it can be made again."""
 
     name: str
@@ -76,7 +76,7 @@ class _Tap(Recorder):
 
 
 @without_autocast()
-def relevance(run: Run, of: tuple[int, int] | Along | None) -> Relevance:
+def relevance(run: ModelRun, of: tuple[int, int] | Along | None) -> Relevance:
     """Run once more, and tell how far each weight of each layer raised y; see `attention_viz.gradient`."""
     tap = _Tap(run.edits, run.anatomy.places, frozenset(run.numbers))
     try:
@@ -138,7 +138,7 @@ def _without_derivative(y: Tensor) -> bool:
     return False
 
 
-def _check_same(run: Run, tap: _Tap) -> None:
+def _check_same(run: ModelRun, tap: _Tap) -> None:
     """Refuse gradients of a run that isn't the trace's."""
     calls = [_detached(call.attention) for call in tap.calls()]
     if len(calls) != len(run.layers) or not all(
@@ -159,7 +159,7 @@ def _raised(call: Attention, slope: Float[Tensor, "head query d_v"]) -> Float[Te
     return (slopes * widened(_detached(call).weights)).clamp_min(0).float().cpu()
 
 
-def _asked(run: Run, output: Tensor, of: tuple[int, int] | Along | None) -> tuple[Tensor, str]:
+def _asked(run: ModelRun, output: Tensor, of: tuple[int, int] | Along | None) -> tuple[Tensor, str]:
     """The number y, and what it is in words."""
     output = widened(output)
     if isinstance(of, Along):
@@ -184,7 +184,7 @@ def _asked(run: Run, output: Tensor, of: tuple[int, int] | Along | None) -> tupl
     return output[real].amax(dim=1).sum(), "of the sum of the largest logit at every position"
 
 
-def along(run: Run, output: Float[Tensor, "row width"], of: Along) -> Float[Tensor, ""]:
+def along(run: ModelRun, output: Float[Tensor, "row width"], of: Along) -> Float[Tensor, ""]:
     """How far an output goes in a direction.
 
     Args:
@@ -209,7 +209,7 @@ def along(run: Run, output: Float[Tensor, "row width"], of: Along) -> Float[Tens
     return chosen.mean(dim=0) @ vector
 
 
-def _logit(run: Run, output: Tensor, position: int, token: int) -> tuple[Tensor, str]:
+def _logit(run: ModelRun, output: Tensor, position: int, token: int) -> tuple[Tensor, str]:
     """The logit of a token at a position."""
     rows, width = output.shape
     if run.anatomy.no_words:

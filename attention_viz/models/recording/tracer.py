@@ -19,7 +19,7 @@ from attention_viz.models.inputs.padding import unpadded
 from attention_viz.models.patching.zeroing import value_zeroing
 from attention_viz.models.recording.differences import Real
 from attention_viz.models.recording.fidelity import compare
-from attention_viz.models.recording.gradients import Run, relevance
+from attention_viz.models.recording.gradients import ModelRun, relevance
 from attention_viz.models.recording.grown import Grown
 from attention_viz.models.recording.interception.bias_parts import bias_parts
 from attention_viz.models.recording.interception.outside import OutsideListener, parts_left_out
@@ -186,7 +186,9 @@ class Tracer:
         anatomy = self.anatomy
         calls, numbers = zip(recorded.calls, recorded.numbers, strict=True), recorded.numbers
         layers = tuple(Layer(call.attention, str(anatomy.numbers[number])) for call, number in calls)
-        run = Run(self.name, self.runner, anatomy, self.tokenizer, inputs, tuple(edits), layers, numbers, axes.queries)
+        run = ModelRun(
+            self.name, self.runner, anatomy, self.tokenizer, inputs, tuple(edits), layers, numbers, axes.queries
+        )
         unchanged = Unchanged(self.name, self.runner.model, inputs, lambda: self._gives_again(recorded, inputs, edits))
         rerun = Rerun(
             measure=unchanged.measured(measure),

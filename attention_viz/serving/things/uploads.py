@@ -19,7 +19,7 @@ from attention_viz.serving.settings import SETTINGS
 if TYPE_CHECKING:
     from attention_viz.models.inputs.media.picture import Picture
     from attention_viz.models.inputs.media.sound import Sound
-    from attention_viz.serving.drawn import Drawn
+    from attention_viz.serving.run import Run
 
 __all__ = [
     "KINDS",
@@ -88,13 +88,13 @@ class Upload:
         self.kind, self.name, self._content = kind, _OWN + secrets.token_urlsafe(16), content
         self.thing = thing
         self.thing.name = title
-        self.runs: SharedCache[tuple[Hashable, ...], Drawn] = SharedCache(_ROOM, room_of)
+        self.runs: SharedCache[tuple[Hashable, ...], Run] = SharedCache(_ROOM, room_of)
         self.answers = dict[int, SharedCache[Any, Any]]()
         self.asked = next(_questions)
         _uploads[self.name] = self
 
 
-def runs_of(name: str, everybodys: "SharedCache[Any, Drawn]") -> "SharedCache[Any, Drawn]":
+def runs_of(name: str, everybodys: "SharedCache[Any, Run]") -> "SharedCache[Any, Run]":
     """Where a request's runs are kept: with those of everybody, or of an upload with that alone.
 
     Where the runs of all uploads are more than there is room for, those unasked for longest go.
@@ -104,7 +104,7 @@ def runs_of(name: str, everybodys: "SharedCache[Any, Drawn]") -> "SharedCache[An
         everybodys: the cache of all others.
     """
 
-    def own(upload: Upload) -> "SharedCache[Any, Drawn]":
+    def own(upload: Upload) -> "SharedCache[Any, Run]":
         _make_way(upload)
         return upload.runs
 
@@ -117,9 +117,9 @@ def forget_runs(model: str) -> None:
         upload.runs.discard(lambda key: isinstance(key[0], Request) and key[0].model == model)
 
 
-def room_of(drawn: "Drawn") -> int:
+def room_of(run: "Run") -> int:
     """What a run takes of the room for runs: its bytes in memory, and of its bytes in a file as large a share."""
-    trace = drawn.trace
+    trace = run.trace
     return trace.nbytes + trace.resting_bytes * SETTINGS.trace_memory // SETTINGS.trace_disk
 
 

@@ -10,7 +10,7 @@ from attention_viz.edits.change import Change, Detail
 from attention_viz.edits.changes import MOST, describe, misfit, read_changes, to_edits, write_changes
 from attention_viz.edits.registry import EDITS
 from attention_viz.errors import ShapeError
-from attention_viz.serving.runs import Drawn
+from attention_viz.serving.runs import Run
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.address.cells import from_code
@@ -48,23 +48,23 @@ def begin_edits() -> None:
         _remember(before)
 
 
-def made(text: str, drawn: Drawn, state: State) -> "tuple[Edit, ...]":
+def made(text: str, run: Run, state: State) -> "tuple[Edit, ...]":
     """The changes as edits of the model, in their order; those that don't fit model or text are left out.
 
     Args:
         text: the changes, as the address writes them.
-        drawn: the run without them, with all its streams, of the text as it was typed.
+        run: the run without them, with all its streams, of the text as it was typed.
         state: what the pickers say.
     """
-    fitting = [change for change in read_changes(text)[0] if not misfit(change, drawn.trace)]
-    return tuple(edit for change in fitting for edit in to_edits(change, drawn.trace))
+    fitting = [change for change in read_changes(text)[0] if not misfit(change, run.trace)]
+    return tuple(edit for change in fitting for edit in to_edits(change, run.trace))
 
 
-def show_edit_controls(drawn: Drawn, state: State, *, pattern: str) -> None:
+def show_edit_controls(run: Run, state: State, *, pattern: str) -> None:
     """Draw the controls of a change to choose and add, and of steps to take back.
 
     Args:
-        drawn: the run without changes, with all its streams, of the text as it was typed.
+        run: the run without changes, with all its streams, of the text as it was typed.
         state: what is chosen.
         pattern: the pattern that was drawn by hand, in the letters of `attention_viz.ui.address.cells`.
     """
@@ -78,33 +78,33 @@ def show_edit_controls(drawn: Drawn, state: State, *, pattern: str) -> None:
             format_func=_called,
             width=290,
         )
-        stream, layer, head = _place(drawn, state)
-        ready = _show_details(what, drawn, stream, pattern)
+        stream, layer, head = _place(run, state)
+        ready = _show_details(what, run, stream, pattern)
         full = len(read_changes(current_edits())[0]) >= MOST
-        named = stream if len(drawn.trace.streams) > 1 or len(state.facts.heads) > 1 else None
+        named = stream if len(run.trace.streams) > 1 or len(state.facts.heads) > 1 else None
         st.button(
-            "Add", type="primary", disabled=full or not ready, on_click=_add, args=(drawn, layer, head, named, pattern)
+            "Add", type="primary", disabled=full or not ready, on_click=_add, args=(run, layer, head, named, pattern)
         )
         st.button("Undo", disabled=not visit.memory(_History).steps, on_click=_undo)
         st.button("Start over", disabled=not current_edits(), on_click=_step, args=("",))
     if isinstance(EDITS[what].asks, Drawing) and not ready:
-        st.caption(plain(_no_pattern_words(drawn, stream)))
+        st.caption(plain(_no_pattern_words(run, stream)))
     if full:
         st.caption(f"{MOST} changes are the most that can be made at once: remove one to add another.")
 
 
-def begin_with_change(drawn: Drawn, state: State) -> None:
+def begin_with_change(run: Run, state: State) -> None:
     """Begin with a change that has an effect, once in a visit and where none is chosen: the chosen pair is cut.
 
     Args:
-        drawn: the run without changes, with all its streams, of the text as it was typed.
+        run: the run without changes, with all its streams, of the text as it was typed.
         state: what the pickers say.
     """
     if current_edits() or visit.memory(_History).begun or visit.notices(CHANGES):
         return
-    named = drawn.stream(state.stream) if len(drawn.trace.streams) > 1 or len(state.facts.heads) > 1 else None
-    cut = Change("block", None, None, named, (pair_of(drawn, state),))
-    if not misfit(cut, drawn.trace):
+    named = run.stream(state.stream) if len(run.trace.streams) > 1 or len(state.facts.heads) > 1 else None
+    cut = Change("block", None, None, named, (pair_of(run, state),))
+    if not misfit(cut, run.trace):
         visit.memory(_History).begun = True
         visit.pick(CHANGES, edits=write_changes([cut]))
 
@@ -113,9 +113,9 @@ def _called(what: str) -> str:
     return EDITS[what].label
 
 
-def _place(drawn: Drawn, state: State) -> tuple[str, int | None, int | None]:
+def _place(run: Run, state: State) -> tuple[str, int | None, int | None]:
     """The stream, and where in it the change is to act: the chosen head, its layer, or everywhere."""
-    stream, (layer, head) = drawn.stream(state.stream), drawn.place(state.stream, state.layer, state.head)
+    stream, (layer, head) = run.stream(state.stream), run.place(state.stream, state.layer, state.head)
     names = {"head": f"layer {layer}, head {head}", "layer": f"layer {layer}, all heads", "all": "all layers and heads"}
     chosen = widgets.draft(
         st.selectbox,
@@ -129,7 +129,7 @@ def _place(drawn: Drawn, state: State) -> tuple[str, int | None, int | None]:
     return stream, None if chosen == "all" else layer, head if chosen == "head" else None
 
 
-def _show_details(what: str, drawn: Drawn, stream: str, pattern: str) -> bool:
+def _show_details(what: str, run: Run, stream: str, pattern: str) -> bool:
     """What else the change needs to know; False where it can't be added yet."""
     match EDITS[what].asks:
         case Nothing():
@@ -147,14 +147,14 @@ def _show_details(what: str, drawn: Drawn, stream: str, pattern: str) -> bool:
             )
             return True
         case OneCell() as asks:
-            _pick_token(asks.query, "edit-query", drawn.trace.query_tokens(stream))
-            _pick_token(asks.key, "edit-key", drawn.trace.key_tokens(stream))
+            _pick_token(asks.query, "edit-query", run.trace.query_tokens(stream))
+            _pick_token(asks.key, "edit-key", run.trace.key_tokens(stream))
             return True
         case Drawing():
-            return bool(_cells(drawn, stream, pattern))
+            return bool(_cells(run, stream, pattern))
 
 
-def _chosen_detail(what: str, drawn: Drawn, stream: str, pattern: str) -> Detail:
+def _chosen_detail(what: str, run: Run, stream: str, pattern: str) -> Detail:
     """Return the details that are chosen at the moment of a click."""
     match EDITS[what].asks:
         case Nothing():
@@ -164,7 +164,7 @@ def _chosen_detail(what: str, drawn: Drawn, stream: str, pattern: str) -> Detail
         case OneCell():
             return ((int(widgets.drafted("edit-query")), int(widgets.drafted("edit-key"))),)
         case Drawing():
-            return _cells(drawn, stream, pattern)
+            return _cells(run, stream, pattern)
 
 
 def _number_key(asks: Number) -> str:
@@ -185,9 +185,9 @@ def _pick_token(label: str, key: str, tokens: "Tokens") -> None:
     )
 
 
-def _cells(drawn: Drawn, stream: str, pattern: str) -> tuple[tuple[int, int], ...]:
+def _cells(run: Run, stream: str, pattern: str) -> tuple[tuple[int, int], ...]:
     """The cells that were drawn by hand for a text of this length; none where there are none."""
-    queries, keys = len(drawn.trace.query_tokens(stream)), len(drawn.trace.key_tokens(stream))
+    queries, keys = len(run.trace.query_tokens(stream)), len(run.trace.key_tokens(stream))
     try:
         cells = from_code(pattern, queries)
     except ShapeError:
@@ -197,8 +197,8 @@ def _cells(drawn: Drawn, stream: str, pattern: str) -> tuple[tuple[int, int], ..
     )
 
 
-def _no_pattern_words(drawn: Drawn, stream: str) -> str:
-    queries, keys = len(drawn.trace.query_tokens(stream)), len(drawn.trace.key_tokens(stream))
+def _no_pattern_words(run: Run, stream: str) -> str:
+    queries, keys = len(run.trace.query_tokens(stream)), len(run.trace.key_tokens(stream))
     if queries != keys:
         return f"A pattern is drawn on a square, and this attention has {queries} rows and {keys} columns."
     return (
@@ -207,10 +207,10 @@ def _no_pattern_words(drawn: Drawn, stream: str) -> str:
     )
 
 
-def _add(drawn: Drawn, layer: int | None, head: int | None, stream: str | None, pattern: str) -> None:
+def _add(run: Run, layer: int | None, head: int | None, stream: str | None, pattern: str) -> None:
     """What the widgets hold at the moment of the click, as the last change."""
     what = widgets.drafted("edit-what")
-    detail = _chosen_detail(what, drawn, stream or drawn.trace.streams[0], pattern)
+    detail = _chosen_detail(what, run, stream or run.trace.streams[0], pattern)
     if detail != ():  # a drawing that is gone since the button was shown
         change = Change(what, layer, head, stream, detail)
         _step(write_changes([*read_changes(current_edits())[0], change]))
@@ -241,16 +241,16 @@ def _undo() -> None:
         visit.pick(CHANGES, edits=steps.pop())
 
 
-def show_edit_list(drawn: Drawn) -> None:
+def show_edit_list(run: Run) -> None:
     """The changes in words and in their order; those that can't be made here with the reason."""
     changes = read_changes(current_edits())[0]
     if not changes:
         return
     with st.container(key="edit-list", gap=None):
         for number, change in enumerate(changes):
-            why = misfit(change, drawn.trace)
+            why = misfit(change, run.trace)
             left_out = f" – left out here: {why}" if why else ""
-            line = f"{number + 1}. {describe(change, drawn.trace, shortened)}{left_out}"
+            line = f"{number + 1}. {describe(change, run.trace, shortened)}{left_out}"
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.markdown(plain(line), width="content")
                 st.button("Remove", key=f"edit-remove-{number}", type="tertiary", on_click=_remove, args=(number,))

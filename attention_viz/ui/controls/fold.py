@@ -45,11 +45,11 @@ def show_fold(what: str, place: str = "", leave_out: Collection[str] | None = No
 
 def _model(state: State) -> str:
     """The model that is shown, of a file its own."""
-    drawn = opened()
+    run = opened()
     return (
         one_line(allowed.display_name(state.model), _LONGEST_MODEL)
-        if drawn is None
-        else name_in_file(drawn.trace, _LONGEST_MODEL)
+        if run is None
+        else name_in_file(run.trace, _LONGEST_MODEL)
     )
 
 

@@ -56,8 +56,8 @@ class _Source:
 
 def pick_model() -> None:
     """The picker: the catalogue, other sources that the operator leaves open, and the model of a file."""
-    model, drawn = visit.shared().model, opening.opened()
-    file = [] if drawn is None else [name_in_file(drawn.trace, _LONGEST)]
+    model, run = visit.shared().model, opening.opened()
+    file = [] if run is None else [name_in_file(run.trace, _LONGEST)]
     source, of = visit.memory(_Source), (model, *file, opening.count())
     # A source stays chosen before a model of it is, and what was shown is shown on; another model has its own source.
     if source.of != of:
@@ -96,12 +96,12 @@ def show_source() -> None:
 
 def described(state: State) -> str:
     """The model in a few words, on one line: what it is, and how many layers and heads it has."""
-    if (drawn := opening.opened()) is not None:
-        stream = drawn.stream(state.stream)
-        known = CATALOGUE.get(drawn.trace.provenance.model)
+    if (run := opening.opened()) is not None:
+        stream = run.stream(state.stream)
+        known = CATALOGUE.get(run.trace.provenance.model)
         words = f"{known.short}: " if known else ""
-        layer, _ = drawn.place(stream, state.layer, 0)
-        return plain(words + _counted(drawn.trace.layer_count(stream), drawn.trace.head_count(layer, stream)))
+        layer, _ = run.place(stream, state.layer, 0)
+        return plain(words + _counted(run.trace.layer_count(stream), run.trace.head_count(layer, stream)))
     if len(state.layers) == UNKNOWN_COUNT:
         return ""
     words = f"{CATALOGUE[state.model].short}: " if state.model in CATALOGUE else ""

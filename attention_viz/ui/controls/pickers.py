@@ -62,7 +62,9 @@ def begin(*own: Group[Any], example: State | None = None) -> None:
         own: what the page keeps in the URL beside what all pages share.
         example: the page's own default, if the URL names no other model.
     """
-    visit.send(Opened(st.query_params.to_dict(), own, example, visit.went_through_history()))
+    now = visit.here()
+    asked, now.asked = now.asked, {}
+    visit.send(Opened(st.query_params.to_dict(), own, example, visit.went_through_history(), asked))
 
 
 def choose(
@@ -225,13 +227,13 @@ def _called(kind: str, number: int) -> str:
 
 def _layers(state: State) -> Sequence[int]:
     """The numbers of the layers that attend."""
-    drawn = opening.opened()
-    return state.layers if drawn is None else drawn.trace.layer_numbers(drawn.stream(state.stream))
+    run = opening.opened()
+    return state.layers if run is None else run.trace.layer_numbers(run.stream(state.stream))
 
 
 def _head_count(state: State) -> int:
-    drawn = opening.opened()
-    return state.head_count if drawn is None else drawn.trace.head_count(state.layer, drawn.stream(state.stream))
+    run = opening.opened()
+    return state.head_count if run is None else run.trace.head_count(state.layer, run.stream(state.stream))
 
 
 def _own_settings() -> None:

@@ -19,8 +19,8 @@ STREAMS = {
 
 def streams(state: State) -> tuple[str, ...]:
     """The kinds of attention there are to choose from; none of a model that nobody has loaded yet."""
-    drawn = opening.opened()
-    return tuple(state.facts.heads) if drawn is None else drawn.trace.streams
+    run = opening.opened()
+    return tuple(state.facts.heads) if run is None else run.trace.streams
 
 
 def asks_target(state: State) -> bool:

@@ -57,15 +57,15 @@ class _Refusal:
 
 def reads(state: State) -> str:
     """What is read: "text", "picture" or "sound"; of an open trace, what it is of."""
-    if (drawn := opening.opened()) is None:
+    if (run := opening.opened()) is None:
         return state.facts.reads
-    return next(iter(drawn.trace.seen.tensors), "text")
+    return next(iter(run.trace.seen.tensors), "text")
 
 
 def thing_label(state: State) -> str:
     """The picture or sound that is shown, in a few words."""
-    if (drawn := opening.opened()) is not None:
-        origin = drawn.trace.provenance
+    if (run := opening.opened()) is not None:
+        origin = run.trace.provenance
         return one_line(origin.picture or origin.sound or "", _LONGEST_NAME)
     name = state.shown
     shows = f" · {SAMPLES[name].shows}" if name in SAMPLES else ""

@@ -14,7 +14,7 @@ from attention_viz.trace.once import once_for_each
 from attention_viz.ui.packing.run import long_id_of
 
 if TYPE_CHECKING:
-    from attention_viz.serving.drawn import Drawn
+    from attention_viz.serving.run import Run
 
 __all__ = ["head_of", "maps_in", "ranking_of"]
 
@@ -30,11 +30,11 @@ _REST = 0.5
 _MOST_RANKED = 10
 
 
-def head_of(drawn: "Drawn", stream: str, layer: int, head: int) -> bytes | None:
+def head_of(run: "Run", stream: str, layer: int, head: int) -> bytes | None:
     """Return one head as its terms, for a browser that has the rest of the text; None if it has all weights.
 
     Args:
-        drawn: what is on the screen.
+        run: what is on the screen.
         stream: which attention.
         layer: its number, the model's own.
         head: from 0.
@@ -42,11 +42,11 @@ def head_of(drawn: "Drawn", stream: str, layer: int, head: int) -> bytes | None:
     Raises:
         TraceError: the head can't be drawn; the message says why.
     """
-    if long_id_of(drawn) is None:
+    if long_id_of(run) is None:
         return None
-    packed = _made(drawn, stream, layer, head)
-    if not drawn.trace.seen.tensors:
-        _ahead.begin(_Looked(weakref.ref(drawn), stream, layer, head, len(packed)))
+    packed = _made(run, stream, layer, head)
+    if not run.trace.seen.tensors:
+        _ahead.begin(_Looked(weakref.ref(run), stream, layer, head, len(packed)))
     return packed
 
 
@@ -61,51 +61,51 @@ def maps_in(packed: bytes) -> bytes:
     return beginning_of(packed)
 
 
-def ranking_of(drawn: "Drawn", asked: dict[str, Any] | None) -> dict[str, Any] | None:
+def ranking_of(run: "Run", asked: dict[str, Any] | None) -> dict[str, Any] | None:
     """Return the heads that link the browser's pair, as it reads them; None if it sent no pair of this run.
 
     Args:
-        drawn: what is on the screen.
+        run: what is on the screen.
         asked: what the browser sent: of, stream, query and key.
     """
     from attention_viz.analysis.search import rank_heads
 
-    if asked is None or (long_id := long_id_of(drawn)) is None or asked.get("of") != long_id:
+    if asked is None or (long_id := long_id_of(run)) is None or asked.get("of") != long_id:
         return None
-    stream, query, key = drawn.stream(asked["stream"]), int(asked["query"]), int(asked["key"])
+    stream, query, key = run.stream(asked["stream"]), int(asked["query"]), int(asked["key"])
     with ANALYSES:
-        found = rank_heads(drawn.trace, stream, query, key)[:_MOST_RANKED]
+        found = rank_heads(run.trace, stream, query, key)[:_MOST_RANKED]
     ranked = [{"layer": layer, "head": head, "weight": weight} for layer, head, weight in found]
     return {"of": long_id, "stream": stream, "query": query, "key": key, "ranked": ranked}
 
 
-def _made(drawn: "Drawn", stream: str, layer: int, head: int) -> bytes:
-    long_id = long_id_of(drawn)
+def _made(run: "Run", stream: str, layer: int, head: int) -> bytes:
+    long_id = long_id_of(run)
     assert long_id is not None
     # Those of a picture or a sound go with its run: it may be a visitor's own.
-    heads = _heads_with(drawn) if drawn.trace.seen.tensors else _heads
-    return heads.get((long_id, stream, layer, head), lambda: _pack(drawn, stream, layer, head))
+    heads = _heads_with(run) if run.trace.seen.tensors else _heads
+    return heads.get((long_id, stream, layer, head), lambda: _pack(run, stream, layer, head))
 
 
 @once_for_each
-def _heads_with(_run: "Drawn") -> "SharedCache[tuple[str, str, int, int], bytes]":
+def _heads_with(_run: "Run") -> "SharedCache[tuple[str, str, int, int], bytes]":
     return SharedCache(_MOST_WITH_RUN, len)
 
 
-def _pack(drawn: "Drawn", stream: str, layer: int, head: int) -> bytes:
+def _pack(run: "Run", stream: str, layer: int, head: int) -> bytes:
     from attention_viz.explorer import pack_head
 
-    long_id = long_id_of(drawn)
+    long_id = long_id_of(run)
     assert long_id is not None
-    with ANALYSES, long_text(drawn.tokens):
-        return pack_head(drawn.trace, stream, layer, head, long_id)
+    with ANALYSES, long_text(run.tokens):
+        return pack_head(run.trace, stream, layer, head, long_id)
 
 
 @dataclass(frozen=True)
 class _Looked:
     """A head that somebody looks at, and how many bytes it took."""
 
-    of: "weakref.ref[Drawn]"  # a text that nobody looks at any more is let go
+    of: "weakref.ref[Run]"  # a text that nobody looks at any more is let go
     stream: str
     layer: int
     head: int
@@ -113,8 +113,8 @@ class _Looked:
 
     def beside(self) -> list[int]:
         """The other heads of its layer, nearest first, as many as there is memory for."""
-        drawn = self.of()
-        heads = () if drawn is None else range(drawn.trace.head_count(self.layer, self.stream))
+        run = self.of()
+        heads = () if run is None else range(run.trace.head_count(self.layer, self.stream))
         others = sorted(set(heads) - {self.head}, key=lambda other: abs(other - self.head))
         return others[: _MOST_AHEAD // self.size]
 
@@ -159,11 +159,11 @@ class _Ahead:
         """Make them, until somebody has looked at another head."""
         self._busy = time.monotonic()
         for head in looked.beside():
-            if not self._may_go_on() or (drawn := looked.of()) is None:
+            if not self._may_go_on() or (run := looked.of()) is None:
                 return
             with contextlib.suppress(AttentionVizError):  # told once it is asked for
-                _made(drawn, looked.stream, looked.layer, head)
-            del drawn
+                _made(run, looked.stream, looked.layer, head)
+            del run
 
     def _may_go_on(self) -> bool:
         """Wait until nobody has computed for a while; False where somebody has looked at another head."""

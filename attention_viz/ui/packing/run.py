@@ -7,12 +7,12 @@ from attention_viz.serving.door import long_text
 from attention_viz.trace.once import once, once_for_each
 
 if TYPE_CHECKING:
-    from attention_viz.serving.drawn import Drawn
+    from attention_viz.serving.run import Run
 
 __all__ = ["long_id_of", "payload_of"]
 
 
-def payload_of(run: "Drawn") -> bytes:
+def payload_of(run: "Run") -> bytes:
     """Return the run's bytes for the explorer, packed once.
 
     If the text is long, these are small pictures of all heads; `ui.packing.heads` has the one on the screen.
@@ -23,7 +23,7 @@ def payload_of(run: "Drawn") -> bytes:
     return _packed(run).payload
 
 
-def long_id_of(run: "Drawn") -> str | None:
+def long_id_of(run: "Run") -> str | None:
     """Return the id that `pack_head` needs for a long text's heads; None if the run's bytes hold all weights."""
     return _packed(run).long_id
 
@@ -31,7 +31,7 @@ def long_id_of(run: "Drawn") -> str | None:
 class _Packed:
     """What was packed of a run, each with a lock of its own; it doesn't keep the run in memory."""
 
-    def __init__(self, run: "Drawn") -> None:
+    def __init__(self, run: "Run") -> None:
         self._run = weakref.ref(run)
 
     @once
@@ -53,5 +53,5 @@ class _Packed:
 
 
 @once_for_each
-def _packed(run: "Drawn") -> _Packed:
+def _packed(run: "Run") -> _Packed:
     return _Packed(run)

@@ -12,7 +12,7 @@ from attention_viz.models import CATALOGUE
 from attention_viz.serving import permissions as allowed
 from attention_viz.serving.door import FORWARDS, keep_turn, new_turn
 from attention_viz.serving.request import Request
-from attention_viz.serving.runs import Drawn, draw, is_drawn, is_loaded, load_model
+from attention_viz.serving.runs import Run, has_run, is_loaded, load_model, run_request
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.serving.things.uploads import title_of
 from attention_viz.ui import visit
@@ -61,7 +61,7 @@ def draw_in_place(
     keep: bool = False,
     stays: bool = False,
     longest: int = SETTINGS.longest_study,
-) -> Drawn | None:
+) -> Run | None:
     """Run the sentence, with its place on the page filled all the while; a problem is told in that place.
 
     Args:
@@ -82,18 +82,18 @@ def draw_in_place(
         if not stays:
             place.empty()
         return open_trace if whole else open_trace.alone(state.stream)
-    keep = stays or (keep and is_drawn(state.request, longest))
+    keep = stays or (keep and has_run(state.request, longest))
     if not keep:
         hold(state, place, height)
     try:
-        drawn = _draw(state, place, height, longest, keep=keep)
+        run = _run(state, place, height, longest, keep=keep)
     except AttentionVizError as error:
         show_problem(error, place, state)
         return None
     # What a container shows is replaced piece by piece, and the new may have fewer pieces than the old.
     if not stays:
         place.empty()
-    return drawn
+    return run
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def is_at_hand(state: State, longest: int = SETTINGS.longest_study) -> bool:
         state: what the pickers say.
         longest: how many tokens are read at most.
     """
-    return opening.opened() is not None or is_drawn(state.request, longest)
+    return opening.opened() is not None or has_run(state.request, longest)
 
 
 def arrive(state: State) -> None:
@@ -157,16 +157,16 @@ def arrive(state: State) -> None:
     keep_turn(turn.number)
 
 
-def _draw(state: State, place: DeltaGenerator, height: int, longest: int, *, keep: bool) -> Drawn:
+def _run(state: State, place: DeltaGenerator, height: int, longest: int, *, keep: bool) -> Run:
     """Run the sentence; whoever waits in turn hears how many are first, until it is theirs."""
     if keep:
-        return draw(state.request, longest=longest)
+        return run_request(state.request, longest=longest)
     if not is_loaded(state.model):
         load_model(state.model, still_wanted=lambda: hold(state, place, height))
         hold(state, place, height)
     # To write on the page is also what ends the run of a visitor who has left.
     with FORWARDS.telling(lambda ahead: hold(state, place, height, _turn_words(ahead))):
-        return draw(state.request, longest=longest)
+        return run_request(state.request, longest=longest)
 
 
 def load_in_place(model: str, place: DeltaGenerator) -> None:
@@ -248,29 +248,29 @@ def show_problem(
     show(f"{as_sentence(message)} {instead}".strip())
 
 
-def show_notes(drawn: Drawn, state: State, *, rows: bool = True) -> None:
+def show_notes(run: Run, state: State, *, rows: bool = True) -> None:
     """Say what is shown instead of what, and what was cut; nothing typed is lost.
 
     Args:
-        drawn: what is shown.
+        run: what is shown.
         state: what the pickers say.
         rows: whether to say, too, by what the rows of cross-attention are named.
     """
-    show_added(drawn.trace)
-    if rows and drawn.stream(state.stream) == "cross":
+    show_added(run.trace)
+    if rows and run.stream(state.stream) == "cross":
         tell("Each row is named by the word that its step produces, one after the word that the step reads.")
-    if without := without_words(drawn.trace):
+    if without := without_words(run.trace):
         tell(without)
-    if drawn.fit is None:
-        opening.show_origin(drawn)
+    if run.fit is None:
+        opening.show_origin(run)
         return
-    if drawn.fit.cut:
-        show_cut(drawn.fit, state, "This text has")
-    if drawn.second is not None and drawn.second.cut:
-        show_cut(drawn.second, state, "With the second sentence there are")
-    if unknown := unknown_words(drawn.trace):
+    if run.fit.cut:
+        show_cut(run.fit, state, "This text has")
+    if run.second is not None and run.second.cut:
+        show_cut(run.second, state, "With the second sentence there are")
+    if unknown := unknown_words(run.trace):
         tell(unknown, loud=True, short="Unknown words")
-    for words in (accent_words(drawn.trace), stopped_words(drawn.trace, state)):
+    for words in (accent_words(run.trace), stopped_words(run.trace, state)):
         if words:
             tell(words)
 

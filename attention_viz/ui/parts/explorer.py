@@ -11,7 +11,7 @@ from streamlit.components import v2 as components
 
 from attention_viz.errors import AttentionVizError
 from attention_viz.explorer import beginning_source, channel_source, component_source, packet_source
-from attention_viz.serving.runs import Drawn
+from attention_viz.serving.runs import Run
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.packing.heads import head_of, maps_in, ranking_of
 from attention_viz.ui.packing.run import long_id_of, payload_of
@@ -46,7 +46,7 @@ def asked_page() -> str | None:
 class _Handed:
     """What is on the screen, not kept alive by this; the serial number of the last choice handed over; and where."""
 
-    shown: Callable[[], Drawn | None] = lambda: None
+    shown: Callable[[], Run | None] = lambda: None
     serial: int | None = None
     place: "HeadPlace | None" = None
 
@@ -72,14 +72,14 @@ class HeadPlace:
                 with maps:
                     _beginning(key=f"{_KEY}-beginning", data=maps_in(packed))
 
-    def fill(self, drawn: Drawn, stream: str, layer: int, head: int) -> None:
+    def fill(self, run: Run, stream: str, layer: int, head: int) -> None:
         """Hand over a head.
 
         Raises:
             AttentionVizError: it can't be drawn; the message says why.
         """
         visit.memory(_Handed).serial = (chosen() or {}).get("serial")
-        packed = head_of(drawn, stream, layer, head)
+        packed = head_of(run, stream, layer, head)
         if packed is not None:
             with self._place:
                 _packet(key=f"{_KEY}-packet", data=packed)
@@ -91,7 +91,7 @@ def reserve_heads(*, first: bool) -> None:
 
 
 def show_explorer(
-    shown: bytes | Drawn,
+    shown: bytes | Run,
     stream: str,
     layer: int,
     head: int,
@@ -110,12 +110,12 @@ def show_explorer(
         on_choice: called, before the page runs again, when the reader chose another head; `chosen` tells which.
         pair: the positions of the query and the key that are told of the head; by default the head's own.
     """
-    payload = payload_of(shown) if isinstance(shown, Drawn) else shown
+    payload = payload_of(shown) if isinstance(shown, Run) else shown
     _explorer(key=_KEY, data=payload, on_choice_change=on_choice, on_pair_change=_nothing, on_open_change=_nothing)
     head_and_pair = {"stream": stream, "layer": layer, "head": head, "query": pair[0], "key": pair[1]}
     message = {**head_and_pair, "seen": (chosen() or {}).get("serial", 0)}
     show_channel(_KEY, **message)
-    if isinstance(shown, Drawn) and long_id_of(shown) is not None:
+    if isinstance(shown, Run) and long_id_of(shown) is not None:
         visit.memory(_Handed).shown = weakref.ref(shown)
         try:
             (visit.memory(_Handed).place or HeadPlace()).fill(shown, stream, layer, head)

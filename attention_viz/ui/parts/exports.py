@@ -174,12 +174,12 @@ def show_figure_exports(
     with contextlib.nullcontext() if title else st.popover("Export", key=f"export-{name}"):
         if title:
             st.caption(title)
-        drawn, file = at_hand() is not None, f"{name}_{model_part(trace)}"
-        if not drawn:
+        run, file = at_hand() is not None, f"{name}_{model_part(trace)}"
+        if not run:
             st.caption(f"Pictures {_NO_BROWSER}")
         buttons, refusals = st.container(), st.empty()
         with buttons:
-            for form in ("svg", "png", "pdf") if drawn else ():
+            for form in ("svg", "png", "pdf") if run else ():
                 make = functools.partial(picture, form)
                 _button(f"Picture ({form.upper()})", file, form, make, refusals, key=name)
             if table_maker is not None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from attention_viz.edits.effects import likelier, moved_output
-from attention_viz.serving.runs import Drawn, ask, candidates
+from attention_viz.serving.runs import Run, ask, candidates
 from attention_viz.trace.spelling import set_apart
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
@@ -20,7 +20,7 @@ __all__ = ["likelier_at", "predicted", "show_likelier", "title_of"]
 _MOST_PLACES = 3
 
 
-def predicted(before: Drawn, after: Drawn, state: State) -> list[int]:
+def predicted(before: Run, after: Run, state: State) -> list[int]:
     """The places where the model predicts: after the last token, or behind each mask; none for a model that doesn't.
 
     Of an encoder–decoder, the step whose output moved most, or where none did the one of the chosen pair.
@@ -37,7 +37,7 @@ def predicted(before: Drawn, after: Drawn, state: State) -> list[int]:
     return list(candidates(state.request, before.trace, 1))[:_MOST_PLACES]
 
 
-def show_likelier(before: Drawn, after: Drawn, state: State, places: Sequence[int]) -> None:
+def show_likelier(before: Run, after: Run, state: State, places: Sequence[int]) -> None:
     """A small table for each of these places: the likeliest tokens of both runs."""
     for place in places:
         st.markdown(f"**{plain(title_of(before.trace, place))}**")
@@ -53,7 +53,7 @@ def title_of(trace: Trace, place: int) -> str:
     return f"What comes after “{label}” (position {place})"
 
 
-def likelier_at(before: Drawn, after: Drawn, state: State, place: int) -> list[tuple[str, float, float]]:
+def likelier_at(before: Run, after: Run, state: State, place: int) -> list[tuple[str, float, float]]:
     """Each of the likeliest tokens with its probability before and after.
 
     Args:

@@ -1,7 +1,5 @@
 """The menu: our own, so that its links carry the sentence along."""
 
-from dataclasses import dataclass, field
-
 import streamlit as st
 
 from attention_viz.ui import widgets
@@ -11,20 +9,7 @@ from attention_viz.ui.parts.texts import follow_texts
 from attention_viz.ui.parts.themes import follow_theme
 from attention_viz.ui.presenting.button import show_button
 
-__all__ = ["PAGES", "AskedOf", "show_header"]
-
-
-@dataclass
-class AskedOf:
-    """What one page asked of another.
-
-    Attributes:
-        why: the number that the Why page is to open, by the names of its parameters; empty for none.
-        silence: whether the Heads page is to silence the chosen head.
-    """
-
-    why: dict[str, str] = field(default_factory=dict[str, str])
-    silence: bool = False
+__all__ = ["PAGES", "show_header"]
 
 
 # The app's pages by what they are called; each file's name is its address. One line a page.

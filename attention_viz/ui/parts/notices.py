@@ -68,7 +68,7 @@ def _draw(told: _Told) -> None:
     if told.button is None:
         told.button = told.place.empty()
     kind = "loud" if any(one.loud for one in told.notices) else "quiet"
-    # Drawn anew with each more: no two widgets of a run may have one key.
+    # Run anew with each more: no two widgets of a run may have one key.
     count = len(told.notices)
     with told.button.container(key=f"notices-{kind}-{count}"):
         said = " ".join(one.words for one in told.notices)

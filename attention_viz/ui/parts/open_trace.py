@@ -11,7 +11,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from attention_viz.errors import AttentionVizError, TraceError
-from attention_viz.serving.runs import Drawn
+from attention_viz.serving.runs import Run
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.packing.run import payload_of
@@ -42,7 +42,7 @@ class _Opening:
     count: int = 0
 
 
-def opened() -> Drawn | None:
+def opened() -> Run | None:
     """The trace that is open, if one is."""
     return visit.here().file
 
@@ -65,9 +65,9 @@ def count() -> int:
     return visit.memory(_Opening).count
 
 
-def show_origin(drawn: Drawn) -> None:
+def show_origin(run: Run) -> None:
     """Say that the picture is of a file, and how to go back."""
-    origin = drawn.trace.provenance
+    origin = run.trace.provenance
     seen = origin.picture or origin.sound
     text = "ids without a text" if origin.text is None else f"“{one_line(origin.text, _LONGEST_TEXT)}”"
     text = text if seen is None else one_line(seen, _LONGEST_TEXT)
@@ -103,16 +103,16 @@ def _open(uploaded: "UploadedFile") -> None:
             with path.open("wb") as file:
                 shutil.copyfileobj(uploaded, file)
             let_go(uploaded)
-            drawn = _checked(Trace.load(path))
+            run = _checked(Trace.load(path))
     except AttentionVizError as error:
         opening.refused = str(error)
     except OSError as error:
         opening.refused = f"this machine has no room for the file while it is read ({error.strerror})"
     else:
         opening.count += 1
-        texts = {box: getattr(drawn.trace.provenance, name) or "" for box, name in _TEXTS.items()}
+        texts = {box: getattr(run.trace.provenance, name) or "" for box, name in _TEXTS.items()}
         visit.send(FileOpened(opening.count, texts))
-        visit.here().file = drawn
+        visit.here().file = run
     let_go(uploaded)
     visit.run_again()
 
@@ -125,7 +125,7 @@ def let_go(uploaded: "UploadedFile") -> None:
     uploaded.close()
 
 
-def _checked(trace: "Trace") -> Drawn:
+def _checked(trace: "Trace") -> Run:
     """A trace from a file, ready for the browser.
 
     Raises:
@@ -143,9 +143,9 @@ def _checked(trace: "Trace") -> Drawn:
             f"this trace has {weights:,} weights, and at most {SETTINGS.most_weights:,} can be drawn here; "
             "open it in Python with attention_viz.Trace.load"
         )
-    drawn = Drawn(trace)
-    _ = payload_of(drawn)
-    return drawn
+    run = Run(trace)
+    _ = payload_of(run)
+    return run
 
 
 def _size(shape: tuple[int, ...]) -> int:

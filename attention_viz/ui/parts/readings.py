@@ -17,7 +17,7 @@ from attention_viz.analysis.readings import READINGS
 from attention_viz.errors import AttentionVizError, TraceError
 from attention_viz.operation.projection import Projection
 from attention_viz.serving.cache import SharedCache
-from attention_viz.serving.runs import Drawn, ask, projections
+from attention_viz.serving.runs import Run, ask, projections
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.trace.merging import merge_words
 from attention_viz.trace.trace import Trace
@@ -40,7 +40,7 @@ _MERGED = (
 )
 
 
-def read(drawn: Drawn, state: State) -> Drawn:
+def read(run: Run, state: State) -> Run:
     """What was recorded, read as the state asks: the stream that it shows, ready for every picture.
 
     Made once for all who ask, in turn with other people's runs.
@@ -49,28 +49,28 @@ def read(drawn: Drawn, state: State) -> Drawn:
         AttentionVizError: the reading can't be had of this; the message says why.
     """
     if is_raw(state):
-        return drawn
-    return _cache.get(_identity(drawn, state), lambda: _read(drawn, state))
+        return run
+    return _cache.get(_identity(run, state), lambda: _read(run, state))
 
 
-def read_in_place(drawn: Drawn, state: State, place: DeltaGenerator, height: int) -> Drawn | None:
+def read_in_place(run: Run, state: State, place: DeltaGenerator, height: int) -> Run | None:
     """Read what was recorded, with its place on the page filled meanwhile; a problem is told there and gives None.
 
     What stands there stays until it is replaced, where the reading is at hand.
 
     Args:
-        drawn: what was recorded.
+        run: what was recorded.
         state: what the pickers say.
         place: an `st.empty`.
         height: of what will be drawn there, in pixels.
     """
     if is_raw(state):
-        return drawn
-    made = _identity(drawn, state) in _cache
+        return run
+    made = _identity(run, state) in _cache
     if not made:
         hold(state, place, height)
     try:
-        found = read(drawn, state)
+        found = read(run, state)
     except AttentionVizError as error:
         show_problem(error, place)
         return None
@@ -87,7 +87,7 @@ def heatmap(trace: Trace, state: State, stream: str, theme: ThemeName) -> go.Fig
     return figure
 
 
-def show_reading(shown: Drawn | None, state: State) -> None:
+def show_reading(shown: Run | None, state: State) -> None:
     """Below the picture: what the numbers mean, how they come about, and what they can't tell.
 
     Args:
@@ -134,21 +134,21 @@ class _Matrices:
         return projections(self.state.request, layer, stream or self.stream)
 
 
-def _read(drawn: Drawn, state: State) -> Drawn:
-    stream = drawn.stream(state.stream)
-    _check_length(drawn.trace, stream)
+def _read(run: Run, state: State) -> Run:
+    stream = run.stream(state.stream)
+    _check_length(run.trace, stream)
 
     def do(model: object) -> Trace:
-        matrices = None if model is None else _Matrices(drawn.trace.provenance.model, state, stream)
-        found = readings.read(state.reading, drawn.trace, matrices, stream)
+        matrices = None if model is None else _Matrices(run.trace.provenance.model, state, stream)
+        found = readings.read(state.reading, run.trace, matrices, stream)
         found = merge_words(found) if state.words == "on" else found
         return found.detached()  # so that the run and its model needn't be kept for it
 
     if state.reading == "flow":
-        _check_flow(drawn.trace, stream)
+        _check_flow(run.trace, stream)
     if state.reading == "zeroing":
-        _check_zeroing(drawn.trace, stream)
-    return Drawn(do(None) if drawn.fit is None else ask(state.request, do), drawn.fit, drawn.second)
+        _check_zeroing(run.trace, stream)
+    return Run(do(None) if run.fit is None else ask(state.request, do), run.fit, run.second)
 
 
 def _check_length(trace: Trace, stream: str) -> None:
@@ -188,19 +188,19 @@ def _check_zeroing(trace: Trace, stream: str) -> None:
         )
 
 
-def _identity(drawn: Drawn, state: State) -> tuple[object, ...]:
-    trace = drawn.trace
+def _identity(run: Run, state: State) -> tuple[object, ...]:
+    trace = run.trace
     with _numbering:
         number = _numbers.setdefault(trace, next(_counter))
-    return number, drawn.stream(state.stream), state.reading, state.words
+    return number, run.stream(state.stream), state.reading, state.words
 
 
-def _size(drawn: Drawn) -> int:
-    layers = [layer for found in drawn.trace.layers.values() for layer in found]
+def _size(run: Run) -> int:
+    layers = [layer for found in run.trace.layers.values() for layer in found]
     return sum(4 * heads * queries * keys for heads, queries, keys in (layer.attention.shape for layer in layers))
 
 
-_cache: "SharedCache[tuple[object, ...], Drawn]" = SharedCache(SETTINGS.trace_memory * 1_000_000, _size)
+_cache: "SharedCache[tuple[object, ...], Run]" = SharedCache(SETTINGS.trace_memory * 1_000_000, _size)
 # A number of its own for every run: places in memory are used again.
 _numbers: "WeakKeyDictionary[Trace, int]" = WeakKeyDictionary()
 _counter = itertools.count()

@@ -4,12 +4,12 @@ from typing import NoReturn
 
 import streamlit as st
 
-from attention_viz.serving.runs import Drawn
+from attention_viz.serving.runs import Run
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers, reading
 from attention_viz.ui.parts.explorer import asked_page, chosen
-from attention_viz.ui.parts.menu import PAGES, AskedOf
+from attention_viz.ui.parts.menu import PAGES
 from attention_viz.ui.selection import SHARED, Clicked, Ran
 
 __all__ = [
@@ -23,30 +23,30 @@ __all__ = [
 ]
 
 
-def ran(drawn: Drawn, *, own_head: bool = False) -> Ran:
+def ran(run: Run, *, own_head: bool = False) -> Ran:
     """Return what a run says about a selection.
 
     Args:
-        drawn: the run.
+        run: the run.
         own_head: whether the page has a head of its own to open on, so that no finding chooses it.
     """
-    trace = drawn.trace
+    trace = run.trace
     counts = {stream: (len(trace.query_tokens(stream)), len(trace.key_tokens(stream))) for stream in trace.streams}
-    return Ran(counts, lambda: None if own_head else next(iter(drawn.findings), None))
+    return Ran(counts, lambda: None if own_head else next(iter(run.findings), None))
 
 
-def pair_of(drawn: Drawn, state: State) -> tuple[int, int]:
+def pair_of(run: Run, state: State) -> tuple[int, int]:
     """The positions of the query and the key that are told of the head: those chosen, else the head's own.
 
     Args:
-        drawn: what ran, with the stream that is shown.
+        run: what ran, with the stream that is shown.
         state: what the pickers say.
     """
-    trace, stream = drawn.trace, drawn.stream(state.stream)
+    trace, stream = run.trace, run.stream(state.stream)
     queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
     if state.query is not None and state.key is not None and state.query < len(queries) and state.key < len(keys):
         return state.query, state.key
-    return drawn.link(stream, *drawn.place(stream, state.layer, state.head))
+    return run.link(stream, *run.place(stream, state.layer, state.head))
 
 
 def take_choice() -> None:
@@ -78,8 +78,7 @@ def show_asked_page() -> None:
     if page == "why":
         show_why()
     if page == "silence":
-        visit.memory(AskedOf).silence = True
-        st.switch_page(PAGES["Heads"], query_params=pickers.address() | {"silence": "on"})
+        _turn_to("Heads", silence="on")
     if (file := f"pages/{page}.py") in PAGES.values():
         st.switch_page(file, query_params=pickers.address())
 
@@ -91,6 +90,12 @@ def show_why(token: str = "", against: str = "") -> NoReturn:
         token: the word that is asked about.
         against: the word that it is told against; empty for a likely one.
     """
-    asked = {"why": "word", "token": token, "against": against} if token else {"why": "pair"}
-    visit.memory(AskedOf).why = asked
-    st.switch_page(PAGES["Why"], query_params=pickers.address())
+    if token:
+        _turn_to("Why", why="word", token=token, against=against)
+    _turn_to("Why", why="pair")
+
+
+def _turn_to(page: str, **asked: str) -> NoReturn:
+    """Go to another page, with what is chosen here, and ask it for its own parameters."""
+    visit.here().asked = asked
+    st.switch_page(PAGES[page], query_params=pickers.address() | asked)

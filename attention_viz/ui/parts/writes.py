@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attention_viz.serving.drawn import Drawn
+from attention_viz.serving.run import Run
 from attention_viz.serving.why import words_written
 from attention_viz.trace.spelling import set_apart
 from attention_viz.ui.address import State
@@ -22,36 +22,36 @@ _HELP = (
 )
 
 
-def hold_writes(drawn: Drawn, state: State) -> DeltaGenerator | None:
+def hold_writes(run: Run, state: State) -> DeltaGenerator | None:
     """Their place, as high as the lines; none where rows choose no words, and for a long text.
 
     Args:
-        drawn: the run.
+        run: the run.
         state: what the pickers say.
     """
-    stream = drawn.stream(state.stream)
-    told = drawn.fit is not None and not state.own and state.facts.predicts and not state.shown
+    stream = run.stream(state.stream)
+    told = run.fit is not None and not state.own and state.facts.predicts and not state.shown
     read_alone = stream == "encoder" and state.facts.is_encoder_decoder
-    if not told or read_alone or len(drawn.trace.query_tokens(stream)) > _LONGEST:
+    if not told or read_alone or len(run.trace.query_tokens(stream)) > _LONGEST:
         return None
     with st.container(key="head-writes"):
         return st.empty()
 
 
-def show_writes(place: DeltaGenerator | None, drawn: Drawn, state: State, position: int) -> None:
+def show_writes(place: DeltaGenerator | None, run: Run, state: State, position: int) -> None:
     """Fill the place. The run is opened for it, so it comes last.
 
     Args:
         place: from `hold_writes`.
-        drawn: the run.
+        run: the run.
         state: what the pickers say.
         position: the row of the output.
     """
     if place is None:
         return
-    stream = drawn.stream(state.stream)
-    head = drawn.place(stream, state.layer, state.head)
-    promoted, suppressed = words_written(drawn, state.request, stream, head, position)
+    stream = run.stream(state.stream)
+    head = run.place(stream, state.layer, state.head)
+    promoted, suppressed = words_written(run, state.request, stream, head, position)
     if not promoted:
         place.caption("It adds to no word by itself: other layers read what it writes.")
         return

@@ -19,7 +19,7 @@ from attention_viz.analysis.slides import (
     written_slides,
 )
 from attention_viz.explorer import present_source
-from attention_viz.serving.drawn import Drawn
+from attention_viz.serving.run import Run
 from attention_viz.trace.once import once_for_each
 from attention_viz.trace.shown.seen import Seen
 from attention_viz.ui import widgets
@@ -106,22 +106,22 @@ def _as_file(seen: Seen) -> str:
     return png_data(seen.picture.cpu().numpy())
 
 
-def present_findings(drawn: Drawn, state: State, *, shown: Drawn | None = None) -> None:
+def present_findings(run: Run, state: State, *, shown: Run | None = None) -> None:
     """Hand over the link on the screen and what was found, a slide each.
 
     Of a long text the link takes as long to find as the head to draw, so that one is looked for once slides are wanted.
 
     Args:
-        drawn: what ran.
+        run: what ran.
         state: what the pickers say.
         shown: what the page shows of it, such as a reading; by default what ran.
     """
-    drawn = drawn if shown is None else shown
-    if long_id_of(drawn) is None or wanted():
-        present(_slides(drawn, state))
+    run = run if shown is None else shown
+    if long_id_of(run) is None or wanted():
+        present(_slides(run, state))
 
 
-def present_change(before: Drawn, after: Drawn, state: State, change: str) -> None:
+def present_change(before: Run, after: Run, state: State, change: str) -> None:
     """Hand over what a mask made of the link on the screen, and what was found with it.
 
     Args:
@@ -153,15 +153,15 @@ def present_steps(opened: "OpenHead", query: int, key: int) -> None:
     present(step_slides(opened, query, key))
 
 
-def present_roles(drawn: Drawn, state: State, jobs: "pandas.DataFrame") -> None:
+def present_roles(run: Run, state: State, jobs: "pandas.DataFrame") -> None:
     """Hand over what heads do, a slide a role, and then the link on the screen.
 
     Args:
-        drawn: what ran.
+        run: what ran.
         state: what the pickers say.
         jobs: of its heads, from `roles`.
     """
-    present((*role_slides(drawn.trace, jobs, drawn.stream(state.stream)), *_slides(drawn, state)[:1]))
+    present((*role_slides(run.trace, jobs, run.stream(state.stream)), *_slides(run, state)[:1]))
 
 
 def present_comparison(comparison: "Comparison", pair: tuple[int, int] | None, called: str) -> None:
@@ -175,21 +175,21 @@ def present_comparison(comparison: "Comparison", pair: tuple[int, int] | None, c
     present(compared_slides(comparison, pair, called=called))
 
 
-def present_written(drawn: Drawn, state: State, wrote: Wrote | None, put: PutIn | None = None) -> None:
+def present_written(run: Run, state: State, wrote: Wrote | None, put: PutIn | None = None) -> None:
     """Hand over what wrote most of a number, the head of another text that changes it most, and what was found.
 
     Args:
-        drawn: what ran.
+        run: what ran.
         state: what the pickers say.
         wrote: the head; None where no head wrote it.
         put: what heads of another text do; None where none are put.
     """
-    first = () if wrote is None else written_slides(drawn.trace, wrote)
-    second = () if put is None else put_slides(drawn.trace, put)
-    present((*first, *second, *_slides(drawn, state)))
+    first = () if wrote is None else written_slides(run.trace, wrote)
+    second = () if put is None else put_slides(run.trace, put)
+    present((*first, *second, *_slides(run, state)))
 
 
-def _slides(drawn: Drawn, state: State) -> tuple[Slide, ...]:
-    trace, stream = drawn.trace, drawn.stream(state.stream)
-    chosen = (stream, *drawn.place(stream, state.layer, state.head), *pair_of(drawn, state))
-    return found_slides(trace, drawn.findings, chosen)
+def _slides(run: Run, state: State) -> tuple[Slide, ...]:
+    trace, stream = run.trace, run.stream(state.stream)
+    chosen = (stream, *run.place(stream, state.layer, state.head), *pair_of(run, state))
+    return found_slides(trace, run.findings, chosen)

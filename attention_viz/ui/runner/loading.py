@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TypeVar
 
-from attention_viz.serving.runs import Drawn
+from attention_viz.serving.runs import Run
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui.address import State
 from attention_viz.ui.parts.drawing import draw_in_place
@@ -12,26 +12,26 @@ from attention_viz.ui.parts.selection import ran
 from attention_viz.ui.runner.page import Slots
 from attention_viz.ui.selection import Selection, resolve
 
-__all__ = ["ReadRun", "load_text", "settle_text", "study_as_it_is", "study_read"]
+__all__ = ["ReadStudy", "load_text", "settle_text", "study_as_it_is", "study_read"]
 
 
 _Run = TypeVar("_Run")
 
 
 @dataclass(frozen=True, eq=False)
-class ReadRun:
+class ReadStudy:
     """A run, and what is shown of it.
 
     Attributes:
-        drawn: the run, with all its streams.
+        run: the run, with all its streams.
         shown: the same as it is read; None if it can't be read so, which the page says.
     """
 
-    drawn: Drawn
-    shown: Drawn | None
+    run: Run
+    shown: Run | None
 
 
-def load_text(state: State, slots: Slots, longest: int = SETTINGS.longest_study) -> Drawn | None:
+def load_text(state: State, slots: Slots, longest: int = SETTINGS.longest_study) -> Run | None:
     """Run the sentence, with the picture's slot filled meanwhile; None after a problem.
 
     Args:
@@ -45,14 +45,14 @@ def load_text(state: State, slots: Slots, longest: int = SETTINGS.longest_study)
     )
 
 
-def settle_text(selection: Selection, run: Drawn) -> Selection:
+def settle_text(selection: Selection, run: Run) -> Selection:
     """Return the selection with the run's best finding, as far as nobody chose another head."""
     return resolve(selection, ran(run))
 
 
-def study_read(run: Drawn, selection: Selection, slots: Slots) -> ReadRun:
+def study_read(run: Run, selection: Selection, slots: Slots) -> ReadStudy:
     """Read the run's weights as they are chosen to be read."""
-    return ReadRun(run, read_in_place(run, selection.shared, slots.picture.place, slots.height))
+    return ReadStudy(run, read_in_place(run, selection.shared, slots.picture.place, slots.height))
 
 
 def study_as_it_is(run: _Run, _selection: Selection, _slots: Slots) -> _Run:

@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.errors import AttentionVizError
-from attention_viz.serving.runs import Drawn
+from attention_viz.serving.runs import Run
 from attention_viz.ui.address import State, write_address
 from attention_viz.ui.controls.pickers import Row
 from attention_viz.ui.parts.drawing import PicturePlace
@@ -65,7 +65,7 @@ class Parts:
     parts: Sequence[Part]
     exports: Callable[[], object] | None = None
     slides: Callable[[], object] | None = None
-    runs: Sequence[tuple[str, Drawn]] = ()
+    runs: Sequence[tuple[str, Run]] = ()
     switched: bool = False
 
 

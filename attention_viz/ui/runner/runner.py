@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.errors import AttentionVizError
-from attention_viz.serving.runs import Drawn
+from attention_viz.serving.runs import Run
 from attention_viz.ui import visit
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.parts import open_trace as opening
@@ -119,11 +119,11 @@ class _Tools:
                 return cls(line, exports, None, st.container(key="compare-badges", width="content", gap=None))
             return cls(line, exports, Badge(), None)
 
-    def badges(self, runs: Sequence[tuple[str, Drawn]]) -> list[tuple[Badge, Drawn]]:
+    def badges(self, runs: Sequence[tuple[str, Run]]) -> list[tuple[Badge, Run]]:
         """Return the badge of each run; of several beside their labels."""
         if self.several is None:
             return [(cast(Badge, self.badge), run) for _, run in runs]
-        found = list[tuple[Badge, Drawn]]()
+        found = list[tuple[Badge, Run]]()
         for label, run in runs:
             with self.several.container(horizontal=True, vertical_alignment="center", width="content", gap="xsmall"):
                 st.caption(label, width="content")
@@ -155,7 +155,7 @@ def _show(parts: Parts, slots: Slots, tools: _Tools | None) -> None:
         show()
 
 
-def _verify(badge: Badge, run: Drawn, *, switched: bool) -> None:
+def _verify(badge: Badge, run: Run, *, switched: bool) -> None:
     """Compare the run with the model's own, and say so on its badge."""
     from attention_viz.serving.verifying import verify
 

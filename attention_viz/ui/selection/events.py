@@ -1,7 +1,7 @@
 """What can happen to a selection: each event says what a person did, or what a page found out."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from attention_viz.ui.address.state import State
@@ -19,12 +19,14 @@ class Opened:
         groups: what the page keeps in the URL beside what all pages share.
         example: the page's own default, if the URL names no other model.
         again: whether Back or Forward led here.
+        asked: parameters of the page's own that another page asked for just now, whatever was chosen here before.
     """
 
     address: Mapping[str, str]
     groups: tuple[Group[Any], ...] = ()
     example: State | None = None
     again: bool = False
+    asked: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True)

@@ -78,6 +78,8 @@ def _opened(selection: Selection, event: Opened) -> Selection:
                 selection.of(group), frozenset(pending), pending, frozenset(names), again=group.id in selection.parts
             )
             selection = selection.having(group, part)
+    for group in event.groups:
+        selection = _asked(selection, group, event.asked)
     if not (event.again or first):
         return selection
     model = address.get("model", (event.example or SHARED.default).model)
@@ -86,6 +88,16 @@ def _opened(selection: Selection, event: Opened) -> Selection:
         return answer(selection, SHARED, default=default)
     selection = answer(selection, SHARED, default=event.example if model == event.example.model else default)
     return update(selection, Filled(SHARED, {"stream": event.example.stream}, stays=True))
+
+
+def _asked(selection: Selection, group: Group[Any], asked: Mapping[str, str]) -> Selection:
+    """Return the selection with what another page asked for still to be answered."""
+    part = selection.part(group)
+    asked = {name: text for name, text in asked.items() if name in group.parameters()}
+    if not asked:
+        return selection
+    names = part.unread | asked.keys()
+    return selection.having(group, replace(part, pending={**part.pending, **asked}, unread=names))
 
 
 def _picked(selection: Selection, group: Group[Any], values: Mapping[str, Any]) -> Selection:

@@ -34,8 +34,8 @@ def drawing() -> str:
 
 @pytest.mark.parametrize("name", EDITS)
 def test_a_kind_of_change_is_chosen_added_and_listed(screen: Screen, name: str) -> None:
-    drawn = f"&search=pattern&pattern={drawing()}" if isinstance(EDITS[name].asks, Drawing) else ""
-    screen.back_to(HEADS + drawn).pick("Change", name).press("Add")
+    run = f"&search=pattern&pattern={drawing()}" if isinstance(EDITS[name].asks, Drawing) else ""
+    screen.back_to(HEADS + run).pick("Change", name).press("Add")
     ((change,), notices) = read_changes(screen.address["edits"])
     assert (change.what, change.layer, change.head) == (name, 0, 1) and not notices
     assert listed(screen) == [f"{plain('1. ' + describe(change, Scratch().trace(TEXT)))}"]

@@ -15,7 +15,7 @@ from attention_viz.analysis.readings import read as library_read
 from attention_viz.errors import TraceError
 from attention_viz.models.model import AttentionModel
 from attention_viz.serving import runs as serving
-from attention_viz.serving.runs import Drawn
+from attention_viz.serving.runs import Run
 from attention_viz.trace.from_weights import shares
 from attention_viz.trace.merging import merge_words
 from attention_viz.trace.rerun import behind
@@ -48,15 +48,15 @@ def test_a_reading_that_there_is_not_is_told_and_the_weights_are_shown() -> None
 
 def test_a_reading_is_made_once_and_keeps_no_run_alive() -> None:
     state = State(text="The bank", reading="norm")
-    drawn = serving.draw(state.request)
-    assert read(drawn, replace(state, reading="raw")) is drawn
-    found = read(drawn, state)
-    assert read(drawn, replace(state, head=7)) is found
+    run = serving.run_request(state.request)
+    assert read(run, replace(state, reading="raw")) is run
+    found = read(run, state)
+    assert read(run, replace(state, head=7)) is found
     model = av.load("all-MiniLM-L6-v2")
     assert isinstance(model, AttentionModel)
-    expected = shares(av.norm_weighted(model, drawn.trace, 0)).float()
+    expected = shares(av.norm_weighted(model, run.trace, 0)).float()
     assert_close(found.trace.attention(0).weights, expected, rtol=1e-4, atol=1e-6)
-    words = read(drawn, replace(state, words="on"))
+    words = read(run, replace(state, words="on"))
     assert words is not found and words.trace.provenance.reading == "norm"
     assert not found.trace.differentiable and behind(found.trace).complete is None and found.trace.fidelity.ok
 
@@ -64,12 +64,12 @@ def test_a_reading_is_made_once_and_keeps_no_run_alive() -> None:
 def test_what_would_take_long_and_what_a_file_cannot_tell_is_refused_by_name() -> None:
     state = State(text=" ".join(["bank"] * 60), reading="flow")
     with pytest.raises(TraceError, match="this text has 62 tokens, and with 6 layers at most 29 can be done here"):
-        read(serving.draw(state.request), state)
+        read(serving.run_request(state.request), state)
     with pytest.raises(TraceError, match="has 102 tokens, and with 6 layers of this size at most 75 can be done here"):
         long = replace(state, text=" ".join(["bank"] * 100), reading="zeroing")
-        read(serving.draw(long.request), long)
+        read(serving.run_request(long.request), long)
     short = replace(state, text="The bank", reading="gradient")
-    file = Drawn(serving.draw(short.request).trace.detached())
+    file = Run(serving.run_request(short.request).trace.detached())
     with pytest.raises(TraceError, match="a trace from a file has no model any more"):
         read(file, short)
 

@@ -189,7 +189,7 @@ def test_a_picture_of_a_visitors_is_the_second_one_and_goes_when_a_sample_is_cho
     assert name not in [one.name for one in screen.app.session_state["visit"].brought.values()]
 
 
-def test_a_mask_is_drawn_on_the_picture() -> None:
+def test_a_mask_has_run_on_the_picture() -> None:
     screen = Screen().open(f"/masks?model={PICTURES}&mask=prefix&prefix=1&query=1&key=0")
     assert "Before: patch 0, 0 may look at every patch" in screen.words
     assert "With the mask: patch 0, 0 may not look at 255 of the 256 patches" in screen.words

@@ -15,7 +15,7 @@ from attention_viz.serving import runs
 from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.door import ANALYSES
 from attention_viz.serving.request import Request
-from attention_viz.serving.runs import Drawn, draw
+from attention_viz.serving.runs import Run, run_request
 from attention_viz.serving.settings import Settings
 from attention_viz.ui.packing import heads
 from attention_viz.ui.packing.heads import head_of, ranking_of
@@ -27,20 +27,20 @@ TEXT = "rain falls on the old stone bridge while the river runs below it " * 3
 @pytest.fixture(autouse=True)
 def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs, "SETTINGS", Settings(longest_text=24, longest_study=9))
-    monkeypatch.setattr(runs, "_traces", SharedCache(10**9, lambda drawn: drawn.trace.nbytes))
+    monkeypatch.setattr(runs, "_traces", SharedCache(10**9, lambda run: run.trace.nbytes))
 
 
 @pytest.fixture
-def drawn(monkeypatch: pytest.MonkeyPatch) -> Drawn:
+def drawn(monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setattr(payload, "LONG", 100)
-    return draw(Request(model="induction", text=TEXT), longest=24)
+    return run_request(Request(model="induction", text=TEXT), longest=24)
 
 
-def test_of_a_long_text_a_head_is_handed_over_by_itself_and_made_once(drawn: Drawn) -> None:
-    packed = head_of(drawn, "decoder", 1, 0)
-    assert packed is not None and packed is head_of(drawn, "decoder", 1, 0)
+def test_of_a_long_text_a_head_is_handed_over_by_itself_and_made_once(run: Run) -> None:
+    packed = head_of(run, "decoder", 1, 0)
+    assert packed is not None and packed is head_of(run, "decoder", 1, 0)
     header = json.loads(packed[4 : 4 + int.from_bytes(packed[:4], "little")])
-    assert (header["of"], header["layer"], header["head"]) == (long_id_of(drawn), 1, 0)
+    assert (header["of"], header["layer"], header["head"]) == (long_id_of(run), 1, 0)
 
 
 @pytest.fixture
@@ -60,23 +60,23 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> threading.Semaphore:
 
 
 def test_heads_of_the_layer_that_is_looked_at_are_made_ahead_while_nobody_computes(
-    drawn: Drawn, looks: threading.Semaphore
+    run: Run, looks: threading.Semaphore
 ) -> None:
     with ANALYSES:
-        head_of(drawn, "decoder", 1, 0)
+        head_of(run, "decoder", 1, 0)
         for _ in range(50):  # it goes on looking, and makes nothing meanwhile
             assert looks.acquire(timeout=60)
-        assert made(drawn) == {(1, 0)}
+        assert made(run) == {(1, 0)}
     until = time.monotonic() + 60
-    while made(drawn) != {(1, 0), (1, 1)}:
+    while made(run) != {(1, 0), (1, 1)}:
         assert time.monotonic() < until
         time.sleep(0.01)
 
 
 def test_a_text_that_nobody_looks_at_any_more_is_let_go_and_nothing_made_of_it(
-    drawn: Drawn, looks: threading.Semaphore
+    run: Run, looks: threading.Semaphore
 ) -> None:
-    another = Drawn(drawn.trace.only("decoder"))
+    another = Run(run.trace.only("decoder"))
     with ANALYSES:
         head_of(another, "decoder", 1, 0)
         assert looks.acquire(timeout=60)
@@ -87,59 +87,59 @@ def test_a_text_that_nobody_looks_at_any_more_is_let_go_and_nothing_made_of_it(
     for thread in threading.enumerate():
         if thread.name == "heads ahead":
             thread.join(60)
-    assert made(drawn) == {(1, 0)}
+    assert made(run) == {(1, 0)}
 
 
 def test_after_a_head_that_fails_in_an_unforeseen_way_others_are_made_ahead_again(
-    drawn: Drawn, looks: threading.Semaphore, monkeypatch: pytest.MonkeyPatch
+    run: Run, looks: threading.Semaphore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pack, heard = heads._pack, threading.Event()
 
-    def fail(drawn: Drawn, stream: str, layer: int, head: int) -> bytes:
+    def fail(run: Run, stream: str, layer: int, head: int) -> bytes:
         if (layer, head) == (1, 1):
             raise MemoryError
-        return pack(drawn, stream, layer, head)
+        return pack(run, stream, layer, head)
 
     monkeypatch.setattr(heads, "_pack", fail)
     monkeypatch.setattr(threading, "excepthook", lambda _: heard.set())
-    head_of(drawn, "decoder", 1, 0)
+    head_of(run, "decoder", 1, 0)
     assert heard.wait(60)
-    head_of(drawn, "decoder", 0, 0)
+    head_of(run, "decoder", 0, 0)
     until = time.monotonic() + 60
-    while (0, 1) not in made(drawn):
+    while (0, 1) not in made(run):
         assert time.monotonic() < until
         time.sleep(0.01)
 
 
-def made(drawn: Drawn) -> set[tuple[int, int]]:
+def made(run: Run) -> set[tuple[int, int]]:
     """The heads that are there to be handed over, by layer and head."""
-    assert long_id_of(drawn) is not None
+    assert long_id_of(run) is not None
     places = itertools.product((0, 1), repeat=2)
-    return {place for place in places if (long_id_of(drawn), "decoder", *place) in heads._heads}
+    return {place for place in places if (long_id_of(run), "decoder", *place) in heads._heads}
 
 
 def test_of_a_short_text_nothing_is_handed_over() -> None:
-    drawn = draw(Request(model="induction", text="rain falls"))
-    assert long_id_of(drawn) is None
-    assert head_of(drawn, "decoder", 0, 0) is None
+    run = run_request(Request(model="induction", text="rain falls"))
+    assert long_id_of(run) is None
+    assert head_of(run, "decoder", 0, 0) is None
 
 
-def test_all_heads_are_ranked_for_a_pair_that_the_browser_asks_about(drawn: Drawn) -> None:
-    asked = {"of": long_id_of(drawn), "stream": "decoder", "query": 20, "key": 7}
-    found = ranking_of(drawn, asked)
+def test_all_heads_are_ranked_for_a_pair_that_the_browser_asks_about(run: Run) -> None:
+    asked = {"of": long_id_of(run), "stream": "decoder", "query": 20, "key": 7}
+    found = ranking_of(run, asked)
     assert found is not None
     weights = sorted(
-        (float(drawn.trace.weights(layer, head)[20, 7]), layer, head)
-        for layer in drawn.trace.layer_numbers()
-        for head in range(drawn.trace.head_count(layer))
+        (float(run.trace.weights(layer, head)[20, 7]), layer, head)
+        for layer in run.trace.layer_numbers()
+        for head in range(run.trace.head_count(layer))
     )[::-1][:10]
     assert [(one["layer"], one["head"]) for one in found["ranked"]] == [(layer, head) for _, layer, head in weights]
     assert found["ranked"][0]["weight"] == pytest.approx(weights[0][0], abs=1e-6)
 
 
-def test_no_head_is_ranked_by_a_blocked_cell_or_for_another_text(drawn: Drawn) -> None:
-    asked = {"of": long_id_of(drawn), "stream": "decoder", "query": 7, "key": 20}
-    found = ranking_of(drawn, asked)
+def test_no_head_is_ranked_by_a_blocked_cell_or_for_another_text(run: Run) -> None:
+    asked = {"of": long_id_of(run), "stream": "decoder", "query": 7, "key": 20}
+    found = ranking_of(run, asked)
     assert found is not None and found["ranked"] == []
-    assert ranking_of(drawn, {**asked, "of": "another"}) is None
-    assert ranking_of(drawn, None) is None
+    assert ranking_of(run, {**asked, "of": "another"}) is None
+    assert ranking_of(run, None) is None

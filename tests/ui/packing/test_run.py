@@ -10,13 +10,13 @@ import pytest
 
 import attention_viz as av
 from attention_viz import explorer
-from attention_viz.serving.runs import Drawn
+from attention_viz.serving.runs import Run
 from attention_viz.ui.packing import run as run_module
 from attention_viz.ui.packing.run import long_id_of, payload_of
 
 
 def test_packing_one_trace_for_the_browser_keeps_nobody_else_s_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    slow, quick = (Drawn(av.scratch(text)) for text in ("a slow one", "a quick one"))
+    slow, quick = (Run(av.scratch(text)) for text in ("a slow one", "a quick one"))
     begun, go, pack = threading.Event(), threading.Event(), explorer.pack
 
     def pack_slowly(trace: av.Trace, **rest: Any) -> bytes:
@@ -38,7 +38,7 @@ def test_packing_one_trace_for_the_browser_keeps_nobody_else_s_waiting(monkeypat
 
 
 def test_a_run_is_packed_once_for_all_who_ask_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    run, go, packed, pack = Drawn(av.scratch("the same one")), threading.Event(), list[av.Trace](), explorer.pack
+    run, go, packed, pack = Run(av.scratch("the same one")), threading.Event(), list[av.Trace](), explorer.pack
 
     def pack_slowly(trace: av.Trace, **rest: Any) -> bytes:
         packed.append(trace)
@@ -56,7 +56,7 @@ def test_a_run_is_packed_once_for_all_who_ask_at_the_same_time(monkeypatch: pyte
 
 
 def test_a_packed_run_is_let_go_with_its_bytes() -> None:
-    run = Drawn(av.scratch("let go"))
+    run = Run(av.scratch("let go"))
     assert payload_of(run) and long_id_of(run) is None
     gone, packing = weakref.ref(run), weakref.ref(run_module._packed(run))
     del run

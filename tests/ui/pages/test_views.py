@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import attention_viz as av
-from attention_viz.serving.runs import Drawn, draw
+from attention_viz.serving.runs import Run, run_request
 from attention_viz.ui.address import State
 from attention_viz.ui.pages.compare import page as compare_page
 from attention_viz.ui.pages.compare.choice import COMPARE_CHOICES
@@ -24,7 +24,7 @@ from attention_viz.ui.pages.steps.choice import STEP_CHOICES
 from attention_viz.ui.pages.steps.runs import OpenRun
 from attention_viz.ui.pages.why import view as why
 from attention_viz.ui.pages.why.choice import WHY_CHOICES
-from attention_viz.ui.runner.loading import ReadRun
+from attention_viz.ui.runner.loading import ReadStudy
 from attention_viz.ui.runner.page import Parts
 from attention_viz.ui.selection import SHARED, FileOpened, Group, Opened, Picked, Selection, update
 
@@ -42,16 +42,16 @@ def picked(selection: Selection, group: Group[Any], **values: Any) -> Selection:
     return update(selection, Picked(group, values))
 
 
-def run(selection: Selection) -> Drawn:
-    return draw(selection.shared.request)
+def run(selection: Selection) -> Run:
+    return run_request(selection.shared.request)
 
 
 def slots(parts: Parts) -> list[str]:
     return [part.slot for part in parts.parts]
 
 
-def explored(drawn: Drawn, shown: Drawn | None) -> explore.ExploreRun:
-    return explore.ExploreRun(drawn, drawn, 0, drawn, shown)
+def explored(run: Run, shown: Run | None) -> explore.ExploreStudy:
+    return explore.ExploreStudy(run, run, 0, run, shown)
 
 
 def test_explore_opens_on_the_best_finding_and_stays_on_a_head_that_somebody_chose() -> None:
@@ -88,15 +88,15 @@ def test_cross_attention_offers_an_example_for_a_model_without_any() -> None:
 def test_cross_attention_shows_what_is_said_also_where_a_reading_cant_be_had() -> None:
     selection = opened(**BOY)
     drawn = run(selection)
-    assert slots(cross.view(ReadRun(drawn, drawn), selection)) == ["notes", "said", "alignment", "picture", "words"]
-    assert slots(cross.view(ReadRun(drawn, None), selection)) == ["notes", "said"]
+    assert slots(cross.view(ReadStudy(drawn, drawn), selection)) == ["notes", "said", "alignment", "picture", "words"]
+    assert slots(cross.view(ReadStudy(drawn, None), selection)) == ["notes", "said"]
 
 
 @pytest.mark.parametrize(("step", "there"), [("pipeline", "below"), ("scores", "controls")])
 def test_the_list_of_steps_is_below_the_pipeline_and_above_a_matrix(step: str, there: str) -> None:
     selection = opened(**COPY, step=step)
     drawn = run(selection)
-    opens = steps.StepsRun(drawn, OpenRun(drawn.trace))
+    opens = steps.StepsStudy(drawn, OpenRun(drawn.trace))
     parts = slots(steps.view(opens, steps.settle(selection, opens)))
     assert there in parts and ("picture" in parts) == (step != "pipeline")
 
@@ -104,7 +104,7 @@ def test_the_list_of_steps_is_below_the_pipeline_and_above_a_matrix(step: str, t
 def test_half_a_pair_in_a_link_is_completed_and_is_then_the_pair_of_all_pages() -> None:
     selection = opened(**COPY, query="4", layer="1", head="1")
     drawn = run(selection)
-    opens = steps.StepsRun(drawn, OpenRun(drawn.trace))
+    opens = steps.StepsStudy(drawn, OpenRun(drawn.trace))
     found = steps.settle(selection, opens)
     choice = found.of(STEP_CHOICES)
     assert (found.shared.query, found.shared.key) == (choice.query, choice.key) == (4, choice.key)
@@ -115,7 +115,7 @@ def test_a_step_that_cant_be_opened_is_shown_as_its_error() -> None:
     selection = opened(**COPY)
     drawn = run(selection)
     error = av.errors.UnsupportedModel("no such variant")
-    parts = steps.view(steps.StepsRun(drawn, error), selection)
+    parts = steps.view(steps.StepsStudy(drawn, error), selection)
     assert slots(parts) == ["notes", "picture"] and parts.exports is None
     with pytest.raises(av.errors.UnsupportedModel, match="no such variant"):
         parts.parts[-1].draw()
@@ -147,10 +147,10 @@ def test_why_opens_a_next_word_of_a_model_that_was_trained_and_of_no_file() -> N
     selection = opened(**COPY)
     drawn = run(selection)
     assert not why.why_not(drawn, selection.shared)
-    assert "can't be run again" in why.why_not(Drawn(drawn.trace), selection.shared)
+    assert "can't be run again" in why.why_not(Run(drawn.trace), selection.shared)
     own = opened(model="scratch", text="the cat")
     assert "random weights" in why.why_not(run(own), own.shared)
-    assert slots(why.view(why.WhyRun(Drawn(drawn.trace), None), selection)) == ["notes", "picture"]  # pyright: ignore
+    assert slots(why.view(why.WhyStudy(Run(drawn.trace), None), selection)) == ["notes", "picture"]  # pyright: ignore
 
 
 def test_why_shows_cross_attention_in_place_of_an_encoder_that_says_nothing() -> None:

@@ -199,7 +199,7 @@ def test_in_a_column_matrices_that_stood_beside_each_other_stand_below_each_othe
     assert len({tuple(low[name]["domain"]) for name in ("xaxis", "xaxis2", "xaxis3")}) == 3, "no room to fold"
 
 
-def test_a_document_is_asked_for_its_words_where_it_is_drawn(tmp_path: Path) -> None:
+def test_a_document_is_asked_for_its_words_where_it_has_run(tmp_path: Path) -> None:
     document = heatmap_svg(trace_of(3), 0, 0)
     with pytest.raises(av.AttentionVizError, match="ask heatmap_svg itself"):
         save(document, tmp_path / "head.svg", title="Another")

@@ -86,7 +86,7 @@ def test_tokens_stay_text() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 2, 128])
-def test_any_length_is_drawn(count: int) -> None:
+def test_any_length_has_run(count: int) -> None:
     before, after = pair(" ".join(f"w{i}" for i in range(count)))
     assert len(difference(before, after, 0, 1).layout.xaxis.tickvals) <= 30
     assert len(changed_outputs(before, after).data[0].x) == count

@@ -132,7 +132,7 @@ def test_the_svg_prints_the_weights_where_they_fit() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 25, 400])
-def test_any_length_is_drawn(count: int) -> None:
+def test_any_length_has_run(count: int) -> None:
     trace = trace_of(tuple(f"token{i}" for i in range(count)), causal=True)
     assert len(heatmap(trace, 0, 0).layout.xaxis.tickvals) <= 30
     assert len(heatmap_svg(trace, 0, 0)) < 400_000

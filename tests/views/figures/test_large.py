@@ -148,7 +148,7 @@ def test_a_long_way_has_no_more_arcs_than_can_be_seen_and_still_arrives() -> Non
         assert "687 steps against 1" in figure.layout.title.text and "stands for 11 steps" in figure.layout.title.text
 
 
-def test_the_svg_is_drawn_from_blocks_and_says_so() -> None:
+def test_the_svg_has_run_from_blocks_and_says_so() -> None:
     svg = views.heatmap_svg(long_trace(), 0, 1)
     texts = " ".join(ElementTree.fromstring(svg).itertext())
     assert "701 × 701 cells, drawn in blocks of 3 × 3: the largest weight of each" in texts
@@ -194,7 +194,7 @@ print((drawn - before) // 1024, (resource.getrusage(resource.RUSAGE_SELF).ru_max
 """
 
 
-def test_a_small_file_of_a_long_text_is_drawn_in_little_memory(tmp_path: Path) -> None:
+def test_a_small_file_of_a_long_text_has_run_in_little_memory(tmp_path: Path) -> None:
     count = 7_700
     nothing = torch.zeros(1, count, 0)
     tokens = av.Tokens(("a",) * count, tuple(range(count)))

@@ -44,7 +44,7 @@ def drawn(figure: go.Figure) -> str:
 
 @pytest.mark.parametrize("labels", [("one",), NASTY, ("a",) * 30])
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_tokens_stay_text_and_any_number_of_them_is_drawn(labels: tuple[str, ...], theme: ThemeName) -> None:
+def test_tokens_stay_text_and_any_number_of_them_has_run(labels: tuple[str, ...], theme: ThemeName) -> None:
     trace = trace_of(labels)
     for figure in (
         roles(trace, 0, 1, theme=theme),
@@ -122,13 +122,13 @@ def test_of_a_long_row_the_largest_shares_have_bars_and_all_others_stand_togethe
     assert entries.text[-1].startswith("≤ ") and entries.hovertext[-1].startswith("572 others, enters: at most")
 
 
-def test_a_row_that_may_look_at_nothing_is_drawn_as_blocked() -> None:
+def test_a_row_that_may_look_at_nothing_has_run_as_blocked() -> None:
     trace = Scratch().run("a b", torch.zeros(2, 2, dtype=torch.bool))
     for part in shares(trace, 0, 0, 1).data:
         assert list(part.x) == [0, 0]
 
 
-def test_the_output_is_drawn_among_the_values_and_repeated_tokens_are_named_once() -> None:
+def test_the_output_has_run_among_the_values_and_repeated_tokens_are_named_once() -> None:
     trace = Scratch(4, 2, positions="none").trace("the bank of the river")
     figure = hull(trace, 0, 1, 1)
     one = trace.attention(0).head(1)

@@ -53,7 +53,7 @@ def test_query_key_and_value_run_from_the_page_to_their_own_colour(theme: ThemeN
 
 
 @pytest.mark.parametrize("words", [1, 2, 12, 128])
-def test_any_length_is_drawn_with_tokens_as_text(words: int) -> None:
+def test_any_length_has_run_with_tokens_as_text(words: int) -> None:
     text = " ".join([NASTY, *["word"] * 128][: words or 1])
     trace = Scratch(12, 3).run(text)
     for name in STEPS:
@@ -62,13 +62,13 @@ def test_any_length_is_drawn_with_tokens_as_text(words: int) -> None:
             assert not any("<b>" in label or "<script" in label for label in figure.layout.yaxis.ticktext)
 
 
-def test_the_chosen_cell_is_outlined_where_it_is_drawn() -> None:
+def test_the_chosen_cell_is_outlined_where_it_has_run() -> None:
     trace = av.scratch("a b c d")
     upright = steps(trace, 0, 0, "query", cell=(3, 1), notation="columns").layout.shapes[0]
     assert (upright.x0, upright.y0) == (2.5, 0.5)
 
 
-def test_a_learned_matrix_is_drawn_as_it_is() -> None:
+def test_a_learned_matrix_has_run_as_it_is() -> None:
     matrix = Scratch(12, 3, 1).projections()["query"]
     trace = Scratch(12, 3, 1).trace("a b")
     assert numpy.array_equal(numpy.array(learned(trace, 0, 0, "query", matrix).data[0].z), matrix.weight.numpy())
@@ -99,7 +99,7 @@ def test_what_is_not_known_is_refused_in_words() -> None:
         saturation()
 
 
-def test_a_rotation_is_drawn_before_and_after() -> None:
+def test_a_rotation_has_run_before_and_after() -> None:
     from tests.steps.test_steps import shared
 
     opened = shared()

@@ -10,7 +10,7 @@ from attention_viz.models import CATALOGUE, SNAPSHOTS, of_text
 from attention_viz.models.sources.snapshots import snapshot_name
 from attention_viz.serving import permissions as allowed
 from attention_viz.serving.facts import facts_of
-from attention_viz.serving.runs import Drawn
+from attention_viz.serving.runs import Run
 from attention_viz.ui.address import State, own_contrast
 from attention_viz.ui.address.codec import Older, parameter
 from attention_viz.ui.address.kinds import Number, OneOf, Sample, Text
@@ -134,7 +134,7 @@ def _other_input(choice: CompareChoice, state: State) -> State:
     return replace(state, text=choice.other, target="").within()
 
 
-def kinds(choice: CompareChoice, state: State, opened: Drawn | None = None) -> list[str]:
+def kinds(choice: CompareChoice, state: State, opened: Run | None = None) -> list[str]:
     """What can be compared here, and what is being compared.
 
     Args:
@@ -168,7 +168,7 @@ def models(state: State) -> Sequence[str]:
     return tuple(dict.fromkeys((*of_text(), *allowed.folders(), state.model)))
 
 
-def numbers(choice: CompareChoice, state: State, opened: Drawn | None = None) -> tuple[Sequence[int], range]:
+def numbers(choice: CompareChoice, state: State, opened: Run | None = None) -> tuple[Sequence[int], range]:
     """The numbers of the second side's layers, and of the heads of the chosen one of them."""
     if opened is not None and choice.what != "models":
         stream = opened.stream(state.stream)

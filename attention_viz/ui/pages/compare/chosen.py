@@ -60,7 +60,7 @@ def can_choose(comparison: Comparison, first: Side) -> bool:
 
 def _axes(comparison: Comparison, first: Side) -> tuple[tuple[Tokens, Tokens], tuple[Tokens, Tokens]]:
     """The tokens that ran and what is shown of them: of queries, and of keys."""
-    stream, shown, own = comparison.one.stream, comparison.one.trace, first.drawn.trace
+    stream, shown, own = comparison.one.stream, comparison.one.trace, first.run.trace
     return (
         (own.query_tokens(stream), shown.query_tokens(stream)),
         (own.key_tokens(stream), shown.key_tokens(stream)),

@@ -9,7 +9,7 @@ from attention_viz.analysis.comparison.compare import Comparison, compare
 from attention_viz.edits.edit import Edit
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving.models import refresh
-from attention_viz.serving.runs import Drawn, draw, is_loaded
+from attention_viz.serving.runs import Run, is_loaded, run_request
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import reading as readings
@@ -32,23 +32,23 @@ class Side:
 
     Attributes:
         state: what was asked for.
-        drawn: what ran.
+        run: what ran.
         shown: the same, read as the state asks.
     """
 
     state: State
-    drawn: Drawn
-    shown: Drawn
+    run: Run
+    shown: Run
 
     @property
     def stream(self) -> str:
         """The attention that is shown."""
-        return self.drawn.stream(self.state.stream)
+        return self.run.stream(self.state.stream)
 
     @property
     def from_file(self) -> bool:
         """Whether it ran elsewhere."""
-        return self.drawn.fit is None
+        return self.run.fit is None
 
 
 def run_first(choice: CompareChoice, state: State, place: DeltaGenerator, height: int) -> Side | None:
@@ -56,7 +56,7 @@ def run_first(choice: CompareChoice, state: State, place: DeltaGenerator, height
     first, _ = sides(choice, state)
     if (open_trace := opening.opened()) is not None:
         return _read(state, open_trace, place)
-    return _draw(first, place, height, ())
+    return _run(first, place, height, ())
 
 
 def run_second(
@@ -66,42 +66,42 @@ def run_second(
     _, second = sides(choice, state)
     if choice.what == "heads":
         # The same run, whether from a file or made here.
-        return None if first is None else Side(second, first.drawn, first.shown)
+        return None if first is None else Side(second, first.run, first.shown)
     if choice.what != "edit":
-        return _draw(second, place, height, ())
+        return _run(second, place, height, ())
     if first is None:
         return None
     if first.from_file:
         place.info("A trace from a file can't be run again: close it to compare with a change.")
         return None
     try:
-        edits = made(current_edits(), first.drawn, state)
+        edits = made(current_edits(), first.run, state)
     except AttentionVizError as error:
         show_problem(error, place)
         return None
-    return _draw(second, place, height, edits)
+    return _run(second, place, height, edits)
 
 
-def _draw(state: State, place: DeltaGenerator, height: int, edits: tuple[Edit, ...]) -> Side | None:
+def _run(state: State, place: DeltaGenerator, height: int, edits: tuple[Edit, ...]) -> Side | None:
     refresh(state.model)
     # What is on the screen already stays there, paler, until the new one is ready.
     if not is_loaded(state.model):
         hold(state, place, height)
     try:
-        drawn = draw(state.request, edits=edits)
+        run = run_request(state.request, edits=edits)
     except AttentionVizError as error:
         show_problem(error, place, state)
         return None
-    run = _read(state, drawn, place)
+    run = _read(state, run, place)
     if run is not None:
         place.empty()
     return run
 
 
-def _read(state: State, drawn: Drawn, place: DeltaGenerator) -> Side | None:
+def _read(state: State, run: Run, place: DeltaGenerator) -> Side | None:
     """The run with its weights read as the page asks; a reading that can't be had is told in its place."""
     try:
-        return Side(state, drawn, read(drawn, state))
+        return Side(state, run, read(run, state))
     except AttentionVizError as error:
         show_problem(error, place)
         return None
@@ -110,14 +110,14 @@ def _read(state: State, drawn: Drawn, place: DeltaGenerator) -> Side | None:
 def show_both(choice: CompareChoice, chosen: State, first: Side | None, second: Side | None) -> None:
     """What has to be said of either run: what was cut, what isn't known, and what this page leaves out."""
     if first is not None:
-        show_notes(first.drawn, first.state)
+        show_notes(first.run, first.state)
     if second is not None and choice.what in ("sentences", "models"):
-        if second.drawn.fit is not None and second.drawn.fit.cut:
-            show_cut(second.drawn.fit, second.state, "The second side’s text has")
-        if unknown := unknown_words(second.drawn.trace):
+        if second.run.fit is not None and second.run.fit.cut:
+            show_cut(second.run.fit, second.state, "The second side’s text has")
+        if unknown := unknown_words(second.run.trace):
             tell(f"On the second side: {unknown}", loud=True, short="Unknown words")
-        of_first = [] if first is None else _remarks(first.drawn.trace)
-        for words in _remarks(second.drawn.trace):
+        of_first = [] if first is None else _remarks(first.run.trace)
+        for words in _remarks(second.run.trace):
             if words not in of_first:
                 tell(f"On the second side: {words[0].lower()}{words[1:]}")
     if chosen.more and chosen.facts.continues_text:
@@ -156,6 +156,6 @@ def _in_words(first: Side, second: Side) -> tuple[Trace, Trace]:
     if first.state.model != second.state.model and any(len(piece) > 1 for cut in cuts for piece in cut):
         # A reading that can't be had of whole words leaves the pieces as they are, each marked on its side.
         with contextlib.suppress(AttentionVizError):
-            one, other = (read(run.drawn, replace(run.state, words="on")).trace for run in runs)
+            one, other = (read(run.run, replace(run.state, words="on")).trace for run in runs)
             return one, other
     return first.shown.trace, second.shown.trace

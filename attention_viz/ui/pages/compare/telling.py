@@ -33,7 +33,7 @@ def follow_difference(selection: Selection, choice: CompareChoice, first: Side, 
     except AttentionVizError:
         return selection
     row, head = divmod(int(torch.nan_to_num(apart, nan=-1.0).argmax()), apart.shape[1])
-    layer = second.drawn.trace.layer_numbers(second.stream)[row]
+    layer = second.run.trace.layer_numbers(second.stream)[row]
     if apart[row, head] <= 0 or (layer, head) == (selection.shared.layer, selection.shared.head):
         return selection
     return update(selection, Filled(SHARED, {"layer": layer, "head": head}))
@@ -42,6 +42,6 @@ def follow_difference(selection: Selection, choice: CompareChoice, first: Side, 
 def _is_open(selection: Selection, first: Side) -> bool:
     """Return whether nobody chose a head or a pair; a model's own example comes with its head."""
     state = selection.shared
-    short = len(first.drawn.trace.query_tokens(first.stream)) <= _LONGEST
+    short = len(first.run.trace.query_tokens(first.stream)) <= _LONGEST
     free = selection.head_is_free and state.query is None
     return short and free and is_raw(state) and state.text != own_example(state.model)

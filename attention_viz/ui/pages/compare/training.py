@@ -12,7 +12,7 @@ from attention_viz.analysis.head_table import head_table
 from attention_viz.analysis.metrics import METRICS
 from attention_viz.errors import AttentionVizError
 from attention_viz.models import moments
-from attention_viz.serving.runs import draw
+from attention_viz.serving.runs import run_request
 from attention_viz.trace.trace import Trace
 from attention_viz.ui import widgets
 from attention_viz.ui.address import State
@@ -62,7 +62,7 @@ def _label(metric: str) -> str:
 
 def _measured(choice: CompareChoice, state: State, step: int) -> float:
     first, _ = sides(replace(choice, moment=step), state)
-    trace = draw(first.request).trace
+    trace = run_request(first.request).trace
     if trace not in _tables:
         _tables[trace] = cast("_Table", head_table(trace).to_dict("index"))
     return _tables[trace][state.layer, state.head][choice.metric]

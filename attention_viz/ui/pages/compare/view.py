@@ -11,7 +11,7 @@ import streamlit as st
 from attention_viz import views
 from attention_viz.analysis.comparison.compare import Comparison
 from attention_viz.errors import AttentionVizError
-from attention_viz.serving.runs import Drawn
+from attention_viz.serving.runs import Run
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.edits import begin_edits, begin_with_change, show_edit_controls, show_edit_list
@@ -46,7 +46,7 @@ from attention_viz.ui.selection import Selection
 from attention_viz.views.style.axes import lower
 from attention_viz.views.style.wording import escaped
 
-__all__ = ["CompareRun", "load", "settle", "study", "view"]
+__all__ = ["CompareStudy", "load", "settle", "study", "view"]
 
 # Of longer texts a cell is too small to press.
 _MOST_PRESSED = 1600
@@ -56,7 +56,7 @@ _KEYS = {"one": "compare-left", "other": "compare-right", "difference": "compare
 
 
 @dataclass(frozen=True, eq=False)
-class CompareRun:
+class CompareStudy:
     """Both sides, and how they compare.
 
     Attributes:
@@ -70,7 +70,7 @@ class CompareRun:
     comparison: Comparison | AttentionVizError | None = None
 
 
-def load(state: State, slots: Slots) -> CompareRun:
+def load(state: State, slots: Slots) -> CompareStudy:
     """Run both sides; each has its problem in its own slot.
 
     Args:
@@ -82,44 +82,44 @@ def load(state: State, slots: Slots) -> CompareRun:
     choice = visit.chosen(COMPARE_CHOICES)
     first = run_first(choice, state, slots["one"], HEIGHT)
     if choice.what == "edit" and first is not None and not first.from_file:
-        begin_with_change(first.drawn, state)
-    return CompareRun(first, run_second(choice, state, first, slots["other"], HEIGHT))
+        begin_with_change(first.run, state)
+    return CompareStudy(first, run_second(choice, state, first, slots["other"], HEIGHT))
 
 
-def settle(selection: Selection, run: CompareRun) -> Selection:
+def settle(selection: Selection, study: CompareStudy) -> Selection:
     """Return the selection with the head that differs most, as far as nobody chose another."""
     choice = selection.of(COMPARE_CHOICES)
-    if choice.what != "sentences" or run.first is None or run.second is None:
+    if choice.what != "sentences" or study.first is None or study.second is None:
         return selection
-    return follow_difference(selection, choice, run.first, run.second)
+    return follow_difference(selection, choice, study.first, study.second)
 
 
-def study(run: CompareRun, selection: Selection, _slots: Slots) -> CompareRun:
+def study(study: CompareStudy, selection: Selection, _slots: Slots) -> CompareStudy:
     """Put both heads on common axes."""
-    if run.first is None or run.second is None:
-        return run
+    if study.first is None or study.second is None:
+        return study
     try:
-        comparison: Comparison | AttentionVizError = compared(selection.of(COMPARE_CHOICES), run.first, run.second)
+        comparison: Comparison | AttentionVizError = compared(selection.of(COMPARE_CHOICES), study.first, study.second)
     except AttentionVizError as error:
         comparison = error
-    return replace(run, comparison=comparison)
+    return replace(study, comparison=comparison)
 
 
-def view(run: CompareRun, selection: Selection) -> Parts:
+def view(study: CompareStudy, selection: Selection) -> Parts:
     """Return the page's parts.
 
     Args:
-        run: both sides.
+        study: both sides.
         selection: what is chosen.
     """
     choice, state = selection.of(COMPARE_CHOICES), replace(selection.shared, second="", more=0)
-    first, second, comparison = run.first, run.second, run.comparison
+    first, second, comparison = study.first, study.second, study.comparison
     parts = [Part("notes", functools.partial(show_both, choice, selection.shared, first, second))]
     if choice.what == "edit" and first is not None and not first.from_file:
         pattern = selection.of(HEADS_CHOICES).pattern
-        parts.append(Part("controls", functools.partial(show_edit_controls, first.drawn, state, pattern=pattern)))
-        parts.append(Part("changes", functools.partial(show_edit_list, first.drawn)))
-    parts += _pair(choice, run)
+        parts.append(Part("controls", functools.partial(show_edit_controls, first.run, state, pattern=pattern)))
+        parts.append(Part("changes", functools.partial(show_edit_list, first.run)))
+    parts += _pair(choice, study)
     if choice.what == "snapshots":
         parts.append(Part("curve", functools.partial(_show_curve, choice, state)))
     if first is None or second is None or not isinstance(comparison, Comparison):
@@ -142,22 +142,22 @@ def _show_curve(choice: CompareChoice, state: State) -> None:
         show_curve(choice, state)
 
 
-def _badged(first: Side | None, second: Side | None) -> list[tuple[str, Drawn]]:
+def _badged(first: Side | None, second: Side | None) -> list[tuple[str, Run]]:
     """Return each run with its badge's label: two heads of one run have one."""
-    if first is not None and second is not None and first.drawn is second.drawn:
-        return [("Both", first.drawn)]
-    return [(label, side.drawn) for label, side in (("First", first), ("Second", second)) if side is not None]
+    if first is not None and second is not None and first.run is second.run:
+        return [("Both", first.run)]
+    return [(label, side.run) for label, side in (("First", first), ("Second", second)) if side is not None]
 
 
-def _pair(choice: CompareChoice, run: CompareRun) -> list[Part]:
+def _pair(choice: CompareChoice, study: CompareStudy) -> list[Part]:
     """Return both heads and their difference; if they can't be compared, each that can be had as it is."""
-    first, second = run.first, run.second
-    if first is not None and second is not None and isinstance(run.comparison, Comparison):
-        claims = functools.partial(_show_claim, choice, run.comparison, places_of_pair(run.comparison, first))
-        return [Part("claim", claims), *_three(choice, first, second, run.comparison)]
+    first, second = study.first, study.second
+    if first is not None and second is not None and isinstance(study.comparison, Comparison):
+        claims = functools.partial(_show_claim, choice, study.comparison, places_of_pair(study.comparison, first))
+        return [Part("claim", claims), *_three(choice, first, second, study.comparison)]
     said = functools.partial(st.caption, "The difference stands here once both sides can be shown.")
-    if isinstance(run.comparison, AttentionVizError):
-        said = functools.partial(raise_again, run.comparison)
+    if isinstance(study.comparison, AttentionVizError):
+        said = functools.partial(raise_again, study.comparison)
     parts = [Part("difference", said)]
     for side, slot in ((first, "one"), (second, "other")):
         if side is not None:
@@ -230,8 +230,8 @@ def _show_alone(choice: CompareChoice, side: Side, part: str) -> None:
 def _pressable(comparison: Comparison, first: Side, figure: go.Figure, title: str, key: str, alt: str) -> None:
     """A matrix whose cells choose their pair when they are pressed."""
     cells = [(row, column) for row in range(len(comparison.queries)) for column in range(len(comparison.keys))]
-    drawn: Any = figure.data[0]
-    told = [str(drawn.hovertext[row][column]) for row, column in cells]
+    run: Any = figure.data[0]
+    told = [str(run.hovertext[row][column]) for row, column in cells]
     add_targets(figure, cells)
     points: Any = figure.data[-1]
     # The points lie over the cells, and say what these would.

@@ -2,7 +2,7 @@
 
 import functools
 
-from attention_viz.serving.runs import Drawn
+from attention_viz.serving.runs import Run
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import reading
 from attention_viz.ui.pages.cross.page import STREAM
@@ -13,7 +13,7 @@ from attention_viz.ui.parts.files.reading_downloads import show_read_downloads
 from attention_viz.ui.parts.readings import show_reading
 from attention_viz.ui.parts.selection import take_choice
 from attention_viz.ui.presenting.host import present_findings
-from attention_viz.ui.runner.loading import ReadRun, load_text, settle_text, study_read
+from attention_viz.ui.runner.loading import ReadStudy, load_text, settle_text, study_read
 from attention_viz.ui.runner.page import Part, Parts
 from attention_viz.ui.selection import Selection
 
@@ -22,20 +22,20 @@ __all__ = ["load", "settle", "study", "view"]
 load, settle, study = load_text, settle_text, study_read
 
 
-def view(run: ReadRun, selection: Selection) -> Parts:
+def view(study: ReadStudy, selection: Selection) -> Parts:
     """Return the page's parts.
 
     Args:
-        run: the run, and what is shown of it.
+        study: the run, and what is shown of it.
         selection: what is chosen.
     """
-    state, drawn, shown = selection.shared, run.drawn, run.shown
+    state, run, shown = selection.shared, study.run, study.shown
     parts = [
-        Part("notes", functools.partial(show_notes, drawn, state, rows=False)),
-        Part("said", functools.partial(show_target, drawn.trace)),
+        Part("notes", functools.partial(show_notes, run, state, rows=False)),
+        Part("said", functools.partial(show_target, run.trace)),
     ]
     if shown is None:
-        return Parts(parts, runs=[("", drawn)])
+        return Parts(parts, runs=[("", run)])
     parts += [
         Part("alignment", functools.partial(show_alignment, shown.trace, state.layer, state.head)),
         Part("picture", functools.partial(_show, shown, state)),
@@ -43,14 +43,14 @@ def view(run: ReadRun, selection: Selection) -> Parts:
     ]
     return Parts(
         parts,
-        exports=functools.partial(show_read_downloads, drawn, shown, state),
+        exports=functools.partial(show_read_downloads, run, shown, state),
         slides=functools.partial(present_findings, shown.alone(STREAM), state),
-        runs=[("", drawn)],
+        runs=[("", run)],
     )
 
 
-def _show(drawn: Drawn, state: State) -> None:
+def _show(run: Run, state: State) -> None:
     """Show the explorer, with nothing in it but what this page is about."""
-    shown = drawn.alone(state.stream) if drawn.trace.seen.sound is None else drawn.part(STREAM)
+    shown = run.alone(state.stream) if run.trace.seen.sound is None else run.part(STREAM)
     pair = (state.query, state.key)
     show_explorer(shown, STREAM, state.layer, reading.head(state), take_choice, pair=pair)

@@ -5,7 +5,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz import views
 from attention_viz.explorer import is_long
-from attention_viz.serving.drawn import Drawn
+from attention_viz.serving.run import Run
 from attention_viz.trace.spelling import set_apart
 from attention_viz.trace.trace import Trace
 from attention_viz.ui import widgets
@@ -50,33 +50,33 @@ def step_words(trace: Trace, position: int) -> str:
     return f"After “{last}” it went on with “{following}”."
 
 
-def up_to_step(drawn: Drawn, state: State, back: int) -> Drawn:
+def up_to_step(run: Run, state: State, back: int) -> Run:
     """The text as it was at the step that is looked at; a long one stays whole, see `row_of_step`.
 
     Args:
-        drawn: what was recorded.
+        run: what was recorded.
         state: what the pickers say.
         back: how many tokens before the last one that step is.
     """
-    return drawn.beginning(_position(drawn, back) + 1) if back and not _stays_whole(drawn, state) else drawn
+    return run.beginning(_position(run, back) + 1) if back and not _stays_whole(run, state) else run
 
 
-def row_of_step(drawn: Drawn, state: State, back: int) -> tuple[int, int] | None:
+def row_of_step(run: Run, state: State, back: int) -> tuple[int, int] | None:
     """In a text that stays whole, the row of a step in the chosen head, with the key that it looks at most.
 
     Keys at which heads rest, the first token and special ones, count where there is no other. None where the explorer
     ends with the step.
 
     Args:
-        drawn: what was recorded.
+        run: what was recorded.
         state: what the pickers say.
         back: how many tokens before the last one the step is.
     """
-    if not back or not _stays_whole(drawn, state):
+    if not back or not _stays_whole(run, state):
         return None
-    position, keys = _position(drawn, back), drawn.trace.key_tokens()
-    layer, head = drawn.place(None, state.layer, state.head)
-    row = drawn.trace.attention(layer).head(head).rows([position]).weights[0]
+    position, keys = _position(run, back), run.trace.key_tokens()
+    layer, head = run.place(None, state.layer, state.head)
+    row = run.trace.attention(layer).head(head).rows([position]).weights[0]
 
     def looked_at(key: int) -> tuple[bool, float]:
         return key > 0 and not keys.special[key], float(row[key])
@@ -84,26 +84,26 @@ def row_of_step(drawn: Drawn, state: State, back: int) -> tuple[int, int] | None
     return position, max(range(position + 1), key=looked_at)
 
 
-def uncut_words(drawn: Drawn, state: State, back: int) -> str:
+def uncut_words(run: Run, state: State, back: int) -> str:
     """Why the explorer keeps the whole text while one goes through its tokens, in a sentence; empty where it doesn't.
 
     Args:
-        drawn: what was recorded.
+        run: what was recorded.
         state: what the pickers say.
         back: how many tokens before the last one is looked at.
     """
-    if not back or not _stays_whole(drawn, state):
+    if not back or not _stays_whole(run, state):
         return ""
     return "A long text stays whole in the matrix: there the row of this step is chosen."
 
 
-def _stays_whole(drawn: Drawn, state: State) -> bool:
+def _stays_whole(run: Run, state: State) -> bool:
     """Whether each step would be packed for seconds to show a picture in which a row is too thin to be seen missing."""
-    return is_raw(state) and is_long(drawn.trace)
+    return is_raw(state) and is_long(run.trace)
 
 
-def _position(drawn: Drawn, back: int) -> int:
-    return len(drawn.trace.query_tokens()) - 1 - back
+def _position(run: Run, back: int) -> int:
+    return len(run.trace.query_tokens()) - 1 - back
 
 
 def show_cache(trace: Trace, state: State, position: int) -> None:

@@ -7,7 +7,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz import views
-from attention_viz.serving.runs import Drawn, candidates
+from attention_viz.serving.runs import Run, candidates
 from attention_viz.trace.spelling import SPACE, set_apart
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
@@ -26,24 +26,24 @@ _COUNT = 6
 _MOST_MASKS = 3
 
 
-def find_candidates(drawn: Drawn, state: State, back: int) -> Mapping[int, pandas.DataFrame]:
+def find_candidates(run: Run, state: State, back: int) -> Mapping[int, pandas.DataFrame]:
     """The likeliest tokens by position; nothing for a model that predicts nothing, or a trace from a file.
 
     Args:
-        drawn: what was recorded.
+        run: what was recorded.
         state: what the pickers say.
         back: how many tokens before the last one a decoder is asked.
     """
-    return {} if drawn.fit is None else candidates(state.request, drawn.trace, _COUNT, back)
+    return {} if run.fit is None else candidates(state.request, run.trace, _COUNT, back)
 
 
 def show_candidates(
-    drawn: Drawn, found: Mapping[int, pandas.DataFrame], state: State, uncut: str = ""
+    run: Run, found: Mapping[int, pandas.DataFrame], state: State, uncut: str = ""
 ) -> DeltaGenerator | None:
     """The panel beside the explorer: bars, one sentence, and the row of the chosen head that they belong to.
 
     Args:
-        drawn: what was recorded.
+        run: what was recorded.
         found: from `find_candidates`.
         state: says which head is chosen.
         uncut: why the explorer doesn't end with the token that is looked at, where it doesn't.
@@ -51,7 +51,7 @@ def show_candidates(
     Returns:
         The place of what the head writes there; see `hold_writes`.
     """
-    trace, writes = drawn.trace, None
+    trace, writes = run.trace, None
     if not found:
         st.empty()
         return None
@@ -76,7 +76,7 @@ def show_candidates(
             )
             show_picture(figure, f"candidates-{position}", f"{title}: {words}")
             if position == next(iter(found)):
-                writes = hold_writes(drawn, state)
+                writes = hold_writes(run, state)
             if decoder:
                 show_cache(trace, state, position)
                 show_eviction(state)

@@ -9,7 +9,7 @@ import streamlit as st
 
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving.recorded import recorded_payload
-from attention_viz.serving.runs import Drawn, draw, is_drawn
+from attention_viz.serving.runs import Run, has_run, run_request
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
@@ -42,7 +42,7 @@ def show_recorded(state: State, slots: Slots) -> Callable[[], None] | None:
     """
     if visit.memory(_Meanwhile).tried or opening.opened() is not None or not reading.is_raw(state):
         return None
-    payload = None if is_drawn(state.request) else recorded_payload(state.request)
+    payload = None if has_run(state.request) else recorded_payload(state.request)
     if payload is None:
         return None
     with slots["exports"]:
@@ -55,11 +55,11 @@ def show_recorded(state: State, slots: Slots) -> Callable[[], None] | None:
 def _run_meanwhile(state: State) -> None:
     """Run what a recorded run is shown of; what goes wrong is told when the page is drawn next."""
     with contextlib.suppress(AttentionVizError):
-        _ = payload_of(draw(state.request, longest=SETTINGS.longest_text))
+        _ = payload_of(run_request(state.request, longest=SETTINGS.longest_text))
     visit.memory(_Meanwhile).tried = True
 
 
-def show_picture_of(shown: bytes | Drawn, stream: str, state: State, pair: tuple[int, int] | None = None) -> None:
+def show_picture_of(shown: bytes | Run, stream: str, state: State, pair: tuple[int, int] | None = None) -> None:
     """Show the explorer in its place.
 
     Args:
@@ -69,5 +69,5 @@ def show_picture_of(shown: bytes | Drawn, stream: str, state: State, pair: tuple
         pair: the positions that are told of the head; by default those that were chosen.
     """
     told = pair or (state.query, state.key)
-    part = shown.part(stream) if isinstance(shown, Drawn) else shown
+    part = shown.part(stream) if isinstance(shown, Run) else shown
     show_explorer(part, stream, state.layer, reading.head(state), take_choice, pair=told)

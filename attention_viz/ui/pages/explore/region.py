@@ -8,7 +8,7 @@ import torch
 
 from attention_viz.edits.kinds.masks import Allow
 from attention_viz.errors import AttentionVizError
-from attention_viz.serving.runs import Drawn, draw
+from attention_viz.serving.runs import Run, run_request
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.pages.explore.choice import ExploreChoice, block
@@ -43,32 +43,32 @@ def patches_of(code: str, count: int) -> list[int] | None:
     return found if found and found[-1] < count and len(found) < count else None
 
 
-def without_region(drawn: Drawn, state: State, choice: ExploreChoice) -> Drawn:
+def without_region(run: Run, state: State, choice: ExploreChoice) -> Run:
     """The run in which nobody looks at the blocked patches; the same run where none are blocked.
 
     Args:
-        drawn: the run without.
+        run: the run without.
         state: what is chosen.
         choice: which patches are blocked.
     """
-    positions = _positions(drawn.trace)
-    if drawn.fit is None or not choice.blocked or not positions:
-        return drawn
+    positions = _positions(run.trace)
+    if run.fit is None or not choice.blocked or not positions:
+        return run
     patches = patches_of(choice.blocked, len(positions))
     if patches is None:
         asked = f"The address asks for the blocked patches “{choice.blocked[:40]}”. Allowed here: numbers below "
         show_notices([f"{asked}{len(positions)} such as 3-5.9, and not all of them. Shown instead: none blocked."])
-        return drawn
-    allowed = torch.ones(2 * (len(drawn.trace.key_tokens()),), dtype=torch.bool)
+        return run
+    allowed = torch.ones(2 * (len(run.trace.key_tokens()),), dtype=torch.bool)
     allowed[:, [positions[one] for one in patches]] = False
     try:
-        return draw(state.request, edits=(Allow(allowed),))
+        return run_request(state.request, edits=(Allow(allowed),))
     except AttentionVizError as error:
         show_problem(error, st.empty())
-        return drawn
+        return run
 
 
-def show_region(before: Drawn, after: Drawn, state: State, choice: ExploreChoice) -> None:
+def show_region(before: Run, after: Run, state: State, choice: ExploreChoice) -> None:
     """A button that blocks what the chosen head looks at, and what that changed.
 
     Args:
@@ -90,7 +90,7 @@ def show_region(before: Drawn, after: Drawn, state: State, choice: ExploreChoice
             st.caption(plain(_told(before, state, query, len(blocked), len(found), share)))
 
 
-def _told(before: Drawn, state: State, query: int, blocked: int, count: int, share: float) -> str:
+def _told(before: Run, state: State, query: int, blocked: int, count: int, share: float) -> str:
     old, had = _looked_at(before.trace, *before.place(None, state.layer, state.head), query)
     tokens = before.trace.query_tokens()
     name = "the class token" if tokens.labels[query] == "[CLS]" else called(tokens, query)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pandas
 
-from attention_viz.serving.runs import Drawn
+from attention_viz.serving.runs import Run
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.reading import is_raw
@@ -25,31 +25,31 @@ from attention_viz.ui.runner.loading import load_text, settle_text
 from attention_viz.ui.runner.page import Part, Parts, Slots
 from attention_viz.ui.selection import Selection
 
-__all__ = ["ExploreRun", "load", "settle", "study", "view"]
+__all__ = ["ExploreStudy", "load", "settle", "study", "view"]
 
 _Find = Callable[[], Mapping[int, pandas.DataFrame]]
 
 
 @dataclass(frozen=True, eq=False)
-class ExploreRun:
+class ExploreStudy:
     """A run, and what is shown of it.
 
     Attributes:
         whole: the run of the text or the picture as it is.
-        drawn: the same, or the run in which some patches of the picture are blocked.
+        run: the same, or the run in which some patches of the picture are blocked.
         back: how many tokens before the last one the page looks at.
         stepped: the run up to that token.
         shown: the same as it is read; None if it can't be read so, which the page says.
     """
 
-    whole: Drawn
-    drawn: Drawn
+    whole: Run
+    run: Run
     back: int
-    stepped: Drawn
-    shown: Drawn | None
+    stepped: Run
+    shown: Run | None
 
 
-def load(state: State, slots: Slots) -> Drawn | None:
+def load(state: State, slots: Slots) -> Run | None:
     """Run the sentence; None after a problem.
 
     Args:
@@ -65,7 +65,7 @@ def load(state: State, slots: Slots) -> Drawn | None:
 settle = settle_text
 
 
-def study(whole: Drawn, selection: Selection, slots: Slots) -> ExploreRun:
+def study(whole: Run, selection: Selection, slots: Slots) -> ExploreStudy:
     """Run the picture without what is blocked, go back to a token, and read the weights.
 
     Args:
@@ -74,55 +74,55 @@ def study(whole: Drawn, selection: Selection, slots: Slots) -> ExploreRun:
         slots: the page's slots.
     """
     state, choice = selection.shared, selection.of(EXPLORE)
-    drawn = without_region(whole, state, choice)
-    back = min(choice.back, drawn.trace.provenance.generated)
-    stepped = up_to_step(drawn, state, back)
-    return ExploreRun(whole, drawn, back, stepped, read_in_place(stepped, state, slots.picture.place, slots.height))
+    run = without_region(whole, state, choice)
+    back = min(choice.back, run.trace.provenance.generated)
+    stepped = up_to_step(run, state, back)
+    return ExploreStudy(whole, run, back, stepped, read_in_place(stepped, state, slots.picture.place, slots.height))
 
 
-def view(run: ExploreRun, selection: Selection) -> Parts:
+def view(study: ExploreStudy, selection: Selection) -> Parts:
     """Return the page's parts.
 
     Args:
-        run: the run, and what is shown of it.
+        study: the run, and what is shown of it.
         selection: what is chosen.
     """
-    state, drawn, shown = selection.shared, run.drawn, run.shown
-    rows = drawn.trace.seen.sound is None
-    parts = [Part("notes", functools.partial(show_notes, drawn, state, rows=rows))]
+    state, run, shown = selection.shared, study.run, study.shown
+    rows = run.trace.seen.sound is None
+    parts = [Part("notes", functools.partial(show_notes, run, state, rows=rows))]
     if shown is not None:
-        row = row_of_step(drawn, state, run.back)
-        region = functools.partial(show_region, run.whole, drawn, state, selection.of(EXPLORE))
+        row = row_of_step(run, state, study.back)
+        region = functools.partial(show_region, study.whole, run, state, selection.of(EXPLORE))
         parts += [
-            Part("picture", functools.partial(show_picture_of, shown, drawn.stream(state.stream), state, row)),
+            Part("picture", functools.partial(show_picture_of, shown, run.stream(state.stream), state, row)),
             Part("below", region),
         ]
     # Computed once, when the first of these is drawn: the picture comes before.
-    found = functools.cache(functools.partial(find_candidates, drawn, state, run.back))
-    parts.append(Part("candidates", functools.partial(_show_candidates, run, state, found)))
-    parts.append(Part("below", functools.partial(_hold_writes, run, state, found)))
+    found = functools.cache(functools.partial(find_candidates, run, state, study.back))
+    parts.append(Part("candidates", functools.partial(_show_candidates, study, state, found)))
+    parts.append(Part("below", functools.partial(_hold_writes, study, state, found)))
     if shown is None:
-        return Parts(parts, runs=[("", drawn)])
+        return Parts(parts, runs=[("", run)])
     parts.append(Part("words", functools.partial(show_reading, shown, state)))
-    exported = drawn if is_raw(state) else run.stepped
+    exported = run if is_raw(state) else study.stepped
     return Parts(
         parts,
         exports=functools.partial(show_read_downloads, exported, shown, state, SETTINGS.longest_text),
         slides=functools.partial(present_findings, shown, state),
-        runs=[("", drawn)],
+        runs=[("", run)],
     )
 
 
-def _show_candidates(run: ExploreRun, state: State, find: _Find) -> Callable[[], object] | None:
+def _show_candidates(study: ExploreStudy, state: State, find: _Find) -> Callable[[], object] | None:
     """Show what the model predicts; return what shows the words that the head writes for there."""
     found = find()
-    writes = show_candidates(run.drawn, found, state, uncut_words(run.drawn, state, run.back))
-    return functools.partial(show_writes, writes, run.drawn, state, next(iter(found))) if found else None
+    writes = show_candidates(study.run, found, state, uncut_words(study.run, state, study.back))
+    return functools.partial(show_writes, writes, study.run, state, next(iter(found))) if found else None
 
 
-def _hold_writes(run: ExploreRun, state: State, find: _Find) -> Callable[[], object] | None:
+def _hold_writes(study: ExploreStudy, state: State, find: _Find) -> Callable[[], object] | None:
     """If nothing is predicted beside the explorer, reserve those words below it; return what shows them."""
     if find():
         return None
-    writes = hold_writes(run.drawn, state)
-    return functools.partial(show_writes, writes, run.drawn, state, pair_of(run.drawn, state)[0])
+    writes = hold_writes(study.run, state)
+    return functools.partial(show_writes, writes, study.run, state, pair_of(study.run, state)[0])

@@ -10,7 +10,7 @@ from attention_viz.edits.change import Change
 from attention_viz.edits.changes import to_edits
 from attention_viz.edits.effects import moved_rows
 from attention_viz.models.patching.batched_edits import rows_at_once, try_each
-from attention_viz.serving.runs import Drawn, ask
+from attention_viz.serving.runs import Run, ask
 from attention_viz.trace.provenance import Provenance
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
@@ -30,18 +30,18 @@ class _Effects:
     of: dict[tuple[Provenance, Change], dict[Head, float]] = field(default_factory=dict[Any, dict[Head, float]])
 
 
-def heads_of(drawn: Drawn, stream: str, layer: int | None = None) -> list[Head]:
+def heads_of(run: Run, stream: str, layer: int | None = None) -> list[Head]:
     """Layer and head of every head of a stream, or of one layer."""
-    layers = drawn.trace.layer_numbers(stream) if layer is None else [layer]
-    return [(one, head) for one in layers for head in range(drawn.trace.head_count(one, stream))]
+    layers = run.trace.layer_numbers(stream) if layer is None else [layer]
+    return [(one, head) for one in layers for head in range(run.trace.head_count(one, stream))]
 
 
-def known_effects(drawn: Drawn, change: Change, stream: str) -> dict[Head, float]:
+def known_effects(run: Run, change: Change, stream: str) -> dict[Head, float]:
     """What is worked out already for this text and this change, whichever head it was made to.
 
     Whoever writes into it keeps that, also where a click stops the page's run a moment later.
     """
-    asked = (drawn.trace.provenance, replace(change, layer=None, head=None, stream=stream))
+    asked = (run.trace.provenance, replace(change, layer=None, head=None, stream=stream))
     stored = visit.memory(_Effects).of
     if asked not in stored:
         while len(stored) >= _MOST:
@@ -50,13 +50,11 @@ def known_effects(drawn: Drawn, change: Change, stream: str) -> dict[Head, float
     return stored[asked]
 
 
-def offer_all(
-    drawn: Drawn, state: State, change: Change, stream: str, heads: Sequence[Head], label: str, key: str
-) -> None:
+def offer_all(run: Run, state: State, change: Change, stream: str, heads: Sequence[Head], label: str, key: str) -> None:
     """A button that makes the change to each head in turn, where some weren't tried yet; a click elsewhere stops it.
 
     Args:
-        drawn: the run without any change.
+        run: the run without any change.
         state: what the pickers say.
         change: what is done to each head.
         stream: whose heads.
@@ -64,7 +62,7 @@ def offer_all(
         label: what the button says.
         key: names the widgets.
     """
-    known = known_effects(drawn, change, stream)
+    known = known_effects(run, change, stream)
     if all(head in known for head in heads):
         return
     if not st.button(label, key=f"{key}-all"):
@@ -75,12 +73,12 @@ def offer_all(
     def report(done: int) -> None:
         bar.progress(done / len(heads), f"{done} of {len(heads)} heads tried")
 
-    _ = effects_of(drawn, state, change, stream, heads, report)
+    _ = effects_of(run, state, change, stream, heads, report)
     visit.run_again()
 
 
 def effects_of(
-    drawn: Drawn,
+    run: Run,
     state: State,
     change: Change,
     stream: str,
@@ -93,7 +91,7 @@ def effects_of(
     again.
 
     Args:
-        drawn: the run without any change.
+        run: the run without any change.
         state: what the pickers say.
         change: what is done to each head, whichever it was chosen for.
         stream: whose heads.
@@ -103,16 +101,16 @@ def effects_of(
     Raises:
         AttentionVizError: the change can't be made in this model; the message says why.
     """
-    known = known_effects(drawn, change, stream)
-    missing, size = [head for head in heads if head not in known], rows_at_once(drawn.trace)
-    named = stream if len(drawn.trace.streams) > 1 else None
+    known = known_effects(run, change, stream)
+    missing, size = [head for head in heads if head not in known], rows_at_once(run.trace)
+    named = stream if len(run.trace.streams) > 1 else None
     for start in range(0, len(missing), size):
         report(len(heads) - len(missing) + start)
         batch = missing[start : start + size]
-        tries = [to_edits(replace(change, layer=layer, head=head, stream=named), drawn.trace) for layer, head in batch]
-        outputs = ask(state.request, lambda model, tries=tries: try_each(model, drawn.trace, tries))
+        tries = [to_edits(replace(change, layer=layer, head=head, stream=named), run.trace) for layer, head in batch]
+        outputs = ask(state.request, lambda model, tries=tries: try_each(model, run.trace, tries))
         known |= {
-            head: float(moved_rows(drawn.trace.output, output).mean())
+            head: float(moved_rows(run.trace.output, output).mean())
             for head, output in zip(batch, outputs, strict=True)
         }
     return {head: known[head] for head in heads}

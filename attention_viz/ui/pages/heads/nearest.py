@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_viz.serving.runs import Drawn, ask
+from attention_viz.serving.runs import Run, ask
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 
@@ -34,13 +34,13 @@ _read = dict[object, Float[Tensor, "sentence width"]]()
 _reading = threading.Lock()
 
 
-def compares(drawn: Drawn, state: State) -> bool:
+def compares(run: Run, state: State) -> bool:
     """Whether the model is one that turns a text into numbers and says nothing: a trained encoder alone."""
     encodes = state.facts.streams == ("encoder",) and not state.facts.predicts and not state.own
-    return encodes and drawn.trace.provenance.text is not None
+    return encodes and run.trace.provenance.text is not None
 
 
-def nearness(before: Drawn, after: Drawn, state: State) -> tuple[list[float], list[float]]:
+def nearness(before: Run, after: Run, state: State) -> tuple[list[float], list[float]]:
     """The cosine of the text with each of `SENTENCES`, before and after; these are read by the unchanged model.
 
     Raises:
@@ -51,8 +51,8 @@ def nearness(before: Drawn, after: Drawn, state: State) -> tuple[list[float], li
     return found[0], found[1]
 
 
-def _sentences(drawn: Drawn, state: State) -> Float[Tensor, "sentence width"]:
-    origin = drawn.trace.provenance
+def _sentences(run: Run, state: State) -> Float[Tensor, "sentence width"]:
+    origin = run.trace.provenance
     of = (origin.model, origin.sha256, origin.dtype)
     with _reading:
         known = _read.get(of)

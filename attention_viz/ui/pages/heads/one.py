@@ -9,7 +9,7 @@ from attention_viz.analysis.places import after_the_sound
 from attention_viz.analysis.plane import queries_and_keys_plane
 from attention_viz.analysis.roles import ROLES
 from attention_viz.analysis.words import unit_of
-from attention_viz.serving.runs import Drawn
+from attention_viz.serving.runs import Run
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
@@ -40,24 +40,24 @@ _HEIGHT = 350
 _NAMED_UP_TO, _CLICKED_UP_TO = 128, 48
 
 
-def show_one(atlas: Atlas, drawn: Drawn, state: State, choice: HeadsChoice) -> DeltaGenerator | None:
+def show_one(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> DeltaGenerator | None:
     """The chosen head, read as it was asked for; or the board that a pattern to look for is drawn on.
 
     Returns:
         The place of what the head writes; see `hold_writes`.
     """
     with st.container(key="heads-one-head", gap="small"):
-        _show_title(atlas, drawn, state)
+        _show_title(atlas, run, state)
         words = head_words(atlas.table, (state.layer, state.head))
         if choice.plot == "vectors":
             _show_vectors(atlas, state)
         else:
-            _show_matrix(atlas, drawn, state, choice, words)
+            _show_matrix(atlas, run, state, choice, words)
         show_linking(atlas, state)
         # What is tried stands on the first screen; what can be read beside it may come below.
-        show_silence(drawn, state, choice)
-        show_sink(drawn, state)
-        writes = hold_writes(drawn, state)
+        show_silence(run, state, choice)
+        show_sink(run, state)
+        writes = hold_writes(run, state)
         if words:
             st.caption(plain(words))
     return writes
@@ -88,7 +88,7 @@ def export_one(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
     )
 
 
-def _show_title(atlas: Atlas, drawn: Drawn, state: State) -> None:
+def _show_title(atlas: Atlas, run: Run, state: State) -> None:
     """Which head it is, its role, and where it looks in this text."""
     with st.container(horizontal=True, vertical_alignment="center", key="heads-one-title"):
         words = ""
@@ -99,14 +99,14 @@ def _show_title(atlas: Atlas, drawn: Drawn, state: State) -> None:
         st.markdown(f"**Layer {state.layer}, {readings.head_name(state)}**{words}", width="stretch")
         st.page_link("app.py", label="Open in Explore", query_params=pickers.address())
     pickers.switch("This head as", PLOTS, HEADS_CHOICES, "plot")
-    query, key = pair_of(drawn, state)
+    query, key = pair_of(run, state)
     st.markdown(plain(seen_words(atlas.trace, atlas.stream, (state.layer, state.head), query, key)))
 
 
-def _show_matrix(atlas: Atlas, drawn: Drawn, state: State, choice: HeadsChoice, words: str) -> None:
+def _show_matrix(atlas: Atlas, run: Run, state: State, choice: HeadsChoice, words: str) -> None:
     board = choice.search == "pattern" and not cannot_draw(atlas.trace, atlas.stream, state)
     place = PicturePlace.of(readings.is_raw(state))
-    shown = read_in_place(drawn, state, place.place, _HEIGHT)
+    shown = read_in_place(run, state, place.place, _HEIGHT)
     if shown is not None:
         with place.picture():
             _draw_matrix(atlas, shown, state, choice, words, board=board)
@@ -119,7 +119,7 @@ def _show_matrix(atlas: Atlas, drawn: Drawn, state: State, choice: HeadsChoice, 
         )
 
 
-def _draw_matrix(atlas: Atlas, shown: Drawn, state: State, choice: HeadsChoice, words: str, *, board: bool) -> None:
+def _draw_matrix(atlas: Atlas, shown: Run, state: State, choice: HeadsChoice, words: str, *, board: bool) -> None:
     figure = _matrix(shown, state, atlas.stream)
     queries, keys = len(atlas.trace.query_tokens(atlas.stream)), len(atlas.trace.key_tokens(atlas.stream))
     description = f"The chosen head. {words}"
@@ -138,7 +138,7 @@ def _take_cell(cell: tuple[int, int]) -> None:
     take_pair(*cell)
 
 
-def _matrix(shown: Drawn, state: State, stream: str) -> go.Figure:
+def _matrix(shown: Run, state: State, stream: str) -> go.Figure:
     trace, theme = shown.trace, theme_name()
     if readings.is_raw(state):
         longest = max(len(trace.query_tokens(stream)), len(trace.key_tokens(stream)))

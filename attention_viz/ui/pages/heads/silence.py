@@ -11,7 +11,7 @@ from attention_viz.edits.change import Change
 from attention_viz.edits.changes import to_edits
 from attention_viz.edits.effects import moved_output
 from attention_viz.errors import AttentionVizError
-from attention_viz.serving.runs import Drawn, draw
+from attention_viz.serving.runs import Run, run_request
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, HeadsChoice
@@ -64,9 +64,9 @@ def _switch(*, silent: bool) -> None:
     visit.pick(HEADS_CHOICES, silence="on" if silent else "off")
 
 
-def show_silence(drawn: Drawn, state: State, choice: HeadsChoice) -> None:
+def show_silence(run: Run, state: State, choice: HeadsChoice) -> None:
     """The button that silences the chosen head, and what became of what the model says."""
-    if drawn.fit is None:
+    if run.fit is None:
         st.caption("A trace from a file can't be run again: close it to silence a head.")
         return
     silent = choice.silence == "on"
@@ -82,22 +82,22 @@ def show_silence(drawn: Drawn, state: State, choice: HeadsChoice) -> None:
         try:
             first = silent and visit.memory(_Arrival).silent
             with st.container(key="heads-silent-first" if first else "heads-silent", gap="small"):
-                _show_said(drawn, replace(state, more=0), silent=silent)
+                _show_said(run, replace(state, more=0), silent=silent)
         except AttentionVizError as error:
             st.info(as_sentence(str(error)))
 
 
-def silenced_effects(drawn: Drawn, state: State, atlas: Atlas) -> list[float | None]:
+def silenced_effects(run: Run, state: State, atlas: Atlas) -> list[float | None]:
     """How far the output moves without each head, in the order of heads, None for those that weren't tried.
 
     Where some are missing, a button offers to try them.
     """
-    heads = heads_of(drawn, atlas.stream)
-    if drawn.fit is None:
+    heads = heads_of(run, atlas.stream)
+    if run.fit is None:
         st.caption("A trace from a file can't be run again: close it to silence heads.")
         return [None] * len(heads)
     try:
-        before = draw(replace(state, more=0).request)
+        before = run_request(replace(state, more=0).request)
         offer_all(before, state, _ZERO, atlas.stream, heads, f"Silence all {len(heads)}, one at a time", "heads-every")
         known = known_effects(before, _ZERO, atlas.stream)
     except AttentionVizError as error:
@@ -106,14 +106,16 @@ def silenced_effects(drawn: Drawn, state: State, atlas: Atlas) -> list[float | N
     return [known.get(head) for head in heads]
 
 
-def _show_said(drawn: Drawn, state: State, *, silent: bool) -> None:
-    before = draw(state.request)
+def _show_said(run: Run, state: State, *, silent: bool) -> None:
+    before = run_request(state.request)
     after = before
     if silent:
         stream = before.stream(state.stream)
         layer, head = before.place(stream, state.layer, state.head)
         named = stream if len(before.trace.streams) > 1 else None
-        after = draw(state.request, edits=to_edits(replace(_ZERO, layer=layer, head=head, stream=named), before.trace))
+        after = run_request(
+            state.request, edits=to_edits(replace(_ZERO, layer=layer, head=head, stream=named), before.trace)
+        )
     said = _said(before, after, state, silent=silent)
     if said.sentence:
         st.markdown(plain(said.sentence))
@@ -123,7 +125,7 @@ def _show_said(drawn: Drawn, state: State, *, silent: bool) -> None:
         st.caption(plain(said.note))
 
 
-def _said(before: Drawn, after: Drawn, state: State, *, silent: bool) -> _Said:
+def _said(before: Run, after: Run, state: State, *, silent: bool) -> _Said:
     """What the model says: its next word, or the nearest sentence; else how far its output moves."""
     moved = float(moved_output(before.trace, after.trace).mean())
     unit = unit_of(before.trace.query_tokens(before.stream(state.stream)))
@@ -140,13 +142,13 @@ def _offer() -> str:
     return f"Then you see here which of {len(SENTENCES)} example sentences comes out nearest to yours."
 
 
-def _next_word(before: Drawn, after: Drawn, state: State, place: int, far: str) -> _Said:
+def _next_word(before: Run, after: Run, state: State, place: int, far: str) -> _Said:
     rows = likelier_at(before, after, state, place)
     what = "The next word" if state.facts.continues_text else title_of(before.trace, place)
     return _Said(_became(what, rows, silent=bool(far)), _shown(rows, _WORDS), far)
 
 
-def _nearest(before: Drawn, after: Drawn, state: State, far: str) -> _Said:
+def _nearest(before: Run, after: Run, state: State, far: str) -> _Said:
     old, new = nearness(before, after, state)
     rows = sorted(zip(SENTENCES, old, new, strict=True), key=lambda row: -row[1])
     note = (

@@ -10,7 +10,7 @@ from attention_viz.analysis.roles import ROLES
 from attention_viz.analysis.rows import Rows
 from attention_viz.analysis.sinks import attention_sinks
 from attention_viz.errors import AttentionVizError
-from attention_viz.serving.drawn import Drawn
+from attention_viz.serving.run import Run
 from attention_viz.serving.runs import ask
 from attention_viz.ui.address import State
 from attention_viz.ui.pages.heads.words import named
@@ -28,20 +28,20 @@ _LONGEST = 256
 _lines: "WeakKeyDictionary[Trace, dict[tuple[str, int, int], str]]" = WeakKeyDictionary()
 
 
-def show_sink(drawn: Drawn, state: State) -> None:
+def show_sink(run: Run, state: State) -> None:
     """The line on the chosen head, where it rests on the first token; nothing of a file, whose model isn't there.
 
     Args:
-        drawn: the run.
+        run: the run.
         state: what the pickers say.
     """
-    stream = drawn.stream(state.stream)
-    if drawn.fit is None or len(drawn.trace.key_tokens(stream)) > _LONGEST:
+    stream = run.stream(state.stream)
+    if run.fit is None or len(run.trace.key_tokens(stream)) > _LONGEST:
         return
-    place = (stream, *drawn.place(stream, state.layer, state.head))
-    lines = _lines.setdefault(drawn.trace, {})
+    place = (stream, *run.place(stream, state.layer, state.head))
+    lines = _lines.setdefault(run.trace, {})
     if place not in lines:
-        lines[place] = _line(drawn.trace, state, *place)
+        lines[place] = _line(run.trace, state, *place)
     if lines[place]:
         st.caption(plain(lines[place]))
 

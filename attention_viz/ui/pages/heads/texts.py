@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 import streamlit as st
 
 from attention_viz.errors import AttentionVizError
-from attention_viz.serving.runs import Drawn, draw
+from attention_viz.serving.runs import Run, run_request
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.pages.heads.texts_box import MOST_TEXTS, split_texts
@@ -31,18 +31,18 @@ class MoreTexts:
     notices: list[str] = field(default_factory=list[str])
 
 
-def run_texts(drawn: Drawn, state: State, typed: str) -> MoreTexts:
+def run_texts(run: Run, state: State, typed: str) -> MoreTexts:
     """Run them, with progress where it takes a while; what was run before is there at once.
 
     Args:
-        drawn: of the sentence; nothing can be run beside a trace from a file.
+        run: of the sentence; nothing can be run beside a trace from a file.
         state: what the pickers say.
         typed: one text a line.
     """
     texts = split_texts(typed)
     if not texts:
         return MoreTexts()
-    if drawn.fit is None:
+    if run.fit is None:
         return MoreTexts(notices=["A trace from a file stands alone: close it to have more texts beside a sentence."])
     notices: list[str] = []
     if len(texts) > MOST_TEXTS:
@@ -51,7 +51,7 @@ def run_texts(drawn: Drawn, state: State, typed: str) -> MoreTexts:
     for done, text in enumerate(texts[:MOST_TEXTS]):
         place.progress(done / len(texts), f"Text {done + 1} of {min(len(texts), MOST_TEXTS)}")
         try:
-            one = draw(replace(state, text=text, second="", target="", more=0).request)
+            one = run_request(replace(state, text=text, second="", target="", more=0).request)
         except AttentionVizError as error:
             notices.append(f"The text “{_short(text)}” is left out: {error}.")
             continue

@@ -8,7 +8,7 @@ import streamlit as st
 
 from attention_viz.analysis.head_table import COUNT, ERROR
 from attention_viz.analysis.search import DETECTORS
-from attention_viz.serving.runs import Drawn
+from attention_viz.serving.runs import Run
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
@@ -28,7 +28,6 @@ from attention_viz.ui.pages.heads.words import claim_words, few_words, missing_w
 from attention_viz.ui.parts.drawing import hold, show_notes
 from attention_viz.ui.parts.exports import model_part, show_run_exports
 from attention_viz.ui.parts.markdown import plain
-from attention_viz.ui.parts.menu import AskedOf
 from attention_viz.ui.parts.selection import pair_of
 from attention_viz.ui.parts.writes import show_writes
 from attention_viz.ui.presenting.host import present_roles
@@ -36,27 +35,27 @@ from attention_viz.ui.runner.loading import load_text, settle_text
 from attention_viz.ui.runner.page import Part, Parts, Slots
 from attention_viz.ui.selection import Filled, Selection, answer, update
 
-__all__ = ["HeadsRun", "load", "settle", "study", "view"]
+__all__ = ["HeadsStudy", "load", "settle", "study", "view"]
 
 
 @dataclass(frozen=True, eq=False)
-class HeadsRun:
+class HeadsStudy:
     """A run, and all heads in numbers.
 
     Attributes:
-        drawn: the run, with all its streams.
+        run: the run, with all its streams.
         more: the other texts, over which numbers are a mean.
         atlas: all heads in numbers.
         exports: what draws each further export, as the parts of the page come to it.
     """
 
-    drawn: Drawn
+    run: Run
     more: MoreTexts
     atlas: Atlas
     exports: list[Callable[[], object]] = field(default_factory=list[Callable[[], object]])
 
 
-def load(state: State, slots: Slots) -> Drawn | None:
+def load(state: State, slots: Slots) -> Run | None:
     """Run the sentence; None after a problem.
 
     Args:
@@ -64,17 +63,12 @@ def load(state: State, slots: Slots) -> Drawn | None:
         slots: the page's slots.
     """
     begin_edits()
-    question = visit.memory(AskedOf)
-    if question.silence:
-        question.silence = False
-        visit.send(Filled(HEADS_CHOICES, {"silence": "on"}, brief=frozenset({"silence"})))
-        arrive_silent()
-    elif visit.pending(HEADS_CHOICES, "silence") == "on":
+    if visit.pending(HEADS_CHOICES, "silence") == "on":
         arrive_silent()
     return load_text(state, slots)
 
 
-def settle(selection: Selection, run: Drawn) -> Selection:
+def settle(selection: Selection, run: Run) -> Selection:
     """Return the selection with the run's best finding, and with this page's choices answered.
 
     Args:
@@ -91,7 +85,7 @@ def settle(selection: Selection, run: Drawn) -> Selection:
     return follow_text(selection, run.trace.provenance.text or "")
 
 
-def study(run: Drawn, selection: Selection, slots: Slots) -> HeadsRun:
+def study(run: Run, selection: Selection, slots: Slots) -> HeadsStudy:
     """Run the other texts, and measure all heads, with the picture's slot filled meanwhile.
 
     Args:
@@ -112,57 +106,57 @@ def study(run: Drawn, selection: Selection, slots: Slots) -> HeadsRun:
     if place is not None:
         place.empty()
     remember(state)
-    return HeadsRun(run, more, Atlas(run.trace, stream, more.texts, more.traces, table, jobs))
+    return HeadsStudy(run, more, Atlas(run.trace, stream, more.texts, more.traces, table, jobs))
 
 
-def view(run: HeadsRun, selection: Selection) -> Parts:
+def view(study: HeadsStudy, selection: Selection) -> Parts:
     """Return the page's parts.
 
     Args:
-        run: the run, and all heads in numbers.
+        study: the run, and all heads in numbers.
         selection: what is chosen.
     """
     state, choice = selection.shared, selection.of(HEADS_CHOICES)
     return Parts(
         [
-            Part("notes", functools.partial(show_notes, run.drawn, state)),
-            Part("notes", functools.partial(show_texts, run.more)),
-            Part("picture", functools.partial(_show_parts, run, state, choice)),
+            Part("notes", functools.partial(show_notes, study.run, state)),
+            Part("notes", functools.partial(show_texts, study.more)),
+            Part("picture", functools.partial(_show_parts, study, state, choice)),
         ],
-        exports=functools.partial(_show_exports, run, state, choice),
-        slides=functools.partial(present_roles, run.drawn, state, run.atlas.jobs),
-        runs=[("", run.drawn)],
+        exports=functools.partial(_show_exports, study, state, choice),
+        slides=functools.partial(present_roles, study.run, state, study.atlas.jobs),
+        runs=[("", study.run)],
     )
 
 
-def _show_parts(run: HeadsRun, state: State, choice: HeadsChoice) -> Callable[[], object]:
+def _show_parts(study: HeadsStudy, state: State, choice: HeadsChoice) -> Callable[[], object]:
     """Say what this model's heads do in a sentence, show all of them beside the chosen one, and below what is rarer."""
-    atlas, drawn = run.atlas, run.drawn
+    atlas, run = study.atlas, study.run
     with st.container(key="heads-claim"):
         st.markdown(f"### {plain(claim_words(atlas.jobs, atlas.trace, atlas.stream))}")
     left, right = st.columns([2.1, 1], gap="medium")
     with left:
-        show_view(atlas, drawn, state, choice)
+        show_view(atlas, run, state, choice)
     with right:
-        writes = show_one(atlas, drawn, state, choice)
+        writes = show_one(atlas, run, state, choice)
         if choice.view == "roles":
             hold_cards()
     # A pattern is drawn on the matrix above, which has to be in sight of it.
     show_search(atlas, state, choice)
-    show_many(atlas, drawn, state, choice)
-    show_what_if(drawn, state, run.exports)
+    show_many(atlas, run, state, choice)
+    show_what_if(run, state, study.exports)
     _show_numbers(atlas)
-    return functools.partial(show_writes, writes, drawn, state, pair_of(drawn, state)[0])
+    return functools.partial(show_writes, writes, run, state, pair_of(run, state)[0])
 
 
-def _show_exports(run: HeadsRun, state: State, choice: HeadsChoice) -> None:
+def _show_exports(study: HeadsStudy, state: State, choice: HeadsChoice) -> None:
     with st.popover("Export", key="export"):
-        _offer_table(run.atlas)
-        export_view(run.atlas, state, choice)
-        export_one(run.atlas, state, choice)
-        for show in run.exports:
+        _offer_table(study.atlas)
+        export_view(study.atlas, state, choice)
+        export_one(study.atlas, state, choice)
+        for show in study.exports:
             show()
-        show_run_exports(lambda: run.drawn.trace, model_part(run.drawn.trace))
+        show_run_exports(lambda: study.run.trace, model_part(study.run.trace))
 
 
 def _offer_table(atlas: Atlas) -> None:

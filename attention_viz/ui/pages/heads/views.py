@@ -9,7 +9,7 @@ import streamlit as st
 from attention_viz import views
 from attention_viz.analysis.metrics import METRICS, metrics_for
 from attention_viz.analysis.words import unit_of
-from attention_viz.serving.runs import Drawn
+from attention_viz.serving.runs import Run
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
@@ -36,14 +36,14 @@ class _Open:
     now: bool = False
 
 
-def show_view(atlas: Atlas, drawn: Drawn, state: State, choice: HeadsChoice) -> None:
+def show_view(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> None:
     """All heads: by their roles, as patterns, silenced, by one metric or two, or by likeness."""
     with st.container(key="heads-view-row", horizontal=True, vertical_alignment="center", gap="small"):
         pickers.switch("All heads as", VIEWS, HEADS_CHOICES, "view")
         for name, label, used in (("metric", "Metric", ("colours", "scatter")), ("beside", "Against", ("scatter",))):
             if choice.view in used:
                 _pick_metric(name, label, atlas)
-    {"scatter": _show_scatter, "map": _show_map}.get(choice.view, _show_grid)(atlas, drawn, state, choice)
+    {"scatter": _show_scatter, "map": _show_map}.get(choice.view, _show_grid)(atlas, run, state, choice)
 
 
 def _pick_metric(name: str, label: str, atlas: Atlas) -> None:
@@ -87,12 +87,12 @@ def opened_in_explore() -> bool:
     return now
 
 
-def _show_grid(atlas: Atlas, drawn: Drawn, state: State, choice: HeadsChoice) -> None:
+def _show_grid(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> None:
     effects = list[float | None]()
     # Its height holds until the component has come; of very many heads it becomes more.
     with st.container(key=f"heads-atlas-{choice.view}"):
         if choice.view == "silenced":
-            effects = silenced_effects(drawn, state, atlas)
+            effects = silenced_effects(run, state, atlas)
         _atlas_in_place(atlas, state, choice, effects)
     if choice.view == "colours":
         st.markdown(metric_words(choice.metric, formula=True))
@@ -116,7 +116,7 @@ def _atlas_in_place(atlas: Atlas, state: State, choice: HeadsChoice, effects: Se
     )
 
 
-def _show_scatter(atlas: Atlas, _drawn: Drawn, state: State, choice: HeadsChoice) -> None:
+def _show_scatter(atlas: Atlas, _drawn: Run, state: State, choice: HeadsChoice) -> None:
     figure = _scatter(atlas, state, choice, theme_name()).update_layout(height=HEIGHT)
     show_to_click(figure, "heads-scatter", "Every head as a point, by two metrics; later layers are darker", take_head)
     st.caption(
@@ -125,7 +125,7 @@ def _show_scatter(atlas: Atlas, _drawn: Drawn, state: State, choice: HeadsChoice
     )
 
 
-def _show_map(atlas: Atlas, _drawn: Drawn, state: State, choice: HeadsChoice) -> None:
+def _show_map(atlas: Atlas, _drawn: Run, state: State, choice: HeadsChoice) -> None:
     figure = _map(atlas, state, choice, theme_name()).update_layout(height=HEIGHT)
     show_to_click(figure, "heads-map", "Every head as a point; those that look alike stand together", take_head)
     st.caption(

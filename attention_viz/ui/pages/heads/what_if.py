@@ -13,7 +13,7 @@ from attention_viz.edits.changes import misfit, read_changes
 from attention_viz.edits.effects import moved_output, moved_weight, output_table, weight_table
 from attention_viz.edits.registry import EDITS
 from attention_viz.errors import AttentionVizError
-from attention_viz.serving.runs import Drawn, draw
+from attention_viz.serving.runs import Run, run_request
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.edits import made, show_edit_controls, show_edit_list
@@ -35,27 +35,27 @@ __all__ = ["show_what_if"]
 _HEIGHT = 330
 
 
-def show_what_if(drawn: Drawn, state: State, exports: list[Callable[[], object]]) -> None:
+def show_what_if(run: Run, state: State, exports: list[Callable[[], object]]) -> None:
     """The changes to choose, what follows from them, and which heads matter.
 
     Args:
-        drawn: the run that the page shows, with all its streams.
+        run: the run that the page shows, with all its streams.
         state: what the pickers say.
         exports: gets what draws each export of what is shown.
     """
     st.markdown("##### What if the model were changed?")
-    if drawn.fit is None:
+    if run.fit is None:
         st.caption("A trace from a file can't be run again: close it to try a change.")
         return
     if state.more and state.facts.continues_text:
         st.caption("The change is tried on what you typed: the tokens that the model added are left out here.")
     try:
         state = replace(state, more=0)
-        before = draw(state.request)
+        before = run_request(state.request)
         show_edit_controls(before, state, pattern=visit.chosen(HEADS_CHOICES).pattern)
         show_edit_list(before)
         edits = made(current_edits(), before, state)
-        after = draw(state.request, edits=edits) if edits else None
+        after = run_request(state.request, edits=edits) if edits else None
         if after is not None:
             _show_changed(before, after, state, exports)
         places = [] if after is None else predicted(before, after, state)
@@ -69,7 +69,7 @@ def show_what_if(drawn: Drawn, state: State, exports: list[Callable[[], object]]
         st.info(as_sentence(str(error)))
 
 
-def _show_changed(before: Drawn, after: Drawn, state: State, exports: list[Callable[[], object]]) -> None:
+def _show_changed(before: Run, after: Run, state: State, exports: list[Callable[[], object]]) -> None:
     """What all the changes together did: to what comes out, to each head's attention, and to the chosen head."""
     theme, stream = theme_name(), before.stream(state.stream)
     layer, head = before.place(stream, state.layer, state.head)
@@ -118,7 +118,7 @@ def _show_changed(before: Drawn, after: Drawn, state: State, exports: list[Calla
         )
 
 
-def _show_scale(before: Drawn, state: State, exports: list[Callable[[], object]]) -> None:
+def _show_scale(before: Run, state: State, exports: list[Callable[[], object]]) -> None:
     """The last change by itself, beside the same change of other heads: of its layer, or of all when asked."""
     stream, chosen = before.stream(state.stream), before.place(state.stream, state.layer, state.head)
     last = _last(before, stream)
@@ -162,7 +162,7 @@ def _show_scale(before: Drawn, state: State, exports: list[Callable[[], object]]
     )
 
 
-def _last(before: Drawn, stream: str) -> Change | None:
+def _last(before: Run, stream: str) -> Change | None:
     """The last change that can be made in this model and text, to heads of the stream that is shown."""
     several = len(before.trace.streams) > 1
     here = [
@@ -188,7 +188,7 @@ def _rank_words(moved: pandas.Series, chosen: Head, change: Change) -> str:
     )
 
 
-def _offer_all(before: Drawn, state: State, change: Change, stream: str, every: list[Head]) -> None:
+def _offer_all(before: Run, state: State, change: Change, stream: str, every: list[Head]) -> None:
     """The last change made to every head of the model in turn, when somebody asks."""
     known = known_effects(before, change, stream)
     if any(head not in known for head in every):

@@ -132,9 +132,9 @@ def several_words(found: pandas.DataFrame, count: int) -> str:
 def like_words(found: pandas.DataFrame, rows: int) -> str:
     """The head that looks most like a drawn pattern, in a sentence."""
     top = found.iloc[0]
-    drawn = "1 row that was drawn on" if rows == 1 else f"{rows} rows that were drawn on"
+    run = "1 row that was drawn on" if rows == 1 else f"{rows} rows that were drawn on"
     return (
-        f"By the {drawn}, {_where(top)} looks most like the pattern: {top['likeness']:.3f}, where 1 is equal and 0 has "
+        f"By the {run}, {_where(top)} looks most like the pattern: {top['likeness']:.3f}, where 1 is equal and 0 has "
         "nothing in common (1 − the Jensen–Shannon divergence)."
     )
 

@@ -12,7 +12,7 @@ from attention_viz.lesson import LESSONS, Scene
 from attention_viz.lesson.scene import LONGEST
 from attention_viz.serving.facts import facts_of
 from attention_viz.serving.request import Request
-from attention_viz.serving.runs import draw
+from attention_viz.serving.runs import run_request
 from attention_viz.serving.things.uploads import KINDS
 from attention_viz.trace.trace import Trace
 from attention_viz.ui import visit, widgets
@@ -138,7 +138,7 @@ def _show_chip(choice: LearnChoice) -> None:
 def _run(model: str, text: str, *, edits: Sequence[Edit] = (), beside: str | None = None) -> Trace:
     """Never too many at a time; those that a lesson makes by the dozen, one a head, aren't kept for everybody."""
     asked = Request(model, shown=text) if facts_of(model).reads in KINDS else Request(model, text)
-    return draw(asked, beside=beside, edits=edits, cached=not edits).trace
+    return run_request(asked, beside=beside, edits=edits, cached=not edits).trace
 
 
 def _screen(choice: LearnChoice) -> Screen:

@@ -7,7 +7,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz import views
-from attention_viz.serving.runs import Drawn
+from attention_viz.serving.runs import Run
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.plot import add_targets, show_to_click
 from attention_viz.ui.pages.masks.choice import MaskChoice
@@ -22,7 +22,7 @@ __all__ = ["show_masked_picture"]
 _HEIGHT, _TARGET = 272, 16
 
 
-def show_masked_picture(before: Drawn, after: Drawn, state: State, choice: MaskChoice) -> DeltaGenerator:
+def show_masked_picture(before: Run, after: Run, state: State, choice: MaskChoice) -> DeltaGenerator:
     """The picture beside the place of the matrix: what the chosen position looks at, hatched where it may not.
 
     Args:
@@ -49,10 +49,10 @@ def show_masked_picture(before: Drawn, after: Drawn, state: State, choice: MaskC
     return right.container()
 
 
-def _show(drawn: Drawn, name: str, query: int, key: int, state: State) -> None:
+def _show(run: Run, name: str, query: int, key: int, state: State) -> None:
     """One run's picture; a press on a patch chooses it as the one that looks."""
-    trace = drawn.trace
-    layer, head = drawn.place(state.stream, state.layer, state.head)
+    trace = run.trace
+    layer, head = run.place(state.stream, state.layer, state.head)
     shut = int(blocked_patches(trace, layer, head, query).sum())
     tokens = trace.query_tokens()
     cells = {(int(one[0]), int(one[1])): at for at, one in enumerate(tokens.place) if one is not None}
@@ -74,9 +74,9 @@ def _take(cells: dict[tuple[int, int], int], key: int, cell: tuple[int, int]) ->
     take_pair(cells[cell], key)
 
 
-def _choose_others(drawn: Drawn, key: int, state: State) -> None:
+def _choose_others(run: Run, key: int, state: State) -> None:
     """What is no patch, such as the class token, which no press on the picture chooses."""
-    tokens = drawn.trace.query_tokens()
+    tokens = run.trace.query_tokens()
     with st.container(key="masked-others", horizontal=True, gap="xsmall"):
         for at, place in enumerate(tokens.place):
             if place is None and not tokens.padding[at]:

@@ -9,7 +9,7 @@ import streamlit as st
 from attention_viz.analysis.row_weights import looks_back
 from attention_viz.errors import AttentionVizError
 from attention_viz.explorer.mask_payload import Likelihood, pack_board, run_of
-from attention_viz.serving.runs import Drawn, draw, fit
+from attention_viz.serving.runs import Run, fit, run_request
 from attention_viz.trace.tokens import Tokens
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
@@ -39,7 +39,7 @@ from attention_viz.ui.runner.loading import study_as_it_is
 from attention_viz.ui.runner.page import Part, Parts, Slots
 from attention_viz.ui.selection import Selection
 
-__all__ = ["MasksRun", "load", "settle", "study", "view"]
+__all__ = ["MasksStudy", "load", "settle", "study", "view"]
 
 _FILE = "A trace from a file can't be run again: its masks can be seen, and none can be added. Close it to add one."
 _EMPTY = (
@@ -56,7 +56,7 @@ class _OnScreen:
 
 
 @dataclass(frozen=True, eq=False)
-class MasksRun:
+class MasksStudy:
     """A run without a mask, and one with it.
 
     Attributes:
@@ -68,15 +68,15 @@ class MasksRun:
         locked: why nothing can be painted; empty if it can.
     """
 
-    before: Drawn
-    after: Drawn
+    before: Run
+    after: Run
     choice: MaskChoice
     shown: State
     beside: str | None
     locked: str
 
 
-def load(state: State, slots: Slots) -> MasksRun | None:
+def load(state: State, slots: Slots) -> MasksStudy | None:
     """Run the sentence with and without the mask; None after a problem.
 
     Args:
@@ -95,14 +95,14 @@ def load(state: State, slots: Slots) -> MasksRun | None:
     if (file := opening.opened()) is not None:
         alone = file.alone(state.stream)
         place.empty()
-        return MasksRun(alone, alone, choice, state, None, _FILE)
+        return MasksStudy(alone, alone, choice, state, None, _FILE)
     run = replace(state, layer=0, head=0, query=None, key=None), choice.batch if choice.batched else None
     on_screen = visit.memory(_OnScreen)
     if on_screen.run != run:
         hold(state, place, slots.height)
     try:
         shown, beside = _row(state, choice)
-        before = draw(shown.request, beside=beside)
+        before = run_request(shown.request, beside=beside)
     except AttentionVizError as error:
         show_problem(error, place)
         return None
@@ -114,10 +114,10 @@ def load(state: State, slots: Slots) -> MasksRun | None:
         choice, after = MaskChoice("none", weights=choice.weights), before
     # What kept the place is taken away as a whole: of a block in its stead, some would remain.
     place.empty()
-    return MasksRun(before, after, choice, shown, beside, locked)
+    return MasksStudy(before, after, choice, shown, beside, locked)
 
 
-def settle(selection: Selection, _run: MasksRun) -> Selection:
+def settle(selection: Selection, _run: MasksStudy) -> Selection:
     """Return the selection: nothing follows from a run here."""
     return selection
 
@@ -125,47 +125,47 @@ def settle(selection: Selection, _run: MasksRun) -> Selection:
 study = study_as_it_is
 
 
-def view(run: MasksRun, selection: Selection) -> Parts:
+def view(study: MasksStudy, selection: Selection) -> Parts:
     """Return the page's parts.
 
     Args:
-        run: the run without the mask, and with it.
+        study: the run without the mask, and with it.
         selection: what is chosen.
     """
-    state = replace(selection.shared, second=run.shown.second, more=0)
-    stream = run.before.stream(state.stream)
-    back = looks_back(run.before.trace, stream)
+    state = replace(selection.shared, second=study.shown.second, more=0)
+    stream = study.before.stream(state.stream)
+    back = looks_back(study.before.trace, stream)
     parts = [
-        Part("notes", functools.partial(_show_notes, run, selection.shared)),
-        Part("board", functools.partial(_show_board, run, state)),
-        Part("below", functools.partial(_show_words, run, state, back=back)),
+        Part("notes", functools.partial(_show_notes, study, selection.shared)),
+        Part("board", functools.partial(_show_board, study, state)),
+        Part("below", functools.partial(_show_words, study, state, back=back)),
     ]
-    if run.choice.mask != "none" and run.after is not run.before:
-        parts.append(Part("below", functools.partial(_show_tables, run, stream)))
+    if study.choice.mask != "none" and study.after is not study.before:
+        parts.append(Part("below", functools.partial(_show_tables, study, stream)))
     return Parts(
         parts,
         exports=functools.partial(
-            show_downloads, run.after.trace, run.after.stream(state.stream), state.layer, state.head
+            show_downloads, study.after.trace, study.after.stream(state.stream), state.layer, state.head
         ),
         slides=functools.partial(
-            present_change, run.before, run.after, state, slide_words(run.choice, looks_back=back)
+            present_change, study.before, study.after, state, slide_words(study.choice, looks_back=back)
         ),
-        runs=[("", run.after)],
+        runs=[("", study.after)],
     )
 
 
-def _show_notes(run: MasksRun, chosen: State) -> None:
-    show_notes(run.before, run.shown)
-    if run.beside is not None and (other := fit(run.shown.request, run.beside)).cut:
-        show_cut(other, run.shown, "The other sentence has")
+def _show_notes(study: MasksStudy, chosen: State) -> None:
+    show_notes(study.before, study.shown)
+    if study.beside is not None and (other := fit(study.shown.request, study.beside)).cut:
+        show_cut(other, study.shown, "The other sentence has")
     if chosen.more and chosen.facts.continues_text:
         tell("Only what you typed is masked: the tokens that the model added are left out here.")
-    if run.before.fit is None:
+    if study.before.fit is None:
         tell(_FILE)
 
 
-def _show_tables(run: MasksRun, stream: str) -> None:
-    show_tables(run.before.trace, moved(run.before.trace, run.after.trace, stream))
+def _show_tables(study: MasksStudy, stream: str) -> None:
+    show_tables(study.before.trace, moved(study.before.trace, study.after.trace, stream))
 
 
 def _row(state: State, choice: MaskChoice) -> tuple[State, str | None]:
@@ -178,7 +178,7 @@ def _row(state: State, choice: MaskChoice) -> tuple[State, str | None]:
     return replace(state, text=rows[0]), rows[1]
 
 
-def _masked(before: Drawn, state: State, beside: str | None, choice: MaskChoice) -> Drawn | None:
+def _masked(before: Run, state: State, beside: str | None, choice: MaskChoice) -> Run | None:
     """Return the run with the mask; None if it can't be made, which the page says."""
     stream = before.stream(state.stream)
     tokens = before.trace.query_tokens(stream)
@@ -187,7 +187,7 @@ def _masked(before: Drawn, state: State, beside: str | None, choice: MaskChoice)
         return None
     try:
         added = edits(choice, tokens, stream if len(before.trace.streams) > 1 else None)
-        return draw(state.request, beside=beside, edits=added) if added else before
+        return run_request(state.request, beside=beside, edits=added) if added else before
     except AttentionVizError as error:
         show_problem(error, st.empty())
         return None
@@ -200,9 +200,9 @@ def _too_long(tokens: Tokens) -> str:
     )
 
 
-def _show_board(run: MasksRun, state: State) -> None:
+def _show_board(study: MasksStudy, state: State) -> None:
     """Draw the matrix, and beside it what the mask did."""
-    before, after, choice, locked = run.before, run.after, run.choice, run.locked
+    before, after, choice, locked = study.before, study.after, study.choice, study.locked
     stream = before.stream(state.stream)
     layer, head = before.place(stream, state.layer, state.head)
     tokens, keys = before.trace.query_tokens(stream), before.trace.key_tokens(stream)
@@ -223,9 +223,9 @@ def _show_board(run: MasksRun, state: State) -> None:
         )
 
 
-def _show_words(run: MasksRun, state: State, *, back: bool) -> None:
+def _show_words(study: MasksStudy, state: State, *, back: bool) -> None:
     """Say what the colours can't, of a model that looks back or to both sides."""
-    choice, before, after = run.choice, run.before.alone(state.stream), run.after.alone(state.stream)
+    choice, before, after = study.choice, study.before.alone(state.stream), study.after.alone(state.stream)
     st.caption(plain(own_mask_words(before.trace, state.layer, state.head)))
     if after.trace is before.trace and choice.mask == "none":
         return

@@ -8,12 +8,12 @@ from torch import Tensor
 from attention_viz.operation.projection import Projection
 from attention_viz.serving.own import run_own
 from attention_viz.serving.request import OwnModule
-from attention_viz.serving.runs import Drawn, projections
+from attention_viz.serving.runs import Run, projections
 from attention_viz.steps.head import OpenHead, open_head
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 
-__all__ = ["OpenRun", "run"]
+__all__ = ["OpenRun", "open_run"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,15 +46,15 @@ class OpenRun:
         )
 
 
-def run(drawn: Drawn, state: State, variant: str) -> OpenRun:
+def open_run(run: Run, state: State, variant: str) -> OpenRun:
     """The run on the screen; of our own module, the variant that is chosen.
 
     Raises:
         AttentionVizError: what is told in place of the picture.
     """
-    if drawn.fit is None:
-        return OpenRun(drawn.alone(state.stream).trace)
+    if run.fit is None:
+        return OpenRun(run.alone(state.stream).trace)
     if state.own:
-        own = run_own(drawn.fit.kept, OwnModule(state.d_model, state.heads, state.seed, state.positions), variant)
+        own = run_own(run.fit.kept, OwnModule(state.d_model, state.heads, state.seed, state.positions), variant)
         return OpenRun(own.trace, own.projections, own.parts)
-    return OpenRun(drawn.alone(state.stream).trace, projections(state.request, state.layer, drawn.stream(state.stream)))
+    return OpenRun(run.alone(state.stream).trace, projections(state.request, state.layer, run.stream(state.stream)))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from attention_viz.errors import AttentionVizError
-from attention_viz.serving.runs import Drawn
+from attention_viz.serving.runs import Run
 from attention_viz.steps.head import OpenHead
 from attention_viz.steps.steps import STEPS, step_tensors, steps_of
 from attention_viz.trace.tensors import to_safetensors
@@ -24,7 +24,7 @@ from attention_viz.ui.pages.steps.controls import (
 )
 from attention_viz.ui.pages.steps.matrix import show_all_steps, show_step
 from attention_viz.ui.pages.steps.pipeline import asked_step, chosen_pair, show_pipeline
-from attention_viz.ui.pages.steps.runs import OpenRun, run
+from attention_viz.ui.pages.steps.runs import OpenRun, open_run
 from attention_viz.ui.parts.downloads import show_downloads
 from attention_viz.ui.parts.drawing import show_notes
 from attention_viz.ui.parts.notices import tell
@@ -34,63 +34,63 @@ from attention_viz.ui.runner.loading import load_text, study_as_it_is
 from attention_viz.ui.runner.page import Part, Parts, Slots, raise_again
 from attention_viz.ui.selection import SHARED, Filled, Selection, answer, resolve, update
 
-__all__ = ["StepsRun", "load", "settle", "study", "view"]
+__all__ = ["StepsStudy", "load", "settle", "study", "view"]
 
 _DOWNLOADS = ("Weights (CSV)", "Tensors (safetensors)", "Picture (SVG)")
 
 
 @dataclass(frozen=True, eq=False)
-class StepsRun:
+class StepsStudy:
     """A run, and what the page opens of it.
 
     Attributes:
-        drawn: the run, with all its streams.
+        run: the run, with all its streams.
         opens: what is opened of it, such as a variant of our own module; an error if that can't be.
     """
 
-    drawn: Drawn
+    run: Run
     opens: OpenRun | AttentionVizError
 
     def own(self, state: State) -> bool:
         """Return whether our own module ran, which has variants."""
-        return state.own and self.drawn.fit is not None
+        return state.own and self.run.fit is not None
 
 
-def load(state: State, slots: Slots) -> StepsRun | None:
+def load(state: State, slots: Slots) -> StepsStudy | None:
     """Run the sentence, and the variant that is chosen; None after a problem.
 
     Args:
         state: what is chosen.
         slots: the page's slots.
     """
-    drawn = load_text(state, slots)
-    if drawn is None:
+    run = load_text(state, slots)
+    if run is None:
         return None
-    own = state.own and drawn.fit is not None
+    own = state.own and run.fit is not None
     try:
-        opens = run(drawn, state, _with_variant(visit.here().selection, own=own).of(STEP_CHOICES).variant)
+        opens = open_run(run, state, _with_variant(visit.here().selection, own=own).of(STEP_CHOICES).variant)
     except AttentionVizError as error:
-        return StepsRun(drawn, error)
-    return StepsRun(drawn, opens)
+        return StepsStudy(run, error)
+    return StepsStudy(run, opens)
 
 
 def _with_variant(selection: Selection, *, own: bool) -> Selection:
     return answer(selection, STEP_CHOICES, Possible({"variant": variants()}, own=own), only=("variant",))
 
 
-def settle(selection: Selection, run: StepsRun) -> Selection:
+def settle(selection: Selection, study: StepsStudy) -> Selection:
     """Return the selection with the run's best finding, and with this page's choices within what its head has.
 
     Args:
         selection: what is chosen.
-        run: the run.
+        study: the run.
     """
-    selection = resolve(selection, ran(run.drawn))
-    if isinstance(run.opens, AttentionVizError):
+    selection = resolve(selection, ran(study.run))
+    if isinstance(study.opens, AttentionVizError):
         return selection
     state, unread = selection.shared, bool(selection.part(STEP_CHOICES).unread)
-    as_run, pair = run.opens.head(state), pair_of(run.drawn, state)
-    known = Possible(possible(as_run), as_the_model(as_run), run.own(state))
+    as_run, pair = study.opens.head(state), pair_of(study.run, state)
+    known = Possible(possible(as_run), as_the_model(as_run), study.own(state))
     default = StepChoice(query=pair[0], key=pair[1])
     selection = answer(_with_variant(selection, own=known.own), STEP_CHOICES, known, default=default)
     choice = selection.of(STEP_CHOICES)
@@ -105,22 +105,22 @@ def settle(selection: Selection, run: StepsRun) -> Selection:
 study = study_as_it_is
 
 
-def view(run: StepsRun, selection: Selection) -> Parts:
+def view(study: StepsStudy, selection: Selection) -> Parts:
     """Return the page's parts: the pipeline, or the matrix of a step.
 
     Args:
-        run: the run, and what is opened of it.
+        study: the run, and what is opened of it.
         selection: what is chosen.
     """
     state, choice = selection.shared, selection.of(STEP_CHOICES)
-    notes = Part("notes", functools.partial(show_notes, run.drawn.alone(state.stream), state))
-    if isinstance(run.opens, AttentionVizError):
-        return Parts([notes, Part("picture", functools.partial(raise_again, run.opens))])
-    as_run = run.opens.head(state)
-    opened = run.opens.head(state, choice.scale, None if choice.precision == "model" else choice.precision)
+    notes = Part("notes", functools.partial(show_notes, study.run.alone(state.stream), state))
+    if isinstance(study.opens, AttentionVizError):
+        return Parts([notes, Part("picture", functools.partial(raise_again, study.opens))])
+    as_run = study.opens.head(state)
+    opened = study.opens.head(state, choice.scale, None if choice.precision == "model" else choice.precision)
     whole = is_pipeline(choice)
     show = show_all_steps if choice.all == "yes" else show_step
-    own = run.own(state)
+    own = study.own(state)
     parts = [
         notes,
         Part("notes", functools.partial(_show_notes, opened, choice, state)),
@@ -131,12 +131,12 @@ def view(run: StepsRun, selection: Selection) -> Parts:
     if not whole:
         parts.append(Part("picture", functools.partial(show, opened, as_run, choice, state, own=own)))
     # Of our own module, the variant that is shown; of any other model, the whole run.
-    exported = as_run.trace if state.own else run.drawn.trace
+    exported = as_run.trace if state.own else study.run.trace
     return Parts(
         parts,
         exports=functools.partial(_show_exports, opened, exported),
-        slides=functools.partial(present_steps, opened, *pair_of(run.drawn, state)),
-        runs=[("", Drawn(as_run.trace, run.drawn.fit))],
+        slides=functools.partial(present_steps, opened, *pair_of(study.run, state)),
+        runs=[("", Run(as_run.trace, study.run.fit))],
         switched=bool(opened.switched),
     )
 

@@ -10,7 +10,7 @@ from attention_viz.analysis.words import quoted
 from attention_viz.errors import AttentionVizError, UnsupportedModel, UnusableText
 from attention_viz.models.circuits.asked import Logit, Score
 from attention_viz.serving import permissions as allowed
-from attention_viz.serving.runs import Drawn, ask, candidates
+from attention_viz.serving.runs import Run, ask, candidates
 from attention_viz.serving.why import named_token, words_of_text
 from attention_viz.trace.spelling import CONTINUES, SPACE
 from attention_viz.trace.tokens import Tokens
@@ -70,20 +70,20 @@ class WordQuestion:
     asked: Asked | AttentionVizError
 
 
-def word_question(drawn: Drawn, state: State, choice: WhyChoice) -> WordQuestion:
+def word_question(run: Run, state: State, choice: WhyChoice) -> WordQuestion:
     """Return the question about a next word that is chosen; any word may be typed.
 
     Args:
-        drawn: the run.
+        run: the run.
         state: what is chosen.
         choice: what is chosen on this page.
 
     Raises:
         UnsupportedModel: nothing is predicted in this text.
     """
-    trace, request, row = drawn.trace, state.request, None
+    trace, request, row = run.trace, state.request, None
     if state.facts.is_encoder_decoder:
-        at = row = pair_of(drawn, state)[0]
+        at = row = pair_of(run, state)[0]
         likely = ask(request, lambda model: model.candidates(trace, at, _OFFERED))
     else:
         found = candidates(request, trace, _OFFERED)
@@ -102,38 +102,38 @@ def word_question(drawn: Drawn, state: State, choice: WhyChoice) -> WordQuestion
     second = choice.against if choice.against != first else ""
     another = next(name for name in offered if name != first)
     try:
-        token = _token_of(drawn, state, at, first, signs)
+        token = _token_of(run, state, at, first, signs)
         second = second or _other(state, trace, at, token) or another
-        against = _token_of(drawn, state, at, second, signs, like=token)
+        against = _token_of(run, state, at, second, signs, like=token)
     except AttentionVizError as error:
         return WordQuestion(offered, first, second or another, row, error)
     number = Asked(Logit(token, at, against), f"“{shortened(first)}”", f"“{shortened(second)}”", at)
     return WordQuestion(offered, first, second, row, number)
 
 
-def pick_words(question: WordQuestion, drawn: Drawn, state: State) -> None:
+def pick_words(question: WordQuestion, run: Run, state: State) -> None:
     """Draw the pickers of a next word and of the one that it is compared with."""
     if question.row is not None:
-        _pick_row(drawn, state, question.row)
+        _pick_row(run, state, question.row)
     _pick("Why", "token", question.offered, question.first)
     _pick("and not", "against", question.offered, question.second)
 
 
-def _token_of(drawn: Drawn, state: State, at: int, word: str, signs: Mapping[str, int], like: int | None = None) -> int:
+def _token_of(run: Run, state: State, at: int, word: str, signs: Mapping[str, int], like: int | None = None) -> int:
     """The token of a word, or the one that was offered by that sign."""
     try:
-        return named_token(state.request, drawn.trace, at, word, like=like)
+        return named_token(state.request, run.trace, at, word, like=like)
     except UnusableText:
         if word not in signs:
             raise
         return signs[word]
 
 
-def _pick_row(drawn: Drawn, state: State, row: int) -> None:
+def _pick_row(run: Run, state: State, row: int) -> None:
     """Draw the picker of the word that is asked about, of what an encoder–decoder says: that of all pages' pair."""
-    stream = drawn.stream(state.stream)
-    said = drawn.trace.query_tokens("cross")
-    weights = drawn.trace.weights(*drawn.place(stream, state.layer, state.head), stream)
+    stream = run.stream(state.stream)
+    said = run.trace.query_tokens("cross")
+    weights = run.trace.weights(*run.place(stream, state.layer, state.head), stream)
 
     def take() -> None:
         chosen = widgets.content(_ROW)
@@ -161,19 +161,19 @@ def _other(state: State, trace: Trace, at: int, token: int) -> str:
     return _plain(trace.query_tokens(trace.streams[-1]).write(labels[0])) if labels else ""
 
 
-def pair_question(drawn: Drawn, state: State, choice: WhyChoice) -> Asked:
+def pair_question(run: Run, state: State, choice: WhyChoice) -> Asked:
     """Return the score of the pair that is chosen on all pages, and whose rows are shown.
 
     Args:
-        drawn: the run.
+        run: the run.
         state: what the pickers say.
         choice: what is chosen.
     """
-    stream = drawn.stream(state.stream)
-    layer, head = drawn.place(stream, state.layer, state.head)
-    query, key = pair_of(drawn, state)
-    sides = (drawn.trace.query_tokens(stream), query), (drawn.trace.key_tokens(stream), key)
-    named = stream if len(drawn.trace.streams) > 1 else None
+    stream = run.stream(state.stream)
+    layer, head = run.place(stream, state.layer, state.head)
+    query, key = pair_of(run, state)
+    sides = (run.trace.query_tokens(stream), query), (run.trace.key_tokens(stream), key)
+    named = stream if len(run.trace.streams) > 1 else None
     of = Score(layer, head, query, key, named)
     at = query if choice.side == "query" else key
     words = " → ".join(_in_quotes(tokens, position) for tokens, position in sides)

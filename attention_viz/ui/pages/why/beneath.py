@@ -3,7 +3,7 @@
 import streamlit as st
 
 from attention_viz.errors import AttentionVizError
-from attention_viz.serving.runs import Drawn
+from attention_viz.serving.runs import Run
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.pages.why.by_layers import show_layers
@@ -14,11 +14,11 @@ from attention_viz.ui.parts.markdown import as_sentence, plain
 __all__ = ["show_beneath"]
 
 
-def show_beneath(drawn: Drawn, state: State) -> None:
+def show_beneath(run: Run, state: State) -> None:
     """Draw the picker of what opens, and what is open; nothing is computed before.
 
     Args:
-        drawn: the run.
+        run: the run.
         state: what is chosen.
     """
     widgets.show(
@@ -36,7 +36,7 @@ def show_beneath(drawn: Drawn, state: State) -> None:
     waiting = st.empty()
     waiting.caption("Worked out once: some seconds …")
     try:
-        _SHOWN[opened](drawn, state)
+        _SHOWN[opened](run, state)
     except AttentionVizError as error:
         st.caption(plain(as_sentence(str(error))))
     waiting.empty()

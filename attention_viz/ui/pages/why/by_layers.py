@@ -4,7 +4,7 @@ import pandas
 import streamlit as st
 
 from attention_viz import views
-from attention_viz.serving.runs import Drawn
+from attention_viz.serving.runs import Run
 from attention_viz.serving.why import layer_by_layer
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.plot import show_picture
@@ -22,22 +22,22 @@ _LEARNT = (
 )
 
 
-def show_layers(drawn: Drawn, state: State) -> None:
+def show_layers(run: Run, state: State) -> None:
     """The likeliest word after each layer at every position, and from which layer on the last answer stands.
 
     Args:
-        drawn: the run.
+        run: the run.
         state: what the pickers say.
 
     Raises:
         AttentionVizError: the model's layers say no words; the message says why.
     """
-    trace = drawn.trace
+    trace = run.trace
     count = len(trace.query_tokens(trace.streams[0]))
     if count > _LONGEST:
         st.caption(f"It is shown for texts of up to {_LONGEST} tokens; this one has {count}.")
         return
-    found = layer_by_layer(drawn, state.request)
+    found = layer_by_layer(run, state.request)
     show_picture(
         views.logit_lens(trace, found, theme=theme_name()),
         "why-layers",

@@ -5,7 +5,7 @@ import functools
 import pandas
 import streamlit as st
 
-from attention_viz.serving.runs import Drawn
+from attention_viz.serving.runs import Run
 from attention_viz.serving.weights import ByWeights, by_weights
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
@@ -38,23 +38,23 @@ _NO_COPYING = (
 )
 
 
-def show_by_weights(drawn: Drawn, state: State) -> None:
+def show_by_weights(run: Run, state: State) -> None:
     """The chosen head's circuits and what it reads, with all numbers to take away.
 
     Args:
-        drawn: the run.
+        run: the run.
         state: what the pickers say.
 
     Raises:
         AttentionVizError: the model can't be opened at all; the message says why.
     """
-    stream = drawn.stream(state.stream)
-    place = drawn.place(stream, state.layer, state.head)
+    stream = run.stream(state.stream)
+    place = run.place(stream, state.layer, state.head)
     found = by_weights(state.request, stream, place)
-    st.markdown(f"**Layer {plain(drawn.trace.label(place[0], stream))}, head {place[1]}, by its weights alone**")
+    st.markdown(f"**Layer {plain(run.trace.label(place[0], stream))}, head {place[1]}, by its weights alone**")
     _tell_circuits(found, place)
-    _tell_readings(found, place, drawn.trace, stream)
-    _offer(found, drawn.trace, place)
+    _tell_readings(found, place, run.trace, stream)
+    _offer(found, run.trace, place)
 
 
 def _tell_circuits(found: ByWeights, place: tuple[int, int]) -> None:

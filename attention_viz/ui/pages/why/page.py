@@ -12,7 +12,6 @@ from attention_viz.ui.controls.pickers import Row
 from attention_viz.ui.pages.why.choice import WHY_CHOICES, WhyChoice
 from attention_viz.ui.pages.why.stories import offer_stories
 from attention_viz.ui.parts.drawing import PicturePlace
-from attention_viz.ui.parts.menu import AskedOf
 from attention_viz.ui.runner.page import Page, Slots
 from attention_viz.ui.selection import Selection
 
@@ -30,10 +29,6 @@ def _state(selection: Selection) -> State:
 def _controls(state: State, _row: Row) -> None:
     # A model that predicts no words has scores alone.
     visit.settle(WHY_CHOICES, state, default=None if state.facts.predicts else WhyChoice("pair"))
-    question = visit.memory(AskedOf)
-    if question.why:
-        visit.pick(WHY_CHOICES, **question.why)
-        question.why = {}
 
 
 def _layout(_state: State, _row: Row) -> Slots:

@@ -66,7 +66,7 @@ def put_all(one: Silenced, slots: Slots) -> Patched | None:
 def _put(one: Silenced, slots: Slots, other: str) -> Patched:
     request, of = one.state.request, one.of
     assert not isinstance(of, Score)
-    found = patched(one.drawn, request, other, of)
+    found = patched(one.run, request, other, of)
     with slots["board"]:
         tell_put(one.name, one.place, other, found.known, "estimated")
     count = len(found.estimates)
@@ -79,7 +79,7 @@ def _put(one: Silenced, slots: Slots, other: str) -> Patched:
             if not st.button(f"Run {count - len(found.runs)} heads", key="why-put-run"):
                 but = f", but for {len(found.runs)} heads that were run" if found.runs else ""
                 st.caption(f"Estimated by a gradient{but}.")
-                offer_puts(one.drawn.trace, of, other, found)
+                offer_puts(one.run.trace, of, other, found)
                 return found
         # A press anywhere ends the run; what was done by then is kept.
         st.button("Stop", key="why-put-stop", on_click=_stop, args=(other, one.name))
@@ -88,7 +88,7 @@ def _put(one: Silenced, slots: Slots, other: str) -> Patched:
     def report(done: int) -> None:
         told.caption(f"Estimated by a gradient; {done} of {count} heads run")
 
-    found = run_patches(one.drawn, request, other, of, report)
+    found = run_patches(one.run, request, other, of, report)
     visit.memory(_Stopped).of = None
     _end(one, found, other, slots)
     with slots["board"]:
@@ -101,7 +101,7 @@ def _end(one: Silenced, found: Patched, other: str, slots: Slots) -> None:
     assert not isinstance(one.of, Score)
     with slots["told"].container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(_words(found))
-        offer_puts(one.drawn.trace, one.of, other, found)
+        offer_puts(one.run.trace, one.of, other, found)
 
 
 def _stop(other: str, name: str) -> None:

@@ -7,7 +7,7 @@ import streamlit as st
 
 from attention_viz.errors import AttentionVizError
 from attention_viz.models.circuits.asked import Logit, Score
-from attention_viz.serving.runs import Drawn
+from attention_viz.serving.runs import Run
 from attention_viz.serving.why import Head, known_silenced, without_heads
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
@@ -28,14 +28,14 @@ class Silenced:
     """A number whose heads are silenced.
 
     Attributes:
-        drawn: the run with all heads.
+        run: the run with all heads.
         state: what the pickers say.
         of: the number.
         name: of the number, from `name_of`.
         place: layer and head that the page shows.
     """
 
-    drawn: Drawn
+    run: Run
     state: State
     of: Score | Logit
     name: str
@@ -44,13 +44,13 @@ class Silenced:
     @property
     def stream(self) -> str | None:
         """Whose heads, of a model that has several kinds."""
-        stream = self.drawn.stream(self.state.stream)
-        return stream if len(self.drawn.trace.streams) > 1 else None
+        stream = self.run.stream(self.state.stream)
+        return stream if len(self.run.trace.streams) > 1 else None
 
     @property
     def heads(self) -> list[Head]:
         """Every head that can change the number: of a score those of the layers before."""
-        trace, stream = self.drawn.trace, self.drawn.stream(self.state.stream)
+        trace, stream = self.run.trace, self.run.stream(self.state.stream)
         layers = trace.layer_numbers(stream)
         if isinstance(self.of, Score):
             layers = layers[: layers.index(self.of.layer)]
@@ -68,7 +68,7 @@ def silence_largest(one: Silenced, largest: Sequence[Head]) -> None:
         AttentionVizError: a head can't be silenced in this model.
     """
     request = one.state.request
-    found = without_heads(one.drawn, request, one.of, largest, one.stream)
+    found = without_heads(one.run, request, one.of, largest, one.stream)
     tell_silenced(one.name, one.place, {**known_silenced(request, one.of, one.heads, one.stream), **found}, "largest")
 
 
@@ -84,7 +84,7 @@ def runs_at_once(one: Silenced, count: int) -> bool:
         one: the number.
         count: how many runs.
     """
-    return count * len(one.drawn.trace.query_tokens(one.drawn.stream(one.state.stream))) <= _AT_ONCE
+    return count * len(one.run.trace.query_tokens(one.run.stream(one.state.stream))) <= _AT_ONCE
 
 
 def silence_all(one: Silenced, slots: Slots) -> None:
@@ -111,7 +111,7 @@ def silence_all(one: Silenced, slots: Slots) -> None:
         told.caption(f"{done} of {len(heads)} heads silenced")
 
     try:
-        after = without_heads(one.drawn, request, one.of, heads, one.stream, report)
+        after = without_heads(one.run, request, one.of, heads, one.stream, report)
     except AttentionVizError as error:
         slots["running"].caption(plain(as_sentence(str(error))))
         return

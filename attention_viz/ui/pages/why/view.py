@@ -10,7 +10,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.explorer.why_payload import Question, largest_heads, name_of, pack_why
 from attention_viz.models.circuits.asked import Score
 from attention_viz.serving.patches import Patched
-from attention_viz.serving.runs import Drawn
+from attention_viz.serving.runs import Run
 from attention_viz.serving.why import Written, words_written, written
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
@@ -40,7 +40,7 @@ from attention_viz.ui.runner.loading import load_text
 from attention_viz.ui.runner.page import Part, Parts, Slots, raise_again
 from attention_viz.ui.selection import SHARED, Filled, Selection, resolve, update
 
-__all__ = ["OpenNumber", "WhyRun", "load", "settle", "study", "view", "why_not"]
+__all__ = ["OpenNumber", "WhyStudy", "load", "settle", "study", "view", "why_not"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,17 +63,17 @@ class OpenNumber:
 
 
 @dataclass(frozen=True, eq=False)
-class WhyRun:
+class WhyStudy:
     """A run, and the number of it that is opened.
 
     Attributes:
-        drawn: the run.
+        run: the run.
         slots: the page's slots, in which long work reports.
         words: the question about a next word; None for a score.
         number: the number; an error if it can't be opened; None if nothing can.
     """
 
-    drawn: Drawn
+    run: Run
     slots: Slots
     words: WordQuestion | None = None
     number: OpenNumber | AttentionVizError | None = None
@@ -82,9 +82,9 @@ class WhyRun:
 load = load_text
 
 
-def why_not(drawn: Drawn, state: State) -> str:
+def why_not(run: Run, state: State) -> str:
     """Return why no number can be opened; empty if one can."""
-    if drawn.fit is None:
+    if run.fit is None:
         return "A trace from a file can't be run again, and who wrote a number is asked of a model: close it."
     if state.own:
         return (
@@ -93,15 +93,14 @@ def why_not(drawn: Drawn, state: State) -> str:
     return ""
 
 
-def _asks_word(drawn: Drawn, state: State, choice: WhyChoice) -> bool:
-    return drawn.fit is not None and state.facts.predicts and choice.why == "word"
+def _asks_word(run: Run, state: State, choice: WhyChoice) -> bool:
+    return run.fit is not None and state.facts.predicts and choice.why == "word"
 
 
-def settle(selection: Selection, run: Drawn) -> Selection:
+def settle(selection: Selection, run: Run) -> Selection:
     """Return the selection with a head and a kind of attention that this page can show.
 
-    A next word opens on the head that wrote most of it, which is known once the number is opened; a score on the best
-    finding's.
+    A next word opens on the head that wrote most of it; a score on the best finding's.
 
     Args:
         selection: what is chosen.
@@ -112,112 +111,127 @@ def settle(selection: Selection, run: Drawn) -> Selection:
     selection = resolve(selection, ran(run, own_head=word))
     # The encoder's heads write nothing into what is said, but by way of the others: those are shown instead.
     if word and state.facts.is_encoder_decoder and run.stream(selection.shared.stream) == "encoder":
-        return update(selection, Filled(SHARED, {"stream": "cross", "query": None, "key": None}))
-    return selection
+        selection = update(selection, Filled(SHARED, {"stream": "cross", "query": None, "key": None}))
+    if not word or not selection.head_is_free or (found := _first_writer(run, selection)) is None:
+        return selection
+    return update(selection, Filled(SHARED, dict(zip(("layer", "head"), found, strict=True))))
 
 
-def study(run: Drawn, selection: Selection, slots: Slots) -> WhyRun:
+def _first_writer(run: Run, selection: Selection) -> tuple[int, int] | None:
+    """Return the head that wrote most of the next word; None if no head did, or if the word can't be opened."""
+    state, choice = replace(selection.shared, more=0), selection.of(WHY_CHOICES)
+    try:
+        asked = word_question(run, state, choice).asked
+        if isinstance(asked, AttentionVizError):
+            return None
+        largest = _largest(run, state, asked, written(run, state.request, asked.of))
+    except AttentionVizError:  # `study` shows it
+        return None
+    return largest[0][:2] if largest else None
+
+
+def study(run: Run, selection: Selection, slots: Slots) -> WhyStudy:
     """Open the number that is asked for."""
     state, choice = replace(selection.shared, more=0), selection.of(WHY_CHOICES)
-    drawn = run if run.fit is not None else run.alone(state.stream)
-    if why_not(drawn, state):
-        return WhyRun(drawn, slots)
+    run = run if run.fit is not None else run.alone(state.stream)
+    if why_not(run, state):
+        return WhyStudy(run, slots)
     words: WordQuestion | None = None
     try:
-        if _asks_word(drawn, state, choice):
-            words = word_question(drawn, state, choice)
+        if _asks_word(run, state, choice):
+            words = word_question(run, state, choice)
             if isinstance(words.asked, AttentionVizError):
-                return WhyRun(drawn, slots, words, words.asked)
-            number = _opened(drawn, state, words.asked, choice)
+                return WhyStudy(run, slots, words, words.asked)
+            number = _opened(run, state, words.asked, choice)
         else:
-            number = _opened(drawn, state, pair_question(drawn, state, choice), choice)
+            number = _opened(run, state, pair_question(run, state, choice), choice)
     except AttentionVizError as error:
-        return WhyRun(drawn, slots, words, error)
-    if words is not None and selection.head_is_free and number.largest:
-        layer, head, _ = number.largest[0]
-        if (layer, head) != number.place:
-            visit.fill(SHARED, layer=layer, head=head)
-            visit.run_again()
-    return WhyRun(drawn, slots, words, number)
+        return WhyStudy(run, slots, words, error)
+    return WhyStudy(run, slots, words, number)
 
 
-def _opened(drawn: Drawn, state: State, asked: Asked, choice: WhyChoice) -> OpenNumber:
+def _opened(run: Run, state: State, asked: Asked, choice: WhyChoice) -> OpenNumber:
     """Open a number. A next word's head is that of all pages.
 
     A score's own head doesn't write it, so there it is one that was pressed, or the one that wrote most.
     """
-    stream = drawn.stream(state.stream)
-    named = stream if len(drawn.trace.streams) > 1 else None
-    found = written(drawn, state.request, asked.of)
+    stream = run.stream(state.stream)
+    found = written(run, state.request, asked.of)
     question = Question(asked.more, asked.less, found.total, found.remainder, stream, asked.at, asked.side)
-    largest = tuple(largest_heads(found.table, asked.side, stream=named))
-    place = drawn.place(stream, state.layer, state.head)
+    largest = _largest(run, state, asked, found)
+    place = run.place(stream, state.layer, state.head)
     if isinstance(asked.of, Score):
-        place = _writer(drawn, asked.of, stream, choice) or (largest[0][:2] if largest else place)
-    packed = pack_why(drawn.trace, question, found.table, found.fetched)
+        place = _writer(run, asked.of, stream, choice) or (largest[0][:2] if largest else place)
+    packed = pack_why(run.trace, question, found.table, found.fetched)
     return OpenNumber(asked, found, packed, place, largest)
 
 
-def _writer(drawn: Drawn, of: Score, stream: str, choice: WhyChoice) -> tuple[int, int] | None:
+def _largest(run: Run, state: State, asked: Asked, found: Written) -> tuple[tuple[int, int, float], ...]:
+    """Return the heads that wrote most of a number, with what each wrote."""
+    named = run.stream(state.stream) if len(run.trace.streams) > 1 else None
+    return tuple(largest_heads(found.table, asked.side, stream=named))
+
+
+def _writer(run: Run, of: Score, stream: str, choice: WhyChoice) -> tuple[int, int] | None:
     """Return the head that was chosen of those before the score's own; None if there is none."""
     layer, head = choice.writer_layer, choice.writer_head
     if layer is None or head is None:
         return None
-    if layer not in drawn.trace.layer_numbers(stream) or layer >= of.layer:
+    if layer not in run.trace.layer_numbers(stream) or layer >= of.layer:
         return None
-    return (layer, head) if head < drawn.trace.head_count(layer, stream) else None
+    return (layer, head) if head < run.trace.head_count(layer, stream) else None
 
 
-def view(run: WhyRun, selection: Selection) -> Parts:
+def view(study: WhyStudy, selection: Selection) -> Parts:
     """Return the page's parts: the number, what wrote it, and what can be tried."""
-    state, choice, drawn = replace(selection.shared, more=0), selection.of(WHY_CHOICES), run.drawn
-    parts = [Part("notes", functools.partial(_show_notes, drawn, selection.shared, state))]
-    exports = functools.partial(show_downloads, drawn.trace, drawn.stream(state.stream), state.layer, state.head)
-    slides = functools.partial(present_written, drawn, state, None)
-    if reason := why_not(drawn, state):
-        parts.append(Part("picture", functools.partial(_say_why_not, reason, drawn)))
-        return Parts(parts, exports=exports, slides=slides, runs=[("", drawn)])
+    state, choice, run = replace(selection.shared, more=0), selection.of(WHY_CHOICES), study.run
+    parts = [Part("notes", functools.partial(_show_notes, run, selection.shared, state))]
+    exports = functools.partial(show_downloads, run.trace, run.stream(state.stream), state.layer, state.head)
+    slides = functools.partial(present_written, run, state, None)
+    if reason := why_not(run, state):
+        parts.append(Part("picture", functools.partial(_say_why_not, reason, run)))
+        return Parts(parts, exports=exports, slides=slides, runs=[("", run)])
     parts += [
-        Part("asked", functools.partial(_show_pickers, run, state)),
+        Part("asked", functools.partial(_show_pickers, study, state)),
         Part("ranked", pick_ranked),
         *([Part("other", ask_other)] if choice.ranked == "put" else []),
     ]
-    if isinstance(run.number, OpenNumber):
-        number, wrote = run.number, _wrote(run.number, drawn.stream(state.stream))
-        exports = functools.partial(exports, first=functools.partial(offer_rows, drawn.trace, number.found))
-        slides = functools.partial(present_written, drawn, state, wrote)
-        show = functools.partial(_show_number, run, number, state, choice)
+    if isinstance(study.number, OpenNumber):
+        number, wrote = study.number, _wrote(study.number, run.stream(state.stream))
+        exports = functools.partial(exports, first=functools.partial(offer_rows, run.trace, number.found))
+        slides = functools.partial(present_written, run, state, wrote)
+        show = functools.partial(_show_number, study, number, state, choice)
         parts.append(Part("board", show))
-    elif run.number is not None:
-        parts.append(Part("picture", functools.partial(raise_again, run.number)))
-    parts.append(Part("beneath", lambda: functools.partial(_show_beneath, run, state)))
-    if isinstance(run.number, OpenNumber) and run.number.largest:
+    elif study.number is not None:
+        parts.append(Part("picture", functools.partial(raise_again, study.number)))
+    parts.append(Part("beneath", lambda: functools.partial(_show_beneath, study, state)))
+    if isinstance(study.number, OpenNumber) and study.number.largest:
         # Last, since of a long text it takes the longest.
-        parts.append(Part("board", lambda: functools.partial(_silence, run, state, choice)))
+        parts.append(Part("board", lambda: functools.partial(_silence, study, state, choice)))
     # The slide of heads of another text waits for their runs; the others wait for nothing.
-    waits = choice.ranked == "put" and isinstance(run.number, OpenNumber) and bool(run.number.largest)
-    return Parts(parts, exports=exports, slides=None if waits else slides, runs=[("", drawn)])
+    waits = choice.ranked == "put" and isinstance(study.number, OpenNumber) and bool(study.number.largest)
+    return Parts(parts, exports=exports, slides=None if waits else slides, runs=[("", run)])
 
 
-def _show_notes(drawn: Drawn, chosen: State, state: State) -> None:
-    show_notes(drawn, state)
+def _show_notes(run: Run, chosen: State, state: State) -> None:
+    show_notes(run, state)
     if chosen.more and chosen.facts.continues_text:
         tell("Only what you typed is asked about: the tokens that the model added are left out here.")
 
 
-def _say_why_not(reason: str, drawn: Drawn) -> None:
+def _say_why_not(reason: str, run: Run) -> None:
     """Say why nothing can be opened, and if a file is in the way, offer to close it."""
     st.info(reason)
-    if drawn.fit is None:
+    if run.fit is None:
         open_trace.offer_closing("why-close")
 
 
-def _show_pickers(run: WhyRun, state: State) -> None:
-    if run.drawn.fit is not None and state.facts.predicts:
+def _show_pickers(study: WhyStudy, state: State) -> None:
+    if study.run.fit is not None and state.facts.predicts:
         pickers.switch("Which number", ASKED, WHY_CHOICES, "why")
-    if run.words is not None:
-        pick_words(run.words, run.drawn, state)
-    elif not _asks_word(run.drawn, state, visit.chosen(WHY_CHOICES)):
+    if study.words is not None:
+        pick_words(study.words, study.run, state)
+    elif not _asks_word(study.run, state, visit.chosen(WHY_CHOICES)):
         pick_side()
 
 
@@ -230,47 +244,47 @@ def _wrote(number: OpenNumber, stream: str) -> Wrote | None:
     return Wrote(stream, layer, head, asked.at, contribution, number.found.total, name)
 
 
-def _show_number(run: WhyRun, number: OpenNumber, state: State, choice: WhyChoice) -> None:
-    run.slots.picture.place.empty()
+def _show_number(study: WhyStudy, number: OpenNumber, state: State, choice: WhyChoice) -> None:
+    study.slots.picture.place.empty()
     show_why(number.packed, number.place, choice.ranked, _take_head, _take_number)
 
 
-def _show_beneath(run: WhyRun, state: State) -> None:
-    with run.slots["beneath"]:
-        show_beneath(run.drawn, state)
+def _show_beneath(study: WhyStudy, state: State) -> None:
+    with study.slots["beneath"]:
+        show_beneath(study.run, state)
 
 
-def _silence(run: WhyRun, state: State, choice: WhyChoice) -> None:
+def _silence(study: WhyStudy, state: State, choice: WhyChoice) -> None:
     """Show what becomes of the number without heads and with another text's, and hand over the slides of the latter."""
-    number = run.number
+    number = study.number
     assert isinstance(number, OpenNumber)
-    one = Silenced(run.drawn, state, number.asked.of, name_of(number.packed), number.place)
-    found = _silenced(one, run, number)
+    one = Silenced(study.run, state, number.asked.of, name_of(number.packed), number.place)
+    found = _silenced(one, study, number)
     if choice.ranked != "put":
         return
-    wrote = _wrote(number, run.drawn.stream(state.stream))
+    wrote = _wrote(number, study.run.stream(state.stream))
     put: PutIn | None = None
     if found is not None and wrote is not None:
         changes = {head: value - found.number for head, value in found.known.items()}
         put = PutIn(wrote.name, found.number, choice.put_from, changes, len(found.runs) == len(found.estimates))
-    present_written(run.drawn, state, wrote, put)
+    present_written(study.run, state, wrote, put)
 
 
-def _silenced(one: Silenced, run: WhyRun, number: OpenNumber) -> Patched | None:
+def _silenced(one: Silenced, study: WhyStudy, number: OpenNumber) -> Patched | None:
     if not isinstance(one.of, Score):
-        stream = one.drawn.stream(one.state.stream)
-        words = words_written(one.drawn, one.state.request, stream, one.place, one.of.position)
-        with run.slots["board"]:
+        stream = one.run.stream(one.state.stream)
+        words = words_written(one.run, one.state.request, stream, one.place, one.of.position)
+        with study.slots["board"]:
             tell_writes(one.name, one.place, words)
-    with run.slots["board"]:
+    with study.slots["board"]:
         try:
             heads = [*((layer, head) for layer, head, _ in number.largest), one.place]
             silence_largest(one, tuple(dict.fromkeys(heads)))
         except AttentionVizError as error:
             st.caption(plain(as_sentence(str(error))))
             return None
-    silence_all(one, run.slots)
-    return put_all(one, run.slots)
+    silence_all(one, study.slots)
+    return put_all(one, study.slots)
 
 
 def _take_number() -> None:

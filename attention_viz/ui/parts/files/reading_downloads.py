@@ -3,7 +3,7 @@
 import functools
 
 from attention_viz.serving.later import lent
-from attention_viz.serving.runs import Drawn
+from attention_viz.serving.runs import Run
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.trace.tensors import head_tensors, to_safetensors
 from attention_viz.trace.trace import Trace
@@ -15,7 +15,7 @@ from attention_viz.ui.parts.files.seen_downloads import instead_of_page, show_se
 __all__ = ["show_read_downloads"]
 
 
-def show_read_downloads(drawn: Drawn, shown: Drawn, state: State, longest: int = SETTINGS.longest_study) -> None:
+def show_read_downloads(drawn: Run, shown: Run, state: State, longest: int = SETTINGS.longest_study) -> None:
     """A button each.
 
     Table, picture and explorer are of the reading, by name. The tensors are those of the recorded head, from query to

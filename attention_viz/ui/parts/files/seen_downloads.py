@@ -9,7 +9,7 @@ from attention_viz.analysis.speech.webvtt import to_webvtt
 from attention_viz.analysis.word_times import said_words, word_times
 from attention_viz.errors import TraceError
 from attention_viz.explorer import explore
-from attention_viz.serving.drawn import Drawn
+from attention_viz.serving.run import Run
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.parts.exports import csv_bytes, model_part
@@ -29,17 +29,17 @@ _OVERLAYS = {
 }
 
 
-def show_seen_downloads(drawn: Drawn, state: State) -> None:
+def show_seen_downloads(run: Run, state: State) -> None:
     """A button for each file, above those of every head; nothing of a text.
 
     Args:
-        drawn: the run.
+        run: the run.
         state: what is chosen.
     """
-    trace = drawn.trace
+    trace = run.trace
     if trace.seen.picture is not None:
-        layer, head = drawn.place(state.stream, state.layer, state.head)
-        position = pair_of(drawn, state)[0]
+        layer, head = run.place(state.stream, state.layer, state.head)
+        position = pair_of(run, state)[0]
         document = functools.partial(overlay_svg, trace, layer, head, position)
         name = f"overlay_{model_part(trace)}_layer{layer}_head{head}"
         for form, label in _OVERLAYS.items():
@@ -52,11 +52,11 @@ def show_seen_downloads(drawn: Drawn, state: State) -> None:
         _button("Word times (WebVTT)", name, "vtt", lambda: to_webvtt(word_times(_Name(trace), trace)).encode())
 
 
-def instead_of_page(drawn: Drawn, stream: str, layer: int, head: int) -> Mapping[str, Callable[[], bytes]]:
+def instead_of_page(run: Run, stream: str, layer: int, head: int) -> Mapping[str, Callable[[], bytes]]:
     """Of a sound, the explorer's page with the stream on the screen alone: all of them take too much room."""
-    if drawn.trace.seen.sound is None:
+    if run.trace.seen.sound is None:
         return {}
-    part = drawn.part(stream).trace
+    part = run.part(stream).trace
     return {"Explorer (HTML)": lambda: explore(part, stream=stream, layer=layer, head=head).html().encode()}
 
 

@@ -8,7 +8,7 @@ import attention_viz as av
 from attention_viz.analysis.metrics import METRICS
 from attention_viz.models import CATALOGUE
 from attention_viz.serving.models import find
-from attention_viz.serving.runs import Drawn
+from attention_viz.serving.runs import Run
 from attention_viz.ui.address import State
 from attention_viz.ui.address.codec import read, write
 from attention_viz.ui.pages.compare.choice import (
@@ -97,11 +97,11 @@ def test_each_kind_runs_what_it_says() -> None:
 
 
 def test_what_a_model_does_not_have_is_not_offered_unless_it_was_asked_for() -> None:
-    drawn = Drawn(av.scratch("the cat sat"))
+    run = Run(av.scratch("the cat sat"))
     assert kinds(CompareChoice(), STATE) == ["sentences", "models", "heads", "edit"]
     assert kinds(CompareChoice(), TRAINED) == list(KINDS)
     assert kinds(CompareChoice("snapshots"), STATE) == list(KINDS)
-    assert kinds(CompareChoice(), TRAINED, drawn) == ["sentences", "models", "heads"]
+    assert kinds(CompareChoice(), TRAINED, run) == ["sentences", "models", "heads"]
     assert "heads" not in kinds(CompareChoice(), replace(STATE, model="scratch", heads=1))
 
 

@@ -89,7 +89,7 @@ def test_two_words_change_places_and_nothing_else(text: str, other: str) -> None
     assert exchanged(text) == other
 
 
-def test_the_page_knows_at_once_which_second_sentence_it_is_drawn_from() -> None:
+def test_the_page_knows_at_once_which_second_sentence_it_has_run_from() -> None:
     # Otherwise it would be pale, as of a text that nobody has run.
     screen = Screen().open("/compare?what=sentences&model=coreference")
     (told,) = [json.loads(one.proto.json) for one in screen.all("bidi_component") if "texts-follower" in one.proto.id]

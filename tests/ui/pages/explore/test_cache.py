@@ -13,7 +13,7 @@ from attention_viz.explorer import payload
 from attention_viz.models.inputs.continuation import Growing
 from attention_viz.models.model import AttentionModel
 from attention_viz.serving.request import Request
-from attention_viz.serving.runs import draw
+from attention_viz.serving.runs import run_request
 from tests.shipped import shipped
 from tests.ui.screens import Screen
 
@@ -159,8 +159,8 @@ def test_where_a_model_refuses_to_throw_keys_away_the_switch_is_still_there(monk
 
 def test_another_token_is_one_step_from_the_trace_on_the_screen(monkeypatch: pytest.MonkeyPatch) -> None:
     request = Request("induction", "ring ring moon", more=2)
-    before = draw(request).trace
+    before = run_request(request).trace
     monkeypatch.setattr(AttentionModel, "generate", _never)
-    after = draw(Request("induction", "ring ring moon", more=3)).trace
+    after = run_request(Request("induction", "ring ring moon", more=3)).trace
     assert after.query_tokens().numbers[:-1] == before.query_tokens().numbers
     assert after.fidelity.ok

@@ -93,7 +93,7 @@ def test_a_text_with_nothing_to_read_gets_a_message_in_its_place(screen: Screen,
     assert screen.pick("Sentence", "now a word").channel("explorer")
 
 
-def test_one_token_is_drawn(screen: Screen) -> None:
+def test_one_token_has_run(screen: Screen) -> None:
     screen.back_to("/?model=scratch&text=bank&head=0")
     assert screen.channel("explorer")
     assert screen.weights().tolist() == [[1.0]]

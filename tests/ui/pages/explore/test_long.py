@@ -15,17 +15,17 @@ from tests.ui.screens import Screen
 PLACE = "/?model=induction&text=moon+cheese+frog+ring+moon+cheese&layer=1&head=1"
 
 
-def test_the_maps_of_a_head_that_the_reader_chose_come_before_the_page_is_drawn_again_and_its_numbers_after(
+def test_the_maps_of_a_head_that_the_reader_chose_come_before_the_page_has_run_again_and_its_numbers_after(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(payload, "LONG", 10)
-    monkeypatch.setattr(runs, "_traces", SharedCache(10**9, lambda drawn: drawn.trace.nbytes))
+    monkeypatch.setattr(runs, "_traces", SharedCache(10**9, lambda run: run.trace.nbytes))
     done: list[str] = []
     head_of, show_header = explorer.head_of, runner.show_header
 
-    def note_head(drawn: runs.Drawn, stream: str, layer: int, head: int) -> bytes | None:
+    def note_head(run: runs.Run, stream: str, layer: int, head: int) -> bytes | None:
         done.append(f"head {layer}.{head} of the {stream}")
-        return head_of(drawn, stream, layer, head)
+        return head_of(run, stream, layer, head)
 
     def note_header() -> None:
         done.append("header")

@@ -35,7 +35,7 @@ print(any("Recorded" in one.value for one in screen.markdown))
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody has run anything yet."""
-    monkeypatch.setattr(picture, "is_drawn", lambda _: False)
+    monkeypatch.setattr(picture, "has_run", lambda _: False)
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_a_run_that_fails_says_so_instead_of_a_picture(fresh: None, monkeypatch:
     def fail(*_: object, **__: object) -> None:
         raise ModelNotFound("the file is damaged")
 
-    monkeypatch.setattr(picture, "draw", fail)
+    monkeypatch.setattr(picture, "run_request", fail)
     monkeypatch.setattr("attention_viz.ui.parts.drawing.draw", fail)
     screen = Screen().open("/")
     assert screen.alerts == ["The file is damaged."]

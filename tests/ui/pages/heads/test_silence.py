@@ -83,8 +83,8 @@ def test_a_chosen_pair_lists_the_heads_that_link_it_most_and_marks_them() -> Non
 
 def test_queries_and_keys_are_another_view_of_the_head() -> None:
     screen = Screen().open(INDUCTION + "&plot=vectors")
-    drawn = [one["name"] for one in screen.figure("heads-vectors")["data"] if one.get("name")]
-    assert drawn == ["query", "key"]
+    run = [one["name"] for one in screen.figure("heads-vectors")["data"] if one.get("name")]
+    assert run == ["query", "key"]
     assert "plot" not in screen.pick("This head as", "weights").address
 
 

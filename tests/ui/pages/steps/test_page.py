@@ -86,7 +86,7 @@ def test_a_click_on_a_cell_opens_it(stay: OpenPage, idle: Idle) -> None:
     assert screen.get_by_test_id("total").inner_text() != before
 
 
-def test_another_text_is_drawn_whole_while_a_place_of_the_one_before_has_the_focus(stay: OpenPage, idle: Idle) -> None:
+def test_another_text_has_run_whole_while_a_place_of_the_one_before_has_the_focus(stay: OpenPage, idle: Idle) -> None:
     screen = stay("/steps?text=the+cat+sat+down&query=5&key=5")
     shown = screen.get_by_test_id("pipeline")
     shown.get_by_role("button", name=re.compile("enters the softmax")).last.focus()

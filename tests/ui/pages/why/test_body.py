@@ -10,7 +10,7 @@ import pytest
 import attention_viz as av
 from attention_viz.models.inputs.media.shipped import SAMPLES
 from attention_viz.serving.request import Request
-from attention_viz.serving.runs import draw
+from attention_viz.serving.runs import run_request
 from attention_viz.serving.why import named_token, without_heads
 from tests.shipped import SMOLLM2, shipped
 from tests.ui.screens import Screen
@@ -64,11 +64,11 @@ def test_a_file_that_is_in_the_way_can_be_closed_where_that_is_said(tmp_path: Pa
 
 def test_without_a_head_that_writes_it_the_number_is_what_the_edited_model_says() -> None:
     request = Request(SMOLLM2, GIVEN.replace("+", " "))
-    drawn, model = draw(request), shipped(SMOLLM2)
-    last = len(drawn.trace.query_tokens()) - 1
+    run, model = run_request(request), shipped(SMOLLM2)
+    last = len(run.trace.query_tokens()) - 1
     mary, john = (model.tokenizer.encode(word)[0] for word in (" Mary", " John"))  # pyright: ignore
     of = av.Logit(mary, last, john)
-    found = without_heads(drawn, request, of, [(23, 3), (23, 0)], None)
+    found = without_heads(run, request, of, [(23, 3), (23, 0)], None)
     for (layer, head), number in found.items():
         edited = model.trace(request.text, edits=[av.Ablate(layer, head)])
         assert number == pytest.approx(float(edited.output[last, mary] - edited.output[last, john]), abs=1e-3)
@@ -77,7 +77,7 @@ def test_without_a_head_that_writes_it_the_number_is_what_the_edited_model_says(
     assert abs(6.12 - found[23, 0]) <= 0.1
     score = av.Score(18, 6, 9, 4)
     edited = model.trace(request.text, edits=[av.Ablate(16, 1)])
-    (there,) = without_heads(drawn, request, score, [(16, 1)], None).values()
+    (there,) = without_heads(run, request, score, [(16, 1)], None).values()
     call = edited.attention(18)
     key = call.key[6 // (call.query.shape[0] // call.key.shape[0]), 4]
     assert there == pytest.approx(float(call.query[6, 9] @ key) * call.scale, abs=1e-3)
@@ -100,18 +100,18 @@ def test_a_score_without_each_of_several_heads_is_what_each_edited_run_says_and_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     request = Request(name, text)
-    drawn = draw(request)
+    run = run_request(request)
     expected: list[float] = []
     for layer, head in heads:
-        call = draw(request, edits=[av.Ablate(layer, head, stream=stream)]).trace.attention(of.layer, of.stream)
+        call = run_request(request, edits=[av.Ablate(layer, head, stream=stream)]).trace.attention(of.layer, of.stream)
         key = call.key[of.head // (call.query.shape[0] // call.key.shape[0]), of.key]
         expected.append(float(call.query[of.head, of.query] @ key) * call.scale)
 
     def one_by_one(*_given: object, **_named: object) -> None:
         raise AssertionError("it ran by itself")
 
-    monkeypatch.setattr("attention_viz.serving.why.draw", one_by_one)
-    found = without_heads(drawn, request, of, heads, stream)
+    monkeypatch.setattr("attention_viz.serving.why.run_request", one_by_one)
+    found = without_heads(run, request, of, heads, stream)
     assert list(found.values()) == pytest.approx(expected, abs=1e-3, rel=1e-4)
 
 
@@ -320,7 +320,7 @@ def test_of_a_sound_a_word_is_asked_about_and_its_heads_are_silenced_on_the_same
     # A word of the transcript is quoted, a time isn't.
     (board,) = [one.proto.bytes for one in screen.all("bidi_component") if one.proto.id.endswith("-why-board")]
     assert json.loads(board)["units"] == {"query": "word", "key": "frame"}
-    model, before = shipped("whisper-tiny.en"), draw(Request("whisper-tiny.en", shown="window")).trace
+    model, before = shipped("whisper-tiny.en"), run_request(Request("whisper-tiny.en", shown="window")).trace
     at = screen.picker("Said here").value
     chosen, other = (named_token(Request("whisper-tiny.en"), before, at, screen.picker(one).value) for one in BOTH)
     layer, head, number = told[0]

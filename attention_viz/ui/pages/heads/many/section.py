@@ -10,7 +10,7 @@ from attention_viz.analysis.metrics import METRICS
 from attention_viz.corpus.site.studied import change_words
 from attention_viz.corpus.tables import LEADING, records_of
 from attention_viz.errors import AttentionVizError
-from attention_viz.serving.drawn import Drawn
+from attention_viz.serving.run import Run
 from attention_viz.serving.scans.examples import examples_of
 from attention_viz.serving.scans.found import offered, opened
 from attention_viz.ui import visit, widgets
@@ -26,12 +26,12 @@ from attention_viz.ui.parts.markdown import as_sentence, plain
 __all__ = ["show_many"]
 
 
-def show_many(atlas: Atlas, drawn: Drawn, state: State, choice: HeadsChoice) -> None:
+def show_many(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> None:
     """All of it, where there is a scan of this model.
 
     Args:
         atlas: what the page is about.
-        drawn: the run.
+        run: the run.
         state: what the pickers say.
         choice: what is chosen on the page.
     """
@@ -39,15 +39,15 @@ def show_many(atlas: Atlas, drawn: Drawn, state: State, choice: HeadsChoice) -> 
     name = _chosen(list(scans), choice.scan)
     if name is None:
         return
-    place = (atlas.stream, *drawn.place(atlas.stream, state.layer, state.head))
+    place = (atlas.stream, *run.place(atlas.stream, state.layer, state.head))
     with st.container(key="heads-many"):
         st.markdown("#### Over many texts")
         left, right = st.columns([1.5, 1], gap="medium")
         try:
             with left:
-                _show_head(atlas, drawn, state, scans[name], place, {**pickers.address(), "scan": name})
+                _show_head(atlas, run, state, scans[name], place, {**pickers.address(), "scan": name})
             with right:
-                if drawn.fit is not None:
+                if run.fit is not None:
                     show_story(state, choice, scans[name], atlas.stream)
         except AttentionVizError as error:
             st.info(as_sentence(str(error)))
@@ -80,7 +80,7 @@ def _scan_label(first: str, name: str) -> str:
 
 
 def _show_head(
-    atlas: Atlas, drawn: Drawn, state: State, path: Path, place: tuple[str, int, int], address: Mapping[str, str]
+    atlas: Atlas, run: Run, state: State, path: Path, place: tuple[str, int, int], address: Mapping[str, str]
 ) -> None:
     scan = opened(path)
     table = scan.heads
@@ -96,7 +96,7 @@ def _show_head(
     changed = [one for one in scan.studied("silenced") if (one["stream"], one["layer"], one["head"]) == place]
     for one in changed:
         st.markdown(plain(change_words(one)))
-    if drawn.fit is None:
+    if run.fit is None:
         return
     metric = LEADING[str(rows[0]["role"])]
     examples = examples_of(state.request, path, place, metric)

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from attention_viz.trace.fitting import Fit
     from attention_viz.trace.trace import Trace
 
-__all__ = ["Drawn"]
+__all__ = ["Run"]
 
 # How many beginnings of a text are kept: who steps through it goes to and fro.
 _MOST_BEGINNINGS = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class Run:
     """A text that went through a model, and what follows from it.
 
     Attributes:
@@ -31,14 +31,14 @@ class Drawn:
     trace: "Trace"
     fit: "Fit | None" = None
     second: "Fit | None" = None
-    _parts: "dict[str, Drawn]" = field(default_factory=dict[str, "Drawn"], init=False, repr=False)
-    _beginnings: "dict[int, Drawn]" = field(default_factory=dict[int, "Drawn"], init=False, repr=False)
+    _parts: "dict[str, Run]" = field(default_factory=dict[str, "Run"], init=False, repr=False)
+    _beginnings: "dict[int, Run]" = field(default_factory=dict[int, "Run"], init=False, repr=False)
 
     _links: "dict[tuple[str, int, int], tuple[int, int]]" = field(
         default_factory=dict[tuple[str, int, int], tuple[int, int]], init=False, repr=False
     )
 
-    def beginning(self, count: int) -> "Drawn":
+    def beginning(self, count: int) -> "Run":
         """The first tokens of a decoder's text alone; the last few that were asked for are kept.
 
         Raises:
@@ -46,7 +46,7 @@ class Drawn:
         """
         from attention_viz.trace.beginning import beginning
 
-        found = self._beginnings.get(count) or Drawn(beginning(self.trace, count), self.fit, self.second)
+        found = self._beginnings.get(count) or Run(beginning(self.trace, count), self.fit, self.second)
         while len(self._beginnings) >= _MOST_BEGINNINGS:
             with contextlib.suppress(KeyError, StopIteration):  # somebody else was quicker
                 del self._beginnings[next(iter(self._beginnings))]
@@ -69,12 +69,12 @@ class Drawn:
         layer = next((number for number in numbers if number >= layer), numbers[-1])
         return layer, min(head, self.trace.head_count(layer, stream) - 1)
 
-    def alone(self, stream: str | None) -> "Drawn":
+    def alone(self, stream: str | None) -> "Run":
         """What was drawn, with one stream only, for pages that show one."""
         stream = self.stream(stream)
-        return self if self.trace.streams == (stream,) else Drawn(self.trace.only(stream), self.fit, self.second)
+        return self if self.trace.streams == (stream,) else Run(self.trace.only(stream), self.fit, self.second)
 
-    def part(self, stream: str | None) -> "Drawn":
+    def part(self, stream: str | None) -> "Run":
         """What the explorer is given where a stream is shown: of a sound that stream alone, else everything."""
         if self.trace.seen.sound is None:
             return self
