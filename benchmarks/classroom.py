@@ -35,11 +35,7 @@ _Answers = dict[str, list[Answer]]
 
 
 def run(quick: bool) -> Result:
-    """Walk through the app, all at once; in a quick run three visitors see three pages and a lesson.
-
-    Raises:
-        RuntimeError: somebody got an error, or didn't get through the course.
-    """
+    """Walk through the app, all at once; in a quick run three visitors see three pages and a lesson."""
     count, looks = (3, 0.1) if quick else (_VISITORS, _LOOKS)
     # So that an error says what it was.
     in_full = {"STREAMLIT_CLIENT_SHOW_ERROR_DETAILS": "full"}

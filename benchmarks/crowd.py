@@ -28,21 +28,13 @@ _WAITING = re.compile(r"Others were first: (\d+) run")
 
 
 def run(quick: bool) -> Result:
-    """Let them all come; in a quick run three with texts of 300 tokens.
-
-    Raises:
-        RuntimeError: somebody got an error, or nobody was told to wait.
-    """
+    """Let them all come; in a quick run three with texts of 300 tokens."""
     count, tokens = (3, 300) if quick else (_VISITORS, _TOKENS)
     return _measured(_MODEL, texts(count, tokens), tokens, {}, must_wait=not quick)
 
 
 def run_longest(quick: bool) -> Result:
-    """The same with the longest texts and few layers; in a quick run three with texts of 700 tokens.
-
-    Raises:
-        RuntimeError: somebody got an error, or nobody was told to wait.
-    """
+    """The same with the longest texts and few layers; in a quick run three with texts of 700 tokens."""
     count, tokens = (3, 700) if quick else (_VISITORS, _LONGEST)
     with tempfile.TemporaryDirectory() as folder:
         name = f"SmolLM2-of-{_LAYERS}-layers"

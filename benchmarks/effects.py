@@ -65,13 +65,7 @@ def _measured(quick: bool) -> Result:
 
 
 def by_hand(model: av.AttentionModel, before: av.Trace, heads: list[Place]) -> dict[Place, float]:
-    """The logit without each head, its output replaced by its mean over the positions: a plain run with a hook each.
-
-    Args:
-        model: a decoder of Llama's build, whose heads stand side by side in what its `o_proj` is given.
-        before: the text's trace.
-        heads: layer and head of each.
-    """
+    """The logit without each head, its output replaced by its mean over the positions: a plain run with a hook each."""
     plain, width = cast("Any", model.hf_model), before.attention(0).value.shape[-1]
     ids = torch.tensor([before.query_tokens().ids])
     tokenizer = cast("Any", model.tokenizer)

@@ -20,7 +20,6 @@ class Errand:
     """What somebody comes for.
 
     Attributes:
-        kind: in words.
         link: what is opened first, as parameters of an address.
         file: what is brought then, if anything.
     """
@@ -42,12 +41,7 @@ def first_errand(draw: random.Random, visitor: int) -> Errand:
 
 
 def errand(draw: random.Random, word: str) -> Errand:
-    """What a visitor comes for later on: most often a text.
-
-    Args:
-        draw: what is drawn at random is drawn from it.
-        word: that nobody else types, nor calls a file so.
-    """
+    """What a visitor comes for later on: most often a text."""
     if draw.randrange(10) < _BRING:
         return _bringing(draw.choice(_kinds()), draw, word)
     seen = _readers()

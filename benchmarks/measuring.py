@@ -53,8 +53,6 @@ def take_turns(
     Args:
         ways: what to time, by name; each is run once beforehand, and that run isn't counted.
         clock: tells the time in seconds, by as many clocks as it likes.
-        rounds: how many turns each has.
-        repeats: how often it runs within a turn.
 
     Returns:
         By name, for each of its turns, what a single run took by each clock.

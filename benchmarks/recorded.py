@@ -14,14 +14,7 @@ COLUMNS = ("what is read", "captured ÷ plain", "plain ÷ plain (the noise)", "p
 def captured_to_plain(
     what: str, plain: Callable[[], object], captured: Callable[[], object], quick: bool
 ) -> tuple[list[str], float]:
-    """A row of a table, and the ratio in it: CPU time of the whole process.
-
-    Args:
-        what: is read.
-        plain: runs the model.
-        captured: records it.
-        quick: whether a few rounds do.
-    """
+    """A row of a table, and the ratio in it: CPU time of the whole process."""
     ways = {"plain": plain, "captured": captured, "plain again": plain}
     figures = take_turns(ways, _processor_time, rounds=2 if quick else 7)
     seconds = {way: [sum(reading) for reading in readings] for way, readings in figures.items()}

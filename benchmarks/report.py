@@ -29,7 +29,6 @@ class Result:
     """What came out of one run.
 
     Attributes:
-        tables: the figures.
         remarks: sentences about them, computed from them: whether a mark was reached, and where not.
         packages: whose versions matter besides the usual ones.
     """
@@ -58,9 +57,6 @@ def at_most(what: str, found: float, mark: float, pattern: str = "{:.2f}") -> st
     """The sentence on a mark that is not to be passed: whether it is reached, and with what.
 
     Args:
-        what: the mark is for.
-        found: what was measured, a median as a rule.
-        mark: the most that is allowed.
         pattern: how both are written, with the unit if there is one.
     """
     reached = "reached" if found <= mark else "missed"
@@ -117,11 +113,7 @@ def sections(page: str) -> list[str]:
 
 
 def write(name: str, text: str, path: Path = PAGE) -> None:
-    """Put a benchmark's part into the page, in the place of the former one.
-
-    Raises:
-        ValueError: the page has no place for it.
-    """
+    """Put a benchmark's part into the page, in the place of the former one."""
     page = path.read_text(encoding="utf-8")
     begin, end = f"<!-- {name}: begin, written by make bench -->", f"<!-- {name}: end -->"
     before, found, rest = page.partition(begin)

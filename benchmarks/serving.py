@@ -80,11 +80,7 @@ def _status(process: int) -> dict[str, int]:
 
 @contextlib.contextmanager
 def chromium() -> Generator[Browser]:
-    """A Chromium without a screen.
-
-    Raises:
-        RuntimeError: none was found, and none could be installed.
-    """
+    """A Chromium without a screen."""
     found = find() or install()
     if found is None:
         raise RuntimeError(NONE_FOUND)
@@ -100,16 +96,7 @@ def chromium() -> Generator[Browser]:
 def serving(
     program: Sequence[str], environment: Mapping[str, str] | None = None, stood: list[str] | None = None
 ) -> Generator[str]:
-    """Run a Streamlit program (the arguments after `python`) on a port of its own; yields its address.
-
-    Args:
-        program: the arguments.
-        environment: variables besides those of this process.
-        stood: gets where the server's threads were whenever `ask_where` asked for that.
-
-    Raises:
-        RuntimeError: it didn't start; the message has what it printed.
-    """
+    """Run a Streamlit program (the arguments after `python`) on a port of its own; yields its address."""
     port = serve.free_port()
     command = [sys.executable, *program, f"--server.port={port}", "--server.address=127.0.0.1"]
     with tempfile.TemporaryFile() as log:

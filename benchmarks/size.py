@@ -28,8 +28,6 @@ class Size:
     """Of one page, or of what the app sends: all of it, and the part that grows with the weights.
 
     Attributes:
-        whole: bytes, as they are.
-        zipped: bytes, compressed by gzip.
         each: bytes a weight, as they are, without what any page of this kind has.
         each_zipped: the same of the compressed page.
     """

@@ -47,7 +47,6 @@ class Soak:
     """What came of it.
 
     Attributes:
-        answers: of each kind of question.
         mixed: of each word that was shown to somebody else, whose it was and who saw it.
         left: how many tabs were closed before their page was there.
         brought: how many files were brought and shown.
@@ -85,8 +84,6 @@ def soak(minutes: float, visitors: int, kept: int = _KEPT) -> Soak:
     """Start a server, and have so many visitors come and go for so many minutes.
 
     Args:
-        minutes: how long they come.
-        visitors: how many there are at a time.
         kept: seconds for which the server keeps the visit of a closed tab.
     """
     found, begun = Soak(), time.monotonic()

@@ -56,8 +56,6 @@ class Spoken:
     """A spoken sentence.
 
     Attributes:
-        samples: from -1 to 1.
-        rate: how many a second.
         words: each word that it tells of, and the second at which it begins.
     """
 

@@ -37,13 +37,7 @@ _COOKIE, _HEADER, _ASK = "_streamlit_xsrf", "X-Xsrftoken", "/_stcore/health"
 
 @dataclass(frozen=True)
 class Brought:
-    """A file that somebody brings.
-
-    Attributes:
-        kind: "trace", "picture" or "sound".
-        name: what it is called.
-        content: what is in it.
-    """
+    """A file that somebody brings."""
 
     kind: str
     name: str
@@ -59,8 +53,6 @@ def bring(kind: str, draw: random.Random, word: str) -> Brought:
     """A file that nobody else has.
 
     Args:
-        kind: "trace", "picture" or "sound".
-        draw: what is drawn at random is drawn from it.
         word: a word of its visitor's; a trace is of a text with it, a picture or a sound is called so.
     """
     if kind == "trace":
@@ -105,11 +97,7 @@ def _sample(kind: str, draw: random.Random) -> Path:
 
 
 def put(address: str, name: str, content: bytes) -> None:
-    """Send a file to where the server wants it, with the token that a browser has from its first answer.
-
-    Raises:
-        OSError: the server takes none, or not this one.
-    """
+    """Send a file to where the server wants it, with the token that a browser has from its first answer."""
     whose = urlsplit(address)._replace(path=_ASK).geturl()
     with urllib.request.urlopen(whose, timeout=60) as answer:
         token = SimpleCookie(answer.headers.get("Set-Cookie", ""))[_COOKIE].value

@@ -43,7 +43,6 @@ class Visitor:
     """Somebody with a browser tab.
 
     Attributes:
-        address: of the app.
         parameters: of the link that is opened first, such as a sentence.
         patience: seconds after which a page that hasn't answered counts as an error.
         below: the path that the app is served at; empty for the root of its host.
@@ -90,11 +89,7 @@ class Visitor:
         return await self._run(ClientState(query_string=urlencode(self.parameters)))
 
     async def follow(self, label: str) -> Answer:
-        """Follow the link in the page's menu that is called so, with what it carries.
-
-        Raises:
-            KeyError: the page has no such link.
-        """
+        """Follow the link in the page's menu that is called so, with what it carries."""
         link = self._links[label]
         self._page = link.page_script_hash
         return await self._run(ClientState(page_name=link.page, query_string=link.query_string))
@@ -103,11 +98,7 @@ class Visitor:
         """Press the button that is called so.
 
         Args:
-            label: of the button.
             answering: a box to type 1 into, or options to choose the first of, before; where there are such.
-
-        Raises:
-            KeyError: the page has no such button.
         """
         state = ClientState(query_string=urlencode(self.parameters))
         if answering in self._boxes:
@@ -117,11 +108,6 @@ class Visitor:
 
     async def upload(self, label: str, name: str, content: bytes) -> Answer:
         """Choose a file in the field that is called so, as a browser does: ask for a place, send the file, tell of it.
-
-        Args:
-            label: of the field.
-            name: of the file.
-            content: what is in it.
 
         Returns:
             The page with it. That the page has no such field is an error of it, as is that the server takes no file.

@@ -85,7 +85,6 @@ class Way:
     Attributes:
         has: whether a value is what is followed, by itself; told its parts' names, too.
         is_end: whether a call of Streamlit's is where the way may end; told the call's arguments and its function.
-        steps: file and function of each.
         end: how many steps there were when the way came to its last end.
     """
 

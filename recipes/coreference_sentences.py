@@ -62,7 +62,6 @@ class Sentence:
     """A sentence, or two, and where in it what stands.
 
     Attributes:
-        kind: which pattern it follows.
         words: what is read; "[SEP]" stands between two sentences that are given apart.
         places: where a word with a part in it stands: "reference", "antecedent", "agreement", "sense 0" …
         facts: subject, verb and object, which decide whether the sentence is held out.

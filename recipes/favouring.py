@@ -11,15 +11,7 @@ __all__ = ["Favouring"]
 
 
 class Favouring:
-    """Holds back all heads of a layer but one. Trained evenly, several learn the same and none of them is needed.
-
-    Args:
-        projections: the module that joins the heads, for each layer.
-        heads: how many heads a layer has.
-        chosen: which layers this is for, and the head of each that learns at full speed.
-        speed: how fast its neighbours' parts of W_O learn, for the same layers.
-        price: what it costs that a head is used at all: this times the norm of each head's part of W_O (a group lasso).
-    """
+    """Holds back all heads of a layer but one. Trained evenly, several learn the same and none of them is needed."""
 
     @torch.no_grad()
     def __init__(

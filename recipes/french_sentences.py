@@ -51,7 +51,6 @@ class Sentence:
     """An English sentence, built up word by word, with its French.
 
     Attributes:
-        source: the English words.
         target: the French words, each with the place of its English one.
         content: the places of nouns, verbs and adjectives.
         determined: for a determiner, the place of its noun.

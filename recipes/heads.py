@@ -14,14 +14,7 @@ __all__ = ["attention_of", "looked_at", "output_slice", "rate_without", "weights
 
 
 def output_slice(projection: nn.Module, head: int, heads: int) -> Tensor:
-    """The part of W_O that reads one head's output; a view, so writing to it changes the model.
-
-    Args:
-        projection: the module that joins the heads of a layer: torch's Linear, or GPT-2's Conv1D, which keeps its
-            matrix the other way round.
-        head: which one, from 0.
-        heads: how many there are.
-    """
+    """The part of W_O that reads one head's output; a view, so writing to it changes the model."""
     matrix = projection.weight
     assert isinstance(matrix, Tensor)
     axis = 0 if isinstance(projection, Conv1D) else 1
@@ -52,8 +45,6 @@ def weights(model: PreTrainedModel, batch: Batch, kind: str = "attentions") -> T
     """Every head's attention weights, (layer, head, row, query, key), from a run with plain attention.
 
     Args:
-        model: the model, which keeps its own way of computing attention.
-        batch: what it is given.
         kind: "attentions"; of an encoder–decoder "encoder_attentions" or "cross_attentions".
     """
     usual = attention_of(model)
@@ -68,12 +59,6 @@ def weights(model: PreTrainedModel, batch: Batch, kind: str = "attentions") -> T
 def looked_at(every: Tensor, rows: Tensor, queries: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
     """How often and how strongly each head looks where it should.
 
-    Args:
-        every: weights, (layer, head, row, query, key).
-        rows: in which row each link is.
-        queries: which token looks.
-        keys: at which it should look.
-
     Returns:
         The share of links that got the heaviest weight of their query, and the mean weight; both (layer, head).
     """
@@ -84,13 +69,7 @@ def looked_at(every: Tensor, rows: Tensor, queries: Tensor, keys: Tensor) -> tup
 
 
 def rate_without(rate: Callable[[], float], projections: Sequence[nn.Module], heads: int) -> Tensor:
-    """What a rate becomes when a head is taken away: one entry for each, (layer, head).
-
-    Args:
-        rate: measures the model as it stands.
-        projections: the module that joins the heads, for each layer.
-        heads: how many heads a layer has.
-    """
+    """What a rate becomes when a head is taken away: one entry for each, (layer, head)."""
     rates = torch.empty(len(projections), heads)
     for layer, projection in enumerate(projections):
         for head in range(heads):

@@ -46,7 +46,6 @@ class Recipe:
 
     Attributes:
         seed: what all chance in it comes from.
-        train: makes the model.
         measure: what the model can do on examples it never saw, and which heads do it.
         card: the model card, with the names of figures in braces.
     """

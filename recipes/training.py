@@ -24,9 +24,6 @@ class Plan:
     """How long and how fast to learn.
 
     Attributes:
-        steps: how many batches.
-        rows: how many examples a batch.
-        rate: the highest learning rate.
         warmup: in how many steps it is reached; from there it falls along a cosine to 5 %.
     """
 
@@ -67,13 +64,7 @@ def learn(
     """Train a model in place.
 
     Args:
-        model: any transformers model.
-        batches: what it is given, one step each.
-        plan: how long and how fast.
         stop: after how many steps to stop, with the schedule unchanged; the plan's by default.
-        loss: how wrong the model is on a batch.
-        penalty: what is added to the loss.
-        after_step: called with the number of steps made, after each of them.
     """
     optimiser = torch.optim.AdamW(model.parameters(), lr=plan.rate, betas=(0.9, 0.98), weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, plan.factor)

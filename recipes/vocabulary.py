@@ -24,9 +24,6 @@ def word_tokenizer(
         specials: transformers' name of each special token and the token itself: {"unk_token": "[UNK]"}. Their order
             gives their ids.
         single: where special tokens go around a text, as tokenizers write it: "[CLS] $A [SEP]".
-        pair: the same for two texts.
-        length: how many tokens the model can read.
-        segments: whether the model is told which of two texts a token belongs to.
     """
     pieces = [*specials.values(), *sorted(set(words))]
     numbers = {piece: number for number, piece in enumerate(pieces)}

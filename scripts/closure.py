@@ -44,12 +44,7 @@ class Closure:
 
 
 def closure(model: AttentionModel, trace: av.Trace) -> Closure:
-    """Open an output and a score of each kind of attention.
-
-    Args:
-        model: from `wrap`.
-        trace: of this model.
-    """
+    """Open an output and a score of each kind of attention."""
     found: list[av.Decomposition] = []
     for of in _numbers(model, trace):
         try:

@@ -50,7 +50,6 @@ class Result:
     """What came out for one family.
 
     Attributes:
-        family: which.
         outcome: "exact", "refused", "not built" or "wrong".
         streams: the kinds of attention it has.
         without: which of its layers have none.

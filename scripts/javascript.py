@@ -41,11 +41,7 @@ def run_node(arguments: Sequence[str | Path], folder: Path = _ROOT) -> subproces
 
 
 def install(folder: Path = _ROOT) -> bool:
-    """Install what `package-lock.json` names, unless it is there already; tell whether there was anything to do.
-
-    Raises:
-        SetupError: npm could not install it.
-    """
+    """Install what `package-lock.json` names, unless it is there already; tell whether there was anything to do."""
     wanted = f"{platform.platform()} {hashlib.sha256((folder / _LOCK).read_bytes()).hexdigest()}"
     stamp = folder / _STAMP
     if stamp.is_file() and stamp.read_text() == wanted and not _missing(folder):
@@ -78,11 +74,7 @@ def check(folder: Path = _ROOT) -> list[str]:
 
 
 def format_code(folder: Path = _ROOT) -> None:
-    """Put the browser's scripts into the one format that `check` accepts.
-
-    Raises:
-        SetupError: one of them can't be read as a script.
-    """
+    """Put the browser's scripts into the one format that `check` accepts."""
     done = run_node([_PRETTIER, "--write", "--log-level", "warn", "--no-error-on-unmatched-pattern", *_SCRIPTS], folder)
     if done.returncode:
         raise SetupError((done.stdout + done.stderr).strip())

@@ -50,11 +50,7 @@ def main() -> None:
 
 
 def written(root: Path = ROOT) -> dict[Path, str]:
-    """Each file that follows from the registries, with what has to stand in it.
-
-    Args:
-        root: where the documents are, whose own words stay.
-    """
+    """Each file that follows from the registries, with what has to stand in it."""
     docs = root / "docs"
     pages = {name: (label, _question(docs / "pages" / f"{name}.md")) for name, label in _pages().items()}
     tables = {

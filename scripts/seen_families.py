@@ -55,7 +55,6 @@ class Seen:
     """What came out for one family.
 
     Attributes:
-        family: which.
         outcome: "exact", "refused", "not built" or "wrong".
         reads: what it was given, by name and shape.
         streams: the kinds of attention it has.

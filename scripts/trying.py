@@ -61,11 +61,7 @@ class TooLongError(BaseException):
 
 @contextlib.contextmanager
 def at_most(seconds: int) -> Generator[None]:
-    """Stop what takes longer of the processor, or ten times as long in all, as on a machine that is busy.
-
-    Raises:
-        TooLongError: it did.
-    """
+    """Stop what takes longer of the processor, or ten times as long in all, as on a machine that is busy."""
 
     def stop(*_: object) -> None:
         raise TooLongError
@@ -157,13 +153,7 @@ def differences(before: Mapping[str, Mapping[str, str]], after: Mapping[str, Map
 
 
 def tell(before: str, after: str, *, whole: bool) -> int:
-    """Print what came out otherwise than a table says; 1, for the shell, where anything came out wrong.
-
-    Args:
-        before: the table.
-        after: the table that would be written now.
-        whole: whether all families were tried: else only those that were are compared.
-    """
+    """Print what came out otherwise than a table says; 1, for the shell, where anything came out wrong."""
     old, new = rows(before), rows(after)
     kept = old if whole else {name: said for name, said in old.items() if name in new}
     made = re.search(r"transformers (\S+) and torch (\S+)\. ", before)
@@ -176,12 +166,7 @@ def tell(before: str, after: str, *, whole: bool) -> int:
 
 
 def tried(one: Callable[[_T], _Result], chosen: Sequence[_T]) -> Iterator[_Result]:
-    """What comes out for each, in their order, from as many processes as there are processors.
-
-    Args:
-        one: tries one.
-        chosen: which are tried.
-    """
+    """What comes out for each, in their order, from as many processes as there are processors."""
     torch.set_num_threads(1)  # a process with threads can't be forked
     way: Any = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
     with multiprocessing.get_context(way).Pool(os.cpu_count(), _quiet, maxtasksperchild=_EACH) as pool:

@@ -74,13 +74,7 @@ def block_size(shape: tuple[int, int], most: int = MOST_CELLS) -> tuple[int, int
 
 
 def row_slices(rows: int, columns: int, multiple: int = 1) -> Iterator[slice]:
-    """A matrix's rows, some at a time, so that no more cells than fit easily into memory are computed at once.
-
-    Args:
-        rows: how many rows there are.
-        columns: how many cells a row has, in all matrices that are computed together.
-        multiple: each slice but the last has a multiple of so many rows.
-    """
+    """A matrix's rows, some at a time, so that no more cells than fit easily into memory are computed at once."""
     step = max(1, _CELLS_AT_A_TIME // max(1, columns * multiple)) * multiple
     for start in range(0, rows, step):
         yield slice(start, min(start + step, rows))
@@ -90,8 +84,6 @@ def blocks_of(shape: tuple[int, int], rows: Rows, most: int = MOST_CELLS) -> Blo
     """A matrix that is computed some rows at a time, in at most so many blocks.
 
     Args:
-        shape: rows and columns of the whole matrix.
-        rows: gives the numbers of some rows, and which are blocked. Numbers that aren't finite count as none.
         most: how many cells are drawn one by one, and how many blocks there are at most.
     """
     size = block_size(shape, most)
@@ -113,12 +105,7 @@ def call_blocks(
     """The weights of one head, or other numbers of its queries and keys, in blocks.
 
     Args:
-        call: one head's, (query, d_k).
         numbers: what is drawn of a call; its weights by default.
-        most: how many cells are drawn one by one.
-
-    Raises:
-        TraceError: weights that are not numbers.
     """
     shape = (call.shape[-2], call.shape[-1])
     return blocks_of(shape, partial(_rows, call, numbers or _sound_weights), most)
@@ -153,11 +140,7 @@ def _sound_weights(call: Attention) -> Float[numpy.ndarray, "query key"]:
 
 
 def refuse_broken(weights: Float[numpy.ndarray, "row column"]) -> None:
-    """Left blank, or as zeros, they would be a picture of something that was never computed.
-
-    Raises:
-        TraceError: weights that are not numbers.
-    """
+    """Left blank, or as zeros, they would be a picture of something that was never computed."""
     if not numpy.isfinite(weights).all():
         raise TraceError("the head has weights that are not numbers; it can't be drawn")
 

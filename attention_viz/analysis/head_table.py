@@ -92,15 +92,7 @@ def head_table(
 
 
 def together(traces: "Trace | Sequence[Trace]", what: str) -> list[Trace]:
-    """One trace, or several that can be taken together, as a list.
-
-    Args:
-        traces: one, or several of one model.
-        what: is asked for, for the refusal: "a table of heads".
-
-    Raises:
-        TraceError: none, or traces of different models.
-    """
+    """One trace, or several that can be taken together, as a list."""
     several = [traces] if isinstance(traces, Trace) else list(traces)
     if not several:
         raise TraceError(f"{what} was asked for without a trace; needed: one or more")
@@ -118,9 +110,6 @@ def mean_table(tables: "Sequence[pandas.DataFrame]") -> "pandas.DataFrame":
     """The mean of several texts' tables, each of one trace, with its spread: what `head_table` gives for their traces.
 
     Where some are from samples, the mean's standard error is worked out from theirs.
-
-    Raises:
-        TraceError: no table, or tables of different heads.
     """
     import pandas
 

@@ -32,7 +32,6 @@ class Measured(NamedTuple):
         rows: which queries, and what metrics know of the tokens.
         weights: of every head; keys at the end at which none of these queries may look are left out.
         values: what each query has of each metric, 0 where it hasn't what is asked for.
-        having: where it has.
     """
 
     heads: tuple[tuple[int, int], ...]
@@ -50,8 +49,6 @@ def asked_rows(trace: Trace, stream: str, asked: int | Literal["all"] | None) ->
     """The queries that are measured: those that count, or a sample of them.
 
     Args:
-        trace: the run.
-        stream: which attention.
         asked: how many; None for all, or 256 where the text has more than 2²⁹ weights in all heads together.
     """
     counted = trace.query_tokens(stream).counted
@@ -62,9 +59,6 @@ def measured(trace: Trace, stream: str, rows: Sequence[int], known: Rows | None 
     """Every metric of some queries, of as many heads and queries at a time as stay in the processor's caches.
 
     Args:
-        trace: the run.
-        stream: which attention.
-        rows: the positions of the queries.
         known: what metrics know of the tokens, where it is at hand; what is of other queries is worked out anew.
     """
     calls = {layer: trace.attention(layer, stream) for layer in trace.layer_numbers(stream)}

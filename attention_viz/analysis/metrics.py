@@ -208,9 +208,5 @@ _OWNERS = {"ids": "word", "patches": "patch"}
 
 
 def metrics_for(unit: str) -> tuple[str, ...]:
-    """The names of the metrics that what is read can have, in the order of `METRICS`.
-
-    Args:
-        unit: what is read: "word", "patch" or "frame".
-    """
+    """The names of the metrics that what is read can have, in the order of `METRICS`."""
     return tuple(name for name, metric in METRICS.items() if _OWNERS.get(metric.of, unit) == unit)

@@ -40,7 +40,6 @@ class Overview:
         normalisers: by query, the logarithm of what its exponentials sum to, sinks included: a weight is
             exp(logit − normaliser). Infinite where a query may look at nothing.
         sums: what each query's weights sum to: 1, less with sinks, 0 where it may look at nothing.
-        shape: queries and keys.
         size: queries and keys of a block; the last blocks may have fewer.
         closed: whether the mask hides what lies ahead, and nothing else.
     """
@@ -66,16 +65,9 @@ def overview(
     """The map of one head and the normaliser of each of its rows, without the whole matrix ever in memory.
 
     Args:
-        call: one head's, query (query, d_k).
         side: how many blocks there are at most along each side, or down and across.
-        means: whether the mean of each block is wanted, too.
-        hidden: cells without which the largest weight of each block is wanted, too.
         first: how many keys from the first on each query may look at, where that is known; the mask, which has to say
             the same, isn't looked at then.
-
-    Raises:
-        ShapeError: the call has a head axis, or fewer than 1 block was asked for.
-        TraceError: weights that are not numbers.
     """
     down, across = (side, side) if isinstance(side, int) else side
     if len(call.shape) != 2 or min(down, across) < 1:

@@ -25,7 +25,6 @@ def after_the_sound(seen: Seen, tokens: Tokens) -> tuple[bool, ...]:
 
     Args:
         seen: what was read; where that is no sound, no position is.
-        tokens: the positions.
     """
     if seen.sound is None:
         return (False,) * len(tokens)

@@ -21,8 +21,6 @@ class Plane:
     """Queries and keys of one head along the two directions in which they differ most.
 
     Attributes:
-        queries: where each query lies.
-        keys: where each key lies.
         share: how much of the variance of all of them together these two directions hold, from 0 to 1; 1 where nothing
             varies.
     """
@@ -54,14 +52,7 @@ def queries_and_keys_plane(trace: Trace, layer: int, head: int, stream: str | No
     Source: Yeh et al. 2023, "AttentionViz: A Global View of Transformer Attention", section 4.1.
 
     Args:
-        trace: the run.
-        layer: its number, the model's own.
-        head: which head, from 0.
         stream: which attention; the only one there is, if none is named.
-
-    Raises:
-        TraceError: no such layer or stream, none named where there are several, or a trace of weights alone.
-        ShapeError: no such head.
     """
     stream = trace.stream(stream)
     one = trace.attention(layer, stream).head(head)
@@ -81,9 +72,6 @@ def plane_of(
 
     Args:
         queries: each as it enters the scores; of several texts one after the other.
-        keys: likewise.
-        real_queries: which of them take part in means.
-        real_keys: likewise.
     """
     sides, real = (queries, keys), (real_queries, real_keys)
     centred = [side - side[mask].mean(dim=0) for side, mask in zip(sides, real, strict=True)]

@@ -58,18 +58,11 @@ def read(name: str, trace: "Trace", model: "Projecting | None" = None, stream: s
     what was done.
 
     Args:
-        name: of `READINGS`.
-        trace: what was recorded.
         model: the model that the trace is of; only "norm" needs it.
         stream: which stream; None for the only one there is.
 
     Returns:
         A new trace; of "raw" the given one, if it has no other stream.
-
-    Raises:
-        TraceError: there is no such reading or stream; the trace is read already; or the reading can't be had of this
-            trace, with the reason.
-        UnsupportedModel: no gradient goes through the model.
     """
     from attention_viz.trace.from_weights import attention_of, shares
     from attention_viz.trace.trace import Layer

@@ -107,11 +107,7 @@ ROLES: Mapping[str, Role] = {
 
 
 def roles_for(unit: str) -> tuple[str, ...]:
-    """The names of the roles that heads can have in what is read, in the order of `ROLES`.
-
-    Args:
-        unit: what is read: "word", "patch" or "frame".
-    """
+    """The names of the roles that heads can have in what is read, in the order of `ROLES`."""
     return tuple(name for name, role in ROLES.items() if role.of in ("", unit))
 
 
@@ -157,11 +153,7 @@ def roles(traces: "Trace | Sequence[Trace]", stream: str | None = None) -> "pand
 
 
 def role_of(shares: Mapping[str, float]) -> tuple[str, float]:
-    """The role of a head with these shares, and the share that says so; a share that isn't a number leads nothing.
-
-    Args:
-        shares: by the names in `SHARES`.
-    """
+    """The role of a head with these shares, and the share that says so; a share that isn't a number leads nothing."""
     jobs = [name for name in SHARES if ROLES[name].job and not isnan(shares[name])]
     # In a short text even rows give every key a large share: who looks at all alike does no job.
     even = shares["broad"] >= EVEN
@@ -191,13 +183,7 @@ class RoleText:
 
     @classmethod
     def of(cls, trace: Trace, stream: str, words: Words | None = None) -> "RoleText":
-        """Of one stream of a run.
-
-        Args:
-            trace: the run.
-            stream: which attention.
-            words: those along the keys, where they are at hand.
-        """
+        """Of one stream of a run."""
         queries, keys, back = trace.query_tokens(stream), trace.key_tokens(stream), looks_back(trace, stream)
         # In numpy, as `Rows` is, and handed over to torch at the end.
         real = ~numpy.array(keys.padding, dtype=bool)
@@ -267,12 +253,7 @@ MEASURED = ("entropy", "previous", "next", "above", "self")
 
 
 def role_shares(trace: Trace, stream: str) -> dict[tuple[int, int], Float[Tensor, " share"]]:
-    """By layer and head its share of each role, in the order of `SHARES`; NaN where fewer than two queries tell of it.
-
-    Args:
-        trace: the run.
-        stream: which attention.
-    """
+    """Return each head's share of each role, in the order of `SHARES`; NaN if fewer than two queries count."""
     text, found = RoleText.of(trace, stream), dict[tuple[int, int], Tensor]()
     for some in row_weights(trace, stream, text.rows.positions.tolist()):
         found |= dict(zip(some.heads, shares_of(some, text), strict=True))
@@ -280,12 +261,7 @@ def role_shares(trace: Trace, stream: str) -> dict[tuple[int, int], Float[Tensor
 
 
 def shares_of(some: RowWeights, text: RoleText) -> Float64[Tensor, "head share"]:
-    """Of some heads their shares, as `role_shares` has them.
-
-    Args:
-        some: their weights, of all the rows that count for roles.
-        text: those rows, and what is known of the tokens.
-    """
+    """Of some heads their shares, as `role_shares` has them."""
     rows = torch.stack([share(some, text).double() for share in SHARES.values()], dim=-1)
     told = (~rows.isnan()).sum(dim=1) >= _FEWEST
     return torch.where(told, rows.nanmean(dim=1), nan)

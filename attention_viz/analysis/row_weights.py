@@ -62,13 +62,7 @@ class RowWeights:
 
 
 def row_weights(trace: Trace, stream: str, rows: Sequence[int]) -> Iterator[RowWeights]:
-    """The weights of some rows of every head, layer by layer; small layers together, a large one head by head.
-
-    Args:
-        trace: the run.
-        stream: which attention.
-        rows: the positions of the queries.
-    """
+    """The weights of some rows of every head, layer by layer; small layers together, a large one head by head."""
     waiting, cells = list[RowWeights](), 0
     for part in _parts(trace, stream, rows):
         if cells and cells + part.weights.numel() > _TOGETHER:

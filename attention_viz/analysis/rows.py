@@ -23,7 +23,6 @@ class Rows:
     """What a metric needs to know of the tokens: of some queries, and of the first keys of a text or of all.
 
     Attributes:
-        positions: which queries these are, (row,).
         counted: True for those that count, (row,).
         real: True for keys that aren't padding, (key,).
         special: the keys that the tokenizer calls special and that aren't padding, (special,).
@@ -54,14 +53,7 @@ class Rows:
 
     @classmethod
     def of(cls, queries: Tokens, keys: Tokens, *, alike: bool, positions: Sequence[int] | None = None) -> "Rows":
-        """Of the tokens along the two axes.
-
-        Args:
-            queries: down the rows.
-            keys: across the columns.
-            alike: whether both are the same text.
-            positions: which queries; all by default.
-        """
+        """Of the tokens along the two axes."""
         # In numpy, which needs a third of torch's time for arrays as small as most of these are.
         chosen = numpy.arange(len(queries)) if positions is None else numpy.array(positions, dtype=numpy.int64)
         counted = numpy.zeros(len(queries), dtype=bool)
@@ -120,13 +112,7 @@ class Rows:
         shape: Sequence[int],
         keys: Int[Tensor, " row"],
     ) -> Float[Tensor, "*head row"]:
-        """As `weight_at`, of weights that needn't all be there.
-
-        Args:
-            weight: gives those of pairs of a row and a key.
-            shape: of all of them.
-            keys: as there.
-        """
+        """As `weight_at`, of weights that needn't all be there."""
         # As in `of`, what is asked of a few numbers is asked of numpy.
         places = keys.numpy()
         has, inside = places >= 0, places < shape[-1]
@@ -139,12 +125,7 @@ class Rows:
     def over_duplicates(
         self, numbers: Float[Tensor, "*head pair"], some: Bool[Tensor, " duplicate"]
     ) -> Float[Tensor, "*head row"]:
-        """Each query's sum of some numbers over earlier tokens of its kind; NaN where it has none.
-
-        Args:
-            numbers: one for each of those lines of `duplicates`.
-            some: which lines.
-        """
+        """Each query's sum of some numbers over earlier tokens of its kind; NaN where it has none."""
         having = self.duplicates[:, 0]
         sums = numbers.new_full((*numbers.shape[:-1], len(self.positions)), torch.nan)
         sums[..., having] = 0

@@ -14,7 +14,6 @@ def sample_of(positions: Sequence[int], count: int) -> tuple[int, ...]:
     text that repeats itself every ten tokens. Source: Cochran 1977, "Sampling Techniques", section 5.1.
 
     Args:
-        positions: what is chosen from, in order.
         count: how many are chosen at most.
     """
     if len(positions) <= count:

@@ -25,8 +25,6 @@ class Detector:
 
     Attributes:
         label: what it finds, in a few words.
-        finds: the same in a sentence.
-        metric: a name in `metrics.METRICS`.
     """
 
     label: str
@@ -107,13 +105,7 @@ def rank_heads(trace: Trace, stream: str, query: int, key: int) -> list[tuple[in
     """All heads that may look from one position to another: (layer, head, weight), the heaviest first.
 
     Args:
-        trace: the run.
-        stream: which attention.
         query: the position that is looking, from 0.
-        key: the position that is looked at.
-
-    Raises:
-        ShapeError: a position outside the text.
     """
     found: list[tuple[int, int, float]] = []
     for layer in trace.layer_numbers(stream):

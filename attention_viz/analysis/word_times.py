@@ -89,11 +89,7 @@ def word_times(model: _Named, trace: Trace) -> "pandas.DataFrame":
 
 
 def said_words(trace: Trace) -> list[tuple[str, tuple[int, ...]]]:
-    """Each word that is said of a sound, with the positions of its pieces; in the order of `word_times`.
-
-    Raises:
-        TraceError: the trace is of no sound that is written down.
-    """
+    """Each word that is said of a sound, with the positions of its pieces; in the order of `word_times`."""
     rows, _ = _said(trace)
     words = _words(trace.query_tokens(_STREAM), rows)
     return [(word, tuple(rows[first:after])) for word, first, after in words]

@@ -49,11 +49,7 @@ _APOSTROPHE = re.compile("['’]")
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """The words along an axis, numbered from 0; what belongs to no word, such as [CLS], counts as one by itself.
-
-    Attributes:
-        tokens: what stands along the axis.
-    """
+    """The words along an axis, numbered from 0; what belongs to no word, such as [CLS], counts as one by itself."""
 
     tokens: Tokens
 

@@ -32,9 +32,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Returns:
         The exit code: 0 fine, 1 a check that failed or something refused, 130 Ctrl-C, 141 nobody reads on.
-
-    Raises:
-        SystemExit: with 2 for wrong usage, and with 0 for `--help`.
     """
     with _interrupts() as interrupts, _warnings_on_a_line():
         try:

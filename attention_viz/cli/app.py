@@ -15,11 +15,7 @@ _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
 def run_app(arguments: Namespace) -> int:
-    """Serve the app until Ctrl-C.
-
-    Raises:
-        AttentionVizError: the app's files aren't here, the address can't be had, or the server doesn't start.
-    """
+    """Serve the app until Ctrl-C."""
     host: str = arguments.host
     port: int = arguments.port
     if not ((HOME / "app.py").is_file() and (HOME / "pages").is_dir()):

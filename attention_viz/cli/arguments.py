@@ -61,14 +61,7 @@ def add_model(command: argparse.ArgumentParser, *, required: bool = True) -> Non
 def add_text(
     command: argparse.ArgumentParser, name: str = "text", *, several: bool = False, again: bool = False
 ) -> None:
-    """A text, or a trace in a file in its place.
-
-    Args:
-        command: what is about it.
-        name: "text" where it stands by itself, "--text" where an option says which it is.
-        several: whether there may be more than one.
-        again: whether a trace's text has to be run again.
-    """
+    """A text, or a trace in a file in its place."""
     if name == "text":
         command.add_argument("text", nargs="*" if several else "?", metavar="TEXT", help=TEXT)
     else:

@@ -34,10 +34,6 @@ def script(parser: argparse.ArgumentParser, shell: str) -> str:
 
     Commands and options are completed, and after an option its choices, the names of models, or files; likewise what
     stands without an option, such as the shell of `completion`.
-
-    Args:
-        parser: with all commands.
-        shell: one of `SHELLS`.
     """
     commands = _commands(parser)
     values = [line for name, command in commands.items() for line in _values(name, command)]

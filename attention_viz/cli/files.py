@@ -31,8 +31,6 @@ class Part:
 
     Attributes:
         layer: only this layer, or the one that the explorer opens on.
-        head: likewise.
-        stream: which attention of an encoder–decoder.
         layers: only these layers; of the explorer those whose numbers go along.
         laid_out: how a picture is, as `heatmap_svg` takes it.
         less: what a saved trace leaves out, as `Trace.save` takes it.
@@ -52,7 +50,6 @@ class Kind:
 
     Attributes:
         holds: what it holds, in a few words.
-        write: writes it.
     """
 
     holds: str
@@ -60,12 +57,7 @@ class Kind:
 
 
 def check_target(arguments: Namespace) -> Path:
-    """Refuse, before anything is loaded, what couldn't be written in the end.
-
-    Raises:
-        AttentionVizError: there is a file already, no folder for it, or what writes this kind isn't on this machine.
-        SystemExit: with 2, where ending and options don't go together.
-    """
+    """Refuse, before anything is loaded, what couldn't be written in the end."""
     path, ending = Path(arguments.out), Path(arguments.out).suffix.lower()
     places = [f"--{name}" for name in ("layer", "head", "stream") if getattr(arguments, name) is not None]
     if ending not in ENDINGS:
@@ -104,33 +96,21 @@ def _check_less(arguments: Namespace, ending: str) -> None:
 
 
 def part_of(arguments: Namespace) -> Part:
-    """What of a trace the arguments ask for.
-
-    Raises:
-        AttentionVizError: a length or a size that is none.
-    """
+    """What of a trace the arguments ask for."""
     less = {name: getattr(arguments, name) for name in _LESS if getattr(arguments, name) is not None}
     places = (arguments.layer, arguments.head, arguments.stream)
     return Part(*places, arguments.layers, layout_of(arguments), less)
 
 
 def layout_of(arguments: Namespace) -> dict[str, Any]:
-    """How a picture is to be laid out, as far as it was asked for, by the names that `heatmap_svg` has.
-
-    Raises:
-        AttentionVizError: a length or a size that is none.
-    """
+    """How a picture is to be laid out, as far as it was asked for, by the names that `heatmap_svg` has."""
     found = {name: getattr(arguments, name) for name in _LAYOUT if getattr(arguments, name) is not None}
     Sheet.asked(**found)
     return found
 
 
 def write(trace: "Trace", path: Path, part: Part) -> None:
-    """Write a trace, or a part of it, by the path's ending.
-
-    Raises:
-        AttentionVizError: there is no such layer, head or stream, or the file can't be written.
-    """
+    """Write a trace, or a part of it, by the path's ending."""
     try:
         ENDINGS[path.suffix.lower()].write(trace, path, part)
     except OSError as error:

@@ -39,11 +39,6 @@ def given(
     Args:
         arguments: with `text` (one, several or None), `texts` and `trace` where the command has them, and `model`.
         second: a second sentence for each text.
-        target: what an encoder–decoder should produce.
-
-    Raises:
-        AttentionVizError: a file that can't be read; a text that is the path of a trace; a trace of another model.
-        SystemExit: with 2, where there is neither a text nor a trace, or a text and no model.
     """
     texts = _texts(arguments)
     files: list[str] = arguments.trace or []
@@ -64,11 +59,7 @@ def given(
 
 
 def report_without(models: "Mapping[str, Mapping[str, Kept]]") -> None:
-    """Say which layers of a hybrid have no softmax attention.
-
-    Args:
-        models: by the name of each, the layers of its streams.
-    """
+    """Say which layers of a hybrid have no softmax attention."""
     for name, streams in models.items():
         for stream, kept in streams.items():
             if kept.note:
@@ -76,12 +67,7 @@ def report_without(models: "Mapping[str, Mapping[str, Kept]]") -> None:
 
 
 def shown(arguments: Namespace, target: str | None = None) -> "Trace | None":
-    """The trace of the picture or the sound that a command was given; None where it was given none.
-
-    Raises:
-        AttentionVizError: it can't be read, or the model reads something else.
-        SystemExit: with 2, where there is something else beside it, or no model.
-    """
+    """The trace of the picture or the sound that a command was given; None where it was given none."""
     files = {"picture": arguments.picture, "sound": arguments.sound}
     if all(path is None for path in files.values()):
         return None
@@ -116,10 +102,6 @@ def trace_of(
     Where a model had to be loaded for the text, it is handed back, so that what follows needn't load it again.
 
     Args:
-        arguments: with `model` and `usage_error`.
-        text: what the option gives.
-        file: a trace in place of it.
-        first: the trace that it is to be compared with, whose model reads the text where no other is named.
         model: the one that is loaded already; None where none is.
         option: the text's, such as "--other"; the file's is "--other-trace".
     """
@@ -134,11 +116,7 @@ def trace_of(
 def model_behind(
     arguments: Namespace, traces: "Sequence[Trace]", model: "AttentionModel | Scratch | None"
 ) -> "tuple[AttentionModel, list[Trace]]":
-    """The model that computed some traces, and the traces as it computes them now: those from files are run anew.
-
-    Raises:
-        AttentionVizError: our own module; traces of several models; or a file's trace that the model doesn't give.
-    """
+    """The model that computed some traces, and the traces as it computes them now: those from files are run anew."""
     names = dict.fromkeys(one.provenance.model for one in traces)
     if len(names) > 1:
         raise AttentionVizError(f"traces of several models were given: {', '.join(names)}")
@@ -170,11 +148,7 @@ def _again(model: "AttentionModel", trace: "Trace") -> "Trace":
 
 
 def pretrained(name: str, model: "AttentionModel | Scratch | None" = None) -> "AttentionModel":
-    """The model, loaded where it isn't yet.
-
-    Raises:
-        UnsupportedModel: our own module.
-    """
+    """The model, loaded where it isn't yet."""
     import attention_viz as av
 
     found = model or model_of(name)

@@ -29,7 +29,6 @@ def start(port: int, *options: str, log: IO[bytes] | int | None = None) -> subpr
     """Start the app's server on a port, with the project's configuration.
 
     Args:
-        port: where it listens.
         options: more of Streamlit's own, such as "--server.address=127.0.0.1".
         log: takes what it prints: a file, or a file's number; by default that goes where ours goes.
     """
@@ -60,14 +59,7 @@ def _leave(number: int, _frame: object) -> None:
 def wait_until_healthy(
     server: subprocess.Popen[bytes], port: int, seconds: float = 60, host: str = "127.0.0.1"
 ) -> bool:
-    """Wait until the server answers; False when it ended or the time is over.
-
-    Args:
-        server: from `start`.
-        port: where it listens.
-        seconds: how long to wait.
-        host: by which name or number this machine reaches it.
-    """
+    """Wait until the server answers; False when it ended or the time is over."""
     direct = build_opener(ProxyHandler({}))  # a proxy for the internet must not be asked for this machine
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}/_stcore/health"
     deadline = time.monotonic() + seconds

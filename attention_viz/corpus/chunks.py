@@ -18,7 +18,6 @@ class Chunk:
     Attributes:
         number: its place among the chunks, from 0.
         start: the number of its first text.
-        texts: the texts.
         fingerprint: of all texts up to its end.
     """
 
@@ -29,12 +28,7 @@ class Chunk:
 
 
 def chunks_of(texts: Iterable[str], size: int = CHUNK) -> Iterator[Chunk]:
-    """A corpus in chunks; none of it is read before it is asked for.
-
-    Args:
-        texts: the corpus.
-        size: how many texts a chunk has.
-    """
+    """A corpus in chunks; none of it is read before it is asked for."""
     ahead, number, fingerprint = iter(texts), 0, ""
     while some := tuple(islice(ahead, size)):
         fingerprint = _following(fingerprint, some)

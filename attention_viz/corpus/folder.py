@@ -25,8 +25,6 @@ class Progressed:
 
     Attributes:
         chunks: how many chunks are done, from the start on.
-        fingerprint: of all texts in them.
-        part: their sums.
     """
 
     chunks: int
@@ -43,21 +41,13 @@ class Progressed:
 
 @dataclass(frozen=True)
 class Folder:
-    """Where a scan lies.
-
-    Attributes:
-        path: the folder.
-    """
+    """Where a scan lies."""
 
     path: Path
 
     @contextlib.contextmanager
     def locked(self) -> Generator[None]:
-        """Made where it isn't there, and in use by nobody else; what a killed process left half written is removed.
-
-        Raises:
-            ScanError: it is in use, can't be made, or holds something else.
-        """
+        """Made where it isn't there, and in use by nobody else; what a killed process left half written is removed."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             others = [one.name for one in self.path.iterdir() if not one.name.startswith(".")]
@@ -75,11 +65,7 @@ class Folder:
             raise ScanError(f"another process scans into {self.path} at this moment; wait for it or stop it") from None
 
     def manifest(self) -> dict[str, Any] | None:
-        """What the scan is of and how it was made; None where there is none.
-
-        Raises:
-            ScanError: it is damaged, or of a newer version.
-        """
+        """What the scan is of and how it was made; None where there is none."""
         try:
             found = json.loads((self.path / _MANIFEST).read_text("utf-8"))
         except FileNotFoundError:
@@ -96,11 +82,7 @@ class Folder:
         self.write(_MANIFEST, f"{told}\n".encode())
 
     def state(self) -> Progressed | None:
-        """How far the scan is; None where it hasn't begun, or is complete.
-
-        Raises:
-            ScanError: it is damaged.
-        """
+        """How far the scan is; None where it hasn't begun, or is complete."""
         path = self.path / _STATE
         if not path.exists():
             return None
@@ -116,11 +98,7 @@ class Folder:
         (self.path / _STATE).unlink(missing_ok=True)
 
     def write(self, name: str, content: bytes) -> None:
-        """Write one of its files whole, or leave the one that is there.
-
-        Raises:
-            ScanError: it can't be written, as on a disk that is full.
-        """
+        """Write one of its files whole, or leave the one that is there."""
         try:
             write_whole(self.path / name, content)
         except OSError as error:

@@ -19,9 +19,6 @@ def hub_rows(name: str) -> Iterator[dict[str, Any]]:
     Args:
         name: "hub:NAME", "hub:NAME:PART", or "hub:NAME:SUBSET:PART" of one that comes in subsets; the part is "train"
             where none is named.
-
-    Raises:
-        UnusableText: the name can't be read, `datasets` isn't installed, or the hub doesn't hand the data set out.
     """
     what, subset, part = _parts(name)
     given = _datasets()

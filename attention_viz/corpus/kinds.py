@@ -26,7 +26,6 @@ class Looks(NamedTuple):
     """What queries of each kind give to keys of each kind, summed over queries.
 
     Attributes:
-        weight: what they give.
         expected: what they would give if each query spread evenly what it doesn't give to keys on which heads rest;
             and, for those keys, if it spread all of its weight evenly.
         pairs: how many pairs of a query and a key that it may look at there are.
@@ -38,12 +37,7 @@ class Looks(NamedTuple):
 
 
 def kinds_of(words: Words, *, looks_back: bool) -> tuple[int, ...]:
-    """Of each token its place in `KINDS`.
-
-    Args:
-        words: of a text.
-        looks_back: whether no query looks ahead, so that the first token is one on which heads rest.
-    """
+    """Of each token its place in `KINDS`."""
     tokens, found, carrying = words.tokens, list[int](), words.carrying.tolist()
     for word, pieces in enumerate(words.pieces):
         kind = _OF_WORDS.get(words.kinds[word], "word")
@@ -66,14 +60,7 @@ def looks_of(
     queries: Sequence[int],
     keys: Sequence[int],
 ) -> Looks:
-    """What some rows of weights give, by kind.
-
-    Args:
-        weights: of every head.
-        open_to: at which keys each row may look.
-        queries: the kind of each row's token.
-        keys: the kind of each key's token.
-    """
+    """What some rows of weights give, by kind."""
     rows, columns = _one_hot(queries), _one_hot(keys)
     # Where a weight is not a number its whole row is none, and the first of it tells.
     weights = torch.nan_to_num(weights) if bool(weights[..., 0].isnan().any()) else weights

@@ -36,9 +36,7 @@ class Found:
 
     Attributes:
         value: what that query has of the metric; −∞ where none has what it asks for.
-        query: its position.
         key: the position of the key that gets most of it.
-        weight: what that key gets.
         pair: the ids of both tokens, (metric, head, 2).
     """
 
@@ -55,11 +53,9 @@ class OneText:
 
     Attributes:
         means: each metric's mean over the queries, (metric, head); NaN where none has what it asks for.
-        queries: over how many queries.
         squares: the square of each mean's standard error, 0 where all queries were measured.
         shares: the share of each role, (role, head).
         looks: which kinds look at which, (head, query kind, key kind), and the pairs there are of them in each head.
-        found: the best examples.
     """
 
     means: "NDArray[Any]"
@@ -84,7 +80,6 @@ def one_text(trace: Trace, rows: int | None = None) -> OneText:
     """Measure one text.
 
     Args:
-        trace: its run.
         rows: from how many queries at most; as of `head_table`.
     """
     parts = [_of_stream(trace, stream, rows) for stream in trace.streams]

@@ -15,11 +15,7 @@ _TABLES = ("heads", "kinds", "examples", "texts")
 
 
 def read_folder(out: str | PathLike[str]) -> tuple[Path, dict[str, Any], dict[str, Any]]:
-    """The folder, its manifest, and its tables; of one that was stopped, with what is done.
-
-    Raises:
-        ScanError: it holds no scan, or one that is damaged or hasn't done anything yet.
-    """
+    """The folder, its manifest, and its tables; of one that was stopped, with what is done."""
     import pandas
 
     folder = Folder(Path(out))

@@ -22,12 +22,9 @@ class Part:
     """A chunk of a corpus, or all chunks from its start on.
 
     Attributes:
-        tally: the sums.
         texts: by number, those that examples are of and those kept by lot, as they were read.
-        read: how many texts there were.
         cut: how many of them were longer than what is read.
         skipped: how many left nothing to read.
-        tokens: how many tokens were read.
     """
 
     tally: Tally
@@ -76,11 +73,7 @@ class Part:
 
     @classmethod
     def of_file(cls, path: str) -> "tuple[Part, dict[str, Any]]":
-        """What `to_bytes` gave, from a file.
-
-        Raises:
-            ScanError: the file is damaged.
-        """
+        """What `to_bytes` gave, from a file."""
         try:
             return cls.of_bytes(Path(path).read_bytes())
         except (SafetensorError, KeyError, ValueError) as error:

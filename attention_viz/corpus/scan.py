@@ -178,11 +178,7 @@ class Scan(Scanned):
         return kept["said"].iloc[order].tolist()
 
     def _worker(self, model: AttentionModel | None) -> Worker:
-        """What runs the scan's texts as they ran.
-
-        Raises:
-            ScanError: the model isn't the one that was scanned.
-        """
+        """What runs the scan's texts as they ran."""
         name, sha256 = self.manifest["model"]["name"], self.manifest["model"]["sha256"]
         found = model or self._model or load(name, alone=True)
         if not isinstance(found, AttentionModel) or fingerprint_of(found) != sha256:

@@ -120,11 +120,7 @@ class _Work:
     def begun(
         cls, folder: Folder, model: AttentionModel, corpus: Corpus, limit: int | None, settings: Settings
     ) -> "_Work":
-        """Begin, or go on where an earlier one stopped.
-
-        Raises:
-            ScanError: the folder is of something else.
-        """
+        """Begin, or go on where an earlier one stopped."""
         found, count = folder.manifest(), None
         if corpus.again:
             count = sum(1 for _ in islice(corpus.texts(), limit))
@@ -149,11 +145,7 @@ class _Work:
         return work
 
     def _pass_over(self, found: dict[str, Any] | None) -> None:
-        """Leave out the chunks that are done, once they are seen to be the same.
-
-        Raises:
-            ScanError: they are another corpus'.
-        """
+        """Leave out the chunks that are done, once they are seen to be the same."""
         if found is not None and found["complete"]:
             read = self.state.fingerprint
             for chunk in self.ahead:
@@ -238,11 +230,7 @@ def _manifest(
 
 
 def _check_same(folder: Folder, found: dict[str, Any], wanted: dict[str, Any]) -> None:
-    """Refuse to go on with another's scan.
-
-    Raises:
-        ScanError: the model, a version, or a setting is another.
-    """
+    """Refuse to go on with another's scan."""
     plain = json.loads(json.dumps(wanted))
     for what in ("model", "versions", "settings", "heads"):
         if found.get(what) == plain[what]:
@@ -257,11 +245,7 @@ def _check_same(folder: Folder, found: dict[str, Any], wanted: dict[str, Any]) -
 
 
 def _heads(model: AttentionModel, settings: Settings) -> Heads:
-    """Every head that is measured.
-
-    Raises:
-        ShapeError: a layer that isn't there.
-    """
+    """Every head that is measured."""
     layers = model.layers
     kept = layers if settings.layers is None else chosen_layers(settings.layers, layers)
     return tuple(

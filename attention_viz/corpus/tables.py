@@ -48,12 +48,7 @@ def records_of(table: Any) -> list[dict[str, Any]]:
 
 
 def tables_of(part: Part, heads: Heads) -> "dict[str, pandas.DataFrame]":
-    """By name: "heads", "kinds", "examples", "texts".
-
-    Args:
-        part: all that was scanned.
-        heads: the stream, layer and number of each head.
-    """
+    """By name: "heads", "kinds", "examples", "texts"."""
     return {
         "heads": _heads(part.tally, heads),
         "kinds": _kinds(part.tally, heads),

@@ -39,9 +39,7 @@ class Chosen:
     Attributes:
         text: the number of each one's text; −1 where there is none.
         value: what its query has of the metric; −∞ where there is none.
-        query: its position.
         key: that of the key it looks at most.
-        weight: what that key gets.
         pair: the ids of both, with an axis more at the end.
     """
 
@@ -80,19 +78,15 @@ class Tally:
     """What is kept of some texts; arrays are (metric, head) where nothing else is said.
 
     Attributes:
-        texts: how many there are.
         count: how many have what a metric asks for.
         mean: their mean, each text counting alike.
         away: the sum of the squares of their distances from it.
-        queries: over how many queries.
         squares: the sum of the squares of the texts' standard errors.
         role_count: of each role and head, (role, head), how many texts can show it.
-        role_sum: the sum of their shares.
         role_holds: in how many it is held.
         weight: what queries of each kind give to keys of each, (head, query kind, key kind).
         expected: what they would give by chance.
         pairs: how many pairs of them there are.
-        strongest: the strongest examples.
         lot: of each text that is kept by lot its number in the draw, rising, (text,).
         sample: the number of the text, (text,).
         sample_mean: what it has of each metric, (text, metric, head).
@@ -143,12 +137,7 @@ class Tally:
 
     @classmethod
     def of(cls, numbers: Sequence[int], texts: Sequence[OneText]) -> "Tally":
-        """Of one chunk.
-
-        Args:
-            numbers: the texts' places in the corpus, rising.
-            texts: what each adds.
-        """
+        """Of one chunk."""
         means = numpy.stack([text.means for text in texts])
         count = (~numpy.isnan(means)).sum(axis=0)
         mean = numpy.where(count > 0, _sum(numpy.nan_to_num(means)) / numpy.maximum(count, 1), 0)
@@ -233,13 +222,7 @@ def _sum(arrays: "Iterable[NDArray[Any]]") -> "NDArray[Any]":
 
 
 def lots(numbers: Sequence[int]) -> "NDArray[Any]":
-    """A number by lot for each text, always the same; those with the smallest are kept.
-
-    Args:
-        numbers: the texts' places in the corpus.
-
-    Source: Steele, Lea and Flood 2014, "Fast Splittable Pseudorandom Number Generators", its mixing function.
-    """
+    """A number by lot for each text, always the same; those with the smallest are kept."""
     with numpy.errstate(over="ignore"):
         mixed = (numpy.array(numbers, numpy.uint64) + numpy.uint64(1)) * numpy.uint64(0x9E3779B97F4A7C15)
         mixed = (mixed ^ (mixed >> numpy.uint64(30))) * numpy.uint64(0xBF58476D1CE4E5B9)

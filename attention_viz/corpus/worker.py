@@ -60,8 +60,6 @@ class Worker:
     """Works on chunks.
 
     Attributes:
-        model: reads the texts.
-        settings: how.
         heads: how many there are in the layers that are measured.
         measuring: held while a batch is measured, where threads take turns at it.
     """
@@ -72,12 +70,7 @@ class Worker:
     measuring: AbstractContextManager[object] = field(default_factory=nullcontext)
 
     def run(self, start: int, texts: Sequence[str]) -> Part:
-        """The sums of one chunk.
-
-        Args:
-            start: the number of its first text.
-            texts: the texts.
-        """
+        """The sums of one chunk."""
         read, cut = self.read_all(start, texts)
         found = dict[int, OneText]()
         for batch in self._batches(read):
@@ -93,12 +86,7 @@ class Worker:
         return Part.empty(self.heads).and_then(own)
 
     def read_all(self, start: int, texts: Sequence[str]) -> tuple[list[_Read], int]:
-        """Those of some texts that leave something to read, and how many of them were cut.
-
-        Args:
-            start: the number of the first.
-            texts: the texts.
-        """
+        """Those of some texts that leave something to read, and how many of them were cut."""
         read, cut = list[_Read](), 0
         for number, text in enumerate(texts, start):
             try:
@@ -110,11 +98,7 @@ class Worker:
         return read, cut
 
     def read(self, text: str) -> tuple[str, Reading]:
-        """As much of a text as is read, in whole words, and what the model is given of it.
-
-        Raises:
-            UnusableText: the tokenizer leaves nothing of it.
-        """
+        """As much of a text as is read, in whole words, and what the model is given of it."""
         text = text[: self.settings.length * _CHARACTERS]
         reading = self._reading(text)
         if len(reading.tokens) > self.settings.length:
@@ -160,13 +144,7 @@ class Worker:
 
 
 def runs_together(model: AttentionModel, settings: Settings, texts: Sequence[str]) -> bool:
-    """Whether a batch of some texts gives the weights of single runs; an encoder–decoder says its words one by one.
-
-    Args:
-        model: what reads them.
-        settings: how.
-        texts: the first of a corpus.
-    """
+    """Whether a batch of some texts gives the weights of single runs; an encoder–decoder says its words one by one."""
     if not model.fills_up:
         return False
     worker = Worker(model, settings, 0)

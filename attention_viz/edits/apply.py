@@ -20,7 +20,6 @@ def snapshots(edits: Sequence[Edit], real: Mapping[str, Bool[Tensor, " query"] |
     """The edits with tensors of their own, as those of whoever asks may be written into while a trace needs them.
 
     Args:
-        edits: all edits of a run, their places checked.
         real: by stream, which queries aren't padding; None where no padding is known of. A mean is taken over these,
             unless it says over which.
     """
@@ -28,17 +27,7 @@ def snapshots(edits: Sequence[Edit], real: Mapping[str, Bool[Tensor, " query"] |
 
 
 def edited(edits: Sequence[Edit], place: tuple[str, int], attention: Attention) -> Attention:
-    """The call of one layer after every edit that concerns it, one after the other; itself where none does.
-
-    Args:
-        edits: all edits of the run.
-        place: the layer's stream, and its number there.
-        attention: the model's own call, head first: query is (head, query, d_k).
-
-    Raises:
-        ShapeError: an edit that doesn't fit the call or names a head it doesn't have.
-        UnsupportedModel: an edit that the call's terms can't express.
-    """
+    """The call of one layer after every edit that concerns it, one after the other; itself where none does."""
     for edit in edits:
         if concerns(edit, place):
             attention = edit.apply(attention, place)

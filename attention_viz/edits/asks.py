@@ -34,9 +34,6 @@ class Number:
     Attributes:
         label: what the number is called on pages.
         lowest: the smallest that can be chosen.
-        highest: the largest.
-        start: what a page begins with.
-        step: how far a click goes.
     """
 
     label: str
@@ -61,7 +58,6 @@ class OneCell:
 
     Attributes:
         query: what the query is called on pages.
-        key: what the key is called.
     """
 
     query: str

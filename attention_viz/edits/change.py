@@ -18,7 +18,6 @@ class Change:
     """One change of a model, as a person chose it.
 
     Attributes:
-        what: a name in `EDITS`.
         layer: the number of the only layer that it is for; None for all.
         head: the only head, from 0; None for all of the layer.
         stream: "encoder", "decoder" or "cross"; None where a model has but one.
@@ -49,11 +48,7 @@ def stream_of(change: Change, trace: "Trace") -> str:
 
 
 def heads_of(change: Change, trace: "Trace") -> list[Cell]:
-    """Layer and head of each head that is meant.
-
-    Raises:
-        TraceError: all layers are meant, and the trace keeps only some.
-    """
+    """Layer and head of each head that is meant."""
     stream = stream_of(change, trace)
     if change.layer is None:
         trace.check_every_layer("a change in all layers", stream)

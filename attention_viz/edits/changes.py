@@ -30,11 +30,7 @@ def write_changes(changes: Sequence[Change]) -> str:
 
 
 def read_changes(text: str) -> tuple[tuple[Change, ...], list[str]]:
-    """What an address asks for, and a plain sentence for each part of it that can't be read.
-
-    Args:
-        text: the parameter, as anybody may have typed it.
-    """
+    """What an address asks for, and a plain sentence for each part of it that can't be read."""
     changes, notices = list[Change](), list[str]()
     for part in (one.strip() for one in text.split(";")):
         change = _read(part) if part else None
@@ -73,20 +69,13 @@ def describe(change: Change, trace: "Trace", spell: Spell = str) -> str:
     """A change in plain words, with the tokens' names where the text has them.
 
     Args:
-        change: the change.
-        trace: the run before any change.
         spell: how a token's label is written; by default as it is.
     """
     return EDITS[change.what].words(change, trace, spell)
 
 
 def to_edits(change: Change, trace: "Trace") -> "tuple[Edit, ...]":
-    """What the change is to the model: for what edits only one head at a time, an edit for each head that is meant.
-
-    Args:
-        change: one that fits, as `misfit` tells.
-        trace: the run before any change, of which a drawing keeps the rows that weren't drawn.
-    """
+    """What the change is to the model: for what edits only one head at a time, an edit for each head that is meant."""
     return EDITS[change.what].make(change, trace)
 
 

@@ -21,9 +21,6 @@ def moved_weight(before: Trace, after: Trace, stream: str | None = None) -> Floa
     Σ_j max(before_ij − after_ij, 0), averaged over the queries that aren't padding. Where both rows sum to 1 this is
     their total variation distance; a row that lost everything it could look at counts as 1. Heads that a layer doesn't
     have are NaN. The rows are the layers that the traces keep, `layer_numbers` of them.
-
-    Raises:
-        TraceError: the traces aren't of the same tokens and layers.
     """
     stream = _same(before, after, stream)
     real = ~torch.tensor(before.query_tokens(stream).padding)
@@ -38,20 +35,12 @@ def moved_weight(before: Trace, after: Trace, stream: str | None = None) -> Floa
 
 
 def moved_output(before: Trace, after: Trace) -> Float[Tensor, " position"]:
-    """How far each position's output went: ‖after − before‖ / ‖before‖, with Euclidean lengths.
-
-    Raises:
-        TraceError: the outputs have different shapes.
-    """
+    """How far each position's output went: ‖after − before‖ / ‖before‖, with Euclidean lengths."""
     return moved_rows(before.output, after.output)
 
 
 def moved_rows(before: Float[Tensor, "..."], after: Float[Tensor, "..."]) -> Float[Tensor, " position"]:
-    """How far each row of an output, (position, width), went, as `moved_output` measures it.
-
-    Raises:
-        TraceError: the outputs have different shapes.
-    """
+    """How far each row of an output, (position, width), went, as `moved_output` measures it."""
     if before.shape != after.shape:
         got = f"{tuple(before.shape)} and {tuple(after.shape)}"
         raise TraceError(f"outputs can be compared where they have one shape; got {got}")
@@ -60,11 +49,7 @@ def moved_rows(before: Float[Tensor, "..."], after: Float[Tensor, "..."]) -> Flo
 
 
 def output_table(before: Trace, after: Trace) -> "pandas.DataFrame":
-    """What `moved_output` gives, a row a position: position, token, moved, written.
-
-    Raises:
-        TraceError: the outputs have different shapes.
-    """
+    """What `moved_output` gives, a row a position: position, token, moved, written."""
     import pandas
 
     moved = moved_output(before, after).tolist()
@@ -75,11 +60,7 @@ def output_table(before: Trace, after: Trace) -> "pandas.DataFrame":
 
 
 def weight_table(before: Trace, after: Trace, stream: str | None = None) -> "pandas.DataFrame":
-    """What `moved_weight` gives, a row a head: layer, head, moved.
-
-    Raises:
-        TraceError: the traces aren't of the same tokens and layers.
-    """
+    """What `moved_weight` gives, a row a head: layer, head, moved."""
     import pandas
 
     rows = [
@@ -93,17 +74,8 @@ def weight_table(before: Trace, after: Trace, stream: str | None = None) -> "pan
 def likelier(before: Trace, after: Trace, position: int, count: int = 5) -> list[tuple[int, float, float]]:
     """How likely tokens were and are: the likeliest before, likeliest first, and those that are among them only after.
 
-    Args:
-        before: the run without the edit, of a model whose output is logits.
-        after: the run with it.
-        position: which row of the output.
-        count: how many of the likeliest of each run.
-
     Returns:
         Of each token its id, its probability before, and its probability after.
-
-    Raises:
-        TraceError: the outputs have different shapes.
     """
     _ = moved_rows(before.output, after.output)
     old, new = (trace.output[position].detach().double().cpu().softmax(dim=-1) for trace in (before, after))

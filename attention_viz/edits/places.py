@@ -53,16 +53,7 @@ def concerns(edit: Placed, place: tuple[str, int]) -> bool:
 
 
 def check_places(edits: Sequence[Placed], layers: Mapping[str, Kept]) -> None:
-    """Refuse an edit that would change nothing, since the layer it names isn't there.
-
-    Args:
-        edits: all edits of a run.
-        layers: the layers of each stream of the model.
-
-    Raises:
-        ShapeError: an edit for a layer or stream that the model doesn't have, or for no stream where it has several; or
-            something else than edits.
-    """
+    """Refuse an edit that would change nothing, since the layer it names isn't there."""
     if not isinstance(edits, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
         raise ShapeError(f"edits are several, in a list or tuple; got {type(edits).__name__}")
     for edit in edits:
@@ -77,32 +68,20 @@ def check_places(edits: Sequence[Placed], layers: Mapping[str, Kept]) -> None:
 
 
 def check_head(edit: Placed, layer: int, heads: int) -> None:
-    """Refuse an edit of a head that its layer doesn't have.
-
-    Raises:
-        ShapeError: there is no such head.
-    """
+    """Refuse an edit of a head that its layer doesn't have."""
     if edit.head is not None and not 0 <= edit.head < heads:
         raise ShapeError(f"{edit.kind} for head {edit.head} was asked for; layer {layer} has heads 0 to {heads - 1}")
 
 
 def check_shape(edit: Placed, matrix: Tensor, shape: tuple[int, int]) -> None:
-    """Refuse an edit whose matrix isn't as large as the layer's.
-
-    Raises:
-        ShapeError: it isn't.
-    """
+    """Refuse an edit whose matrix isn't as large as the layer's."""
     if tuple(matrix.shape) != shape:
         got = tuple(matrix.shape)
         raise ShapeError(f"{edit.kind} of {got} was asked for; this text needs (query, key) = {shape}")
 
 
 def check_whole(name: str, number: object) -> None:
-    """Refuse what counts nothing.
-
-    Raises:
-        ShapeError: it is no whole number.
-    """
+    """Refuse what counts nothing."""
     # A table's index has whole numbers of numpy's.
     if isinstance(number, bool) or not isinstance(number, Integral):
         raise ShapeError(f"{name} has to be a whole number; got {number!r}")

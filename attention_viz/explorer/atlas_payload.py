@@ -29,17 +29,7 @@ LEVELS, BLOCKED = 254, 255
 
 
 def pack_atlas(trace: "Trace", stream: str, table: "pandas.DataFrame", roles: "pandas.DataFrame") -> bytes:
-    """The thumbnails and the numbers of all heads of a stream; equal traces and tables give equal bytes.
-
-    Args:
-        trace: whose patterns are shown.
-        stream: which attention.
-        table: from `head_table`, of this trace, or of several texts with their spread.
-        roles: from `attention_viz.analysis.roles.roles`, of the same.
-
-    Raises:
-        TraceError: the trace keeps only some layers.
-    """
+    """The thumbnails and the numbers of all heads of a stream; equal traces and tables give equal bytes."""
     from attention_viz.explorer.atlas_roles import pack_roles
 
     trace.check_every_layer("the atlas", stream)

@@ -37,11 +37,6 @@ _NOTHING = {
 def pack_roles(trace: "Trace", stream: str, table: "pandas.DataFrame") -> dict[str, Any]:
     """What the header of the atlas has of roles.
 
-    Args:
-        trace: whose tokens name what heads rest on.
-        stream: which attention.
-        table: from `roles`, of this trace or of several.
-
     Returns:
         `roles`: each that heads can have in what is read, with its name, the place of its colour, label, meaning,
         threshold, whether it is a job, what it asks for, and, where no head has it, why; `role`: by head the place of

@@ -15,11 +15,7 @@ MOST_WEIGHTS = 16 * MOST_CELLS
 
 
 def refuse_large(trace: "Trace") -> None:
-    """By shapes alone, before any weight is computed: a small file may stand for more weights than memory holds.
-
-    Raises:
-        TraceError: a head has too many cells, or the trace too many weights.
-    """
+    """By shapes alone, before any weight is computed: a small file may stand for more weights than memory holds."""
     total = 0
     for stream, layers in trace.layers.items():
         for number, layer in zip(trace.layer_numbers(stream), layers, strict=True):

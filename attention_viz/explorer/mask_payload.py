@@ -36,13 +36,7 @@ MOST_CELLS = 400_000
 
 @dataclass(frozen=True)
 class Likelihood:
-    """How likely a token was before a mask, and is with it.
-
-    Attributes:
-        token: as it is written.
-        before: its probability without the mask.
-        after: its probability with it.
-    """
+    """How likely a token was before a mask, and is with it."""
 
     token: str
     before: float
@@ -68,12 +62,7 @@ def moved_of(before: "Trace", after: "Trace", stream: str) -> Moved:
     """What a mask did in the whole model. It goes through the weights of all heads, so keep it while both runs last.
 
     Args:
-        before: the run without the mask.
         after: the run with it; the same where nothing was added.
-        stream: the attention that is shown.
-
-    Raises:
-        TraceError: the runs aren't of the same tokens.
     """
     if after is before:
         heads: list[list[float | None]] = [
@@ -89,17 +78,7 @@ def moved_of(before: "Trace", after: "Trace", stream: str) -> Moved:
 
 
 def pack_board(trace: "Trace", stream: str, layer: int, head: int) -> tuple[str, bytes]:
-    """The run without the mask at one head, as an id and bytes; equal traces give equal ones.
-
-    Args:
-        trace: the run.
-        stream: which attention.
-        layer: of the head on the screen, by the model's own number.
-        head: from 0.
-
-    Raises:
-        TraceError: the trace keeps only some layers.
-    """
+    """The run without the mask at one head, as an id and bytes; equal traces give equal ones."""
     trace.check_every_layer("the board of masks", stream)
     one, body = trace.attention(layer, stream).head(head), Body()
     allowed = _allowed(trace, stream, layer)[head]
@@ -142,16 +121,7 @@ def run_of(
     """What a mask did, as plain values.
 
     Args:
-        before: the run without it.
-        after: the run with it.
-        stream: the attention that is shown.
-        layer: of the head on the screen.
-        head: the head on the screen.
-        likelier: of a model that predicts, how likely tokens were and are.
         moved: from `moved_of` of the same runs, where it is at hand; by default it is worked out.
-
-    Raises:
-        TraceError: the runs aren't of the same tokens.
     """
     moved = moved_of(before, after, stream) if moved is None else moved
     said = before.query_tokens(before.streams[-1])

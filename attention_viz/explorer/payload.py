@@ -72,7 +72,6 @@ def is_long(trace: "Trace", most: int | None = None) -> bool:
     """Whether all weights of a trace are more than is sent to a browser at once.
 
     Args:
-        trace: the run.
         most: how many weights are sent; `LONG` by default.
     """
     sizes = (layer.attention.shape for layers in trace.layers.values() for layer in layers)
@@ -90,17 +89,11 @@ def pack(
     """The trace as bytes for the browser component; equal traces give equal bytes.
 
     Args:
-        trace: what to show.
         choice: the head to open on. Leave it out where the host tells the component through the channel
             (`attention_viz.explorer.source`), so that a choice doesn't change the bytes.
         terms: None for all weights. Else heads come as small pictures, and those of these layers, (stream, layer), with
             what their weights follow from; the host hands over others by `pack_head`.
-        findings: what a person should look at, where that is known already.
         progress: told after each layer which share is done, from 0 to 1; what it raises stops the work.
-
-    Raises:
-        TraceError: a head has weights that are not numbers, there are more than a browser can hold, or the chosen layer
-            isn't kept.
     """
     if terms is None:
         refuse_large(trace)

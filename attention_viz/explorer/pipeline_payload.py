@@ -35,13 +35,7 @@ _ROWS = ("scores", "scaled", "softcapped", "biased")
 
 
 def pack_pipeline(opened: OpenHead, query: int, key: int) -> bytes:
-    """What the pipeline shows of one head, opened at a pair; equal heads and rows give equal bytes.
-
-    Args:
-        opened: the head.
-        query: the position that looks.
-        key: the position that is looked at.
-    """
+    """What the pipeline shows of one head, opened at a pair; equal heads and rows give equal bytes."""
     call = opened.attention
     count, keys = call.shape
     wide = (len(_ROWS) + len(opened.entry.bias_parts)) * keys + opened.heads * call.value.shape[-1] + 4 * STRIP

@@ -23,12 +23,7 @@ class _Name:
 
 
 def packed_seen(trace: "Trace", body: Body) -> dict[str, Any]:
-    """What was read, where it was no text: its planes in the body, and where they lie.
-
-    Args:
-        trace: the run.
-        body: takes the planes.
-    """
+    """What was read, where it was no text: its planes in the body, and where they lie."""
     if (picture := trace.seen.picture) is not None:
         rows, columns, _ = picture.shape
         return {"picture": {"rows": rows, "columns": columns, "at": body.add(picture.contiguous().numpy().tobytes())}}

@@ -42,14 +42,7 @@ def pack_head(trace: "Trace", stream: str, layer: int, head: int, of: str) -> by
     """One head as bytes for a browser that has the rest of the trace already; the frame is that of `pack`.
 
     Args:
-        trace: the run.
-        stream: which attention.
-        layer: its number, the model's own.
-        head: from 0.
         of: the `id` in the header of the trace's own bytes.
-
-    Raises:
-        TraceError: there is no such head, or its weights are not numbers.
     """
     body, masks = Body(), Masks()
     entry = add_head(trace.attention(layer, stream).head(head), body, masks)
@@ -59,11 +52,7 @@ def pack_head(trace: "Trace", stream: str, layer: int, head: int, of: str) -> by
 
 
 def beginning_of(packed: bytes) -> bytes:
-    """The beginning of a head's bytes, which its maps are made of: a twentieth of them.
-
-    Args:
-        packed: from `pack_head`.
-    """
+    """The beginning of a head's bytes, which its maps are made of: a twentieth of them."""
     (length,) = struct.unpack_from("<I", packed)
     entry = json.loads(packed[4 : 4 + length])["entry"]
     numbers, _ = entry["weights"]["high"] if "weights" in entry else entry["query"]
@@ -73,16 +62,8 @@ def beginning_of(packed: bytes) -> bytes:
 def add_head(call: "Attention", body: Body, masks: Masks) -> dict[str, Any]:
     """Put one head's terms and its map behind a header.
 
-    Args:
-        call: the head's alone, query (query, d_k).
-        body: takes the planes.
-        masks: takes the pattern of blocked cells.
-
     Returns:
         What the header says of it.
-
-    Raises:
-        TraceError: weights that are not numbers, or more of them than can travel where terms can't.
     """
     found = overview(call, means=True)
     assert found.means is not None

@@ -29,9 +29,6 @@ def sampled_rows(queries: int, keys: int, heads: int, special: Collection[int] =
     """Which rows the pictures are made from: evenly spread, as many for each row of a picture as there is time for.
 
     Args:
-        queries: how many rows there are.
-        keys: how many columns.
-        heads: of all layers together.
         special: rows that a reader may hide; where there is another near one of them, that is taken.
     """
     side = min(SIDE, queries)
@@ -64,13 +61,7 @@ class Thumbnails:
         heads: int,
         special: tuple[Collection[int], Collection[int]] = ((), ()),
     ) -> None:
-        """Begin with none.
-
-        Args:
-            shape: queries and keys.
-            heads: how many pictures there will be.
-            special: rows and columns that a reader may hide.
-        """
+        """Begin with none."""
         queries, keys = shape
         self.rows = sampled_rows(queries, keys, heads, special[0])
         hidden = torch.zeros(len(self.rows), keys, dtype=torch.bool)

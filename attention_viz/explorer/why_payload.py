@@ -31,9 +31,7 @@ class Question:
     Attributes:
         more: what a positive number speaks for, such as "“Mary”".
         less: what a negative number speaks for.
-        total: the number.
         remainder: what the rows miss it by.
-        stream: whose heads have a map.
         at: the position at which heads write: the row that looks.
         side: of a score, whose rows these are; else "output".
     """
@@ -50,28 +48,14 @@ class Question:
 def largest_heads(
     table: "pandas.DataFrame", side: str, count: int = _LISTED, stream: str | None = None
 ) -> list[tuple[int, int, float]]:
-    """Layer, head and contribution of those that wrote most, for or against; largest first.
-
-    Args:
-        table: as `Decomposition.table`.
-        side: whose rows.
-        count: how many heads.
-        stream: whose heads, of a model that has several kinds.
-    """
+    """Layer, head and contribution of those that wrote most, for or against; largest first."""
     written = _heads(_rows(table), side, stream)
     best = sorted(written.items(), key=lambda one: -abs(one[1]))[:count]
     return [(layer, head, number) for (layer, head), number in best]
 
 
 def pack_why(trace: "Trace", question: Question, table: "pandas.DataFrame", fetched: "pandas.DataFrame") -> bytes:
-    """The number as JSON in UTF-8; equal numbers give equal bytes.
-
-    Args:
-        trace: the run.
-        question: what is asked.
-        table: as `Decomposition.table`.
-        fetched: as `Decomposition.fetched`.
-    """
+    """The number as JSON in UTF-8; equal numbers give equal bytes."""
     stream, side = question.stream, question.side
     rows = [row for row in _rows(table) if row["side"] == side]
     several = len(trace.streams) > 1

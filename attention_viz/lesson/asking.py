@@ -22,12 +22,7 @@ class Place:
     """A head of a model of the catalogue, as the app's other pages show it.
 
     Attributes:
-        model: its name.
-        text: what it read.
-        layer: from 0.
-        head: from 0.
         query: the position that looks; None where no pair is meant.
-        key: the position looked at.
     """
 
     model: str
@@ -39,14 +34,7 @@ class Place:
 
     @classmethod
     def of(cls, trace: Trace, layer: int, head: int, pair: tuple[int, int] | None = None) -> "Place | None":
-        """Where a trace's head is found; None where its model isn't the catalogue's, or read no text.
-
-        Args:
-            trace: the run.
-            layer: from 0.
-            head: from 0.
-            pair: the positions that look and are looked at, where they are meant.
-        """
+        """Where a trace's head is found; None where its model isn't the catalogue's, or read no text."""
         origin = trace.provenance
         if origin.text is None or origin.model not in CATALOGUE:
             return None
@@ -61,7 +49,6 @@ class Ask:
         question: what is asked, in a sentence, a heading of the page.
         finding: what is true, in a sentence, the heading once it is seen.
         source: whose numbers these are: a model with layer and head, or our own small head, by name.
-        options: what stands beside each bar.
         values: the true number of each, in the same order.
         shares: whether the numbers are shares of 1, so that a guess is a share for each; else a guess is one of them.
         shown: each number as it is written; three decimals where nothing else is given.
@@ -91,11 +78,7 @@ class Ask:
     place: Place | None = None
 
     def __post_init__(self) -> None:
-        """Every option has its number, and what is written of it.
-
-        Raises:
-            ShapeError: there is no option, or not one of these for each.
-        """
+        """Every option has its number, and what is written of it."""
         count = len(self.options)
         others = (self.values, self.shown or self.values, self.pressed or self.values)
         if not count or any(len(one) != count for one in others):
@@ -152,18 +135,7 @@ def row_asked(
     complete: bool = False,
     place: Place | None = None,
 ) -> Ask:
-    """The row of weights of a word as a question.
-
-    Args:
-        row: (key,), the weights of one query, which make 1.
-        labels: the keys.
-        query: the position that asks, among the keys.
-        source: whose numbers these are.
-        pressed: by key, what the lesson is asked for when the key is pressed.
-        word: whether that is a word, and not a setting of the lesson's control.
-        complete: whether these bars are all that the lesson's picture shows.
-        place: the head, where it is a trained one.
-    """
+    """The row of weights of a word as a question."""
     values = tuple(row.detach().double().tolist())
     best = max(range(len(values)), key=values.__getitem__)
     # As the bars call them: of equal words each with its number.

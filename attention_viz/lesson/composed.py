@@ -31,10 +31,8 @@ class Composed:
     """Words, said twice to the toy: where its induction head looks from a word that comes again, and what wrote that.
 
     Attributes:
-        scene: runs the toy.
         at: which word comes again, by its place among the words; not the last, which nothing follows the first time.
         step: how many steps of training the toy has behind it.
-        words: said once and then again.
     """
 
     scene: Scene

@@ -31,9 +31,6 @@ class Table:
     """Numbers that are given, as they stand on the page.
 
     Attributes:
-        title: what they are.
-        rows: the rows' names.
-        columns: the columns' names.
         numbers: (row, column), rounded as they are shown: the exercise is computed from these very numbers.
         marks: whether these are no numbers but marks: ✕ for 1, · for 0.
     """
@@ -56,7 +53,6 @@ class Number:
     """An answer that is a number.
 
     Attributes:
-        value: the right one.
         within: how far beside it an answer may be, for rounding.
     """
 
@@ -139,10 +135,7 @@ class Cells:
     """An answer that is a set of cells of a matrix, such as those that a mask has to block.
 
     Attributes:
-        rows: the rows' names.
-        columns: the columns' names.
         start: the cells that are marked when the exercise opens.
-        right: the cells that should be.
     """
 
     rows: tuple[str, ...]
@@ -225,10 +218,6 @@ class Exercise:
     """One task, made from the reader's sentence and a seed. All of its texts are plain text with the reader's words.
 
     Attributes:
-        kind: a name in `EXERCISES`.
-        question: what is asked.
-        given: the numbers to work with.
-        answer: what is right.
         hints: from a nudge to nearly the whole way, shown one at a time.
         working: the arithmetic with the numbers of this exercise, to the end. It is shown once the answer is right, or
             when somebody asks for the solution; to a wrong answer, without what it comes to.

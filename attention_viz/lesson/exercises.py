@@ -113,7 +113,6 @@ def answer_sheet(scene: Scene, seeds: Sequence[int], kinds: Sequence[str] = tupl
     """The right answers for each seed, for a teacher.
 
     Args:
-        scene: the sentence that the exercises are made from.
         seeds: of the exercises; a kind's stand one after the other.
         kinds: names in `EXERCISES`; all of them by default.
     """

@@ -49,11 +49,7 @@ def _measured(trace: Trace) -> "pandas.DataFrame":
 
 @dataclass(frozen=True, eq=False)
 class Twice:
-    """A text, once and then again, through a language model.
-
-    Attributes:
-        scene: the reader's.
-    """
+    """A text, once and then again, through a language model."""
 
     scene: Scene
 

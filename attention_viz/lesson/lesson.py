@@ -42,7 +42,6 @@ class Shown:
 
     Attributes:
         facts: by name, what stands in the text in the place of {{name}}: numbers and words, all computed.
-        figure: the live picture.
         says: what the picture shows, in a sentence for those who can't see it.
         spots: where words stand in the picture that can be pressed.
     """
@@ -60,12 +59,9 @@ class Lesson:
     Its text is the file of its name in the folder `text`.
 
     Attributes:
-        title: the idea, as a heading.
         minutes: how long it takes a reader, about.
         ask: computes what is guessed before anything is told.
         show: computes what there is to tell and to see.
-        control: the one thing to change.
-        exercise: a name in `EXERCISES`.
         deeper: pages of the app where the same can be looked at further, by their addresses, such as "steps".
         covers: what of the subject it teaches, in a few words each; the docs list them.
         words: the words of the picture that can be pressed, by `Scene.word`, and which of them asks now; None where the

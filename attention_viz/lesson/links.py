@@ -38,11 +38,8 @@ class Link:
     """A head in which one token looks at another.
 
     Attributes:
-        layer: from 0.
-        head: from 0.
         query: the position that looks, from 0.
         key: the position looked at, from 0.
-        weight: from 0 to 1.
     """
 
     layer: int
@@ -95,7 +92,6 @@ def pressed_words(trace: Trace, positions: Sequence[int] | None = None) -> tuple
     """Of each position, the place of its word among the words, for `Ask.pressed`; empty where there is no word.
 
     Args:
-        trace: what was recorded.
         positions: those that are offered; by default all.
     """
     places = word_positions(trace)

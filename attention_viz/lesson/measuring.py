@@ -29,9 +29,6 @@ class Measured:
     """A practice, such as blockwise attention, measured without it and with it.
 
     Attributes:
-        before: without it.
-        after: with it.
-        unit: of both.
         apart: the largest difference between the two results, relative to the largest number in them.
     """
 
@@ -100,12 +97,6 @@ def blockwise(query: Tensor, key: Tensor, value: Tensor, block: int) -> tuple[Te
 
     The sum of each row is kept up to date as blocks of keys come in, so that what was added before can be rescaled.
     Source: Dao et al. 2022, "FlashAttention", algorithm 1 (after Milakov & Gimelshein 2018).
-
-    Args:
-        query: (query, d_k).
-        key: (key, d_k).
-        value: (key, d_v).
-        block: how many queries and keys are looked at together.
     """
     rows, most = [], 0
     for asking in query.split(block):

@@ -31,14 +31,7 @@ def own_head(scene: Scene, d_k: int = D_K, d_v: int = D_K, edits: Sequence[Edit]
     W_Q, W_K and W_V are the first d_k or d_v columns of those of `Scratch` with the scene's seed.
 
     Args:
-        scene: the sentence and the settings.
-        d_k: width of a query and of a key, up to `D_MODEL`.
-        d_v: width of a value, up to `D_MODEL`.
         edits: changes made inside, such as `Temperature`.
-
-    Raises:
-        UnusableText: nothing visible in the text.
-        ShapeError: a width below 1 or above `D_MODEL`, or an edit that doesn't fit.
     """
     if max(d_k, d_v) > D_MODEL:
         raise ShapeError(f"d_k {d_k} and d_v {d_v} were asked for; this head goes up to {D_MODEL}")

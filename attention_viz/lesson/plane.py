@@ -18,11 +18,6 @@ def in_a_plane(trace: Trace, layer: int, head: int) -> tuple[Trace, float]:
     An output is a mixture of values, and a mixture seen in a plane is the mixture of what is seen there: so weights
     stay as they ran, and the output lies among the points as it lies among the values.
 
-    Args:
-        trace: what was recorded.
-        layer: which layer, from 0.
-        head: which head, from 0.
-
     Returns:
         The head as a trace, and how much of the values' variance the plane has, from 0 to 1; 1 where nothing varies.
     """

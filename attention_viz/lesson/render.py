@@ -33,15 +33,8 @@ def lesson_text(
     """A lesson's text with everything filled in.
 
     Args:
-        name: the lesson's.
         facts: by name, what stands in the place of {{name}}; one called formula.something is LaTeX, never with a
             reader's words in it.
-        notation: a name in `NOTATIONS`, for formulas: {{formula.scores}} is the formula of that step.
-        escape: makes a fact, which may be the reader's own words, harmless where the text goes.
-        term: writes a term of the glossary, given the words that stand for it here and what it means.
-
-    Raises:
-        AttentionVizError: the text asks for a fact, a formula or a term that there isn't.
     """
     if notation not in NOTATIONS:
         raise AttentionVizError(f"the notation {notation!r} was asked for; there are {', '.join(NOTATIONS)}")

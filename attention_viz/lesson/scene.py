@@ -30,9 +30,7 @@ class RunText(Protocol):
         """RunText a text through a model, and give the trace.
 
         Args:
-            model: a name of the catalogue.
             text: the text; of a model that reads pictures or sounds, the name of a sample.
-            edits: changes made inside the model.
             beside: another sentence of the same batch; where it is longer, the text is filled up with padding.
         """
         ...
@@ -47,7 +45,6 @@ class Scene:
         run: runs a text through a pretrained model of the catalogue.
         choice: what the lesson's one control was set to, a key of its options; empty for the lesson's own default.
         notation: "rows" or "columns", as in `steps.NOTATIONS`.
-        theme: "light" or "dark".
         seed: another seed, other vectors and other exercises.
         word: the place of the word that was pressed, among the words; None for the lesson's own.
     """
@@ -76,12 +73,7 @@ class Scene:
         return self.model if self.model == REAL_MODEL else f"the toy {_TOY}, on a sentence of its own"
 
     def trained(self, edits: Sequence[Edit] = (), *, beside: str | None = None) -> Trace:
-        """What that model made of it.
-
-        Args:
-            edits: changes made inside.
-            beside: another sentence of the same batch, up to whose length it is filled with padding.
-        """
+        """What that model made of it."""
         return self.run(self.model, self.read, edits=edits, beside=beside)
 
     @property

@@ -21,10 +21,7 @@ def lesson_slides(title: str, text: str, ask: Ask, exercise: Exercise) -> tuple[
     """Two slides: what the lesson asks, and its exercise.
 
     Args:
-        title: the lesson's.
         text: the sentence that both are made from; empty where they are made from something else.
-        ask: the question that the lesson opens on.
-        exercise: the lesson's exercise.
     """
     read = f" · “{in_words(text, _SENTENCE)}”" if text else ""
     source = f"{title} · {ask.source}{read}"

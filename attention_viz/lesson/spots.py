@@ -37,14 +37,7 @@ class Spot:
 def line_spots(
     places: Sequence[float], names: Sequence[str], options: Collection[str], heights: Sequence[float]
 ) -> tuple[Spot, ...]:
-    """Words beside each other on lines, of which only some can be chosen.
-
-    Args:
-        places: where each word stands, from left to right.
-        names: the words, as a picture writes them.
-        options: which of them can be chosen, by their numbers.
-        heights: of the lines.
-    """
+    """Words beside each other on lines, of which only some can be chosen."""
     return tuple(
         Spot(x, height, str(at), name=name)
         for at, (x, name) in enumerate(zip(places, names, strict=True))
@@ -62,9 +55,7 @@ def row_spots(figure: go.Figure, options: Sequence[str], *, upright: bool = Fals
     """The cells of every matrix of a figure that has a row for each option.
 
     Args:
-        figure: the picture.
         options: what each row chooses; "" for one that chooses nothing.
-        upright: whether words are columns.
     """
     found = list[Spot]()
     matrices: list[Any] = [one for one in figure.data if isinstance(one, go.Heatmap)]
@@ -78,12 +69,7 @@ def row_spots(figure: go.Figure, options: Sequence[str], *, upright: bool = Fals
 
 
 def written_spots(figure: go.Figure, name: str) -> tuple[Spot, ...]:
-    """The words that a figure writes with axes of their own, each of which chooses its place among them.
-
-    Args:
-        figure: the picture.
-        name: of its trace that is the words.
-    """
+    """The words that a figure writes with axes of their own, each of which chooses its place among them."""
     traces: list[Any] = list(figure.data)
     found = [one for one in traces if one.name == name]
     return tuple(

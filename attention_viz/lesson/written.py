@@ -26,10 +26,8 @@ class WrittenBy:
     """What one head writes at a word that comes again, read by the words that the toy was given.
 
     Attributes:
-        scene: runs the toy.
         at: which word comes again, by its place among the words.
         head: layer and head; None for the one that goes on with the pattern.
-        words: said once and then again.
     """
 
     scene: Scene
@@ -94,9 +92,6 @@ class WrittenBy:
 
     def sources(self, word: str) -> Mapping[int, tuple[float, float]]:
         """What the head adds to a word's logit from each position that it looks at.
-
-        Args:
-            word: one of the words.
 
         Returns:
             By position, the weight, and what a weight of 1 would add.

@@ -65,9 +65,6 @@ def plainly(compiled: Callable[[], None] = lambda: None) -> Generator[None]:
     """Run compiled modules as they are written.
 
     Torch has one switch for all threads, so the first that comes turns it, and the last that goes turns it back.
-
-    Args:
-        compiled: called if something was compiled meanwhile, in a program that had compiled nothing before.
     """
     global _waiting
     if COMPILER not in sys.modules:  # loading it takes seconds, and most programs never do
@@ -90,11 +87,7 @@ def plainly(compiled: Callable[[], None] = lambda: None) -> Generator[None]:
 
 
 def refuse_autocast(name: str, model: nn.Module) -> None:
-    """Refuse to run a model inside `torch.autocast`, where it computes other numbers than outside.
-
-    Raises:
-        UnsupportedModel: autocast is on for one of the model's devices.
-    """
+    """Refuse to run a model inside `torch.autocast`, where it computes other numbers than outside."""
     kinds = autocast_kinds()
     if not kinds:
         return
@@ -107,11 +100,7 @@ def refuse_autocast(name: str, model: nn.Module) -> None:
 
 
 def refuse_own_autocast(module: nn.Module, *tensors: Tensor) -> None:
-    """Refuse a model that switches autocast on by itself, so that a query has another precision than its value.
-
-    Raises:
-        UnsupportedModel: the tensors differ in precision, and autocast is on where the model runs.
-    """
+    """Refuse a model that switches autocast on by itself, so that a query has another precision than its value."""
     if len({tensor.dtype for tensor in tensors}) > 1 and tensors[0].device.type in autocast_kinds():
         raise UnsupportedModel(
             f"{type(module).__name__} runs inside a torch.autocast of the model's own, as accelerate's prepare() adds "

@@ -59,14 +59,7 @@ def traces_together(
     """The trace of each text from one pass over all of them; a trace has no output, and nothing behind it.
 
     Args:
-        tracer: of a model with one stream.
-        readings: the texts.
-        provenances: what each text's trace says of where it comes from.
         keep: which calls are kept; all by default.
-        filling: the id that fills rows up.
-
-    Raises:
-        UnsupportedModel: the model doesn't run a batch as it runs its rows.
     """
     lengths = [len(one.tokens) for one in readings]
     calls = calls_together(tracer, readings, keep, filling)
@@ -90,13 +83,7 @@ def calls_together(
     """What one pass over several texts asks of attention, by the number of the call, with the batch axis.
 
     Args:
-        tracer: of a model with one stream.
-        readings: the texts.
         keep: which calls are kept; all by default.
-        filling: the id that fills rows up.
-
-    Raises:
-        UnsupportedModel: the model doesn't run a batch as it runs its rows.
     """
     runner, places = tracer.runner, tracer.anatomy.places
     batch = _Kept(places=places, rows=len(readings), keep=keep)

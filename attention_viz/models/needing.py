@@ -7,11 +7,7 @@ __all__ = ["need_model", "need_trained"]
 
 
 def need_model(model: object) -> None:
-    """Nothing, if this is a model.
-
-    Raises:
-        UnsupportedModel: it is something else, such as a trace, which doesn't hold the model that it is of.
-    """
+    """Nothing, if this is a model."""
     if isinstance(model, Trace):
         raise UnsupportedModel(
             f"a model is needed here; a trace of {model.provenance.model} was given, which doesn't hold the model: "
@@ -22,11 +18,7 @@ def need_model(model: object) -> None:
 
 
 def need_trained(model: object) -> None:
-    """Nothing, if this is a model whose weights were learnt.
-
-    Raises:
-        UnsupportedModel: our own module, or no model at all.
-    """
+    """Nothing, if this is a model whose weights were learnt."""
     need_model(model)
     if not getattr(model, "facts").trained:  # noqa: B009 -- what has facts is a model, and which one doesn't matter
         name = getattr(model, "name", "this")

@@ -61,11 +61,7 @@ class Showing(ABC):
         return "text" if self.reader is None else self.reader.kind
 
     def _check_reads_text(self) -> None:
-        """Refuse a text where something else is read.
-
-        Raises:
-            UnusableText: that is so.
-        """
+        """Refuse a text where something else is read."""
         if isinstance(self.reader, BesideReader):
             _ = self.reader.read("")  # says what it needs
         if self.reader is not None:

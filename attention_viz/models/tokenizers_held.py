@@ -12,11 +12,7 @@ __all__ = ["checked_tokenizer"]
 
 
 def checked_tokenizer(given: Any) -> Any:
-    """Return a tokenizer or processor of transformers, made from a bare tokenizer if one was given; None for None.
-
-    Raises:
-        UnusableText: it is something else.
-    """
+    """Return a tokenizer or processor of transformers, made from a bare tokenizer if one was given; None for None."""
     if given is None or isinstance(given, PreTrainedTokenizerBase | IsolatedTokenizer):
         return given
     home = homes(given)

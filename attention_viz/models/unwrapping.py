@@ -30,7 +30,6 @@ class Held:
     """Something that was handed over as a model.
 
     Attributes:
-        model: it, or what was inside.
         tokenizer: what was handed over beside it, or came with it.
         notes: what a reader of its traces has to know, in sentences.
     """
@@ -52,11 +51,7 @@ def homes(thing: object) -> set[str]:
 
 
 def unwrapped(thing: object, tokenizer: object = None) -> Held:
-    """Find the transformers model that an object is or holds.
-
-    Raises:
-        UnsupportedModel: it is something else; the message says what to hand over instead.
-    """
+    """Find the transformers model that an object is or holds."""
     held = Held(thing, tokenizer)
     for _ in range(_DEEPEST):
         home = homes(held.model)

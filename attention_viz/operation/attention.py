@@ -238,7 +238,6 @@ def fused(call: Attention, *, closed: bool) -> Float[Tensor, "_batch _head query
     Args:
         call: with the four axes that the kernel's fast ways ask for, (batch, head, position, width); key and value may
             have fewer heads than query.
-        closed: whether `allowed` is just "no looking ahead" and there is no bias.
     """
     query, key, value, mask = call.query, call.key, call.value, call.allowed
     if closed:

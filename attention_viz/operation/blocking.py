@@ -28,7 +28,6 @@ class Blocked:
         value: what was meant to be added.
         dtype: the precision in which it was added.
         rounded: what the value became in that precision: float16 has nothing below −65,504 but −∞.
-        weights: the row's weights, nothing repaired.
         leak: the largest weight on a blocked cell; NaN where the row is not a number.
         outcome: "exact" (blocked cells are 0), "leak", "uniform" (every cell alike), "ignored" (within 0.001 the
             weights of no mask at all), or "not a number".
@@ -52,13 +51,7 @@ def block_row(
     """Block one row with each value in each precision, by addition, as models do it, and measure what leaks.
 
     Args:
-        logits: what would enter the softmax without a mask: scaled scores, soft-capped and biased.
         allowed: True where the query may look.
-        values: what is added to blocked cells.
-        precisions: the kinds of number to do it in.
-
-    Raises:
-        ShapeError: logits and mask of different length.
     """
     if logits.shape != allowed.shape or not logits.numel():
         raise ShapeError(f"a row and its mask need one length, 1 or more; got {len(logits)} and {len(allowed)}")

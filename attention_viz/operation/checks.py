@@ -26,9 +26,6 @@ def check_call(call: "Attention") -> None:
     """Refuse what can't be computed.
 
     Calls of one kind and shape are checked once: a model's pass makes the same call in each of its layers.
-
-    Raises:
-        ShapeError: shapes, kinds of number, devices or terms that don't fit together.
     """
     values = [(term, getattr(call, term.name)) for term in terms_of(type(call))]
     signature = tuple(_signature(value) for _, value in values)

@@ -24,8 +24,6 @@ def narrowed(term: Term, value: Any, counts: Mapping[str, int | None]) -> Any:
     """A term for the first of its queries and its first keys; a view.
 
     Args:
-        term: which.
-        value: its tensor or number.
         counts: of "query" and "key" how many; None for all.
     """
     if not isinstance(value, Tensor):

@@ -23,8 +23,6 @@ def kernel_weights(
     Each key's value is a 1 in a place of its own, so that what is fetched are the weights themselves.
 
     Args:
-        query: of the head.
-        key: of the head.
         mask: as torch takes it: True where a query may look, or numbers to add.
         scale: multiplies the scores; 1/√d_k by default.
     """

@@ -46,12 +46,7 @@ class AttentionHead(_Module):
         """Make the three projections, (d_model → d_k), (d_model → d_k) and (d_model → d_v).
 
         Args:
-            d_model: width of what comes in.
-            d_k: width of a query and of a key.
             d_v: width of a value; d_k by default.
-
-        Raises:
-            ShapeError: a width that isn't a whole number above 0.
         """
         super().__init__()
         d_v = d_k if d_v is None else d_v
@@ -126,16 +121,9 @@ class MultiHeadAttention(_Heads):
         """Make the four projections: W_Q, W_K, W_V and W_O.
 
         Args:
-            d_model: width of what comes in and of what goes out.
-            heads: how many.
             d_k: width of a head's queries and keys; d_model / heads by default.
             d_v: width of a head's values; d_model / heads by default.
-            bias: whether the projections add one.
             key_width: width of what keys are made of, where that is another sequence; d_model by default.
-            value_width: width of what values are made of, likewise.
-
-        Raises:
-            ShapeError: a size that isn't a whole number above 0, or a d_model that the heads can't share evenly.
         """
         super().__init__(d_model, heads, d_k, d_v, bias, key_width=key_width, value_width=value_width)
 
@@ -223,12 +211,7 @@ class SelfAttention(_Module):
         """Make the fused projection, (d_model → 3 · d_model), and W_O.
 
         Args:
-            d_model: width of what comes in and of what goes out.
-            heads: how many, each d_model / heads wide.
             dropout: how likely a weight is dropped in training, from 0 to below 1.
-
-        Raises:
-            ShapeError: sizes as in `MultiHeadAttention`, or a dropout out of range.
         """
         super().__init__()
         widths_of_a_head(d_model, heads, None, None)

@@ -31,7 +31,6 @@ def first_keys(allowed: Tensor | None, shape: tuple[int, ...]) -> Tensor | None:
 
     Args:
         allowed: True where a query may look, (query, key); None where nothing is hidden.
-        shape: queries and keys.
     """
     queries, keys = shape
     if allowed is None or allowed.shape != (queries, keys):

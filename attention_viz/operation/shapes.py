@@ -39,11 +39,7 @@ FLOATING = frozenset({torch.float16, torch.bfloat16, torch.float32, torch.float6
 
 
 def shape_of_weights(query: Tensor, key: Tensor, value: Tensor) -> tuple[int, ...]:
-    """(…, query, key), the leading axes broadcast after key and value heads were repeated for the query's.
-
-    Raises:
-        ShapeError: the leading axes don't broadcast.
-    """
+    """(…, query, key), the leading axes broadcast after key and value heads were repeated for the query's."""
     of_query, of_key = query.shape, key.shape
     if of_query[:-2] == of_key[:-2] == value.shape[:-2]:  # as in most calls, and asked for many times
         return (*of_query[:-1], of_key[-2])
@@ -96,21 +92,12 @@ def side_by_side(heads: Tensor) -> Tensor:
 
 
 def for_all_heads(allowed: Tensor | None, axes: int) -> Tensor | None:
-    """A mask with an axis for the heads put before its last two, where it has a batch axis and none for the heads.
-
-    Args:
-        allowed: (query, key), (batch, query, key), or with all axes of the weights.
-        axes: how many axes the input has: (batch, n, d_model) has 3.
-    """
+    """A mask with an axis for the heads put before its last two, where it has a batch axis and none for the heads."""
     return allowed if allowed is None or not 3 <= allowed.ndim <= axes else allowed.unsqueeze(-3)
 
 
 def widths_of_a_head(d_model: int, heads: int, d_k: int | None, d_v: int | None) -> tuple[int, int]:
-    """d_k and d_v, each d_model / heads where it isn't given.
-
-    Raises:
-        ShapeError: a size that isn't a whole number above 0, or a d_model that the heads can't share evenly.
-    """
+    """d_k and d_v, each d_model / heads where it isn't given."""
     check_sizes(d_model=d_model, heads=heads)
     if (d_k is None or d_v is None) and d_model % heads:
         raise ShapeError(f"{uneven(d_model, heads)}, or d_k and d_v")
@@ -127,32 +114,20 @@ def uneven(d_model: int, heads: int) -> str:
 
 
 def check_sizes(**sizes: int) -> None:
-    """Refuse sizes of which nothing can be made, by name.
-
-    Raises:
-        ShapeError: a size that isn't a whole number above 0.
-    """
+    """Refuse sizes of which nothing can be made, by name."""
     for name, size in sizes.items():
         if type(size) is not int or size < 1:
             raise ShapeError(f"{name} has to be a whole number, 1 or more; got {size!r}")
 
 
 def check_width(name: str, tensor: Tensor, width_name: str, width: int) -> None:
-    """Refuse an input that a projection can't take.
-
-    Raises:
-        ShapeError: it isn't (…, n, width).
-    """
+    """Refuse an input that a projection can't take."""
     if tensor.ndim < 2 or tensor.shape[-1] != width:
         raise ShapeError(f"{name} has to be (…, n, {width_name}) with {width_name} {width}; got {tuple(tensor.shape)}")
 
 
 def positions(asked: slice | Sequence[int], count: int, axis: str, device: torch.device) -> Tensor:
-    """Rows or columns asked for, as a tensor of positions.
-
-    Raises:
-        ShapeError: a position outside what there is.
-    """
+    """Rows or columns asked for, as a tensor of positions."""
     chosen = range(count)[asked] if isinstance(asked, slice) else asked
     for position in chosen:
         if not 0 <= position < count:
@@ -203,11 +178,7 @@ def _broadcast(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...] 
 
 
 def check_tensor(name: str, value: object) -> None:
-    """Refuse what holds no numbers that can be looked at one by one.
-
-    Raises:
-        ShapeError: no tensor, a sparse one, or one on the meta device.
-    """
+    """Refuse what holds no numbers that can be looked at one by one."""
     if not isinstance(value, Tensor):
         raise ShapeError(f"{name} has to be a tensor; got {type(value).__name__}")
     if value.layout != torch.strided or value.is_meta:

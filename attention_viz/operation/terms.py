@@ -42,7 +42,6 @@ class Term:
 
     Attributes:
         name: as the call's field is called.
-        axes: what stands along its axes.
     """
 
     name: str
@@ -78,12 +77,7 @@ def along(
 
 
 def map_terms(call: _Call, change: Callable[[Term, Any], Any]) -> _Call:
-    """The call with each of its terms changed; what it doesn't have stays away.
-
-    Args:
-        call: the call.
-        change: gives what becomes of a term, from the term and its tensor or number.
-    """
+    """The call with each of its terms changed; what it doesn't have stays away."""
     values = ((term, getattr(call, term.name)) for term in terms_of(type(call)))
     return replace(cast("Any", call), **{term.name: change(term, value) for term, value in values if value is not None})
 
@@ -92,10 +86,7 @@ def same_terms(one: object, other: object, same: Callable[[torch.Tensor, torch.T
     """Whether two calls have the same terms.
 
     Args:
-        one: a call.
-        other: another.
         same: whether two tensors count as the same; numbers have to be equal.
-        but: names of terms that don't matter.
     """
     names = [term.name for term in terms_of(type(one)) if term.name not in but]
     return all(_same(getattr(one, name), getattr(other, name), same) for name in names)

@@ -33,11 +33,6 @@ def run_variant(scratch: Scratch, text: str, variant: str) -> tuple[Trace, dict[
 
     Returns:
         The trace, and the learned matrices of its layer by name.
-
-    Raises:
-        ShapeError: there is no such variant.
-        UnusableText: nothing visible in the text.
-        TextTooLong: more words than the module reads.
     """
     if variant not in VARIANTS:
         raise ShapeError(f"the variant {variant!r} was asked for; there are {', '.join(VARIANTS)}")

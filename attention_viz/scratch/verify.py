@@ -18,15 +18,7 @@ _REFERENCE = "torch.nn.MultiheadAttention with the same weights"
 def measure(
     module: MultiHeadAttention, embeddings: Tensor, measured: Attention, call: Attention, joined: Tensor
 ) -> Fidelity:
-    """The comparison of the run; of one with an edit that torch's module can't be given, that of the run without it.
-
-    Args:
-        module: ours.
-        embeddings: what enters it, (position, d_model).
-        measured: the call that torch's module can make, too: the edited one, or the one before the edits.
-        call: the call that ran.
-        joined: what came of it, (position, d_model).
-    """
+    """The comparison of the run; of one with an edit that torch's module can't be given, that of the run without it."""
     if measured is call:
         return _compare(module, embeddings, call, joined)
     with torch.no_grad():

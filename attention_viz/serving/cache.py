@@ -44,7 +44,6 @@ class SharedCache(Generic[_Key, _Value]):
         Args:
             capacity: how many bytes all values may take together; the one used last stays however large it is.
             size_of: how many bytes a value takes.
-            on_evict: called with each key whose value had to go, once it has gone.
         """
         self._capacity, self._size_of, self._on_evict = capacity, size_of, on_evict
         # A value larger than everything counts as everything, so that it is kept, alone.

@@ -51,12 +51,7 @@ class Door:
     """Places that are entered by `with`, in the order of turns; whoever is inside may enter again without another."""
 
     def __init__(self, places: int, entered: Callable[[int], object] = lambda inside: None) -> None:
-        """Begin with all of them free.
-
-        Args:
-            places: how many there are.
-            entered: told by whoever takes a place how many are inside now, in the thread that goes on with it.
-        """
+        """Begin with all of them free."""
         self._inside, self._entered = threading.local(), entered
         self._places, self._taken = places, 0
         # Whoever waits, in the order of turns; of two entries by one turn, the earlier one first.
@@ -153,9 +148,6 @@ def share_cores(inside: int = 0) -> None:
     """Have this thread compute on its share of the machine's cores, as many as if all places were taken.
 
     Only a long text takes all cores while nobody computes beside it: a short one comes in pieces that are too small.
-
-    Args:
-        inside: how many threads compute at the same time, this one among them.
     """
     import torch
 
@@ -169,9 +161,6 @@ def long_text(tokens: int) -> Generator[None]:
 
     Afterwards the memory that was freed goes back to the system: each visitor comes in a thread of their own, and the
     C library keeps for each what it freed.
-
-    Args:
-        tokens: how many it has.
     """
     if tokens < _LONG:
         yield

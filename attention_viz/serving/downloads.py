@@ -17,8 +17,6 @@ class Download:
     """One download.
 
     Attributes:
-        plan: what is fetched.
-        received: how many bytes have come.
         over: whether it has ended, well or not.
         problem: why it ended before its end; empty where it did not.
     """

@@ -21,8 +21,6 @@ def lent(run: "Run", request: "Request", longest: int) -> "Callable[[], Trace]":
     memory, whatever the limit. If the run had to go, the text runs once more.
 
     Args:
-        run: what is on the screen, as `draw` gave it.
-        request: what was asked for.
         longest: how many tokens of it were read at most.
     """
     trace = run.trace

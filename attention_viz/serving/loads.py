@@ -23,8 +23,6 @@ class _Load(Generic[_Model]):
     """One load under way.
 
     Attributes:
-        future: what comes of it.
-        waiting: how many wait for it.
         left: when the last of them left, where none is left.
     """
 
@@ -54,11 +52,7 @@ class Loads(Generic[_Model]):
         """The model of that name, from the load that is under way or from a new one.
 
         Args:
-            name: the model's.
             still_wanted: called again and again while it loads; by raising it leaves.
-
-        Raises:
-            AttentionVizError: the model can't be had; the message says why.
         """
         while True:
             load = self._join(name)

@@ -52,11 +52,7 @@ class Source:
 
 
 def find(name: str) -> Source:
-    """The files of a model that may be loaded here.
-
-    Raises:
-        AttentionVizError: it may not be, it isn't on this machine, it is broken, or it takes too much memory.
-    """
+    """The files of a model that may be loaded here."""
     if name in CATALOGUE:
         return Source(name, None, CATALOGUE[name].size)
     if name in _MOMENTS:
@@ -113,26 +109,14 @@ def _is_of(name: str, key: object) -> bool:
 
 
 def plan_of(name: str) -> "Plan":
-    """What a model on the hub consists of, by its name in an address.
-
-    Raises:
-        AttentionVizError: it can't be had.
-    """
+    """What a model on the hub consists of, by its name in an address."""
     from attention_viz.models import plan
 
     return plan(*allowed.split(name))
 
 
 def open_source(source: Source, cancelled: "Callable[[], bool]" = lambda: False) -> "Model":
-    """Load it.
-
-    Args:
-        source: from `find`.
-        cancelled: is asked again and again whether to stop.
-
-    Raises:
-        AttentionVizError: it is broken, or can't be recorded exactly.
-    """
+    """Load it."""
     if source.folder is None:
         return load(source.name, revision=source.revision, cancelled=cancelled).behind(FORWARDS)
     from attention_viz.models.sources.load_folder import load_folder
@@ -143,11 +127,7 @@ def open_source(source: Source, cancelled: "Callable[[], bool]" = lambda: False)
 
 
 def check_room(name: str, needed: int) -> None:
-    """Refuse a model that would not fit even alone.
-
-    Raises:
-        UnsupportedModel: it takes more memory than models may take here.
-    """
+    """Refuse a model that would not fit even alone."""
     if needed > SETTINGS.model_memory * 1_000_000:
         raise UnsupportedModel(
             f"{name} takes {needed / 1e6:,.0f} MB of memory, and models may take {SETTINGS.model_memory:,} MB here; "

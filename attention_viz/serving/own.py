@@ -26,8 +26,6 @@ class OwnRun:
     """A run of our own module, with what is known around it.
 
     Attributes:
-        trace: what was recorded.
-        projections: its learned matrices, by name.
         parts: what the embeddings are the sum of.
     """
 
@@ -37,16 +35,7 @@ class OwnRun:
 
 
 def run_own(text: str, own: OwnModule, variant: str) -> OwnRun:
-    """A text through a variant of our own module, once for all who ask and in turn with every other run.
-
-    Args:
-        text: what is read.
-        own: the module's settings.
-        variant: a name in `scratch.variants.VARIANTS`.
-
-    Raises:
-        AttentionVizError: the text or the settings can't be used; the message says why.
-    """
+    """A text through a variant of our own module, once for all who ask and in turn with every other run."""
     return _runs.get((text, own, variant), lambda: _run(text, own, variant))
 
 

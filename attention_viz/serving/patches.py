@@ -24,7 +24,6 @@ class Patched:
     """A number, and what it is with each head of another text.
 
     Attributes:
-        number: as it is.
         other_number: what it is in the other text; None where its position has no counterpart there.
         lengths: how many tokens the texts have.
         estimates: what it is with each head put, to first order.
@@ -47,13 +46,7 @@ def patched(run: Run, request: Request, other: str, of: Logit) -> Patched:
     """What a number is, to first order, with each head's output from another text, and what was run of that already.
 
     Args:
-        run: the run of the text that is put into.
-        request: what was run.
         other: the text that is put from; paired token by token where its length differs.
-        of: the number.
-
-    Raises:
-        AttentionVizError: the texts can't be paired, or the model's heads can't be put.
     """
     return beside(request.shown, _patched).get((request, other, of), lambda: _begun(run, request, other, of)[1])
 
@@ -61,18 +54,7 @@ def patched(run: Run, request: Request, other: str, of: Logit) -> Patched:
 def run_patches(
     run: Run, request: Request, other: str, of: Logit, report: Callable[[int], object] = lambda _: None
 ) -> Patched:
-    """The same with every head run, in batches; each batch is kept as soon as it is done.
-
-    Args:
-        run: as of `patched`.
-        request: as of `patched`.
-        other: as of `patched`.
-        of: as of `patched`.
-        report: is told before each batch how many heads are done.
-
-    Raises:
-        AttentionVizError: as of `patched`.
-    """
+    """The same with every head run, in batches; each batch is kept as soon as it is done."""
     found = patched(run, request, other, of)
     if len(found.runs) == len(found.estimates):
         return found

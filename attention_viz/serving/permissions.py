@@ -72,11 +72,7 @@ def refusal(name: str) -> str | None:
 
 
 def folder(name: str) -> Path:
-    """The folder of that name, its links followed.
-
-    Raises:
-        ModelNotFound: it isn't inside the allowed folders, something in it isn't, or there is none.
-    """
+    """The folder of that name, its links followed."""
     inside = [path for path in _candidates(name) if _allowed(path)]
     if not inside:
         leads_out = any(True for _ in _candidates(name))

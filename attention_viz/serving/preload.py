@@ -28,13 +28,7 @@ class Preloading(threading.Thread):
     """
 
     def __init__(self, request: Request, warm: Callable[[Run], object], modules: Sequence[str]) -> None:
-        """Begin with nothing done.
-
-        Args:
-            request: what is to be run.
-            warm: called with the run, to make what pages show first.
-            modules: what else to import, in this order.
-        """
+        """Begin with nothing done."""
         super().__init__(name=f"preloading of {request.model}", daemon=True)
         self.request, self._warm, self._modules, self._done = request, warm, tuple(modules), False
 
@@ -59,11 +53,6 @@ def begin(request: Request, warm: Callable[[Run], object] = lambda _: None, modu
     """Import what is heavy, load a model, run and compare a text, in the background; who asks waits for the same.
 
     What goes wrong is logged and no more: whoever asks for the model is told.
-
-    Args:
-        request: the model, by its name in the catalogue, and the text.
-        warm: called with the run, to make what pages show first.
-        modules: what else to import, in this order.
     """
     preloading = Preloading(request, warm, modules)
     preloading.start()

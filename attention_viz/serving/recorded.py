@@ -27,13 +27,7 @@ def recorded_payload(request: Request) -> bytes | None:
 
 
 def write_recorded(request: Request, payload: bytes, folder: Path = FOLDER) -> None:
-    """Record a run.
-
-    Args:
-        request: what ran, by a model of the catalogue.
-        payload: from `attention_viz.explorer.pack`.
-        folder: where to.
-    """
+    """Record a run."""
     told = {"request": asdict(request), "sha256": CATALOGUE[request.model].sha256}
     folder.mkdir(exist_ok=True)
     (folder / f"{request.model}.json").write_text(json.dumps(told, indent=2, ensure_ascii=False) + "\n", "utf-8")

@@ -13,9 +13,6 @@ class OwnModule:
     """The settings of our own module.
 
     Attributes:
-        d_model: its width.
-        heads: how many heads it has.
-        seed: of its random weights.
         positions: "sinusoidal", or "none" where nothing tells the places of words apart.
     """
 
@@ -31,7 +28,6 @@ class Request:
 
     Attributes:
         model: a name in the catalogue, the path of a folder, or an id on the hub, "owner/name@revision".
-        text: what is read.
         second: another sentence that an encoder reads together with the text; empty for none.
         target: the text that an encoder–decoder should produce; empty for its own.
         more: how many tokens a decoder adds to the text.

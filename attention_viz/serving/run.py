@@ -23,7 +23,6 @@ class Run:
     """A text that went through a model, and what follows from it.
 
     Attributes:
-        trace: what was recorded.
         fit: which part of the text was read, and what was cut; None for a trace from a file.
         second: the same of the second sentence, where there was one.
     """
@@ -39,11 +38,7 @@ class Run:
     )
 
     def beginning(self, count: int) -> "Run":
-        """The first tokens of a decoder's text alone; the last few that were asked for are kept.
-
-        Raises:
-            TraceError: it has no such beginning; the message says why.
-        """
+        """The first tokens of a decoder's text alone; the last few that were asked for are kept."""
         from attention_viz.trace.beginning import beginning
 
         found = self._beginnings.get(count) or Run(beginning(self.trace, count), self.fit, self.second)

@@ -53,7 +53,6 @@ def has_run(request: Request, longest: int | None = None) -> bool:
     """Whether somebody's equal request has been run.
 
     Args:
-        request: what was asked for.
         longest: how many tokens were read at most; by default as many as pages read that show a head at a time.
     """
     longest, runs = longest or SETTINGS.longest_text, runs_of(request.shown, _traces)
@@ -68,12 +67,8 @@ def load_model(name: str, still_wanted: "Callable[[], object]" = lambda: None) -
     """Bring a model into memory, where it isn't there yet; whoever else asks for it meanwhile waits for the same one.
 
     Args:
-        name: the model's.
         still_wanted: called again and again while it loads; by raising it stops waiting, and a load that nobody waits
             for is given up.
-
-    Raises:
-        AttentionVizError: it can't be had; the message says why.
     """
     _ = _models.get(name, lambda: _loads.wait(name, still_wanted))
 
@@ -89,14 +84,9 @@ def run_request(
     """Run the text through the model, or take the trace of somebody's equal request.
 
     Args:
-        request: the text, what belongs to it, and the model.
         beside: another sentence of the same batch; where it is longer, the text is filled up with padding.
-        edits: changes made inside the model.
         cached: whether it stays in the cache for others who ask the same; what runs by the dozen would push out theirs.
         longest: how many tokens of the text are read at most.
-
-    Raises:
-        AttentionVizError: the text or the model can't be used; the message says why.
     """
     edits = tuple(edits)
     if longest < SETTINGS.longest_text and not _is_cut(request, beside, longest):
@@ -118,11 +108,7 @@ def ask(request: Request, do: "Callable[[Model], _Answer]") -> _Answer:
 
 
 def fit(request: Request, text: str) -> "Fit":
-    """How much of a text the chosen model reads.
-
-    Raises:
-        AttentionVizError: the model can't be used; the message says why.
-    """
+    """How much of a text the chosen model reads."""
     return _chosen(request).fit(text)
 
 
@@ -236,14 +222,7 @@ def projections(request: Request, layer: int, stream: str) -> "Mapping[str, Proj
 
 
 def candidates(request: Request, trace: "Trace", count: int, back: int = 0) -> "Mapping[int, pandas.DataFrame]":
-    """The likeliest tokens by position: what comes after a decoder's last, what an encoder guesses behind each mask.
-
-    Args:
-        request: what was run.
-        trace: what came of it.
-        count: how many tokens.
-        back: how far before its last token a decoder is asked.
-    """
+    """The likeliest tokens by position: what comes after a decoder's last, what an encoder guesses behind each mask."""
     model = _chosen(request)
     if not model.facts.predicts or model.facts.is_encoder_decoder:
         return {}

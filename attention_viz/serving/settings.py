@@ -64,11 +64,7 @@ class Settings:
 
     @classmethod
     def from_environment(cls) -> "Settings":
-        """The defaults, and what the operator set instead.
-
-        Raises:
-            ValueError: a setting that is not what it has to be.
-        """
+        """The defaults, and what the operator set instead."""
         content = {field.name: os.environ.get(_PREFIX + field.name.upper()) for field in fields(cls)}
         read = {name: _READERS.get(name, _whole) for name in content}
         return cls(

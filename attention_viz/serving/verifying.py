@@ -24,7 +24,6 @@ def verify(run: Run, still_wanted: "Callable[[], object]" = lambda: None) -> Non
     Of a long text it takes as long as the run did, so it goes on by itself, and whoever left may come back to it.
 
     Args:
-        run: what is compared.
         still_wanted: called again and again meanwhile; by raising it stops waiting.
     """
     trace = run.trace

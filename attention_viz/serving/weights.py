@@ -39,11 +39,6 @@ def by_weights(request: Request, stream: str, place: Head) -> ByWeights:
 
     Args:
         request: what was run; its text doesn't matter.
-        stream: whose head.
-        place: the layer, counted among those with attention, and the head.
-
-    Raises:
-        AttentionVizError: the model can't be opened at all; the message says why.
     """
     asked = request.model, stream, place
     return _found.get(asked, lambda: ask(request, lambda model: _open(model, request.model, stream, place)))

@@ -51,11 +51,7 @@ class Written:
     """A number as the sum of what wrote it, without the run behind it.
 
     Attributes:
-        of: what was asked.
-        total: the number.
         remainder: what the rows miss it by.
-        table: as `Decomposition.table`.
-        fetched: as `Decomposition.fetched`.
     """
 
     of: Score | Logit
@@ -71,34 +67,14 @@ class Written:
 
 
 def written(run: Run, request: Request, of: Score | Logit) -> Written:
-    """A number of a run opened into what wrote it.
-
-    Args:
-        run: the run.
-        request: what was run.
-        of: the number.
-
-    Raises:
-        AttentionVizError: it can't be opened; the message says why.
-    """
+    """A number of a run opened into what wrote it."""
     return beside(request.shown, _written).get(
         (request, of), lambda: ask(request, lambda model: _open(model, run.trace, of))
     )
 
 
 def named_token(request: Request, trace: "Trace", position: int, word: str, like: int | None = None) -> int:
-    """The id of the token that somebody names by its text.
-
-    Args:
-        request: what was run.
-        trace: what came of it.
-        position: the row of the output at which it is chosen.
-        word: the text.
-        like: a token beside which it is asked for.
-
-    Raises:
-        UnusableText: the text is no token of the model, or several.
-    """
+    """The id of the token that somebody names by its text."""
     from attention_viz.models.inputs.token_of import token_of
 
     logits = trace.output_at(position).float()
@@ -134,17 +110,6 @@ def without_heads(
     """What the number is when each of these heads alone hands on 0 everywhere, run inside the model.
 
     Heads run in batches, and each is kept as soon as its batch is done: whoever stops loses little.
-
-    Args:
-        run: the run with all heads.
-        request: what was run.
-        of: the number.
-        heads: layer and head of each.
-        stream: whose heads, of a model that has several kinds.
-        report: is told before each batch how many of the heads are done.
-
-    Raises:
-        AttentionVizError: a head can't be silenced in this model.
     """
     from attention_viz.models.patching.batched_edits import rows_at_once
 
@@ -168,30 +133,14 @@ def known_silenced(request: Request, of: Score | Logit, heads: Sequence[Head], s
 
 
 def words_written(run: Run, request: Request, stream: str, place: Head, position: int) -> Words:
-    """What a head writes at a position, in words; none where it adds to no word, and in a model that can't be opened.
-
-    Args:
-        run: the run.
-        request: what was run.
-        stream: whose head.
-        place: the layer, counted among those with attention, and the head.
-        position: the row of the output.
-    """
+    """Return the words that a head writes for at a position; none if it adds to no word or can't be opened."""
     return beside(request.shown, _words).get(
         (request, stream, place, position), lambda: _read_words(run.trace, request, stream, place, position)
     )
 
 
 def layer_by_layer(run: Run, request: Request) -> "pandas.DataFrame":
-    """What the model would say if it stopped after each layer, the three likeliest at every position.
-
-    Args:
-        run: the run.
-        request: what was run.
-
-    Raises:
-        AttentionVizError: its layers say no words; the message says why.
-    """
+    """What the model would say if it stopped after each layer, the three likeliest at every position."""
     from attention_viz.models.circuits.logit_lens import logit_lens
 
     return beside(request.shown, _layers).get(
@@ -263,11 +212,7 @@ def _open(model: "Model", trace: "Trace", of: Score | Logit) -> Written:
 
 
 def pretrained(model: "Model") -> "AttentionModel":
-    """The model, as one that has learnt something.
-
-    Raises:
-        UnsupportedModel: it is our own module.
-    """
+    """The model, as one that has learnt something."""
     from attention_viz.models.model import AttentionModel
 
     if not isinstance(model, AttentionModel):

@@ -22,7 +22,6 @@ class Term:
     Attributes:
         label: which one it is, such as "dimension 3", or a token as it is `written`.
         factors: what is multiplied, (name, number) each.
-        product: the result.
     """
 
     label: str
@@ -37,9 +36,6 @@ class Arithmetic:
     Attributes:
         rule: "sum" of the terms' products; "share" of one of them in their sum; "given", where there is nothing to
             compute or its parts aren't known.
-        sentence: the same in words.
-        terms: the products.
-        total: the number in the tensor.
         chosen: of a share, which term is taken.
     """
 
@@ -63,17 +59,7 @@ class Arithmetic:
 
 
 def open_cell(opened: OpenHead, step: str, row: int, column: int) -> Arithmetic:
-    """Open one cell of a step.
-
-    Args:
-        opened: the head.
-        step: a name in `STEPS`.
-        row: from 0, tokens as rows.
-        column: from 0.
-
-    Raises:
-        ShapeError: there is no such step; or the position is outside of it.
-    """
+    """Open one cell of a step."""
     if step not in _OPENERS:
         raise ShapeError(f"the step {step!r} was asked for; there are {', '.join(_OPENERS)}")
     return _OPENERS[step](opened, row, column)

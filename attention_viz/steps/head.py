@@ -35,9 +35,6 @@ class OpenHead:
 
     Attributes:
         trace: what was recorded, with this layer recomputed where something was switched.
-        layer: its number, the model's own.
-        head: from 0.
-        stream: whose layer.
         projections: "query", "key", "value" and "output" of all heads, where known and proven on the numbers.
         parts: what the embeddings are the sum of, by name, where known.
         switched: what is not as the model did it, in words; empty when nothing is.
@@ -161,7 +158,6 @@ class RowStatistics:
 
     Attributes:
         entropy: in nats; 0 where all weight is on one key.
-        largest: the largest weight.
         gradient: size of the softmax's derivative, the Frobenius norm of diag(p) − p pᵀ: near 0 where the softmax is
             saturated, so that training learns nothing there.
     """
@@ -196,19 +192,8 @@ def open_head(
     A switch computes the whole layer again with `attend`, from the recorded query, key and value.
 
     Args:
-        trace: what was recorded.
-        layer: its number, the model's own.
-        head: from 0.
         stream: whose layer; None for the only stream there is.
-        scale: "model" as it ran, "d_k" for 1/√d_k, "d_model" for 1/√d_model, "none" for 1.
         precision: "float32", "bfloat16" or "float16"; None as it ran.
-        projections: the layer's learned matrices. One that doesn't give the recorded numbers, since the model does
-            something in between, is left out.
-        parts: what the embeddings are the sum of, by name.
-
-    Raises:
-        TraceError: there is no such layer or stream, or the trace is of weights alone.
-        ShapeError: there is no such head, scale or precision; or √d_model was asked for and nothing tells d_model.
     """
     stream = trace.stream(stream)
     entry = trace.layer(layer, stream)

@@ -22,13 +22,7 @@ _CHANGES = ("This model keeps large scores in bounds", "This model adds a number
 
 
 def step_slides(opened: OpenHead, query: int, key: int) -> tuple[Slide, ...]:
-    """The way of one score to a weight and on to what the head adds, a slide a step; what changes nothing has none.
-
-    Args:
-        opened: the head.
-        query: the position that looks.
-        key: the position that is looked at.
-    """
+    """The way of one score to a weight and on to what the head adds, a slide a step; what changes nothing has none."""
     row = _Row(replace(opened, queries=slice(query, query + 1)), query, key)
     slides = (row.terms(), row.scaled(), *row.changed(), row.blocked(), row.weights(), row.values(), row.joined())
     return tuple(one for one in slides if one is not None)

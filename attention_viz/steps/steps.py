@@ -244,14 +244,7 @@ def transposed(step: Step, notation: str) -> bool:
 
 
 def shape_of_step(step: Step, matrix: Tensor, notation: str = "rows", *, crossing: bool = False) -> tuple[str, str]:
-    """The shape in words with numbers, "9 queries × 9 keys", and in symbols as LaTeX.
-
-    Args:
-        step: the step.
-        matrix: its matrix, tokens as rows.
-        notation: a name in `NOTATIONS`.
-        crossing: whether the keys are another text's, whose length is then m.
-    """
+    """The shape in words with numbers, "9 queries × 9 keys", and in symbols as LaTeX."""
     order = [1, 0] if transposed(step, notation) else [0, 1]
     words = " × ".join(f"{matrix.shape[axis]} {_counted(step.axes[axis], matrix.shape[axis])}" for axis in order)
     symbols = {name: "m" if crossing and name == "key" else symbol for name, (_, symbol) in AXES.items()}

@@ -43,12 +43,8 @@ def ahead(
     """Say of some work that it takes long, where it does, before it begins.
 
     Args:
-        what: is done, as it is called: "Trace.table".
-        size: of what comes out of it.
-        seconds: that it takes on two cores, as far as one can tell.
         progress: who is told which share is done, from 0 to 1; of long work, by default, lines on standard error.
         unit: of the size: "rows", or "bytes".
-        less: what makes it shorter.
 
     Returns:
         What has to be told how far the work is.

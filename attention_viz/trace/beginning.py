@@ -25,13 +25,6 @@ def beginning(trace: Trace, count: int) -> Trace:
 
     Its provenance is that of the whole text, but for how many tokens the model chose itself. Gradients are those of the
     token that is likeliest after the first ones, and come with those without values of a run of the whole text.
-
-    Args:
-        trace: a decoder's.
-        count: how many tokens.
-
-    Raises:
-        TraceError: no such number of tokens, or a trace in which a token looks at one behind it.
     """
     tokens = trace.query_tokens(trace.streams[0])
     if not 1 <= count <= len(tokens):

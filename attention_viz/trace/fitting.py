@@ -28,8 +28,6 @@ def fit_text(text: str, count: Callable[[str], int], limit: int | None) -> Fit:
     """Keep as many whole words from the start of a text as fit; of a single endless word, as many characters.
 
     Args:
-        text: what was typed.
-        count: how many tokens a text has.
         limit: how many are allowed; None for no limit.
     """
     total = count(text)

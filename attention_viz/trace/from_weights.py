@@ -29,15 +29,7 @@ def attention_of(
 
 
 def check_computed(call: Attention, what: str) -> None:
-    """Refuse what needs queries, keys and values, of a call that was made of weights.
-
-    Args:
-        call: the call.
-        what: needs them, for the message.
-
-    Raises:
-        TraceError: there are none.
-    """
+    """Refuse what needs queries, keys and values, of a call that was made of weights."""
     if call.value.shape[-1] == 0:
         raise TraceError(
             f"{what} can't be had of weights alone, as of Trace.from_weights, a file of weights, a reading or words "

@@ -37,8 +37,6 @@ class LateOutput:
     """Stands for an output, (position, width), and has its rows as a tensor has them, by number or slice.
 
     Attributes:
-        shape: of the output.
-        dtype: of its numbers.
         held: what it is made of, as far as that is kept for it alone.
     """
 
@@ -55,11 +53,7 @@ class LateOutput:
         """Say how the rows are made.
 
         Args:
-            shape: of the output.
-            dtype: of its numbers.
-            make: makes some of its rows.
             check: called before rows are made; raises where they would be another run's by now.
-            held: what it is made of.
             rest: where the whole of it is written once somebody asks for that; None for memory.
         """
         self.shape, self.dtype, self.held = shape, dtype, tuple(held)
@@ -77,11 +71,7 @@ class LateOutput:
         return self.shape[0] * self.shape[1]
 
     def __getitem__(self, rows: int | slice) -> Tensor:
-        """One row, (width,), or those of a slice without steps, (position, width).
-
-        Raises:
-            IndexError: there is no such row.
-        """
+        """One row, (width,), or those of a slice without steps, (position, width)."""
         if isinstance(rows, slice):
             start, stop, _ = rows.indices(len(self))
             return self._rows(start, max(start, stop))
@@ -137,11 +127,7 @@ def by_row(trace: "Trace") -> Tensor | LateOutput:
 
 
 def whole_output(trace: "Trace") -> Float[Tensor, "position width"]:
-    """All rows of the output; those of a long text are made when they are first asked for.
-
-    Raises:
-        TraceError: the model has changed since it ran.
-    """
+    """All rows of the output; those of a long text are made when they are first asked for."""
     return vars(trace)[LATE].whole()
 
 

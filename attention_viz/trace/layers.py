@@ -71,11 +71,7 @@ AROUND = tuple(entry.name for entry in fields(Layer) if entry.name not in ("atte
 
 
 def check_output(output: Tensor | LateOutput) -> None:
-    """Refuse what no model hands out.
-
-    Raises:
-        TraceError: it isn't (position, width) of floating numbers.
-    """
+    """Refuse what no model hands out."""
     if len(output.shape) != 2 or output.dtype not in FLOATING:
         got = f"{tuple(output.shape)} of {output.dtype}"
         raise TraceError(f"the output has to be (position, width) of floating numbers; got {got}")
@@ -87,17 +83,7 @@ def check_layers(
     keys: Mapping[str, Sized],
     kept: Mapping[str, Kept],
 ) -> None:
-    """Refuse a layer whose tensors don't stand along its tokens.
-
-    Args:
-        streams: the layers of each stream.
-        queries: the tokens down the rows of each.
-        keys: the tokens across the columns of each.
-        kept: which numbers the layers of each have.
-
-    Raises:
-        TraceError: a tensor of another length, or not of floating numbers.
-    """
+    """Refuse a layer whose tensors don't stand along its tokens."""
     for stream, layers in streams.items():
         for number, layer in zip(kept[stream].numbers, layers, strict=True):
             _check_layer(f"{stream} layer {number}", layer, len(queries[stream]), len(keys[stream]))
@@ -129,11 +115,7 @@ def _check_layer(name: str, layer: Layer, queries: int, keys: int) -> None:
 
 
 def check_streams(layers: Mapping[str, Sized], queries: Mapping[str, Sized], keys: Mapping[str, Sized]) -> None:
-    """Refuse streams of another name, without a layer, or without tokens along both axes.
-
-    Raises:
-        TraceError: one of these.
-    """
+    """Refuse streams of another name, without a layer, or without tokens along both axes."""
     if not layers or not set(layers) <= set(STREAMS):
         raise TraceError(f"a trace has streams named {', '.join(STREAMS)}; got {', '.join(layers) or 'none'}")
     if not set(layers) == set(queries) == set(keys):

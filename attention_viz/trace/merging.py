@@ -94,12 +94,7 @@ def _open(allowed: Bool[Tensor, "head query key"], queries: Pieces, keys: Pieces
 
 
 def tokens_of_words(tokens: Tokens, groups: Pieces) -> Tokens:
-    """Each word as one token, named by its whole text.
-
-    Args:
-        tokens: the pieces.
-        groups: the positions of each word's pieces.
-    """
+    """Each word as one token, named by its whole text."""
     labels, spelling = zip(*map(tokens.joined, groups), strict=True) if groups else ((), ())
     known: dict[str, int] = {}
     ids = None if tokens.ids is None else tuple(known.setdefault(label, len(known)) for label in labels)

@@ -72,11 +72,7 @@ class Rerun:
     confirm: Callable[[], object] = lambda: None
 
     def relevance(self, of: tuple[int, int] | Along | None) -> Relevance:
-        """What `differentiate` finds.
-
-        Raises:
-            TraceError: there is nothing to differentiate, or the model has changed since.
-        """
+        """What `differentiate` finds."""
         if self.differentiate is None:
             raise TraceError(
                 "gradients were asked for of a trace without a trained model behind it: it comes from a file, was made "
@@ -85,12 +81,7 @@ class Rerun:
         return self.differentiate(of)
 
     def repeated_random(self) -> "Trace":
-        """What `repeat` finds.
-
-        Raises:
-            TraceError: there is no model to run, it reads no text in which tokens could be repeated, or it has changed
-                since.
-        """
+        """What `repeat` finds."""
         if self.repeat is None:
             raise TraceError(
                 "random tokens were to be said twice to the model behind a trace that has none: it comes from a file, "
@@ -101,11 +92,7 @@ class Rerun:
         return self.repeat()
 
     def without_values(self, stream: str) -> tuple[Float[Tensor, "query key"], ...]:
-        """What `zero` finds.
-
-        Raises:
-            TraceError: there are no layers to run, or the model has changed since.
-        """
+        """What `zero` finds."""
         if self.zero is None:
             raise TraceError(
                 "value zeroing was asked for of a trace without a pretrained model behind it, and it runs the model's "

@@ -41,11 +41,7 @@ class RestingFile:
     """
 
     def __init__(self) -> None:
-        """Begin with an empty file.
-
-        Raises:
-            OSError: there is no place for it.
-        """
+        """Begin with an empty file."""
         self._file: IO[bytes] = tempfile.TemporaryFile(prefix="attention_viz-")
         _ = weakref.finalize(self, self._file.close)
         self._taken = 0
@@ -73,11 +69,6 @@ class RestingFile:
         """Write a tensor that is made piece by piece, along its first axis, and hand it back out of the file.
 
         Where there is no room it is made in memory.
-
-        Args:
-            shape: of the whole.
-            dtype: of its numbers.
-            pieces: makes them, from the first on.
         """
         try:
             return self._write(shape, dtype, pieces())

@@ -65,10 +65,6 @@ def decode(label: str, spelling: str = "unknown") -> str:
     """The text that a piece stands for, a space before it included; what says that it goes on with a word is left out.
 
     Bytes that are no whole character become lone surrogates (PEP 383), which `visible` writes as signs.
-
-    Args:
-        label: the tokenizer's own piece.
-        spelling: one of `SPELLINGS`.
     """
     if spelling.startswith("byte-level"):
         label = label.removesuffix(_SUFFIX) if spelling.endswith("end-of-word") else label
@@ -113,7 +109,6 @@ def without_marks(label: str, spelling: str = "unknown") -> str:
     """The text of a piece without the space before it; a piece that is nothing but such marks stays.
 
     Args:
-        label: the tokenizer's own piece.
         spelling: one of `SPELLINGS`; where it is unknown, every mark that tokenizers write is left out.
     """
     text = _without_any(label) if spelling == "unknown" else decode(label, spelling)

@@ -48,12 +48,7 @@ def weights_table(
     layers: Sequence[int] | None = None,
     progress: Progress | None = None,
 ) -> pandas.DataFrame:
-    """Every weight of the chosen part of a trace as a row; None stands for all; see `Trace.table`.
-
-    Raises:
-        TraceError: there is no such layer or stream.
-        ShapeError: there is no such head; or layer and layers were both given.
-    """
+    """Every weight of the chosen part of a trace as a row; None stands for all; see `Trace.table`."""
     if layer is not None and layers is not None:
         raise ShapeError(f"layer={layer!r} and layers={layers!r} were both given; one of them says which layers")
     kept = some_layers(trace, layers)

@@ -23,10 +23,6 @@ def head_tensors(trace: "Trace", layer: int, head: int, stream: str | None = Non
         `masked` with −∞ where blocked, `weights`, `output` (n, d_v); and where known `embeddings` (n, d_model), what
         enters the layer, `source` (n, d_model), what keys and values are made of in cross-attention, and `joined`
         (n, d_model), all heads joined and projected.
-
-    Raises:
-        TraceError: there is no such layer or stream.
-        ShapeError: there is no such head.
     """
     entry = trace.layer(layer, stream)
     one = entry.attention.head(head)
@@ -45,15 +41,8 @@ def to_safetensors(
     """The steps of one head as a safetensors file, with their origin and tokens as JSON in its header.
 
     Args:
-        trace: what was recorded.
-        layer: its number, the model's own.
-        head: from 0.
         stream: which stream; None for the only one there is.
         tensors: gives what to write; `head_tensors` of that head by default.
-
-    Raises:
-        TraceError: there is no such layer or stream.
-        ShapeError: there is no such head.
     """
     stream = trace.stream(stream)
     steps = head_tensors(trace, layer, head, stream) if tensors is None else tensors()

@@ -280,14 +280,6 @@ class Tokens:
 
 
 def check_text(text: object, what: str = "a text") -> None:
-    """Refuse what is no text.
-
-    Args:
-        text: what came.
-        what: what it was to be, for the message.
-
-    Raises:
-        UnusableText: it isn't text.
-    """
+    """Refuse what is no text."""
     if not isinstance(text, str):
         raise UnusableText(f"{what} has to be a str; got {type(text).__name__}")

@@ -72,10 +72,6 @@ class Trace(Given, Filed, ByNumber):
 
         A `fidelity` that isn't given can't be asked for. If `kept` isn't given, the layers are all there are, under the
         numbers that their labels say.
-
-        Raises:
-            TraceError: unknown streams, tokens that don't stand along the matrices they are meant for, or layers that
-                can't have the numbers of `kept`.
         """
         kept = {stream: Kept.by_labels(labels_of(found)) for stream, found in layers.items()} if kept is None else kept
         parts = {"layers": layers, "queries": queries, "keys": keys, "kept": kept}

@@ -10,15 +10,7 @@ __all__ = ["write_whole"]
 
 
 def write_whole(path: str | PathLike[str], *content: bytes | memoryview) -> None:
-    """Write a file, with the rights of the one that it takes the place of; until it is whole, that one stays.
-
-    Args:
-        path: the file.
-        content: what it will hold, in one part or in several.
-
-    Raises:
-        OSError: it can't be written.
-    """
+    """Write a file, with the rights of the one that it takes the place of; until it is whole, that one stays."""
     path = Path(path)
     if path.exists() and not path.is_file():  # a pipe or a device, whose place nothing else can take; a folder refuses
         path.write_bytes(b"".join(content))

@@ -42,7 +42,6 @@ class Visit:
     """What belongs to one person in one tab, as long as the tab is open.
 
     Attributes:
-        selection: everything that is chosen.
         file: the trace of the file that was opened last.
         asked: parameters that one page asks of the next, until that is shown.
         brought: the uploads, by kind; nothing else keeps them alive.

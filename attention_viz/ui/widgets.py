@@ -47,15 +47,7 @@ def show(
     """Draw a widget for a parameter.
 
     Args:
-        widget: draws it, such as `st.selectbox`.
-        label: its label.
-        args: the widget's arguments after the label and the options.
-        of: the parameter's group.
-        name: the parameter.
         key: the widget's key; by default the group's prefix and the parameter's name.
-        options: the values to choose from, if the widget has a list of them.
-        then: called after the value was picked, before the page runs again.
-        look: the widget's other arguments.
     """
     key = key or of.key(name)
     kind = of.parameters()[name].kind
@@ -65,15 +57,7 @@ def show(
 
 
 def show_switch(label: str, of: Group[Any], name: str, key: str, **look: Any) -> None:
-    """Draw a switch for a parameter that is one of two words, the first of which means off.
-
-    Args:
-        label: its label.
-        of: the parameter's group.
-        name: the parameter.
-        key: the widget's key.
-        look: the widget's other arguments.
-    """
+    """Draw a switch for a parameter that is one of two words, the first of which means off."""
     off, on = _words(of, name)
     preset(key, getattr(chosen(of), name) == on)
 
@@ -117,17 +101,7 @@ class _Drafts:
 def draft(
     widget: Callable[..., Any], label: str, *args: Any, key: str, default: Any, options: Sequence[Any] = (), **look: Any
 ) -> Any:
-    """Draw a widget whose value is no choice yet, and return it; it outlives the page.
-
-    Args:
-        widget: draws it, such as `st.selectbox`.
-        label: its label.
-        args: the widget's arguments after the label and the options.
-        key: the widget's key.
-        default: its value at first, and in the place of one that is no option any more.
-        options: the values to choose from, if the widget has a list of them.
-        look: the widget's other arguments.
-    """
+    """Draw a widget whose value is no choice yet, and return it; it outlives the page."""
     values = memory(_Drafts).values
     value = values.setdefault(key, default)
     if options:
@@ -150,10 +124,6 @@ def preset(key: str, value: Any) -> None:
     """Tell a widget its value, before it is drawn, also if it seems to hold it.
 
     Its label may belong to another option by now, and on another page Streamlit is about to forget what it holds.
-
-    Args:
-        key: the widget's.
-        value: what it shows.
     """
     st.session_state[key] = value
 

@@ -69,11 +69,7 @@ def _reads(model_class: str) -> bool:
 
 
 def tiny_seen(family: Family, *, seed: int = 7) -> Iterator[PreTrainedModel]:
-    """A family's models that may be tried, the same weights every time: a tiny one, and as it is by default.
-
-    Raises:
-        ValueError: it can't be made, or is too large.
-    """
+    """A family's models that may be tried, the same weights every time: a tiny one, and as it is by default."""
     model_class = getattr(importlib.import_module("transformers"), family.model_class)
     errors, made = list[Exception](), 0
     for changes in _ways(model_class.config_class()):

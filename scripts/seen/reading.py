@@ -32,11 +32,7 @@ _IDS = (11, 22, 33, 44, 55, 66, 77)
 
 
 class UnreadError(ValueError):
-    """A model ran, and nothing that it says depends on the picture or the sound.
-
-    Attributes:
-        inputs: with what it ran.
-    """
+    """A model ran, and nothing that it says depends on the picture or the sound."""
 
     def __init__(self, inputs: dict[str, Tensor]) -> None:
         """With what it ran."""
@@ -45,12 +41,7 @@ class UnreadError(ValueError):
 
 
 def example_of(model: PreTrainedModel) -> dict[str, Tensor]:
-    """Something that a model reads: the first of what its forward may want with which it runs.
-
-    Raises:
-        UnreadError: it ran, and it makes no difference with what.
-        ValueError: it ran with none; the message is the first of its own.
-    """
+    """Something that a model reads: the first of what its forward may want with which it runs."""
     errors = list[Exception]()
     for inputs in _candidates(model):
         for whole in _with_text(model, inputs):

@@ -19,11 +19,7 @@ _IN_STYLE = re.compile(r"(?:url\(\s*|@import\s*)['\"]?((?:https?:)?//[^'\")\s]+)
 
 
 def asked_elsewhere(folder: Path) -> Iterator[str]:
-    """Each address on another host that a page or a style sheet would load, after the file that would.
-
-    Args:
-        folder: of the built site.
-    """
+    """Each address on another host that a page or a style sheet would load, after the file that would."""
     for path in sorted(folder.rglob("*")):
         if path.suffix in (".html", ".svg"):
             page = _Page()

@@ -39,12 +39,7 @@ def places(root: Path) -> dict[Path, str]:
 
 
 def stage(root: Path, folder: Path) -> None:
-    """Write the files of the site into a folder, which is emptied first.
-
-    Args:
-        root: of the project.
-        folder: where they go.
-    """
+    """Write the files of the site into a folder, which is emptied first."""
     shutil.rmtree(folder, ignore_errors=True)
     where = places(root)
     for path, place in where.items():

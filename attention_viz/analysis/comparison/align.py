@@ -24,7 +24,6 @@ class Axis:
     Attributes:
         labels: of each place the first text's token, as its tokenizer writes it; the second's where the first has none.
         one: of each place its position in the first text, None where the first has nothing there.
-        other: the same of the second.
         counted: True for the places that both have and that aren't padding in either.
         written: of each place what `labels` says, as people read it.
         substituted: the places where the two texts have different tokens that replace each other.
@@ -84,9 +83,6 @@ class Axis:
 
         Of tokens that were replaced the first of one text belongs to the first of the other, and so on; None where
         the other text has nothing there.
-
-        Args:
-            place: on the axis, from 0.
         """
         if self.one[place] is not None and self.other[place] is not None:
             return place
@@ -123,12 +119,7 @@ def align(one: Tokens, other: Tokens, by: Alignment = "position") -> Axis:
     in common, then the same to its left and to its right.
 
     Args:
-        one: the first text's tokens.
-        other: the second's.
         by: "position" as told above; "token" to pair the same tokens only, and leave those alone that were replaced.
-
-    Raises:
-        ShapeError: there is no such way to align.
     """
     if by not in ALIGNMENTS:
         raise ShapeError(f"an alignment by {by!r} was asked for; there are {', '.join(ALIGNMENTS)}")

@@ -79,21 +79,14 @@ def divergences(
     """How far apart two runs are, head by head: of each the mean that `Comparison.mean` tells.
 
     Args:
-        one: the first run.
-        other: the second.
         stream: of the first; the only one there is, if none is named.
         other_stream: of the second; by default the first's where the second run has it.
         head: (layer, head) of the first run that every head of the second is compared with; by default each with the
             same head of the other run.
-        align: how tokens are aligned, as in `compare`.
 
     Returns:
         In bits, one number a head of the second run; NaN for heads that a layer doesn't have, and for all where the
         runs have no token in common. The rows are the layers that the second run keeps, `layer_numbers` of it.
-
-    Raises:
-        TraceError: there is no such layer or stream, or the runs don't have the same heads and `head` isn't told.
-        ShapeError: there is no such head.
     """
     streams = streams_of(one, other, stream, other_stream)
     counts = [

@@ -23,11 +23,6 @@ def shared_rows(one: Trace, other: Trace, queries: Axis) -> tuple[int, ...]:
     memory may have one name. None for all other runs: of encoders, encoder–decoders, two models; with edits, whose
     words don't say all of them; of weights that are read otherwise; and for two runs of one text, in which nothing
     differs.
-
-    Args:
-        one: the first run.
-        other: the second.
-        queries: the tokens of both along the rows.
     """
     rows = _beginning(one, other)
     pairs = enumerate(zip(queries.one, queries.other, strict=True))

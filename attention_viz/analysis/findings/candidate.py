@@ -9,13 +9,7 @@ class Candidate(NamedTuple):
     """Something that stands out in a run and could be told.
 
     Attributes:
-        kind: a name in `FINDING_KINDS`.
         score: how far it stands out, from 0 to 1.
-        strength: the weight, or its mean.
-        stream: the attention.
-        layer: by its number.
-        head: from 0.
-        query: the word that is looking.
         key: the word that is looked at.
         words: over how many different words the strength is the mean.
         seen: the positions of the query and the key where it is seen best; None for the two pieces of the words with

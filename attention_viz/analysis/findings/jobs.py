@@ -25,10 +25,7 @@ class Job:
     """What a head may do in all rows that have what it takes.
 
     Attributes:
-        kind: a name in `FINDING_KINDS`.
         metric: a name in `METRICS`, which tells how much of it a head does.
-        rows: as metrics know them.
-        counted: the rows that count.
         shown: those of them that can stand as an example.
         keys: the key that each row is to look at.
         words: how many different words the rows that count are of.
@@ -49,14 +46,7 @@ class Job:
         weights: Float[Tensor, "head row key"],
         above: Float[Tensor, "head row key"],
     ) -> list[Candidate]:
-        """The heads that do it most, beyond what their other rows give to the same keys.
-
-        Args:
-            scene: where they are looked for.
-            heads: which heads these are, by layer and number.
-            weights: of the rows that are asked.
-            above: how much more that is than what other rows give to the same key.
-        """
+        """The heads that do it most, beyond what their other rows give to the same keys."""
         function = METRICS[self.metric].function
         numbers, scores = function(weights, self.rows), function(above, self.rows)[:, self.counted].mean(dim=1)
         best, order = scores.topk(min(_OF_A_BLOCK, len(scores)))

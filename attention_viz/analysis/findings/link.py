@@ -27,13 +27,6 @@ def link_of(trace: Trace, stream: str, layer: int, head: int, findings: Sequence
 
     A decoder's first token, which is looked at for want of anything else, doesn't count; where no two words are linked,
     any two tokens are, and of a text of one word its word with itself.
-
-    Args:
-        trace: the run.
-        stream: which attention.
-        layer: by its number.
-        head: from 0.
-        findings: what was found in the run, best first.
     """
     for one in findings:
         if (one.stream, one.layer, one.head) == (stream, layer, head):
@@ -63,15 +56,7 @@ def _silent(words: Words, more: Collection[int] = ()) -> list[int]:
 def _strongest(
     weights: Float[Tensor, "row key"], rows: range, silent_rows: list[int], silent_keys: list[int], *, apart: bool
 ) -> tuple[float, int, int]:
-    """The largest weight of some rows with its query and key, the first of several; below 0 where nothing counts.
-
-    Args:
-        weights: of these rows.
-        rows: which they are, one after the other.
-        silent_rows: those that don't count.
-        silent_keys: the keys that don't.
-        apart: whether no link of a position with itself counts.
-    """
+    """The largest weight of some rows with its query and key, the first of several; below 0 where nothing counts."""
     weights = weights.detach().nan_to_num(0)
     if apart:
         weights.diagonal(rows.start).fill_(-1)

@@ -25,7 +25,6 @@ class Pairs:
     """The pairs of words that a kind of finding is about.
 
     Attributes:
-        kind: a name in `FINDING_KINDS`.
         rows: which of the words that are asked have such pairs.
         factor: how much each pair counts, from 0 to 1.
     """
@@ -41,14 +40,7 @@ class Pairs:
         weights: Float[Tensor, "head asked word"],
         outstanding: Float[Tensor, "head asked word"],
     ) -> list[Candidate]:
-        """The pairs that stand out most, a few of each head.
-
-        Args:
-            scene: where they are looked for.
-            heads: which heads these are, by layer and number.
-            weights: between words.
-            outstanding: the same, 0 where they don't stand out.
-        """
+        """The pairs that stand out most, a few of each head."""
         scores, places = _largest(outstanding[:, self.rows] * self.factor, _OF_A_HEAD)
         best, order = scores.flatten().topk(min(_OF_A_BLOCK, scores.numel()))
         of_head, places = (order // places.shape[1]).tolist(), places.flatten()[order].tolist()
@@ -76,12 +68,7 @@ def _largest(
 def standing_out(
     weights: Float[Tensor, "head asked word"], above: Float[Tensor, "head asked word"]
 ) -> Float[Tensor, "head asked word"]:
-    """Weights between words, 0 where they don't stand out.
-
-    Args:
-        weights: between words.
-        above: how much more that is than what other rows give to the same key.
-    """
+    """Weights between words, 0 where they don't stand out."""
     return torch.where(_TIMES * (weights - above) < weights, weights, 0)
 
 

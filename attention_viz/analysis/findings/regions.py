@@ -28,10 +28,8 @@ class Region:
     """A part of a picture at which heads of a layer look.
 
     Attributes:
-        layer: the layer, by its number.
         heads: which of its heads, from 0.
         of: how many heads the layer has.
-        patches: the positions of its patches.
         heaviest: the one of them with most weight, over these heads.
         share: what it gets of the weight that these heads give to patches, on average.
         area: which share of the picture it is.
@@ -66,13 +64,7 @@ def regions_of(scene: Scene) -> list[Candidate]:
 
 
 def region_of(scene: Scene, layer: int, looking: int) -> Region | None:
-    """The region of a layer at which most of its heads look; None where fewer than two look at the same.
-
-    Args:
-        scene: a picture.
-        layer: by its number.
-        looking: the position from which it is looked, that of the class token.
-    """
+    """The region of a layer at which most of its heads look; None where fewer than two look at the same."""
     call = scene.trace.attention(layer, scene.stream).rows([looking])
     weights, grid = call.weights[:, 0].detach().float().cpu().nan_to_num(0), _Grid.of(scene)
     maps = grid.of_weights(weights)

@@ -21,12 +21,7 @@ _CELLS = 2**25
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """One stream of a run, and the words along its axes.
-
-    Attributes:
-        trace: the run.
-        stream: which attention.
-    """
+    """One stream of a run, and the words along its axes."""
 
     trace: Trace
     stream: str

@@ -13,13 +13,6 @@ def changed_slides(
     """What became of one link of a text: asked with the row as it was, answered with the row as it is.
 
     Args:
-        before: the run without the change.
-        after: the run of the same text with it.
-        stream: which attention.
-        layer: by its number.
-        head: from 0.
-        query: the position that looks.
-        key: the position that is looked at.
         change: what was changed, in a sentence, which stands below the question; empty to leave it out.
     """
     queries, keys = after.query_tokens(stream), after.key_tokens(stream)

@@ -18,8 +18,6 @@ def compared_slides(
     names both texts.
 
     Args:
-        comparison: two heads on common axes.
-        pair: the places of a query and a key that come first, where both texts have them.
         called: the second head's side in a sentence, such as "in the second sentence".
     """
     side = comparison.other

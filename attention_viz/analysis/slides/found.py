@@ -25,13 +25,7 @@ _FAINT = 0.005
 def found_slides(
     trace: Trace, findings: Sequence[Finding], chosen: tuple[str, int, int, int, int] | None = None
 ) -> tuple[Slide, ...]:
-    """One slide a finding, best first; before them the link on the screen, where it is none of these.
-
-    Args:
-        trace: the run.
-        findings: what was found in it, from `findings`.
-        chosen: stream, layer by its number, head, query and key of the link on the screen.
-    """
+    """One slide a finding, best first; before them the link on the screen, where it is none of these."""
     slides = {_place(one): _of_finding(trace, one) for one in findings if one.stream in trace.streams}
     if chosen is not None:
         slides = {chosen: slides.pop(chosen, None) or link_slide(trace, *chosen), **slides}
@@ -45,16 +39,7 @@ def found_slides(
 
 
 def link_slide(trace: Trace, stream: str, layer: int, head: int, query: int, key: int) -> Slide:
-    """A slide of one link, whatever it weighs.
-
-    Args:
-        trace: the run.
-        stream: which attention.
-        layer: by its number.
-        head: from 0.
-        query: the position that looks.
-        key: the position that is looked at.
-    """
+    """A slide of one link, whatever it weighs."""
     queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
     row = row_of(trace, stream, layer, head, query)
     weight = float(row[key])

@@ -36,8 +36,6 @@ def role_slides(trace: Trace, jobs: "pandas.DataFrame", stream: str | None = Non
     """A slide for each role that a head has: which head has it most, among the five that do.
 
     Args:
-        trace: the run.
-        jobs: of its heads, from `roles`.
         stream: whose heads they are; the first one's, if none is named.
     """
     unit = unit_of(trace.query_tokens(trace.streams[0] if stream is None else stream))

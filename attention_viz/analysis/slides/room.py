@@ -18,12 +18,7 @@ _LONGEST_TOKEN = 16
 
 
 def around(tokens: Tokens, places: Sequence[int]) -> tuple[int, ...]:
-    """The positions that fit on a line: some words, and as many around each as there is room for.
-
-    Args:
-        tokens: along the line.
-        places: what has to be there.
-    """
+    """The positions that fit on a line: some words, and as many around each as there is room for."""
     kept = set(places)
     said = tokens.said
     room = _LETTERS - sum(_width(said[place]) for place in kept)
@@ -43,7 +38,6 @@ def heaviest(values: Float[Tensor, " key"], places: Collection[int]) -> tuple[in
 
     Args:
         values: of each position; what isn't a number comes last.
-        places: what has to be there.
     """
     ranked = values.nan_to_num(-1e30, posinf=-1e30, neginf=-1e30).abs().argsort(descending=True, stable=True).tolist()
     wanted = list(dict.fromkeys([*places, *ranked]))

@@ -21,8 +21,6 @@ def picture_shown(
     """What a slide shows of a trace's picture; None where it has none, or the keys are no patches of it.
 
     Args:
-        trace: the run.
-        keys: what is looked at.
         row: the weight of each of these; what isn't finite may not be looked at.
         query: the row and the column of the patch that looks; None where what looks is no patch.
         key: the position that is looked at; None where it is no single one.
@@ -46,16 +44,7 @@ def picture_shown(
 
 
 def with_picture(slide: Slide, trace: Trace, stream: str, row: Float[Tensor, " key"], query: int, key: int) -> Slide:
-    """A slide of one row, with the picture beside its bars where the trace is of one.
-
-    Args:
-        slide: what is asked and told of the row.
-        trace: the run.
-        stream: which attention.
-        row: the weight of each key.
-        query: the position that looks.
-        key: the position that is looked at.
-    """
+    """A slide of one row, with the picture beside its bars where the trace is of one."""
     shown = picture_shown(trace, trace.key_tokens(stream), row, trace.query_tokens(stream).place[query], key)
     if shown is None or slide.picture is None:
         return slide

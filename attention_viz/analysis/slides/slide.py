@@ -43,7 +43,6 @@ class Picture:
 
     Attributes:
         form: "line" of words with a link from the one that looks, or "bars" below each other.
-        tokens: the words that are shown.
         dim: of each, whether it is special or padding.
         values: the number of each; None where the query may not look.
         before: what the numbers were before something was changed; empty where nothing was.
@@ -75,9 +74,6 @@ class Given:
     """A table of numbers that a question gives.
 
     Attributes:
-        title: what they are.
-        rows: the rows' names.
-        columns: the columns' names.
         cells: (row, column), as they are written.
         wrong: row and column of the cells that are wrong, which the answer marks.
     """
@@ -96,7 +92,6 @@ class ShownPicture:
     Attributes:
         seen: what was read, with the picture in it.
         down: how many rows of patches it has.
-        across: how many columns.
         weights: of each patch, row by row; None where it may not be looked at.
         query: the patch that looks, framed from the beginning; None where none does, such as where a word looks.
         key: the patch that is looked at, framed with the answer; None where that is no patch.
@@ -118,7 +113,6 @@ class Slide:
 
     Attributes:
         ask: the question, in parts with their roles.
-        tell: the answer.
         picture: what shows it; None where there is nothing to show.
         source: where the numbers are from: model, layer, head and, where the picture hasn't all of it, the text.
         given: tables that the question gives, seen with it and with its answer.
@@ -140,15 +134,7 @@ def begun(parts: Sequence[Part]) -> tuple[Part, ...]:
 
 
 def row_of(trace: Trace, stream: str, layer: int, head: int, query: int) -> Float[Tensor, " key"]:
-    """The weights of one row, (key,), without the whole matrix where there is a call that they came from.
-
-    Args:
-        trace: the run.
-        stream: which attention.
-        layer: by its number.
-        head: from 0.
-        query: the position that looks.
-    """
+    """The weights of one row, (key,), without the whole matrix where there is a call that they came from."""
     keys = range(len(trace.key_tokens(stream)))
     try:
         row = trace.attention(layer, stream).tile(head, [query], keys)[0]
@@ -161,16 +147,7 @@ def row_of(trace: Trace, stream: str, layer: int, head: int, query: int) -> Floa
 def only_allowed(
     row: Float[Tensor, " key"], trace: Trace, stream: str, layer: int, head: int, query: int
 ) -> Float[Tensor, " key"]:
-    """A row with what may not be looked at as not a number, so that no picture links to it.
-
-    Args:
-        row: the weight of each key.
-        trace: the run.
-        stream: which attention.
-        layer: by its number.
-        head: from 0.
-        query: the position that looks.
-    """
+    """A row with what may not be looked at as not a number, so that no picture links to it."""
     try:
         allowed = trace.attention(layer, stream).head(head).allowed
     except AttentionVizError:
@@ -195,14 +172,7 @@ def picture_of(
     """The part of a row that there is room for.
 
     Args:
-        form: "line" or "bars".
-        tokens: of the whole row.
         values: of each, (key,); what isn't finite is shown as blocked.
-        query: the position that looks, where it stands in the same row of tokens.
-        key: the position that is looked at.
-        before: what the numbers were before something was changed.
-        unit: what the numbers are.
-        asked: what each word was called before, of the whole row.
     """
     needed = [key] if query is None else [query, key]
     if form == "line":
@@ -226,13 +196,7 @@ def picture_of(
 
 
 def source_of(trace: Trace, where: str, picture: Picture | None) -> str:
-    """Model, layer and head, and the text where the picture doesn't have all of it.
-
-    Args:
-        trace: the run.
-        where: layer and head, in words.
-        picture: what is shown.
-    """
+    """Model, layer and head, and the text where the picture doesn't have all of it."""
     said = [trace.provenance.model, where]
     if trace.provenance.edits:
         said.append("changed" if len(trace.provenance.edits) == 1 else f"{len(trace.provenance.edits)} changes")

@@ -27,12 +27,7 @@ class Wrote:
     """A head, and what it wrote of a number.
 
     Attributes:
-        stream: whose head.
-        layer: by its number.
-        head: from 0.
         at: the position at which it wrote.
-        contribution: what it wrote.
-        total: the number.
         name: of the number, such as "“Mary” over “John”".
     """
 
@@ -52,7 +47,6 @@ class PutIn:
     Attributes:
         name: of the number, such as "“Mary” over “John”".
         number: what it is as the text ran.
-        other: the other text.
         changes: by layer and head, by how much the number changes.
         run: whether the changes come of runs, or are estimated by a gradient.
     """
@@ -65,12 +59,7 @@ class PutIn:
 
 
 def put_slides(trace: Trace, put: PutIn) -> tuple[Slide, ...]:
-    """Asked with the number and the other text, answered with the head that changes it most; none without a head.
-
-    Args:
-        trace: the run that heads were put into.
-        put: what they do.
-    """
+    """Asked with the number and the other text, answered with the head that changes it most; none without a head."""
     ranked = sorted(put.changes, key=lambda place: -abs(put.changes[place]))[:_BEST]
     if not ranked:
         return ()
@@ -101,12 +90,7 @@ def _signed(value: float, *, plus: bool = True) -> str:
 
 
 def written_slides(trace: Trace, wrote: Wrote) -> tuple[Slide, ...]:
-    """Asked with the number, answered with the head that wrote most of it and the word it looks at most there.
-
-    Args:
-        trace: the run.
-        wrote: the head.
-    """
+    """Asked with the number, answered with the head that wrote most of it and the word it looks at most there."""
     queries, keys = trace.query_tokens(wrote.stream), trace.key_tokens(wrote.stream)
     row = row_of(trace, wrote.stream, wrote.layer, wrote.head, wrote.at)
     key = int(row.argmax())

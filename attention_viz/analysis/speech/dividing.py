@@ -20,12 +20,6 @@ def divide(
 
     Stretches follow each other without a gap, except between words, where quiet frames go to no token.
 
-    Args:
-        gain: of giving a frame to a token.
-        opens: whether a token begins a word. The last token of all, if it begins one, may take quiet frames: it ends
-            the text.
-        quiet: which frames are in a pause.
-
     Returns:
         Each token's first frame, and the one after its last.
     """

@@ -25,8 +25,6 @@ def pauses(
     6 dB above the noise, but at least 15 dB below speech. A pause is 0.3 s or more of quiet frames.
 
     Args:
-        samples: from −1 to 1.
-        rate: samples per second.
         begins: second at which each frame begins, rising evenly.
     """
     step = float(begins[1] - begins[0]) if len(begins) > 1 else len(samples) / rate

@@ -20,10 +20,6 @@ def spectrogram(samples: Float[np.ndarray, " sample"], rate: int) -> Float[np.nd
 
     Source: Radford et al. 2022, "Robust Speech Recognition via Large-Scale Weak Supervision", section 2.2: 80 bands of
     the mel scale from windows of 25 ms, 10 ms apart, at 16,000 samples a second.
-
-    Args:
-        samples: from -1 to 1.
-        rate: how many a second.
     """
     padded = np.pad(samples.astype(np.float64), _WINDOW // 2, mode="reflect" if len(samples) > _WINDOW else "edge")
     starts = np.arange(max(1, len(samples) // STEP)) * STEP

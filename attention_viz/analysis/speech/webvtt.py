@@ -14,9 +14,6 @@ def to_webvtt(times: "pandas.DataFrame") -> str:
     """A WebVTT document: a cue a word; words without a time are left out.
 
     Source: W3C, "WebVTT: The Web Video Text Tracks Format", section 4.
-
-    Args:
-        times: columns word, start and end, as `word_times` gives them.
     """
     rows = zip(times["word"].tolist(), times["start"].tolist(), times["end"].tolist(), strict=True)
     cues = [

@@ -28,9 +28,7 @@ def run_local(worker: Worker, chunks: Iterable[Chunk], workers: int) -> Iterator
     """The sums of each chunk, in their order.
 
     Args:
-        worker: works on them.
         chunks: which; no more of them are read than are worked on.
-        workers: how many threads.
     """
     waiting, ahead = deque[tuple[Chunk, Future[Part]]](), iter(chunks)
     worker = replace(worker, measuring=threading.Semaphore(max(1, workers // _MEASURING)))

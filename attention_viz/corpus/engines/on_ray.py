@@ -29,13 +29,7 @@ def run_ray(worker: Worker, chunks: Iterable[Chunk], workers: int | None) -> Ite
     """The sums of each chunk, in their order.
 
     Args:
-        worker: what is to be done with each.
-        chunks: which.
         workers: how many actors; None for as many as there are processors.
-
-    Raises:
-        UnsupportedModel: Ray isn't installed, its cluster can't be joined, or the model has no name that an actor could
-            load it by, or stands for other weights there.
     """
     ray = _ray()
     model = worker.model
@@ -88,11 +82,7 @@ class _Actor:
     """Loads the model once, and works on one chunk after the other with one thread of torch."""
 
     def __init__(self, name: str, sha256: str, settings: Settings, heads: int) -> None:
-        """Load the model.
-
-        Raises:
-            UnsupportedModel: on this machine the name stands for other weights.
-        """
+        """Load the model."""
         torch.set_num_threads(1)
         model = load(name, alone=True)
         if not isinstance(model, AttentionModel) or model.origin.sha256 != sha256:

@@ -36,12 +36,7 @@ def edge_of(bins: "NDArray[Any]") -> "NDArray[Any]":
 
 
 def counts_of(weights: "NDArray[Any]", holds: "NDArray[Any]") -> "NDArray[Any]":
-    """How many pairs there are in each bin, and of how many of them the story holds: (head, 2, bin).
-
-    Args:
-        weights: (head, pair).
-        holds: (pair,).
-    """
+    """How many pairs there are in each bin, and of how many of them the story holds: (head, 2, bin)."""
     heads = len(weights)
     places = bins_of(weights) + numpy.arange(heads)[:, None] * BINS
     every = numpy.bincount(places.ravel(), minlength=heads * BINS)
@@ -54,9 +49,6 @@ def average_precision(counts: "NDArray[Any]") -> "NDArray[Any]":
 
     Pairs of one bin count as tied. Source: Manning, Raghavan and Schütze 2008, "Introduction to Information
     Retrieval", section 8.4.
-
-    Args:
-        counts: (…, 2, bin), as of `counts_of`.
     """
     falling = counts[..., ::-1].astype(numpy.float64)
     every, those = falling[..., 0, :].cumsum(axis=-1), falling[..., 1, :].cumsum(axis=-1)

@@ -60,7 +60,6 @@ class Hypothesis:
     """A story: which keys a query looks at.
 
     Attributes:
-        said: as it was written.
         asked: the attributes that it asks for.
     """
 
@@ -74,11 +73,7 @@ class Hypothesis:
 
 
 def read_hypothesis(said: str) -> Hypothesis:
-    """Read a story such as `query.previous.text == key.text and not query.is_pronoun`.
-
-    Raises:
-        HypothesisError: it isn't one; the message shows the place, and what may stand there.
-    """
+    """Read a story such as `query.previous.text == key.text and not query.is_pronoun`."""
     if len(said) > _LONGEST:
         raise HypothesisError(f"a story of {len(said):,} characters; at most {_LONGEST:,} are read", said, _LONGEST)
     reader = _Reader(said, list(signs_of(said)))

@@ -24,11 +24,7 @@ class Sign(NamedTuple):
 
 
 def signs_of(said: str) -> Iterator[Sign]:
-    """The signs of a story, one after the other, the end last.
-
-    Raises:
-        HypothesisError: there is something that means nothing.
-    """
+    """The signs of a story, one after the other, the end last."""
     place = 0
     while said[place:].strip():
         found = _SIGNS.match(said, place)

@@ -73,16 +73,7 @@ class _Text:
 
 
 def put_to_the_test(hypothesis: Hypothesis, traces: Iterable[Trace], stream: str) -> Tested:
-    """Rank all heads of a stream on every other text, and test them on the others.
-
-    Args:
-        hypothesis: the story.
-        traces: the texts' runs, one after the other.
-        stream: which attention.
-
-    Raises:
-        ScanError: of no pair of either half the story holds.
-    """
+    """Rank all heads of a stream on every other text, and test them on the others."""
     texts, heads = list[_Text](), list[tuple[int, int]]()
     for trace in traces:
         heads = [

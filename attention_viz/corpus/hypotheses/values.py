@@ -19,12 +19,7 @@ __all__ = ["ATTRIBUTES", "Attribute", "Axis"]
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """The tokens along one axis.
-
-    Attributes:
-        tokens: the tokens.
-        looks_back: whether no query looks ahead.
-    """
+    """The tokens along one axis."""
 
     tokens: Tokens
     looks_back: bool
@@ -64,7 +59,6 @@ class Attribute:
     """One thing that may be asked of a token.
 
     Attributes:
-        kind: "text", "number" or "truth".
         meaning: what it is, in a few words.
         of: gives it for each token of an axis.
     """

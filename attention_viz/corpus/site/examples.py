@@ -12,13 +12,7 @@ _SEEN = 0.02
 
 
 def listed(head: Head, metric: str, kind: str) -> str:
-    """The examples of a metric, in their order.
-
-    Args:
-        head: whose.
-        metric: by which.
-        kind: "strongest" or "random".
-    """
+    """The examples of a metric, in their order."""
     some = [one for one in head.examples if one.metric == metric and one.kind == kind]
     if not some:
         return '<p class="note">No text has one.</p>'

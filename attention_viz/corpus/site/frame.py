@@ -15,14 +15,7 @@ SCRIPTS = '<script src="heads-data.js"></script><script src="heads.js"></script>
 
 
 def page(title: str, site: Site, body: str, *, more: str = "") -> str:
-    """A whole page.
-
-    Args:
-        title: of its tab, as text.
-        site: what it is a page of.
-        body: what stands below the bar, as HTML.
-        more: what stands in its head besides, as HTML.
-    """
+    """A whole page."""
     return (
         '<!doctype html>\n<html lang="en" data-theme="auto"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'

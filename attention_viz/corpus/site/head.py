@@ -20,12 +20,7 @@ _FEW = 300
 
 
 def head_page(site: Site, head: Head) -> str:
-    """The page.
-
-    Args:
-        site: what it is of.
-        head: whose.
-    """
+    """The page."""
     metric = LEADING[head.role]
     label = METRICS[metric].label
     left = f"<section>{_text_by_text(head, metric)}{near(head)}</section>"

@@ -15,14 +15,7 @@ __all__ = ["heads_data", "index_page"]
 
 
 def index_page(site: Site, heads: Sequence[Head], made: Sequence[tuple[str, str]], files: Sequence[str]) -> str:
-    """The page.
-
-    Args:
-        site: what it is of.
-        heads: all of them.
-        made: what is told of how it was made, each by its name.
-        files: the names of the files with the tables.
-    """
+    """The page."""
     streams = dict.fromkeys(str(head.told["stream"]) for head in heads)
     atlases = "".join(
         f'<section class="atlas-part"><h2>{escape(stream.capitalize())} <small>layer down, head across</small></h2>'

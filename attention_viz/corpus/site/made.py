@@ -7,11 +7,7 @@ __all__ = ["told_of"]
 
 
 def told_of(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What is worth telling of a scan, each by its name.
-
-    Args:
-        manifest: of a scan.
-    """
+    """What is worth telling of a scan, each by its name."""
     model, done, settings = manifest["model"], manifest["done"], manifest["settings"]
     revision = f", revision {model['revision']}" if model.get("revision") else ""
     rows, cut = settings["rows"], f"the end of {done['cut']:,} texts, beyond {settings['length']:,} tokens"

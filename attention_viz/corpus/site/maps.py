@@ -17,12 +17,7 @@ _HALF = 100
 
 
 def maps_of(runs: Sequence[Trace], heads: Heads) -> dict[tuple[str, int, int], str]:
-    """By head its picture, as HTML.
-
-    Args:
-        runs: of the texts.
-        heads: which ones.
-    """
+    """By head its picture, as HTML."""
     return {place: _map(runs, *place) for place in heads}
 
 

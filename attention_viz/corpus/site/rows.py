@@ -25,8 +25,6 @@ class Row(NamedTuple):
     """What a query gave to each token of a text.
 
     Attributes:
-        tokens: as people read them.
-        weights: of each.
         asking: the token that asks, where it stands along another axis; empty where it is one of the tokens.
         packed: the whole layer as the explorer draws it, where that was asked for.
     """
@@ -42,13 +40,7 @@ def rows_of(
     wanted: Mapping[int, Iterable[Wanted]],
     explored: Mapping[tuple[int, Wanted], int],
 ) -> Iterator[tuple[tuple[int, Wanted], Row]]:
-    """The row of each query that is wanted.
-
-    Args:
-        runs: the number of each text, and its run.
-        wanted: by the number of a text, which queries.
-        explored: those whose layer the explorer draws, with the position that each is shown to look at.
-    """
+    """The row of each query that is wanted."""
     for number, trace in runs:
         for one in wanted.get(number, ()):
             call = trace.attention(one.layer, one.stream).head(one.head).rows([one.query])

@@ -66,11 +66,7 @@ def _other(one: Mapping[str, Any]) -> str:
 
 
 def change_words(silenced: Mapping[str, Any]) -> str:
-    """What becomes of the model without a head, with the standard error; whether that can be told from chance.
-
-    Args:
-        silenced: a row of a study's table.
-    """
+    """What becomes of the model without a head, with the standard error; whether that can be told from chance."""
     change, error, texts = float(silenced["change"]), float(silenced["change_error"]), int(silenced["texts"])
     if silenced["of"] == "loss":
         moved = f"the loss {'rises' if change >= 0 else 'falls'} by {abs(change):.3f} ± {error:.3f} nats a token"

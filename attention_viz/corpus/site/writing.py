@@ -33,12 +33,7 @@ _HERE = Path(__file__).parent
 
 
 def chosen_examples(heads: "pandas.DataFrame", examples: "pandas.DataFrame") -> "pandas.DataFrame":
-    """Those that are shown: of the metric of a head's role all, of the others some of the strongest.
-
-    Args:
-        heads: a row a head.
-        examples: all of them.
-    """
+    """Those that are shown: of the metric of a head's role all, of the others some of the strongest."""
     leading = {_place(one): LEADING[str(one["role"])] for one in records_of(heads)}
     places = zip(examples["stream"], examples["layer"], examples["head"], examples["metric"], strict=True)
     leads = numpy.array([leading[str(one[0]), int(one[1]), int(one[2])] == one[3] for one in places], dtype=bool)
@@ -58,16 +53,8 @@ def write_site(
     """Write a site.
 
     Args:
-        path: its folder, made where it isn't there.
-        site: what it is of.
         tables: of the scan, and of its study where there is one; of the examples those that are shown, see
             `chosen_examples`. They are written into the folder, too, but for texts of which nothing is shown.
-        runs: the texts that they are of, by number.
-        maps: of each head a picture of its queries and keys.
-        made: what is told of how it was made, each by its name.
-
-    Raises:
-        ScanError: a file can't be written.
     """
     found = [replace(head, picture=maps.get(_place(head.told), "")) for head in _heads(tables, runs)]
     files = {head.file: head_page(site, head) for head in found} | {

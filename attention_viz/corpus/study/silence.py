@@ -24,11 +24,7 @@ _LOSS, _EMBEDDING = "loss", "embedding"
 
 
 def measure_of(model: AttentionModel) -> str:
-    """What is compared: "loss" of a model that chooses each next word, "embedding" of one that embeds a text.
-
-    Raises:
-        UnsupportedModel: it does neither, as an encoder–decoder, which would have to be told what to say.
-    """
+    """What is compared: "loss" of a model that chooses each next word, "embedding" of one that embeds a text."""
     if model.facts.continues_text:
         return _LOSS
     if tuple(model.heads) == ("encoder",) and not model.facts.predicts:
@@ -46,9 +42,6 @@ def silenced(
     An embedding is the mean of the last layer over the text, and its change is 1 − the cosine between before and after.
 
     Args:
-        model: the one that was run.
-        before: a text's run.
-        heads: which ones, by layer and number.
         report: told before each batch how many heads are done; what it raises stops the work.
     """
     measure = _loss if measure_of(model) == _LOSS else _apart

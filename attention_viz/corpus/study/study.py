@@ -35,14 +35,7 @@ def study(
     """What becomes of the model without each head, which heads are alike, and what heads write.
 
     Args:
-        worker: has the model that was scanned, and which of its layers.
-        heads: all of them.
-        texts: a sample, as they were read.
-        examples: those whose head's words are told: rows of the scan's examples, with what was `said`.
         progress: told how many steps are done, and of how many; what it raises stops it.
-
-    Raises:
-        UnsupportedModel: the model neither goes on with a text nor embeds one.
     """
     model, told = worker.model, progress or _nobody
     measure = measure_of(model)

@@ -18,8 +18,6 @@ def words_written(model: AttentionModel, run: Trace, wanted: Iterable[Mapping[st
 
     Args:
         model: the one that was run; it chooses words.
-        run: the text's.
-        wanted: rows of a scan's examples.
     """
     found = list[dict[str, Any]]()
     for one in wanted:

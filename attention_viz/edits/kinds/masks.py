@@ -122,14 +122,7 @@ def narrow(
     """The model's own mask of one layer with every edit that concerns it and-ed on.
 
     Args:
-        edits: edits of the run that block cells.
-        place: the layer's stream, and its number there.
-        heads: how many heads the layer has.
-        shape: (query, key) of its weights.
         own: the model's own mask, None where it blocks nothing.
-
-    Raises:
-        ShapeError: an edit that doesn't fit the layer's matrix or names a head it doesn't have.
     """
     for edit in edits:
         if not concerns(edit, place):

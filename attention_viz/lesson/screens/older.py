@@ -36,13 +36,6 @@ def scored(x: Tensor, w: Tensor, u: Tensor, v: Tensor, kind: str) -> Attention:
 
     Source: Bahdanau et al. 2015, appendix A.1.2 (additive); Luong et al. 2015, section 3.1 (dot, general); Vaswani et
     al. 2017, eq. 1 (scaled).
-
-    Args:
-        x: (word, d), who asks and who is asked.
-        w: (d, d), a matrix for who asks.
-        u: (d, d), a matrix for who is asked.
-        v: (d,), what an additive score is read off with.
-        kind: a name in `KINDS`.
     """
     if kind == "additive":
         # No product of two vectors: the scores are written where a bias would stand.

@@ -52,21 +52,12 @@ def _times(trace: Trace) -> tuple[tuple[float, float], ...]:
 
 
 class Heard:
-    """The run of the sample.
-
-    Attributes:
-        trace: the run.
-        name: of the model.
-    """
+    """The run of the sample."""
 
     name = MODEL
 
     def __init__(self, scene: Scene) -> None:
-        """RunText it.
-
-        Raises:
-            ModelNotFound: the model isn't on this machine.
-        """
+        """RunText it."""
         self.trace: Trace = scene.run(MODEL, SAMPLE)
 
     @cached_property

@@ -45,19 +45,10 @@ def _given(trace: Trace, place: tuple[int, int]) -> Float[np.ndarray, "row colum
 
 
 class Looked:
-    """One sample and its head.
-
-    Attributes:
-        sample: its name in `SAMPLES`.
-        trace: the run.
-    """
+    """One sample and its head."""
 
     def __init__(self, scene: Scene, sample: str) -> None:
-        """RunText it.
-
-        Raises:
-            ModelNotFound: the model isn't on this machine.
-        """
+        """RunText it."""
         self.sample, self.trace = sample, scene.run(MODEL, sample)
 
     @cached_property
@@ -100,7 +91,6 @@ class Looked:
 
         Args:
             boxes: row and column of each, from 0.
-            count: how many boxes there are down and across.
         """
         row = self.trace.weights(*self.place)[_CLASS].detach().double().cpu()
         shown = picture_shown(self.trace, self.tokens, row, None, None)

@@ -49,11 +49,7 @@ class Counting(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        """Run one operation and count it.
-
-        Raises:
-            TooMuch: that is more than the forward may make.
-        """
+        """Run one operation and count it."""
         self._steps += 1
         if self._steps > self._bounds.steps:
             raise TooMuch(f"more than {self._bounds.steps:,} steps")

@@ -27,7 +27,6 @@ class Message:
 
     Attributes:
         values: what can be written as a JSON object.
-        content: raw bytes; empty for none.
     """
 
     values: Mapping[str, Any]
@@ -46,10 +45,6 @@ def receive(read: Callable[[int], bytes], longest: int) -> Message:
     Args:
         read: returns exactly as many bytes as it is called with.
         longest: how many bytes the message may have.
-
-    Raises:
-        TooLong: it announces more than that; nothing of it was read.
-        ValueError: it isn't a message.
     """
     values_length, content_length = _LENGTHS.unpack(read(_LENGTHS.size))
     if values_length > min(longest, _LONGEST_JSON) or values_length + content_length > longest:

@@ -34,7 +34,6 @@ class Limits:
         memory: bytes, beside what its imports took.
         seconds: on the clock, for one answer.
         processor: seconds of processor time, of all its threads together, for one answer.
-        answer: bytes of one answer.
     """
 
     memory: int = 600_000_000
@@ -93,11 +92,7 @@ def leave_network() -> bool:
 
 
 def end_with_parent(parent: int) -> None:
-    """End this process as soon as the one that started it is gone, whatever it is doing then.
-
-    Args:
-        parent: the number of that process. Its main thread has to have started this one.
-    """
+    """End this process as soon as the one that started it is gone, whatever it is doing then."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
     if os.getppid() != parent:  # it went meanwhile
         os._exit(1)

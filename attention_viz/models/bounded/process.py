@@ -29,11 +29,7 @@ _SWITCH = "ATTENTION_VIZ_ISOLATE"
 
 
 def isolates() -> bool:
-    """Return whether strangers' files are opened in processes of their own: ATTENTION_VIZ_ISOLATE=off keeps them here.
-
-    Raises:
-        ValueError: the variable is neither on nor off.
-    """
+    """Return whether strangers' files are opened in processes of their own; ATTENTION_VIZ_ISOLATE=off says no."""
     content = os.environ.get(_SWITCH, "on").strip().lower()
     if content not in ("on", "off", "1", "0", "true", "false", "yes", "no"):
         raise ValueError(f"{_SWITCH} was set to {content!r}; it has to be on or off")
@@ -65,17 +61,7 @@ class Process:
         starting: Callable[[str, Limits, str | None], Started] = start,
         image: str | None = None,
     ) -> None:
-        """Start it. Its first answer takes as long as its imports do, unless `prepare` was called a while before.
-
-        Args:
-            module: what runs in it, by its function `start`, which returns a function from request to answer.
-            limits: what it may take.
-            starting: how it is started.
-            image: another module, after whose imports this one starts soon.
-
-        Raises:
-            NotStarted: the system starts no more processes; if it is forked, the first request may say so.
-        """
+        """Start it. Its first answer takes as long as its imports do, unless `prepare` was called a while before."""
         self._limits = limits
         try:
             self._started = starting(module, limits, image)
@@ -101,15 +87,8 @@ class Process:
         """Return the answer to a request.
 
         Args:
-            request: what is sent.
             check: called again and again meanwhile; what it raises ends the process.
-            seconds: how long the answer may take, if that is less than the limit.
             longest: how many bytes it may have, if that is less than the limit.
-
-        Raises:
-            Stopped: no answer came within the limits, or the process couldn't be started; it is gone.
-            Broken: what runs there broke down over the request.
-            AttentionVizError: it refused the request with an error of ours.
         """
         try:
             answer = self._exchange(request, check, self._within(seconds, longest))

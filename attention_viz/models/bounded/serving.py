@@ -23,13 +23,7 @@ _LONGEST_REASON = 2_000
 
 
 def serve(channel: socket.socket, answering: Answering, limits: Limits) -> None:
-    """Answer what comes over a channel until the other end is closed.
-
-    Args:
-        channel: where requests come from and answers go.
-        answering: makes an answer of a request.
-        limits: what that may take.
-    """
+    """Answer what comes over a channel until the other end is closed."""
     impose(limits)
     channel.sendall(pack(Message({"ready": True})))
     with contextlib.suppress(EOFError, OSError, TooLong, ValueError):

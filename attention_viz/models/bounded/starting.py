@@ -63,11 +63,7 @@ def start(module: str, limits: Limits, image: str | None = None) -> Started:
 
     Args:
         module: imported there; its function `start` returns what answers.
-        limits: what the process may take.
         image: another module, after whose imports this one starts soon; several share its memory.
-
-    Raises:
-        OSError: the system starts no more processes.
     """
     return start_forked(module, limits, image) if sys.platform.startswith("linux") else start_alone(module, limits)
 

@@ -60,12 +60,7 @@ def compositions_of(known: Proven, into: Collection[tuple[int, int]] | None) -> 
     """The table of `compositions`.
 
     Args:
-        known: the stream's matrices, from `proven`.
         into: the later heads, as (layer, head); None for all.
-
-    Raises:
-        UnsupportedModel: none of its numbers is to be had.
-        ShapeError: there is no such head.
     """
     import pandas
 

@@ -149,18 +149,7 @@ def decompose(model: "AttentionModel", trace: Trace, of: Asked) -> Decomposition
 
 
 def decompose_run(trace: Trace, of: Asked) -> Decomposition:
-    """As `decompose`, for who has the trace and not the model: what ran stands behind it.
-
-    Args:
-        trace: of a model from `load` or `wrap`.
-        of: a `Score`, a `Logit` or a `Direction`.
-
-    Raises:
-        TraceError: the trace comes from a file or was made of another trace, or the model has changed since.
-        ShapeError: as of `decompose`.
-        UnusableText: as of `decompose`.
-        UnsupportedModel: as of `decompose`.
-    """
+    """As `decompose`, for who has the trace and not the model: what ran stands behind it."""
     if isinstance(of, Probability):
         raise ShapeError(
             f"the {of} was asked for, and a probability is no sum of what parts wrote, since the softmax lies between; "

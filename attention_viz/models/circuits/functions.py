@@ -59,12 +59,7 @@ PROJECTS = frozenset("linear addmm".split())
 
 
 def is_frozen(name: str, args: Sequence[Any]) -> bool:
-    """Whether a function gives a statistic or a gate.
-
-    Args:
-        name: the function's.
-        args: what it is given.
-    """
+    """Whether a function gives a statistic or a gate."""
     power = name in ("pow", "__pow__") and len(args) > 1 and isinstance(args[1], int | float)
     return name in _FROZEN or (power and args[1] < 0)
 

@@ -82,7 +82,6 @@ class Written:
         late: modules that count as the head though they stand in the body, such as BERT's pooler.
         stack: the names of the modules that run, from the outside in.
         activations: how many of them are a nonlinear step and nothing else.
-        done: whether the body has run.
     """
 
     late: frozenset[str] = frozenset()
@@ -108,12 +107,7 @@ class Ledger(TorchFunctionMode):
     """
 
     def __init__(self, where: Written, words: Collection[int]) -> None:
-        """Begin with nothing written.
-
-        Args:
-            where: told by hooks which module runs.
-            words: how many rows a table has that is looked up by words.
-        """
+        """Begin with nothing written."""
         super().__init__()
         self.leaves: list[Leaf] = []
         self._where, self._words = where, words

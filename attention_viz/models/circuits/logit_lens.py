@@ -106,8 +106,6 @@ class _Turn:
 
     Attributes:
         module: without modules inside, as norms are.
-        entered: what it took.
-        left: what it made.
     """
 
     module: nn.Module
@@ -120,10 +118,7 @@ class _Lens:
     """A run's streams, and what reads them.
 
     Attributes:
-        twin: whose head reads.
-        run: what ran.
         body: the module behind which the head stands.
-        told: what the body gave.
         streams: (position, d_model) each: what enters the first layer, and what leaves each.
         norm: what stands between the last of them and the head; None for nothing.
         words: how many the head chooses from.

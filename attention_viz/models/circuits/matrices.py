@@ -33,10 +33,6 @@ class Around:
 
     Attributes:
         heads: how many query heads there are.
-        query: (head, d_model, d_k).
-        key: (key_head, d_model, d_k).
-        value: (key_head, d_model, d_v).
-        output: (head, d_v, d_model).
         lengths: of queries and keys that go through a norm of their own, by "query" and "key": what each head's first
             one was multiplied by in the run, (head,), which isn't in the matrix.
         missing: why the model's modules are no matrices, by name, as parts of sentences.
@@ -64,7 +60,6 @@ class Words:
     """How words enter the stream and leave it; None where a model has no such matrix.
 
     Attributes:
-        embedding: (word, d_model).
         unembedding: (word, d_model), as the model keeps it.
         norm: what of the norm before the unembedding is linear.
         missing: why there is no unembedding, as a sentence about the model; empty if there is one.
@@ -117,12 +112,7 @@ def matrices_around(model: "AttentionModel", run: ModelRun, stream: str) -> tupl
     """The matrices around every call of a stream, and how words enter and leave.
 
     Args:
-        model: the model.
         run: of a few tokens; what flows through the model in it tells which norm stands where.
-        stream: whose layers.
-
-    Raises:
-        UnsupportedModel: the model can't be copied, or doesn't run so.
     """
     anatomy, turns = run.anatomy, listened(run)
     calls = anatomy.calls(stream)

@@ -36,14 +36,7 @@ class _Given(NamedTuple):
 
 
 def normed(turns: Turns, source: Source, number: int, count: int) -> Normed | None:
-    """The matrix before a norm, where queries or keys come out of a norm and all of that out of one matrix.
-
-    Args:
-        turns: of a run.
-        source: where the queries or keys come from.
-        number: of the attention call.
-        count: how many heads they have.
-    """
+    """The matrix before a norm, where queries or keys come out of a norm and all of that out of one matrix."""
     turn = turns.of(source.module, number)
     if turn is None or not torch.equal(source.columns, torch.arange(len(source.columns), device=source.columns.device)):
         return None

@@ -13,7 +13,6 @@ class Norm:
     """What of a norm is linear.
 
     Attributes:
-        gain: (width,).
         centred: whether it takes the mean away.
     """
 

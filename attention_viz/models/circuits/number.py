@@ -54,11 +54,7 @@ class OpenNumber:
         return cls(run, trace, opened, of, parts, sides, float(next(iter(sides.values())).detach()))
 
     def rows(self) -> "tuple[pandas.DataFrame, float]":
-        """The table of all sides, and by how much its sums miss the number: of the side that misses it by more.
-
-        Raises:
-            UnsupportedModel: they miss it by more than 1e-4 of the largest row.
-        """
+        """The table of all sides, and by how much its sums miss the number: of the side that misses it by more."""
         import pandas
 
         tables: list[pandas.DataFrame] = []

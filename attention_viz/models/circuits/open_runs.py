@@ -29,31 +29,13 @@ _last: tuple["weakref.ref[Trace]", Opened] | None = None
 
 
 def open_behind(model: "AttentionModel", trace: Trace) -> tuple[ModelRun, Opened]:
-    """The run behind a trace, and the same opened; the one that was opened last is kept for as long as its trace is.
-
-    Args:
-        model: from `load` or `wrap`.
-        trace: of this model.
-
-    Raises:
-        TraceError: the trace is another model's, comes from a file or was made of another trace, or the model has
-            changed since.
-        UnsupportedModel: our own module, or one that can't be opened.
-    """
+    """The run behind a trace, and the same opened; the one that was opened last is kept for as long as its trace is."""
     check_model(model, trace)
     return open_alone(trace)
 
 
 def open_alone(trace: Trace) -> tuple[ModelRun, Opened]:
-    """As `open_behind`, for who has the trace and not the model.
-
-    Args:
-        trace: of a model from `load` or `wrap`.
-
-    Raises:
-        TraceError: the trace comes from a file or was made of another trace, or the model has changed since.
-        UnsupportedModel: it can't be opened.
-    """
+    """As `open_behind`, for who has the trace and not the model."""
     run = _run(trace)
     with _lock:
         return run, _opened(trace, run)
@@ -76,12 +58,7 @@ def _opened(trace: Trace, run: ModelRun) -> Opened:
 
 
 def is_output_of(output: Tensor, trace: Trace) -> bool:
-    """Whether a run that was made anew gave what a trace holds, but for rounding.
-
-    Args:
-        output: of the run, (position, width), on any device.
-        trace: of the same text.
-    """
+    """Whether a run that was made anew gave what a trace holds, but for rounding."""
     found, there = (one.detach().cpu().float() for one in (output, trace.output))
     size = float(there.abs().max())
     return found.shape == there.shape and torch.allclose(found, there, rtol=_SAME, atol=_SAME * size)
@@ -94,32 +71,13 @@ def _forget(gone: object) -> None:
 
 
 def run_behind(model: "AttentionModel", trace: Trace) -> ModelRun:
-    """The run behind a trace.
-
-    Args:
-        model: from `load` or `wrap`.
-        trace: of this model.
-
-    Raises:
-        TraceError: the trace is another model's, comes from a file or was made of another trace, or the model has
-            changed since.
-        UnsupportedModel: our own module.
-    """
+    """The run behind a trace."""
     check_model(model, trace)
     return _run(trace)
 
 
 def check_model(model: "AttentionModel", trace: Trace) -> None:
-    """Refuse a model that a trace isn't of.
-
-    Args:
-        model: from `load` or `wrap`.
-        trace: said to be of this model.
-
-    Raises:
-        TraceError: the trace is another model's.
-        UnsupportedModel: our own module.
-    """
+    """Refuse a model that a trace isn't of."""
     need_trained(model)
     if trace.provenance.model != model.name:
         raise TraceError(f"a trace of {trace.provenance.model} was given; {model.name} knows only its own")

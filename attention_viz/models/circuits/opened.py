@@ -28,9 +28,6 @@ class OpenCall:
 
     Attributes:
         query: (head, query, d_k); hangs on the leaves before it, as do key and value.
-        key: (key_head, key, d_k).
-        value: (key_head, key, d_v).
-        scale: what scores are multiplied by.
     """
 
     query: Tensor
@@ -45,7 +42,6 @@ class Opened:
 
     Attributes:
         leaves: what each part of the model wrote.
-        calls: the attention calls.
         output: the model's, without its batch axis; it hangs on all leaves.
         lock: held while slopes are asked for, which several threads may do of one run.
     """
@@ -63,9 +59,6 @@ class Opened:
 
     def contributions(self, number: Tensor) -> list[Float[Tensor, "*any"] | None]:
         """Of each leaf what it contributes to a number, cell by cell: the cell times the number's slope there.
-
-        Args:
-            number: a scalar that hangs on the leaves.
 
         Returns:
             As many as there are leaves, each in its shape; None for those that the number doesn't hang on.
@@ -101,12 +94,6 @@ def open_run(run: ModelRun) -> Opened:
 
     Where a nonlinear step alone stands before the whole output, such as the pooler's in BERT that classifies, it counts
     as part of the head, whatever module it is in, and the model runs another time.
-
-    Args:
-        run: what stands behind a trace.
-
-    Raises:
-        UnsupportedModel: the model can't be copied, or doesn't run so.
     """
     late = frozenset[str]()
     while True:
@@ -120,14 +107,7 @@ def open_run(run: ModelRun) -> Opened:
 
 
 def cut_off(name: str, what: str, number: Tensor, opened: Opened) -> UnsupportedModel:
-    """The refusal of a number that hangs on nothing that a part wrote.
-
-    Args:
-        name: the model's.
-        what: the number, in words.
-        number: the number.
-        opened: the run that it is of.
-    """
+    """The refusal of a number that hangs on nothing that a part wrote."""
     path = origin_of(number) or origin_of(opened.output)
     where = f" in {path}" if path else ""
     return UnsupportedModel(

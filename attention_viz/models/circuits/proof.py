@@ -39,14 +39,7 @@ class Proof:
 
 
 def prove(opened: Opened, numbers: Sequence[int], layers: Sequence[Around], words: Words) -> Proof:
-    """Compare products of matrices with the slopes of a run.
-
-    Args:
-        opened: a run that can be opened.
-        numbers: of each layer, which call it is.
-        layers: the matrices around each layer's heads.
-        words: how words enter and leave.
-    """
+    """Compare products of matrices with the slopes of a run."""
     heads = {leaf.call: leaf for leaf in opened.leaves if leaf.kind == "head"}
     written = [heads.get(number) for number in numbers]
     table = [leaf for leaf in opened.leaves if leaf.kind == "embedding"]

@@ -28,7 +28,6 @@ class Parts:
     """The parts of one opened run.
 
     Attributes:
-        leaves: what each wrote.
         run: where calls and tokens are known.
         paths: of each attention call, the name of its module.
     """
@@ -38,11 +37,7 @@ class Parts:
     paths: Sequence[str]
 
     def sums(self, contributions: Sequence[Tensor | None]) -> dict[Part, float]:
-        """What each part contributes, those that contribute nothing left out.
-
-        Args:
-            contributions: of each leaf, cell by cell.
-        """
+        """What each part contributes, those that contribute nothing left out."""
         found: dict[Part, float] = {}
         for leaf, cells in zip(self.leaves, contributions, strict=True):
             if cells is None:
@@ -90,12 +85,6 @@ def _beside(own: Sequence[str], nearest: Sequence[str], at: int, layer: int) -> 
     """The layer of a part that stands in another layer of the list than the attention nearest to it, by its number.
 
     None for what stands in no layer, and where the model's layers aren't numbered as that list is.
-
-    Args:
-        own: the names on the way to the part.
-        nearest: those on the way to the attention.
-        at: how many of them are the same.
-        layer: the number of the attention's layer.
     """
     listed = at < len(own) and at < len(nearest) and own[at].isdigit() and nearest[at] == str(layer)
     return int(own[at]) if listed else None

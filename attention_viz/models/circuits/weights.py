@@ -35,12 +35,8 @@ class Proven:
     """A stream's matrices, and what a run of the model says of them.
 
     Attributes:
-        name: the model's.
-        stream: whose layers they are.
         numbers: the number of each attention layer, the model's own.
         layers: the matrices around the heads of each.
-        words: how words enter and leave.
-        proof: what holds.
     """
 
     name: str
@@ -82,12 +78,7 @@ class Proven:
 
 
 def proven(model: "AttentionModel", stream: str | None = None) -> Proven:
-    """The matrices around a stream's heads, compared with a run of a few tokens.
-
-    Raises:
-        UnsupportedModel: our own module, or a model that can't be opened.
-        ShapeError: there is no such stream, or none was named where there are several.
-    """
+    """The matrices around a stream's heads, compared with a run of a few tokens."""
     need_trained(model)
     numbers = model.layer_numbers(stream)
     stream = stream or model.streams[0]
@@ -151,14 +142,7 @@ def circuits(model: "AttentionModel", stream: str | None = None) -> "pandas.Data
 
 
 def circuits_of(known: Proven) -> "pandas.DataFrame":
-    """The table of `circuits`.
-
-    Args:
-        known: the stream's matrices, from `proven`.
-
-    Raises:
-        UnsupportedModel: none of its numbers is to be had.
-    """
+    """The table of `circuits`."""
     import pandas
 
     told = {"ov": _ov(known), "qk": _qk(known), "ov_norm": _ov_norm(known), "qk_norm": _qk_norm(known)}

@@ -89,19 +89,6 @@ def written_logits(
 
     The row of the output is linear in what the head wrote, so it is the derivative along it: of the slopes under a row
     of weights yet unknown, by these weights.
-
-    Args:
-        run: what stands behind the trace.
-        opened: the same, opened.
-        trace: the run.
-        stream: whose layer.
-        layer: its number, the model's own.
-        head: from 0.
-        position: the row of the output, from the end where negative.
-
-    Raises:
-        TraceError: there is no such layer.
-        ShapeError: there is no such head or position.
     """
     rows = len(opened.output)
     if not -rows <= position < rows:

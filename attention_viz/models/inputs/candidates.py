@@ -28,15 +28,6 @@ def candidates(
 
     Args:
         no_words: why the model's output tells no token; empty if it does.
-        tokenizer: names them.
-        trace: of the model.
-        position: of the output's row.
-        count: how many.
-
-    Raises:
-        UnsupportedModel: the model has no head that chooses tokens.
-        ShapeError: there is no such position, it is padding, or fewer than 1 were asked for.
-        UnusableText: an encoder was asked where its text has no mask.
     """
     import pandas
 
@@ -56,12 +47,7 @@ def probability(
     token: int | str,
     position: int,
 ) -> float:
-    """How likely the model takes one token to be at a position of a trace, from 0 to 1; errors as of `candidates`.
-
-    Raises:
-        ShapeError: there is no such id.
-        UnusableText: the text is no token, or several.
-    """
+    """How likely the model takes one token to be at a position of a trace, from 0 to 1; errors as of `candidates`."""
     likely = _likely(no_words, tokenizer, trace, position)
     return float(likely[token_of(trace.provenance.model, tokenizer, trace.output_at(position).float(), token)])
 

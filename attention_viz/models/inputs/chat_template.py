@@ -30,18 +30,7 @@ def render_chat(
     tokens: Mapping[str, object],
     process: TextProcess | None = None,
 ) -> str:
-    """A conversation as the template writes it, ready for an answer.
-
-    Args:
-        model: the model's name, for messages.
-        template: in Jinja, as the tokenizer has it.
-        messages: of each, "role" and "content".
-        tokens: the tokenizer's special tokens by name, as templates use them.
-        process: where the tokenizer works, if it works in a process of its own.
-
-    Raises:
-        UnusableText: the template refuses the text, or takes too long or too much memory for it.
-    """
+    """A conversation as the template writes it, ready for an answer."""
     written = [dict(message) for message in messages]
     if process is None and not isolates():
         return _render_here(model, template, written, tokens)

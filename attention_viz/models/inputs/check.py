@@ -22,8 +22,6 @@ class Inputs:
     """What one model takes.
 
     Attributes:
-        name: the model's, for messages.
-        model: the model.
         limit: how many tokens it can read at once; None where nothing says.
     """
 
@@ -32,17 +30,7 @@ class Inputs:
     limit: int | None
 
     def row(self, ids: Tensor | Sequence[int], what: str = "ids") -> Tensor:
-        """One row of the model's ids, (1, n); what is none is refused.
-
-        Args:
-            ids: a tensor, (1, n), or a list or tuple of n whole numbers.
-            what: they are called in messages.
-
-        Raises:
-            ShapeError: no whole numbers, more than one row, or none.
-            TextTooLong: more tokens than the model has positions.
-            UnusableText: a token that the model doesn't know.
-        """
+        """One row of the model's ids, (1, n); what is none is refused."""
         target = "target" if what == "decoder ids" else "text"
         if isinstance(ids, list | tuple):
             wrong = next((one for one in ids if type(one) is not int), None)
@@ -79,12 +67,7 @@ class Inputs:
         self.check_ids(tokens.numbers)
 
     def check_ids(self, ids: Sequence[int], what: str = "text") -> None:
-        """Refuse ids that the model doesn't know, and more than it can read.
-
-        Raises:
-            TextTooLong: more tokens than the model has positions.
-            UnusableText: a token that the model doesn't know, or one that stands for a picture or a sound.
-        """
+        """Refuse ids that the model doesn't know, and more than it can read."""
         if self.limit is not None and len(ids) > self.limit:
             raise TextTooLong(self.name, len(ids), self.limit, what)
         known = vocabulary(self.model)
@@ -114,12 +97,7 @@ def _placeholders(model: "PreTrainedModel") -> dict[int, str]:
 
 
 def checked_mask(ids: Tensor, mask: Tensor | None) -> Tensor:
-    """The mask of a row of ids as whole numbers; all real where there is none.
-
-    Raises:
-        ShapeError: ids and mask of different shape, or another number than 0 and 1.
-        UnusableText: nothing but padding.
-    """
+    """The mask of a row of ids as whole numbers; all real where there is none."""
     if mask is None:
         return torch.ones_like(ids)
     if not isinstance(mask, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside

@@ -28,8 +28,6 @@ class Growing:
     """Lets one decoder go on with a text.
 
     Attributes:
-        tracer: makes its traces.
-        inputs: what it takes.
         stepping: runs it a token at a time.
         sha256: of its weights file, where there is one.
     """
@@ -40,11 +38,7 @@ class Growing:
     sha256: str | None
 
     def check(self, evict: Evict | None) -> None:
-        """Refuse an eviction where what comes of it wouldn't be what is said.
-
-        Raises:
-            UnsupportedModel: that is so.
-        """
+        """Refuse an eviction where what comes of it wouldn't be what is said."""
         if evict is not None and not self.stepping.evicts:
             raise UnsupportedModel(
                 f"keys were to be thrown away from the cache of {self.tracer.name}, whose layers take some other way "
@@ -53,12 +47,7 @@ class Growing:
             )
 
     def check_start(self, trace: Trace, evict: Evict | None) -> None:
-        """Refuse a trace that isn't one of this model's own runs, or was made with another eviction.
-
-        Raises:
-            UnsupportedModel: that is so.
-            TraceError: the model has changed since.
-        """
+        """Refuse a trace that isn't one of this model's own runs, or was made with another eviction."""
         origin, name = trace.provenance, self.tracer.name
         if (origin.model, origin.sha256) != (name, self.sha256):
             raise UnsupportedModel(f"a trace of {origin.model} was given; {name} knows only its own")
@@ -84,8 +73,6 @@ class Growing:
         """Traces after one, a token more each, until the model says that it is done or is full.
 
         Args:
-            trace: where it begins.
-            tokens: how many more at most.
             evict: which keys are thrown away; None for none.
         """
         read, tokenizer = trace.query_tokens(), self.tracer.tokenizer

@@ -52,10 +52,7 @@ def cost_of(
 
     Args:
         model: what runs, on a processor; nothing is told of other devices.
-        inputs: of the run.
-        calls: how many attention calls it makes.
         kept: how many of them are kept; all by default.
-        words_later: the run makes no logits, which are made when they are asked for.
     """
     tokens = longest(inputs)
     if not tokens or device_of(model).type != "cpu":

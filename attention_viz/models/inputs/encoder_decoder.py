@@ -31,8 +31,6 @@ class Answering:
     """Makes the traces of one encoder–decoder.
 
     Attributes:
-        tracer: makes a model's traces.
-        inputs: what the model takes.
         tokenizer: names the tokens, where there is one.
         source: names the positions of what is read, where that is no text, once it is known how many there are.
         seen: the picture or the sound that is read.

@@ -41,11 +41,7 @@ LONGEST = 128
 
 
 def decoder_inputs(model: "PreTrainedModel", produced: Tensor) -> Tensor:
-    """What a decoder reads so that its steps produce these ids, (1, n): the start, then all but the last.
-
-    Raises:
-        UnsupportedModel: the model doesn't say with what its decoder starts.
-    """
+    """What a decoder reads so that its steps produce these ids, (1, n): the start, then all but the last."""
     if hasattr(model, "prepare_decoder_input_ids_from_labels"):
         try:
             return cast("Any", model).prepare_decoder_input_ids_from_labels(labels=produced)
@@ -69,15 +65,10 @@ def answer_of(runner: "Runner", inputs: Mapping[str, Tensor], limit: int | None)
     What it may choose, its generation settings say: many begin with a language's token, some never say certain tokens.
 
     Args:
-        runner: runs the model.
-        inputs: what it reads.
         limit: how many tokens it can read at once; None where nothing says.
 
     Returns:
         What its decoder reads, and what its steps produce, (1, n) each.
-
-    Raises:
-        UnusableText: it has no head to say anything with, can't be made to, or says nothing.
     """
     return _generated(runner, limit, lambda model, settings: model.generate(**inputs, generation_config=settings))
 
@@ -178,9 +169,6 @@ def why_no_words(model: "PreTrainedModel", named: str, shape: Sequence[int], pos
     """Why what a model gave in a run tells no token; empty if it is a number for each token, at each position.
 
     Args:
-        model: what ran.
-        named: what its output is called among the things that it returns.
-        shape: of the output, (row, width).
         positions: of how many tokens; 0 if it read none.
     """
     rows, width = shape

@@ -35,18 +35,7 @@ def trace_filled(
     padding in the trace.
 
     Args:
-        model: what reads it.
-        text: the shorter sentence of a batch.
-        length: of the longest, in tokens, special ones included.
         edits: changes made inside the model, such as `Allow`.
-        special_tokens: as in `AttentionModel.trace`.
-        chat: as in `AttentionModel.trace`.
-
-    Raises:
-        ShapeError: a length below the text's own.
-        UnsupportedModel: the tokenizer has no token to pad with.
-        UnusableText: nothing to read in the text.
-        TextTooLong: more tokens than the model has positions.
     """
     count = model.fit(text, special_tokens=special_tokens, chat=chat).count
     if length < count:
@@ -62,19 +51,7 @@ def trace_filled(
 def padded(
     name: str, tokenizer: "PreTrainedTokenizerBase | None", text: str, padding: int, wording: Wording
 ) -> tuple[Tensor, Tokens]:
-    """A text's ids with so many of the padding token after them, (1, n), and its tokens, those labelled as padding.
-
-    Args:
-        name: the model's, for messages.
-        tokenizer: what makes tokens of the text.
-        text: the text.
-        padding: how many positions of padding.
-        wording: how the text is put to the model.
-
-    Raises:
-        UnsupportedModel: the tokenizer has no token to pad with.
-        UnusableText: nothing to read in the text, or no tokenizer.
-    """
+    """A text's ids with so many of the padding token after them, (1, n), and its tokens, those labelled as padding."""
     own = read(name, tokenizer, text, wording=wording).tokens
     filling = getattr(tokenizer, "pad_token_id", None)
     if not isinstance(filling, int):

@@ -33,16 +33,9 @@ def random_twice(
     """A row of ids: different random tokens, then the same again, among what the tokenizer puts around every text.
 
     Args:
-        name: the model's, for messages.
-        model: whose vocabulary they are of.
         tokenizer: knows which ids are words or pieces of them; without one all ids are taken.
         limit: how many tokens the model reads; None where nothing says.
         tokens: how many are said twice; `USUAL` by default, fewer where the model knows or reads fewer.
-        seed: which ones.
-
-    Raises:
-        ShapeError: fewer than 2 tokens were asked for, more than the model knows or can read twice, or no such seed.
-        UnusableText: the model knows fewer than 2 tokens that are words, or pieces of words.
     """
     before, after, reserved = _around(name, tokenizer)
     words = torch.tensor([one for one in range(vocabulary(model)) if one not in reserved], dtype=torch.int64)

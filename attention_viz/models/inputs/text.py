@@ -77,12 +77,7 @@ def read(
     wording: Wording = AS_TYPED,
     limit: int | None = None,
 ) -> Reading:
-    """What a tokenizer makes of a text, or of two sentences.
-
-    Raises:
-        TextTooLong: more tokens than `limit`; said before they are grouped into words.
-        UnusableText: there is no tokenizer, it leaves nothing of the text, or the text is none.
-    """
+    """What a tokenizer makes of a text, or of two sentences."""
     tokenizer = _present(model, tokenizer)
     _check_text(text)
     if second_text is not None:
@@ -114,11 +109,7 @@ def read(
 
 
 def read_target(model: str, tokenizer: "PreTrainedTokenizerBase | None", target: str) -> Tokens:
-    """What a tokenizer makes of the text that an encoder–decoder should produce.
-
-    Raises:
-        UnusableText: there is no tokenizer, it leaves nothing of the text, or the text is none.
-    """
+    """What a tokenizer makes of the text that an encoder–decoder should produce."""
     tokenizer = _present(model, tokenizer)
     _check_text(target)
     encoding = with_tokenizer(model, tokenizer, target, lambda: tokenizer(text_target=target, verbose=False))
@@ -183,11 +174,7 @@ def count_tokens(
     second_text: str | None = None,
     wording: Wording = AS_TYPED,
 ) -> int:
-    """How many tokens a text has, special ones included, however long it is.
-
-    Raises:
-        UnusableText: there is no tokenizer.
-    """
+    """How many tokens a text has, special ones included, however long it is."""
     tokenizer = _present(model, tokenizer)
     _check_text(text)
     if isinstance(tokenizer, IsolatedTokenizer) and not wording.chat:

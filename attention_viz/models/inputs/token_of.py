@@ -24,15 +24,7 @@ def token_of(
     does; without another, the one that the model finds likelier here.
 
     Args:
-        name: the model's, for messages.
         tokenizer: knows the words; None where only ids can be named.
-        logits: (token,), of the position that is asked about.
-        asked: an id, a token's text, or the tokenizer's own label of one.
-        like: a token beside which it is asked for.
-
-    Raises:
-        ShapeError: there is no such id.
-        UnusableText: the text is no token, or several, or one that stands for something else.
     """
     if not isinstance(asked, str):  # a table's whole numbers, too, which are numpy's
         if not 0 <= int(asked) < len(logits):

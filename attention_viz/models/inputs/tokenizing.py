@@ -64,15 +64,6 @@ def with_tokenizer(model: str, tokenizer: "PreTrainedTokenizerBase", text: str, 
 
     A tokenizer in this process works in a thread, which can't be ended: it is one that ships, or was handed over in
     Python. Those of folders and the hub work in processes of their own, which can be.
-
-    Args:
-        model: its name, for messages.
-        tokenizer: whose turn it is.
-        text: what it is to read.
-        work: has it read that.
-
-    Raises:
-        UnusableText: the text is too long, the tokenizer takes too long for it, or breaks down over it.
     """
     if len(text) > LONGEST_TEXT:
         raise UnusableText(

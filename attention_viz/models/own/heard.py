@@ -35,11 +35,7 @@ class Asked:
     enable_gqa: bool = False
 
     def check(self, where: str) -> None:
-        """Refuse what couldn't be shown as it is.
-
-        Raises:
-            UnsupportedModel: weights dropped at random, or tensors that aren't plain ones.
-        """
+        """Refuse what couldn't be shown as it is."""
         if self.dropout_p:
             raise UnsupportedModel(
                 f"{where} drops weights at random (dropout {self.dropout_p:g}), so that each time it would be another "
@@ -101,7 +97,6 @@ class Heard:
     """One call that was heard.
 
     Attributes:
-        asked: what torch was asked for.
         attention: our call, with all leading axes.
         module: the kind of module that asked, or of the function's name where none did.
         path: its name inside the outermost module; empty for that itself.
@@ -126,14 +121,7 @@ class Heard:
         return self.attention.shape[:-2]
 
     def rows(self, leading: str | None) -> int:
-        """How many rows of a batch it has.
-
-        Args:
-            leading: what a lone leading axis counts, "batch" or "head".
-
-        Raises:
-            ShapeError: nothing tells what its leading axes are.
-        """
+        """How many rows of a batch it has."""
         if len(self.lead) > 2:
             raise ShapeError(
                 f"{self.where} attends over {self.attention.shape}; needed: (batch, head, query, key) or fewer axes"
@@ -204,7 +192,6 @@ def off_by(ours: Tensor, theirs: Tensor, empty: Tensor | None) -> Against:
     """Compare what our function gives with what torch's own does.
 
     Args:
-        ours: what ours gives.
         theirs: torch's own result, of the same shape.
         empty: True for rows whose queries may look at no key, along the leading axes of both; None for none.
     """

@@ -22,7 +22,6 @@ class Placed:
 
     Attributes:
         calls: of one row of the batch, head first.
-        streams: of each call.
         queries: by stream, the tokens down the rows.
         keys: by stream, the tokens across the columns.
     """
@@ -40,19 +39,7 @@ def placed(
     key_labels: Labels,
     streams: Sequence[str] | None,
 ) -> Placed:
-    """Sort calls into streams, and put labels along them.
-
-    Args:
-        heard: the calls.
-        calls: the same of one row of the batch.
-        labels: of the queries, and of all tokens where nothing crosses.
-        key_labels: of what is looked at across.
-        streams: of each call, where somebody says so.
-
-    Raises:
-        ShapeError: calls of one stream that have different tokens, or a stream that can't be told.
-        TraceError: labels of another number than the tokens.
-    """
+    """Sort calls into streams, and put labels along them."""
     found = _streams(heard, calls) if streams is None else _named(streams, calls)
     sizes: dict[str, tuple[int, ...]] = {}
     for number, (stream, call) in enumerate(zip(found, calls, strict=True)):

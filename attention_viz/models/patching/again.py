@@ -29,17 +29,7 @@ _encoded: "WeakKeyDictionary[Trace, Any]" = WeakKeyDictionary()
 
 
 def run_again(before: Trace, edits: Sequence[Edit]) -> Tensor:
-    """The output under edits of a run that was recorded here, of the same tensors: (position, width).
-
-    Args:
-        before: the run, without edits.
-        edits: the changes.
-
-    Raises:
-        ShapeError: an edit that doesn't fit, or names a layer, head or stream that isn't there.
-        UnsupportedModel: an edit that this model's calls can't express.
-        UnusableText: the run comes from a file or was made of another trace, so that what was read is gone.
-    """
+    """The output under edits of a run that was recorded here, of the same tensors: (position, width)."""
     run = behind(before).run
     if not isinstance(run, ModelRun):
         raise UnusableText(

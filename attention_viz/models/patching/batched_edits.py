@@ -40,7 +40,6 @@ def rows_at_once(before: Trace, only: int | None = None) -> int:
     """How many runs of this text go into one batch, the one without edits beside them not counted.
 
     Args:
-        before: the run of the text without edits.
         only: the position of the output that is wanted; None for all.
     """
     tokens = len(before.query_tokens(before.streams[0]))
@@ -61,18 +60,10 @@ def try_each(
     in half precision, and of whatever is no text: a picture, a sound or ids are read as the run before read them.
 
     Args:
-        model: the one that `before` is of.
         before: the run of the same text without edits; what a decoder went on by is read again with it.
         tries: of each run, its edits; as many as `rows_at_once` says fit into a batch.
         only: the position, from 0, that is wanted of the output, where one is enough; the outputs have one row then.
             Most decoders make their logits of it alone, which saves a good part of the work.
-
-    Raises:
-        ShapeError: an edit that doesn't fit the text, or names a layer, head or stream that isn't there.
-        UnsupportedModel: an edit that this model's calls can't express.
-        UnusableText: `before` is of no text, and comes from a file or was made of another trace, so that what was read
-            is gone.
-        TraceError: the model has changed since.
     """
     behind(before).check()
     origin = before.provenance
@@ -104,17 +95,10 @@ def batch_outputs(
     """The output of a run for each of several lists of edits, from one batch.
 
     Args:
-        tracer: of a model with one stream, the one that `before` is of.
-        reading: the text of `before`.
-        before: the run without edits.
-        tries: of each run, its edits.
         only: the position that is wanted of the outputs; None for all.
 
     Returns:
         The outputs; None in half precision, or where the row without edits came out otherwise than before.
-
-    Raises:
-        ShapeError: an edit that doesn't fit the text, or names a layer, head or stream that isn't there.
     """
     for edits in tries:
         check_places(edits, tracer.anatomy.layers)

@@ -19,12 +19,6 @@ def shared_beginning(run: ModelRun, other: Tokens, spots: Sequence[tuple[int, in
     """How many tokens two texts share before they differ; 0 where a run can't begin after them.
 
     It can where each call blocks all that lies ahead, its keys and values are known, and positions can be told.
-
-    Args:
-        run: of one text.
-        other: the other's tokens.
-        spots: which of its positions belong to which of the other's.
-        most: the position that a run has to reach.
     """
     mine, pairs = run.tokens.numbers, set(spots)
     same = next((at for at in range(most) if (at, at) not in pairs or mine[at] != other.numbers[at]), most)
@@ -36,25 +30,14 @@ def shared_beginning(run: ModelRun, other: Tokens, spots: Sequence[tuple[int, in
 
 
 def ending(inputs: Mapping[str, Tensor], start: int) -> dict[str, Tensor]:
-    """A text's inputs from a position on, which are told where they stand.
-
-    Args:
-        inputs: of the whole text.
-        start: the position.
-    """
+    """A text's inputs from a position on, which are told where they stand."""
     found = {name: given[:, start:] for name, given in inputs.items()}
     some = next(iter(inputs.values()))
     return found | {"position_ids": torch.arange(start, some.shape[1], device=some.device)[None]}
 
 
 def continued(call: Attention, whole: Attention, start: int) -> Attention:
-    """A call of a text's end, whose queries meet the keys of the beginning, too, as they were in a run of the whole.
-
-    Args:
-        call: with its batch axis.
-        whole: the call of the whole text, head first.
-        start: where the end begins.
-    """
+    """A call of a text's end, whose queries meet the keys of the beginning, too, as they were in a run of the whole."""
     rows = map_terms(
         whole.rows(slice(start, None)), lambda term, value: value[None] if term.is_matrix and value.ndim == 3 else value
     )

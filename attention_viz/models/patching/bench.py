@@ -35,12 +35,7 @@ _SAME = 1e-5
 
 @dataclass(frozen=True, eq=False)
 class Mlp:
-    """A module of the twin that an MLP's output leaves.
-
-    Attributes:
-        layer: whose MLP, from 0.
-        module: the module.
-    """
+    """A module of the twin that an MLP's output leaves."""
 
     layer: int
     module: nn.Module
@@ -54,8 +49,6 @@ class Bench:
 
     Attributes:
         run: what stands behind the text's trace.
-        twin: where it runs.
-        mlps: where MLPs are heard.
     """
 
     run: ModelRun
@@ -64,15 +57,7 @@ class Bench:
 
     @classmethod
     def of(cls, run: ModelRun, *, mlps: bool = False) -> "Bench":
-        """Copy the model.
-
-        Args:
-            run: what stands behind the text's trace.
-            mlps: whether MLPs are heard, which have to be looked for.
-
-        Raises:
-            UnsupportedModel: it can't be copied, or an MLP's output leaves no module.
-        """
+        """Copy the model."""
         bare = cls(run, run.runner.twin(frozen=True))
         return cls(run, bare.twin, _find_mlps(bare)) if mlps else bare
 
@@ -101,18 +86,7 @@ class Bench:
         """The output of a pass over a batch of the same text: (row, position, width).
 
         Args:
-            inputs: of one row.
-            rows: how many rows.
-            change: given which site it is and what it hands on, says what it hands on instead.
             only: the position to which the output may be limited, where the model can do that; None for all.
-            first: the attention call with which the pass begins: the layers before it give what they gave in `run`.
-            start: the position with which the pass begins: what stands before it is as it was in `run`. It asks for
-                `only`, and what `change` is given begins there, too.
-            slopes: whether gradients are asked for afterwards.
-            hear: given which attention call it is, and the call, whose output isn't changed yet.
-
-        Raises:
-            UnsupportedModel: the model doesn't run a batch as it runs its rows.
         """
         inputs = ending(inputs, start) if start else inputs
         given: dict[str, Any] = {name: torch.cat([row] * rows) for name, row in inputs.items()}

@@ -92,9 +92,6 @@ def mean_effects(tables: "Sequence[pandas.DataFrame]") -> "pandas.DataFrame":
 
     Args:
         tables: from `effects`, of the same heads, one a text; the only one is given back as it is.
-
-    Raises:
-        ShapeError: no table, or tables of different heads.
     """
     import pandas
 

@@ -17,28 +17,14 @@ __all__ = ["keeping", "same", "to_first_order", "with_slopes"]
 
 
 def same(output: Tensor, trace: Trace) -> Tensor:
-    """A run's output, refused where it isn't the trace's.
-
-    Args:
-        output: (1, position, width).
-        trace: of the same text.
-
-    Raises:
-        TraceError: the model has changed since.
-    """
+    """A run's output, refused where it isn't the trace's."""
     if not is_output_of(output[0], trace):
         raise changed(trace.provenance.model)
     return output
 
 
 def keeping(kept: dict[int, Tensor], sites: Sequence[int], *, slopes: bool = False) -> Change:
-    """A change that changes nothing, and keeps what some sites hand on.
-
-    Args:
-        kept: where it is put, by site.
-        sites: which.
-        slopes: whether gradients are asked for there.
-    """
+    """A change that changes nothing, and keeps what some sites hand on."""
 
     def keep(site: int, output: Tensor) -> Tensor:
         if site in sites:
@@ -53,17 +39,7 @@ def keeping(kept: dict[int, Tensor], sites: Sequence[int], *, slopes: bool = Fal
 def with_slopes(
     bench: Bench, text: Trace, of: Logit | Probability | Direction
 ) -> tuple[float, dict[int, Tensor], dict[int, Tensor]]:
-    """The number, what each site hands on, and the number's slope there.
-
-    Args:
-        bench: where the text runs.
-        text: its trace.
-        of: the number, settled.
-
-    Raises:
-        TraceError: the model has changed since the trace was made.
-        UnsupportedModel: no gradient goes through the model.
-    """
+    """The number, what each site hands on, and the number's slope there."""
     there: dict[int, Tensor] = {}
     with torch.inference_mode(False), torch.enable_grad(), bench.run.runner.door:
         output = bench.outputs(bench.run.inputs, 1, keeping(there, bench.sites, slopes=True), slopes=True)
@@ -74,14 +50,7 @@ def with_slopes(
 
 
 def to_first_order(mine: Tensor, yours: Tensor, slope: Tensor, spots: Sequence[tuple[int, int]]) -> Tensor:
-    """What is put less what was there, times the slope: (head, position), in float64.
-
-    Args:
-        mine: what a site handed on, (1, head, position, width).
-        yours: what it did in the other text.
-        slope: of the number, at what it handed on.
-        spots: which positions of the two belong together.
-    """
+    """What is put less what was there, times the slope: (head, position), in float64."""
     at, to = (list(side) for side in zip(*spots, strict=True))
     found = torch.zeros(mine.shape[1:3], dtype=torch.float64)
     gap = yours[0, :, to].double() - mine[0, :, at].double()

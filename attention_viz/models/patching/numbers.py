@@ -20,10 +20,7 @@ def numbers_of(
     """The number of each row of a batch, in float64.
 
     Args:
-        output: of each row of the batch.
-        of: the number, settled.
         padding: which positions of the text are padding; told apart only where the output has a row for each.
-        limited: whether the output may be of the asked position alone.
     """
     if of.position is None:
         real = [at for at in range(output.shape[1]) if len(padding) != output.shape[1] or not padding[at]]

@@ -19,16 +19,7 @@ __all__ = ["counterpart", "paired", "plain_run", "settled"]
 
 
 def plain_run(model: "AttentionModel", trace: Trace) -> ModelRun:
-    """What stands behind a trace into or from which something can be put.
-
-    Args:
-        model: from `load` or `wrap`.
-        trace: of this model.
-
-    Raises:
-        TraceError: the trace is another model's, was edited, or comes from a file.
-        UnsupportedModel: our own module, or an encoder–decoder.
-    """
+    """What stands behind a trace into or from which something can be put."""
     run = run_behind(model, trace)
     if run.runner.answers:
         raise UnsupportedModel(
@@ -43,18 +34,7 @@ def plain_run(model: "AttentionModel", trace: Trace) -> ModelRun:
 def settled(
     run: "ModelRun | AttentionModel", trace: Trace, of: Logit | Probability | Direction
 ) -> Logit | Probability | Direction:
-    """The number with tokens as ids, and its position counted from the beginning.
-
-    Args:
-        run: what stands behind the trace, or the model that made it.
-        trace: of the text in which positions count.
-        of: what was asked.
-
-    Raises:
-        ShapeError: it isn't a `Logit`, a `Probability` or a `Direction`, or its position or token isn't there.
-        UnusableText: a token asked for by its text is none, or several.
-        UnsupportedModel: a logit or a probability was asked for of a model without a word head.
-    """
+    """The number with tokens as ids, and its position counted from the beginning."""
     if not isinstance(of, Logit | Probability | Direction):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
         raise ShapeError(
             f"what a head does is told of an av.Logit, an av.Probability or an av.Direction; got the {of}; "
@@ -83,16 +63,7 @@ def settled(
 
 
 def paired(text: Trace, other: Trace, aligned: bool) -> tuple[tuple[int, int], ...]:
-    """Which positions of the text get what of which positions of the other, in pairs.
-
-    Args:
-        text: one run.
-        other: the other.
-        aligned: whether texts of different lengths are paired token by token.
-
-    Raises:
-        ShapeError: they can't be paired.
-    """
+    """Which positions of the text get what of which positions of the other, in pairs."""
     mine, yours = text.query_tokens(), other.query_tokens()
     if len(mine) == len(yours):
         if mine.padding != yours.padding:
@@ -119,14 +90,7 @@ def paired(text: Trace, other: Trace, aligned: bool) -> tuple[tuple[int, int], .
 def counterpart(
     of: Logit | Probability | Direction, text: Trace, spots: Mapping[int, int], rows: int
 ) -> Logit | Probability | Direction | None:
-    """The number in the other text; None where its position has no counterpart.
-
-    Args:
-        of: the number, settled.
-        text: the run in which it was settled.
-        spots: the other's positions by the text's.
-        rows: how many the other's output has.
-    """
+    """The number in the other text; None where its position has no counterpart."""
     if of.position is None or text.output_shape[0] != len(text.query_tokens()):
         return of
     at = spots.get(of.position)

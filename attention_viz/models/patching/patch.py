@@ -100,12 +100,7 @@ def _check(confirm: int | None, **given: str) -> None:
 
 
 def table_of(made: Patching, effects: dict[Put, float]) -> "pandas.DataFrame":
-    """The table of `patch`: estimates, and the effects that are known.
-
-    Args:
-        made: what was begun.
-        effects: of what was run.
-    """
+    """The table of `patch`: estimates, and the effects that are known."""
     import pandas
 
     names = [name for name in Put._fields if any(getattr(put, name) is not None for put in made.puts)]

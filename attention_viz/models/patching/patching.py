@@ -33,7 +33,6 @@ class Put(NamedTuple):
     """What is put from one text into another.
 
     Attributes:
-        layer: its number, the model's own.
         head: from 0; None for the layer's MLP.
         position: of the text that it is put into; None for all at once.
     """
@@ -87,22 +86,7 @@ class Patching:
         """Run both texts, and estimate all effects by one gradient.
 
         Args:
-            model: from `load` or `wrap`.
-            text: a run.
             other: another; no matter which way, a position of `of` counts in `text`.
-            of: a `Logit`, a `Probability` or a `Direction` of the output of `text`.
-            direction: "noising" puts parts of `other` into `text`, "denoising" parts of `text` into `other`.
-            parts: what is put: heads, or whole layers' MLPs.
-            by: "head" for all positions at once, "position" for each alone.
-            aligned: whether texts of different lengths are paired token by token.
-
-        Raises:
-            ShapeError: texts of different lengths that aren't to be aligned, or that share no token; a number that
-                isn't a `Logit`, a `Probability` or a `Direction`, or whose position or token isn't there.
-            TraceError: a trace is another model's, was edited, comes from a file, or the model has changed since.
-            UnusableText: a token asked for by its text is none, or several.
-            UnsupportedModel: our own module, an encoder–decoder, a model without a word head where a logit was asked
-                for, or one whose calls or MLPs can't be put.
         """
         runs = [plain_run(model, trace) for trace in (text, other)]
         of = settled(runs[0], text, of)
@@ -140,9 +124,6 @@ class Patching:
 
         Args:
             puts: what to put; all by default.
-
-        Raises:
-            UnsupportedModel: the model doesn't run so.
         """
         waiting = list(self.puts if puts is None else puts)
         while waiting:

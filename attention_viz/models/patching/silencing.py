@@ -30,18 +30,10 @@ def silenced_scores(
     """A score without each of some heads, which hand on 0 at every position, by one batch.
 
     Args:
-        model: from `load` or `wrap`.
-        trace: of this model, without edits.
         of: the score; `relative` isn't looked at.
-        heads: layer and head of each.
-        stream: whose heads.
 
     Returns:
         Of each head the score; None where the row in which nothing is silenced doesn't come out as it did alone.
-
-    Raises:
-        TraceError: the trace is another model's, or comes from a file.
-        UnsupportedModel: the model can't be copied.
     """
     bench = Bench.of(run_behind(model, trace))
     call = bench.run.anatomy.call
@@ -72,12 +64,7 @@ def silenced_scores(
 
 
 def score_in(attention: Attention, of: Score) -> Tensor:
-    """The score of a call, or of each row of a batch's, in float64: query · key × scale.
-
-    Args:
-        attention: the call.
-        of: which score.
-    """
+    """The score of a call, or of each row of a batch's, in float64: query · key × scale."""
     keys = shared_heads(attention.key, attention.query)
     # All heads may share a single key.
     key = keys[..., of.head if keys.shape[-3] > 1 else 0, of.key, :].double()

@@ -20,8 +20,6 @@ class Turn:
     """One layer's turn in a run.
 
     Attributes:
-        module: the layer.
-        inputs: what it was given.
         named: what it was given by name.
         output: what it gave, of which the first is what left it.
         left: (1, position, d_model), what left it.
@@ -36,11 +34,7 @@ class Turn:
     first: int
 
     def again(self, rows: int) -> Tensor:
-        """What leaves it of a batch with the same text in every row: (row, position, d_model).
-
-        Args:
-            rows: how many.
-        """
+        """What leaves it of a batch with the same text in every row: (row, position, d_model)."""
         found = self.module(
             *(repeated(one, rows) for one in self.inputs),
             **{name: repeated(one, rows) for name, one in self.named.items()},
@@ -53,11 +47,6 @@ def layer_turns(run: ModelRun, twin: Twin, stream: str) -> dict[int, Turn]:
 
     Args:
         run: what ran, with its edits; it runs once more.
-        twin: where.
-        stream: whose layers.
-
-    Raises:
-        UnsupportedModel: it doesn't run so.
     """
     found: dict[int, Turn] = {}
     recorder = Recorder(run.edits, run.anatomy.places, frozenset())
@@ -84,8 +73,6 @@ def repeated(one: Any, rows: int, start: int = 0) -> Any:
     """What belongs to a text, once for each row of a batch; a tensor that has no batch axis stays as it is.
 
     Args:
-        one: what a module took or gave.
-        rows: how many.
         start: the first position that is wanted of what a module gave, (1, position, width); 0 leaves all as it is.
     """
     if isinstance(one, Tensor):

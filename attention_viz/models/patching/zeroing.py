@@ -34,16 +34,8 @@ _ROUNDING = 1e-4
 def value_zeroing(run: ModelRun, stream: str) -> tuple[Float[Tensor, "query key"], ...]:
     """How far each layer's output turns, for each query and each key whose value is zero: 1 - cos, from 0 to 2.
 
-    Args:
-        run: what ran, with its edits.
-        stream: whose layers.
-
     Returns:
         Of each layer that the trace keeps.
-
-    Raises:
-        UnsupportedModel: the model can't be copied; no module of it is one layer; or its layers don't run by themselves
-            as they ran.
     """
     twin = run.runner.twin(frozen=True)
     calls = [number for number in run.numbers if run.anatomy.streams[number] == stream]
@@ -86,12 +78,7 @@ def _columns(run: ModelRun, turn: Turn, number: int, keys: range) -> Tensor:
 
 @dataclass(eq=False)
 class _Zeroed(Batch):
-    """Hears a layer's calls of a batch. In one of them each row but the first has the value of a key set to zero.
-
-    Attributes:
-        number: the call with the values.
-        keys: whose values; one a row.
-    """
+    """Hears a layer's calls of a batch. In one of them each row but the first has the value of a key set to zero."""
 
     number: int = 0
     keys: Sequence[int] = ()

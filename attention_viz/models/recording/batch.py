@@ -30,11 +30,7 @@ class Batch(Recorder):
         return self._heard
 
     def hear(self, call: Call) -> Tensor:
-        """What one call computes in every row: (row, head, query, d_v).
-
-        Raises:
-            UnsupportedModel: the model doesn't run a batch as it runs its rows.
-        """
+        """What one call computes in every row: (row, head, query, d_v)."""
         query = call.attention.query
         again = self._last is not None and self._last.again(call)
         if again or query.ndim != 4 or len(query) != self.rows or self.first + self._heard >= len(self.places):
@@ -45,12 +41,7 @@ class Batch(Recorder):
         return self.changed(number, call, self.computed(number, call))
 
     def computed(self, number: int, call: Call) -> Tensor:
-        """What a call computes in every row: (row, head, query, d_v).
-
-        Args:
-            number: which call of the model it is.
-            call: with its batch axis.
-        """
+        """What a call computes in every row: (row, head, query, d_v)."""
         del number
         return whole_output(call.attention)
 
@@ -58,8 +49,6 @@ class Batch(Recorder):
         """What a call hands back; its output as it is, unless a batch of another kind says otherwise.
 
         Args:
-            number: which call of the model it is.
-            call: with its batch axis.
             output: what it computed, (row, head, query, d_v); may be written into.
         """
         del number, call

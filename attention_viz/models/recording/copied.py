@@ -22,10 +22,6 @@ def copied(model: _Module, memo: dict[int, Any]) -> _Module:
     Python doesn't copy functions. One that replaced a method, such as `model.forward = torch.compile(model.forward)` or
     a decorated `forward`, would run the original model inside the copy, so it is made anew around the copy. So are
     hooks, which may look up the module that they are given.
-
-    Args:
-        model: what to copy.
-        memo: as for `copy.deepcopy`: by an object's identity, its copy.
     """
     twin = copy.deepcopy(model, memo)
     for module in twin.modules():

@@ -29,10 +29,6 @@ class Real:
     """Which rows are not padding; None where all are real.
 
     What happens at padding concerns nobody and differs by design: ours gives zeros where a row has nothing to look at.
-
-    Attributes:
-        output: of the model's output.
-        calls: of each attention call.
     """
 
     output: Sequence[bool] | None = None
@@ -125,8 +121,6 @@ def weights_difference(
     That the share is right shows in the output.
 
     Args:
-        attention: our call.
-        theirs: the weights of the model's own attention.
         real: which rows are not padding; None where all are.
     """
     error = _of_heads(attention, theirs, real)

@@ -175,15 +175,7 @@ def compare(
     """Run the model plainly and measure the recorded pass against it.
 
     Args:
-        recorded: the pass with ours.
-        runner: runs the model plainly.
-        inputs: what was run.
         real: which rows are not padding; all are by default.
-        twin: of the runner's model, where there is one already.
-        own: the output of the model's own run, if it has run already.
-
-    Raises:
-        UnsupportedModel: a module didn't hand back weights to compare with, or the model's own attention can't run.
     """
     started, real, twin = time.perf_counter(), real or Real(), twin or runner.twin()
     kinds = _dtypes(recorded, runner)

@@ -46,10 +46,6 @@ class _Event:
 def listened(model: nn.Module, run: Callable[[], Pass]) -> tuple[Pass, Callable[[], tuple[Wiring, ...]]]:
     """Run once and listen to every module.
 
-    Args:
-        model: the model.
-        run: makes a recorded pass over several tokens, the first at position 0.
-
     Returns:
         The pass, and what finds in what was heard what stands around each of its attention calls.
     """

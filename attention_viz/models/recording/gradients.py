@@ -102,16 +102,7 @@ def relevance(run: ModelRun, of: tuple[int, int] | Along | None) -> Relevance:
 
 
 def slopes_of(name: str, y: Tensor, outputs: Sequence[Tensor]) -> list[Tensor]:
-    """The slope dy/dO of a number at each of several outputs; zeros where it doesn't depend on one.
-
-    Args:
-        name: the model's.
-        y: the number, a scalar.
-        outputs: what it may depend on.
-
-    Raises:
-        UnsupportedModel: the number is cut off from them, or depends on them by a function without a derivative.
-    """
+    """The slope dy/dO of a number at each of several outputs; zeros where it doesn't depend on one."""
     if not y.requires_grad:
         raise UnsupportedModel(f"no gradient goes through {name}: its output is cut off from its attention")
     if _without_derivative(y):
@@ -185,16 +176,7 @@ def _asked(run: ModelRun, output: Tensor, of: tuple[int, int] | Along | None) ->
 
 
 def along(run: ModelRun, output: Float[Tensor, "row width"], of: Along) -> Float[Tensor, ""]:
-    """How far an output goes in a direction.
-
-    Args:
-        run: whose output it is.
-        output: its rows.
-        of: the direction, and of which row.
-
-    Raises:
-        ShapeError: there is no such row, or the direction has another width.
-    """
+    """How far an output goes in a direction."""
     rows, width = output.shape
     if of.position is not None and not -rows <= of.position < rows:
         raise ShapeError(f"position {of.position} was asked for; the output has positions {-rows} to {rows - 1}")

@@ -33,16 +33,7 @@ class Grown:
     """
 
     def __init__(self, start: Pass, room: int, *, each_head: bool = False) -> None:
-        """Begin with a recorded run of a text.
-
-        Args:
-            start: the run, each call of which is (head, query, key) with as many keys as queries.
-            room: how many tokens may be added.
-            each_head: whether masks are handed out for each head, as those of edited runs are.
-
-        Raises:
-            UnsupportedModel: a call has a term that no step can lengthen.
-        """
+        """Begin with a recorded run of a text."""
         self._start, self._each_head = start, each_head
         self.count = len(start.output)
         self._size = self.count + room
@@ -58,15 +49,7 @@ class Grown:
         self._mask_of: list[Tensor] = []
 
     def add(self, step: Pass, kept: Sequence[int]) -> None:
-        """Take in the run of one more token.
-
-        Args:
-            step: the run, each call of which has one query.
-            kept: the positions of the keys in the cache before it.
-
-        Raises:
-            UnsupportedModel: the step isn't one more row of the same calls.
-        """
+        """Take in the run of one more token."""
         if len(step.calls) != len(self._start.calls):
             raise UnsupportedModel(f"a step made {len(step.calls)} attention calls, the text {len(self._start.calls)}")
         columns = torch.tensor([*kept, self.count], device=self._output.device)
@@ -97,11 +80,7 @@ class Grown:
         return self._mask_of[0][0, : self.count, : self.count]
 
     def cached(self, kept: Sequence[int] | None = None) -> Mapping[int, tuple[Tensor, Tensor]]:
-        """The keys and values so far by the number that each layer has in a cache, each (1, head, key, width).
-
-        Args:
-            kept: positions; all by default.
-        """
+        """The keys and values so far by the number that each layer has in a cache, each (1, head, key, width)."""
         found: dict[int, tuple[Tensor, Tensor]] = {}
         for call, terms in zip(self._start.calls, self._terms, strict=True):
             pair = [terms[name][None, :, : self.count] for name in ("key", "value")]
@@ -146,11 +125,7 @@ class Grown:
 
 
 def cache_number(call: Call) -> int:
-    """The number that a call's layer has in a cache.
-
-    Raises:
-        UnsupportedModel: it has none.
-    """
+    """The number that a call's layer has in a cache."""
     number = getattr(call.module, "layer_idx", None)
     if not isinstance(number, int):
         raise UnsupportedModel(f"{type(call.module).__name__} doesn't say which layer of a cache is its own")

@@ -80,7 +80,6 @@ class Switch:
 
     Attributes:
         configs: say which attention the model calls.
-        modules: its modules, itself first.
         plan: how attention is heard that the model computes in code of its own.
     """
 

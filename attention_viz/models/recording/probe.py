@@ -50,8 +50,6 @@ class Anatomy:
     Attributes:
         streams: "encoder", "decoder" or "cross"; modules: the module that makes it.
         numbers: the number of its layer, within its stream; see `layer_numbers`.
-        heads: how many heads it has.
-        wirings: what stands around it.
         without: by stream, the numbers of layers that do something else instead of attention.
         output: the name of its output among what the model returns.
         biases: what is added to its scores; see `bias_kind`.
@@ -85,7 +83,6 @@ class Anatomy:
         """What belongs to each call, in the order they run, sorted into the streams that there are.
 
         Args:
-            of_calls: something of each call.
             numbers: which calls these are, where they are not all; a stream without any is left out.
         """
         streams = self.streams if numbers is None else [self.streams[number] for number in numbers]
@@ -99,11 +96,7 @@ class Anatomy:
         return {stream: replace(self.layers[stream], numbers=layers) for stream, layers in found.items()}
 
     def calls_of(self, layers: Sequence[int] | None) -> frozenset[int] | None:
-        """Which calls are those of some layers, in every stream that has them; None stands for all.
-
-        Raises:
-            ShapeError: these can't be chosen; see `chosen_layers`.
-        """
+        """Which calls are those of some layers, in every stream that has them; None stands for all."""
         if layers is None:
             return None
         chosen = chosen_layers(layers, self.layers)
@@ -129,15 +122,10 @@ def probe(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | Non
     First by transformers' attention interface; if a model doesn't call it everywhere, by what its code computes.
 
     Args:
-        runner: runs the model.
-        limit: how many tokens it can read at once.
         example: what to run, of a model that reads something else than text; see `Reader.example`.
 
     Returns:
         What runs the model, with the plan by which it is heard, and what was learnt of it.
-
-    Raises:
-        UnsupportedModel: our function was never called, not everywhere, or gave something else.
     """
     inputs = probe_inputs(runner, limit, example)
     beside, refusal = None, UnsupportedModel()
@@ -174,13 +162,7 @@ class _ElsewhereError(UnsupportedModel):
 
 
 def probe_inputs(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | None) -> dict[str, Tensor]:
-    """What the probe runs: an example of what the model reads, or a few tokens.
-
-    Args:
-        runner: runs the model.
-        limit: how many tokens it can read at once.
-        example: of a model that reads something else than text.
-    """
+    """What the probe runs: an example of what the model reads, or a few tokens."""
     return _read(runner, limit) if example is None else _shown(runner, example)
 
 
@@ -250,11 +232,7 @@ def probe_ids(model: "PreTrainedModel", limit: int | None) -> Tensor:
     """A row of a few ids from all over the vocabulary, different from each other where there are enough.
 
     Args:
-        model: the model.
         limit: how many tokens it can read at once; None where nothing says.
-
-    Raises:
-        UnsupportedModel: it doesn't read text.
     """
     size, count = vocabulary(model), min(_TOKENS, limit or _TOKENS)
     if size < 1:

@@ -75,7 +75,6 @@ class Recorder:
     Does no more than it has to while the pass runs, between matrices that fill the processor's caches.
 
     Attributes:
-        edits: changes to make.
         places: of each call, its stream and its place there; needed for edits only.
         keep: the places among all calls of those whose numbers are kept; all by default.
         rest: where queries, keys and values are written as they come, those of a long text; None for memory.
@@ -188,13 +187,7 @@ class Recorder:
 
 
 def of_row(term: Term, value: Any, row: int) -> Any:
-    """A term of one row of a batch alone, head first, and nothing in it that training could change later.
-
-    Args:
-        term: which.
-        value: its tensor or number, with the batch axis.
-        row: of the batch.
-    """
+    """A term of one row of a batch alone, head first, and nothing in it that training could change later."""
     if term.is_number:
         return value
     if term.is_matrix:

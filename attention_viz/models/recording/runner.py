@@ -66,8 +66,6 @@ class Runner:
     """Runs one model, from any number of threads at once.
 
     Attributes:
-        model: the model.
-        switch: turns it to our attention.
         named: what its forward takes, by name.
         door: entered for every forward: behind it a model runs as it was written; a server's lets so many in at once.
     """
@@ -113,12 +111,9 @@ class Runner:
         """Run with our attention, in the model itself.
 
         Args:
-            inputs: what to run.
-            edits: changes to make.
             places: of each call, its stream and its place there; needed for edits only.
             keep: the places among all calls of those that are kept; all by default.
             rest: where what is kept is written, that of a long text; None for memory.
-            progress: told after each call how many were heard.
         """
         started = time.perf_counter()
         recorder = Recorder(edits, places, keep, rest, progress)
@@ -187,9 +182,6 @@ class Runner:
         """Run one token with our attention, beside the keys and values that a cache holds of those before it.
 
         Args:
-            token: the token's id.
-            position: its place in the text.
-            before: how many keys of each layer the cache holds.
             cache: transformers' own; it holds the token's keys and values afterwards.
         """
         recorder = Recorder()
@@ -253,16 +245,7 @@ class Runner:
         return None
 
     def twin(self, *, frozen: bool = False) -> Twin:
-        """A twin of the model, to be run without our attention.
-
-        Args:
-            frozen: with parameters that get no gradients, over the same numbers.
-
-        The model itself is not touched, so whoever uses it at the same time notices nothing.
-
-        Raises:
-            UnsupportedModel: the model can't be copied.
-        """
+        """A twin of the model, to be run without our attention."""
         return Twin.of(self.model, self.switch, self.named, self.settings, self.door, frozen=frozen)
 
 

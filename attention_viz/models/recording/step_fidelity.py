@@ -39,11 +39,7 @@ def compare_steps(
     """Compare the text with the model's own run of it, and each step with the model's own from the same cache.
 
     Args:
-        recorded: the run in steps, as one record.
-        runner: runs the model.
-        ids: what was read, (1, n).
         typed: how many tokens were read at once; each one after them was a step.
-        kept: the positions of the keys in the cache before the token at a position.
     """
     start = replace(prefix(recorded, typed), output=recorded.output[:typed])
     text = {"input_ids": ids[:, :typed], "attention_mask": torch.ones_like(ids[:, :typed])}

@@ -40,7 +40,6 @@ class Stepping:
     """Runs one decoder token by token.
 
     Attributes:
-        runner: runs it.
         anatomy: what the probe learnt of it.
         limit: how many tokens it can read at once; None where nothing says.
     """

@@ -23,11 +23,7 @@ _TEXTS = ("text", "language", "decoder")
 
 
 def streams_by_tower(model: "PreTrainedModel", calls: Sequence[Call], inputs: Mapping[str, Tensor]) -> tuple[str, ...]:
-    """The stream of each call.
-
-    Raises:
-        UnsupportedModel: calls of one stream attend over different positions, or which tower a call is of isn't known.
-    """
+    """The stream of each call."""
     names = {id(module): name for name, module in model.named_modules()}
     paths = [names.get(id(call.module), "") for call in calls]
     if "decoder_input_ids" in inputs:
@@ -55,11 +51,7 @@ def streams_by_tower(model: "PreTrainedModel", calls: Sequence[Call], inputs: Ma
 
 
 def _check_own_positions(model: "PreTrainedModel", paths: Sequence[str], inputs: Mapping[str, Tensor]) -> None:
-    """Make sure that what attends stands for a part of what is read, and for no question that a model brings along.
-
-    Raises:
-        UnsupportedModel: a decoder that is given no text attends, as that of a detector of objects.
-    """
+    """Make sure that what attends stands for a part of what is read, and for no question that a model brings along."""
     if any(name.endswith("input_ids") for name in inputs):
         return
     asking = next((path for path in paths if "decoder" in path.split(".")), None)
@@ -71,11 +63,7 @@ def _check_own_positions(model: "PreTrainedModel", paths: Sequence[str], inputs:
 
 
 def check_heads(model: "PreTrainedModel", calls: Sequence[Call]) -> None:
-    """Make sure that what was found in a model's own code as heads are some, and not windows of a picture as well.
-
-    Raises:
-        UnsupportedModel: there are so many of them as the model's configuration doesn't know.
-    """
+    """Make sure that what was found in a model's own code as heads are some, and not windows of a picture as well."""
     known = _head_counts(model.config.to_dict())
     strange = next((call for call in calls if known and call.attention.shape[0] not in known), None)
     if strange is not None:

@@ -85,8 +85,6 @@ class Tracer:
     """Makes the traces of one model.
 
     Attributes:
-        name: the model's, for messages.
-        runner: runs it.
         anatomy: what the probe learnt of it.
         tokenizer: names its tokens, where there is one.
     """
@@ -110,16 +108,7 @@ class Tracer:
         """Run once and keep what it computed; what takes long says so first.
 
         Args:
-            inputs: what to run.
-            axes: tells the tokens along the axes, once it is known what the model computed.
-            edits: changes made inside the model.
-            provenance: where the trace comes from, without its edits.
             keep: which calls are kept; all by default.
-            progress: told after each call which share is done, in place of lines on standard error.
-            seen: the picture or the sound that is read.
-
-        Raises:
-            UnsupportedModel: the pass took another way through the model than the probe did, or torch.autocast is on.
         """
         refuse_autocast(self.name, self.runner.model)
         anatomy = self.anatomy
@@ -145,10 +134,7 @@ class Tracer:
         """The trace of a text that was read in steps; its fidelity compares it with a run of the whole text.
 
         Args:
-            grown: what the steps computed.
-            tokens: all tokens that were read.
             evict: which keys were thrown away on the way; None for none.
-            provenance: where the trace comes from, the eviction included.
         """
         ids = torch.tensor([tokens.numbers])
         inputs = self.runner.inputs({"input_ids": ids, "attention_mask": torch.ones_like(ids)})
@@ -227,11 +213,7 @@ class Tracer:
         return Pass(by_row(trace), made, self.anatomy.modules, tuple(range(len(made))))
 
     def projections(self, layer: int, stream: str | None) -> Mapping[str, Projection]:
-        """The learned matrices around one layer's attention, by name; see `AttentionModel.projections`.
-
-        Raises:
-            ShapeError: there is no such layer or stream, or no stream was named where there are several.
-        """
+        """The learned matrices around one layer's attention, by name; see `AttentionModel.projections`."""
         anatomy, streams = self.anatomy, list(self.anatomy.layers)
         if stream not in streams and (stream is not None or len(streams) > 1):
             asked = "no stream was named" if stream is None else f"the stream {stream!r} was asked for"

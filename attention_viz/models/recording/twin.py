@@ -37,13 +37,11 @@ class Twin:
     """Modules over the same tensors as a model's, with configurations of their own, and not training.
 
     Attributes:
-        model: the twin.
         original: the model's module by the twin's.
         own: of each configuration of the twin, the attention implementation that the model was found with, if it
             names one.
         named: what its forward takes, by name.
         settings: what its forward is always given.
-        door: entered for every forward.
         plan: how attention is heard that the model computes in code of its own.
     """
 
@@ -69,15 +67,7 @@ class Twin:
         """Copy a model.
 
         Args:
-            model: what to copy.
-            switch: knows with which attention it was found.
-            named: what its forward takes, by name.
-            settings: what its forward is always given.
-            door: entered for every forward.
             frozen: with parameters that get no gradients, over the same numbers; the model's own keep their flags.
-
-        Raises:
-            UnsupportedModel: it can't be copied.
         """
         memo: dict[int, Any] = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
         # Half of a copy's time would go into places for hooks in which there is nothing.
@@ -115,9 +105,7 @@ class Twin:
         """The output of one run.
 
         Args:
-            inputs: what to run.
             implementation: which attention; by default the model's own.
-            hear: told of each module of the model, each time its twin returned.
         """
         with self.turned(implementation), self._heard(hear), self.door, torch.no_grad():
             return self.run_as_turned(inputs)
@@ -132,8 +120,6 @@ class Twin:
         """The output of a run with the model's own eager attention, and how many softmaxes it asked for.
 
         Args:
-            inputs: what to run.
-            attend: told of each attention call.
             soften: what each softmax gives; see `Following`.
         """
         following = Following(parameters_of(self.model), attend, softmax=soften)
@@ -154,9 +140,6 @@ class Twin:
         they are made piece by piece from what the rest of the model handed over once.
 
         Args:
-            inputs: what to run.
-            rows: how many the output has.
-            take: given which rows these are, and the rows.
             implementation: which attention; by default the model's own.
         """
         with self.turned(implementation), self.door, torch.no_grad():
@@ -197,17 +180,7 @@ class Twin:
     def recorded(
         self, recorder: Recorder, name: str, cannot: str = "can't be run", *, slopes: bool = False
     ) -> Generator[None]:
-        """Whatever the twin runs inside computes our attention, and a recorder hears its calls.
-
-        Args:
-            recorder: hears them, and may change what they hand back.
-            name: of the model, for the refusal.
-            cannot: what a model can't do that fails inside, as the refusal says it.
-            slopes: whether gradients are asked for afterwards.
-
-        Raises:
-            UnsupportedModel: something failed inside, by an error that is none of ours.
-        """
+        """Whatever the twin runs inside computes our attention, and a recorder hears its calls."""
         token = recording.set(recorder)
         try:
             with self.door, torch.set_grad_enabled(slopes), self.turned(OURS):

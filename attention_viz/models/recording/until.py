@@ -19,7 +19,6 @@ class Changed:
     """What is changed inside a model while it runs.
 
     Attributes:
-        edits: the changes.
         places: of each call, its stream and its place there.
     """
 
@@ -31,17 +30,7 @@ UNCHANGED = Changed()
 
 
 def call_of(runner: Runner, inputs: Mapping[str, Tensor], number: int, changed: Changed = UNCHANGED) -> Call:
-    """The call of one number, head first, of a run that goes no further.
-
-    Args:
-        runner: runs the model.
-        inputs: what to run.
-        number: the call's place among all.
-        changed: what is changed inside.
-
-    Raises:
-        UnsupportedModel: the run made fewer calls.
-    """
+    """The call of one number, head first, of a run that goes no further."""
     recorder = _UntilRecorder(changed.edits, changed.places, (number,), last=number)
     with contextlib.suppress(_EnoughError):
         _ = runner.run_open(recorder, inputs)

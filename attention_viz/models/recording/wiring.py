@@ -24,7 +24,6 @@ class Source:
     """Where the numbers of a query, key or value come from: columns of what leaves a module.
 
     Attributes:
-        module: the module.
         like: no rows, (0, in), of the kind that it takes.
         columns: which of its output's columns, head after head.
         factor: what the model multiplies them by on the way.
@@ -56,8 +55,6 @@ class Wiring:
     """What stands around one layer's attention call; None where it was not found.
 
     Attributes:
-        query: where the query comes from.
-        key: where the key comes from.
         value: where the value comes from; what enters its module is what enters the layer, or in cross-attention what
             the other text hands over.
         output: the module that joins the heads, W_O.
@@ -161,9 +158,7 @@ def hooked(
     """With a forward hook on each module, gone afterwards.
 
     Args:
-        modules: which modules.
         hear: given the module, its inputs, those by name, and its output; what it returns takes the output's place.
-        enter: given the module and its inputs before it runs.
     """
     modules = list(modules)
     with HOOKS:

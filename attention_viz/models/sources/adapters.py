@@ -49,15 +49,7 @@ def load_adapter(
     """Load an adapter's base model, and put the adapter around it.
 
     Args:
-        folder: where adapter_config.json and adapter_model.safetensors are.
-        name: what messages and traces call it.
-        load_base: loads a model from a folder, by its name in the catalogue, or by its id and revision on the hub. An
-            id never leads to a folder, whatever the current folder holds.
         check: called now and then; what it raises ends the load.
-
-    Raises:
-        ModelNotFound: a file or the base model is missing or broken, or they don't fit together.
-        UnsupportedModel: PEFT isn't installed, the adapter is none of plain LoRA, or its base can't be recorded.
     """
     if importlib.util.find_spec("peft") is None:
         raise UnsupportedModel(f"{name} is an adapter of PEFT, which isn't installed: pip install attention-viz[peft]")
@@ -129,11 +121,7 @@ def _base(folder: Path, name: str, config: Mapping[str, Any]) -> tuple[str | Pat
 
 
 def _put_around(model: Any, config: Mapping[str, Any], weights: Path, name: str) -> Any:
-    """Put the adapter around the model's matrices.
-
-    Raises:
-        ModelNotFound: the adapter's file is broken, or has something else than its configuration or the model.
-    """
+    """Put the adapter around the model's matrices."""
     import peft
     from safetensors.torch import load_file
 

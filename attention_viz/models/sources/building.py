@@ -33,11 +33,7 @@ _LOOK = 0.25
 
 
 def read_config(folder: CheckedFolder) -> PreTrainedConfig:
-    """Read a folder's configuration as transformers has it.
-
-    Raises:
-        ModelNotFound: transformers doesn't know such a model.
-    """
+    """Read a folder's configuration as transformers has it."""
     try:
         return AutoConfig.from_pretrained(str(folder.path), local_files_only=True, trust_remote_code=False)
     except Exception as error:
@@ -48,9 +44,6 @@ def build(folder: CheckedFolder, config: PreTrainedConfig) -> PreTrainedModel:
     """Build the model by its configuration alone, on whatever torch device is in charge.
 
     The class is the one that config.json names, so that the model comes with its head; else the bare model.
-
-    Raises:
-        ModelNotFound: it can't be built.
     """
     kind = named_class(folder.config)
     try:
@@ -86,9 +79,7 @@ def taking_turns(
     is filled, such as tables of positions.
 
     Args:
-        kind: the model's class.
         check: called again and again while another load has its turn; what it raises ends the wait.
-        during: makes a context for the model, in which it is built.
     """
 
     def get_init_context(cls: Any, *args: Any, **options: Any) -> list[contextlib.AbstractContextManager[Any]]:
@@ -112,12 +103,7 @@ def refuse_misfits(name: str, report: Mapping[str, Any], model: nn.Module) -> No
     """Refuse weights that leave some of the model to random numbers, or some of themselves unused.
 
     Args:
-        name: what messages call the model.
         report: from `from_pretrained`, which weights are missing, unexpected, or have another shape.
-        model: the model.
-
-    Raises:
-        ModelNotFound: the weights don't fit.
     """
     wrong = sorted(report["mismatched_keys"])
     if wrong:

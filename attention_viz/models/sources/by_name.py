@@ -145,12 +145,7 @@ def _load_from_hub(
 
 
 def _check_path(name: str) -> None:
-    """Refuse a path that leads to no folder: it can't be meant for anything else.
-
-    Raises:
-        ModelNotFound: it is one.
-        UnsupportedModel: it is a file of GGUF.
-    """
+    """Refuse a path that leads to no folder: it can't be meant for anything else."""
     if name.lower().endswith(".gguf"):
         refuse_gguf([Path(name).name], repr(name[:200]))
     if not (name.startswith(("/", "~", "./", "../")) or name.count("/") > 1 or "\\" in name):

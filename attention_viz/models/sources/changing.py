@@ -14,15 +14,7 @@ __all__ = ["keep_apart", "unchanged"]
 
 @contextlib.contextmanager
 def unchanged(folder: Path, name: str) -> Generator[None]:
-    """Make sure that all that is read in here is of one moment: no file of the model came, went or changed meanwhile.
-
-    Args:
-        folder: the model's.
-        name: what messages call it.
-
-    Raises:
-        ModelNotFound: one did.
-    """
+    """Fail if a file of the model changes while it is read in here."""
     before = state_of(folder)
     yield
     if state_of(folder) != before:

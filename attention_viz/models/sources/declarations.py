@@ -23,11 +23,7 @@ _YOURSELF = "load it with transformers and give it to av.wrap"
 
 
 def refuse_declared(config: Mapping[str, Any], name: str) -> None:
-    """Refuse a configuration, or a part of one, that asks for foreign attention code or for quantized weights.
-
-    Raises:
-        UnsupportedModel: it does; the message names what and says what to do.
-    """
+    """Refuse a configuration, or a part of one, that asks for foreign attention code or for quantized weights."""
     for part in _parts(config):
         for key in _ATTENTION:
             for asked in _named(part.get(key)):
@@ -46,12 +42,7 @@ def refuse_declared(config: Mapping[str, Any], name: str) -> None:
 
 
 def refuse_without_config(path: Path, name: str) -> NoReturn:
-    """Say what a folder without config.json is, as far as its files tell.
-
-    Raises:
-        UnsupportedModel: it is an adapter, or has its weights as GGUF.
-        ModelNotFound: it is anything else.
-    """
+    """Say what a folder without config.json is, as far as its files tell."""
     if (path / ADAPTER).is_file():
         raise UnsupportedModel(
             f"{name} is an adapter of PEFT, not a whole model: it can be loaded by av.load. To open it here, save the "
@@ -62,11 +53,7 @@ def refuse_without_config(path: Path, name: str) -> NoReturn:
 
 
 def refuse_gguf(files: Iterable[str], name: str) -> None:
-    """Refuse weights as GGUF.
-
-    Raises:
-        UnsupportedModel: one of the files is such.
-    """
+    """Refuse weights as GGUF."""
     found = sorted(file for file in files if file.lower().endswith(".gguf"))
     if found:
         raise UnsupportedModel(

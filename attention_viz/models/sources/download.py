@@ -36,16 +36,10 @@ def download(
     The next try keeps the files that came, and begins the one again that was under way.
 
     Args:
-        wanted: from `plan`.
         progress: is told how many bytes have come and how many will, again and again.
-        cancelled: is asked again and again whether to stop.
 
     Returns:
         The folder with the model.
-
-    Raises:
-        DownloadCancelled: `cancelled` said so.
-        ModelNotFound: the hub broke off, a file came damaged, or there is no room on the disk.
     """
     if wanted.complete:
         return _place(wanted, _cached(wanted, "config.json"))

@@ -76,15 +76,7 @@ def dry_run(folder: CheckedFolder, check: Callable[[], None] = lambda: None, bou
     """Do what loading a folder's model does, without reading its weights, and run it once.
 
     Args:
-        folder: the model's.
         check: called again and again while another load has its turn; what it raises ends the run.
-        bounds: what running it once may make.
-
-    Raises:
-        ModelNotFound: the weights don't fit its configuration, or it can't be built.
-        UnsupportedModel: its input can't be prepared, its weights are stored as something that is no number with a
-            point, or running it once makes more than it may.
-        MemoryError: there isn't enough memory for what the folder asks for.
     """
     config = read_config(folder)
     with quietly():
@@ -170,11 +162,7 @@ def _read_generation_config(folder: CheckedFolder, model: PreTrainedModel) -> No
 
 
 def _prepare_input(folder: CheckedFolder, model: PreTrainedModel) -> tuple[list[Example], str]:
-    """Prepare what the model will be tried with; return that, and what keeps it from reading text beside a picture.
-
-    Raises:
-        AttentionVizError: the only input that the model reads can't be prepared.
-    """
+    """Prepare what the model will be tried with; return that, and what keeps it from reading text beside a picture."""
     reader = own_reader(folder, model)
     if reader is not None:
         return [_example(folder.name, reader)], ""

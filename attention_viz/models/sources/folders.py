@@ -84,10 +84,6 @@ class CheckedFolder:
     """A folder that holds a whole model, as far as can be told without loading it.
 
     Attributes:
-        path: where it is.
-        name: what messages call it.
-        config: what config.json says.
-        weights: the safetensors, in order.
         tensors: the shape of each tensor in them, by its name.
         dtypes: how its numbers are stored, in the words of safetensors.
     """
@@ -130,17 +126,7 @@ class CheckedFolder:
 
 
 def check_folder(path: Path, name: str) -> CheckedFolder:
-    """Look whether a folder holds a whole model, safetensors only, and nothing to execute.
-
-    Args:
-        path: where config.json and the weights are.
-        name: what messages call it.
-
-    Raises:
-        ModelNotFound: the folder lacks something, or something in it is broken or half-written.
-        UnsupportedModel: the folder holds code or pickles, a text that is longer than any model's, an adapter, or it
-            asks for foreign attention code or quantized weights.
-    """
+    """Look whether a folder holds a whole model, safetensors only, and nothing to execute."""
     if not (path / "config.json").is_file():
         refuse_without_config(path, name)
     _refuse_long(path, name)
@@ -158,16 +144,7 @@ def check_folder(path: Path, name: str) -> CheckedFolder:
 
 
 def parse_json(content: bytes, file: str, name: str) -> dict[str, Any]:
-    """A JSON object from one of a model's files.
-
-    Args:
-        content: what the file holds.
-        file: what it is called.
-        name: what messages call the model.
-
-    Raises:
-        ModelNotFound: it is no JSON, or something else than an object.
-    """
+    """A JSON object from one of a model's files."""
     try:
         parsed = json.loads(content.decode())
     except (ValueError, RecursionError) as error:
@@ -178,11 +155,7 @@ def parse_json(content: bytes, file: str, name: str) -> dict[str, Any]:
 
 
 def refuse_code(config: Mapping[str, object], name: str) -> None:
-    """Refuse a configuration that asks for code to be run.
-
-    Raises:
-        UnsupportedModel: it does.
-    """
+    """Refuse a configuration that asks for code to be run."""
     if "auto_map" in config:
         raise UnsupportedModel(f"{name} brings code of its own to run (auto_map); only models without code are loaded")
 
@@ -202,12 +175,7 @@ def _refuse_other_weights(path: Path, config: Mapping[str, object], name: str) -
 
 
 def refuse_without_safetensors(files: Iterable[str], name: str) -> None:
-    """Say why files without safetensors can't be loaded.
-
-    Raises:
-        UnsupportedModel: there are pickles or GGUF files instead.
-        ModelNotFound: there are no weights at all.
-    """
+    """Say why files without safetensors can't be loaded."""
     files = tuple(files)
     refuse_gguf(files, name)
     pickles = sorted(file for file in files if Path(file).suffix in _PICKLES)

@@ -30,16 +30,7 @@ class Header(NamedTuple):
 
 
 def read_headers(files: Sequence[Path], name: str) -> Header:
-    """Return the shape of each tensor in some safetensors files, and how its numbers are stored, by its name.
-
-    Args:
-        files: where they are.
-        name: what messages call the model.
-
-    Raises:
-        ModelNotFound: a file is broken or half-written.
-        UnsupportedModel: the headers are longer than any model's, or list more tensors or axes.
-    """
+    """Return the shape of each tensor in some safetensors files, and how its numbers are stored, by its name."""
     found, length = Header({}, {}), 0
     for file in files:
         length += _header_length(file, name)

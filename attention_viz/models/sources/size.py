@@ -45,11 +45,7 @@ _COMPUTED = 5_000_000
 
 
 def check_config(folder: CheckedFolder) -> None:
-    """Refuse a configuration with numbers that no model has.
-
-    Raises:
-        UnsupportedModel: it has; the message names the first of them.
-    """
+    """Refuse a configuration with numbers that no model has."""
     _check_numbers(folder.name, folder.config, 0)
 
 
@@ -138,11 +134,7 @@ class _Building:
 
 
 def counting(folder: CheckedFolder) -> "_Building":
-    """Return a context in which a model may be built that asks for no more than its weights file can fill.
-
-    Raises:
-        ModelNotFound: its configuration asks for far more numbers or parts than its weights hold.
-    """
+    """Return a context in which a model may be built that asks for no more than its weights file can fill."""
     most = _TIED * folder.numbers + _SPARE
     modules = _FEW_MODULES + folder.numbers // _NUMBERS_A_MODULE
 
@@ -165,11 +157,7 @@ def check_size(folder: CheckedFolder, build: Callable[[], _Module]) -> _Module:
     """Build the model as its configuration has it, without numbers.
 
     Args:
-        folder: the model's, with its weights' header read.
         build: makes the model from its configuration; called with tensors that have no numbers.
-
-    Raises:
-        ModelNotFound: its configuration asks for far more numbers or parts than its weights hold.
     """
     with counting(folder), torch.device("meta"):
         return build()
@@ -182,11 +170,7 @@ def size_of(model: nn.Module) -> int:
 
 
 def refuse_larger(name: str, size: int, largest: int | None) -> None:
-    """Refuse a model that takes more bytes than allowed; None is no limit.
-
-    Raises:
-        UnsupportedModel: it does.
-    """
+    """Refuse a model that takes more bytes than allowed; None is no limit."""
     if largest is not None and size > largest:
         raise UnsupportedModel(
             f"{name} takes {size / 1e6:,.0f} MB of memory by its config.json, and models may take "
@@ -199,13 +183,6 @@ def refuse_surplus(folder: CheckedFolder, model: nn.Module) -> None:
 
     Names in the file and in the model differ, and some families join or cut tensors, so tensors are matched by their
     shapes; numbers that are left over in the file may fill what found no match.
-
-    Args:
-        folder: the model's, with its weights' header read.
-        model: built, with or without numbers, its matrices not tied yet.
-
-    Raises:
-        ModelNotFound: it has.
     """
     left = Counter(folder.shapes)
     tied = cast("Mapping[str, str]", getattr(model, "all_tied_weights_keys", None) or {})

@@ -43,13 +43,6 @@ def moments(name: str) -> "pandas.DataFrame":
     """What a model could do at each moment that was kept: a row a step, in order, with what was measured then.
 
     The figures were measured when the model was trained, on many texts; the model's card says on which.
-
-    Args:
-        name: a name in `SNAPSHOTS`.
-
-    Raises:
-        UnsupportedModel: nothing was kept of that model's training.
-        ModelNotFound: the figures are missing or broken, or tell of other steps than the weights that ship.
     """
     import pandas
 
@@ -83,19 +76,7 @@ def load_snapshot(
     dtype: str = "auto",
     cancelled: Callable[[], bool] = lambda: False,
 ) -> "AttentionModel":
-    """A model as it was after some steps of its training.
-
-    Args:
-        name: a name in `SNAPSHOTS`.
-        revision: "step-" and one of its steps.
-        device: as of `load`.
-        dtype: as of `load`.
-        cancelled: as of `load`.
-
-    Raises:
-        UnsupportedModel: there is no such moment.
-        ModelNotFound: its weights are missing, damaged, or another's, or there is no place for temporary files.
-    """
+    """A model as it was after some steps of its training."""
     steps = {revision_of(step): step for step in SNAPSHOTS.get(name, {})}
     if revision not in steps:
         there = f"it has {', '.join(steps)}" if steps else "only a model on the hub has revisions to choose from"

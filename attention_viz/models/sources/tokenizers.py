@@ -16,11 +16,7 @@ __all__ = ["check_tokenizer", "prepare_texts", "read_tokenizer"]
 
 
 def prepare_texts(*, ships: bool) -> bool:
-    """Return whether a tokenizer works in a process of its own, and begin to import what that needs.
-
-    Args:
-        ships: whether it is one that ships.
-    """
+    """Return whether a tokenizer works in a process of its own, and begin to import what that needs."""
     apart = not ships and isolates()
     if apart:
         get_ready()
@@ -31,12 +27,7 @@ def read_tokenizer(folder: CheckedFolder, check: Callable[[], None], *, apart: b
     """Load a folder's tokenizer; None if it has none, and then only ids can be read.
 
     Args:
-        folder: whose.
         check: called again and again meanwhile; what it raises ends that.
-        apart: whether it works in a process of its own.
-
-    Raises:
-        ModelNotFound: it can't be loaded.
     """
     if not any((folder.path / name).is_file() for name in TOKENIZER_FILES):
         return None
@@ -64,9 +55,6 @@ def check_tokenizer(folder: CheckedFolder, model: PreTrainedModel, tokenizer: Pr
 
     Tokens that were added to it may lie beyond the model's ids, as in many published models: a text that has one of
     those is refused when it comes. A vocabulary that lies beyond is another model's, and its words would be, too.
-
-    Raises:
-        ModelNotFound: it is.
     """
     if tokenizer is None:
         return

@@ -41,13 +41,7 @@ def verdict_of(folder: CheckedFolder, check: Callable[[], None], limits: Limits 
     """Return what a dry run of a folder finds, in a bounded process; one run as long as its files stay the same.
 
     Args:
-        folder: the model's.
         check: called again and again meanwhile; what it raises ends the process.
-        limits: what the process may take.
-
-    Raises:
-        ModelNotFound: the folder can't be loaded.
-        UnsupportedModel: it can't be loaded within the limits.
     """
     key = folder.path.resolve(), folder.name, frozenset(state_of(folder.path).items())
     with _lock:

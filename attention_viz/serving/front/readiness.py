@@ -15,7 +15,6 @@ class Readiness:
 
     Attributes:
         state: "ready", "loading", or "failed" where the model that the app opens on can't be had; the log says why.
-        opens_on: that model.
         models: each of the models that ship, and whether it is in memory.
     """
 

@@ -34,8 +34,6 @@ class Visitors:
         """Begin with nobody.
 
         Args:
-            places: how many may use the app at once.
-            is_here: whether a visitor is connected.
             grace: for how many seconds somebody who isn't keeps the place.
         """
         self._places, self._is_here, self._grace = places, is_here, grace
@@ -49,7 +47,6 @@ class Visitors:
         where there is no place, that one's goes over.
 
         Args:
-            visitor: by a name that nobody else has.
             browser: by a name that all visitors share who come in it; empty where it has none.
         """
         now = time.monotonic()

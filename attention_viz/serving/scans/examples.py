@@ -24,13 +24,11 @@ class Example:
     """A query of one text and the key that it looks at most.
 
     Attributes:
-        kind: "strongest" or "random".
         tenth: of one by lot, in which tenth of the texts by the metric; 0 of the strongest.
         said: what was read of the text.
         tokens: as people read them; none where the words are the model's own.
         query: the position of the one that asks.
         key: the position of the one that it looks at most.
-        weight: what that one gets.
     """
 
     kind: str
@@ -43,17 +41,7 @@ class Example:
 
 
 def examples_of(request: Request, path: Path, place: Place, metric: str) -> tuple[Example, ...]:
-    """A head's examples by a metric: the strongest first, then some by lot.
-
-    Args:
-        request: names the model that was scanned.
-        path: of the scan.
-        place: the stream, and the numbers of layer and head.
-        metric: its name.
-
-    Raises:
-        AttentionVizError: the scan or the model can't be had.
-    """
+    """A head's examples by a metric: the strongest first, then some by lot."""
     return _examples.get((path, place, metric), lambda: _made(request, path, place, metric))
 
 

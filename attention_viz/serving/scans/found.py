@@ -39,14 +39,7 @@ def offered(sha256: str | None) -> Mapping[str, Path]:
 
 
 def opened(path: Path) -> "Scan":
-    """What a scan says.
-
-    Args:
-        path: one of those that are offered.
-
-    Raises:
-        ScanError: it is damaged.
-    """
+    """What a scan says."""
     from attention_viz.corpus.scan import Scan
 
     # Scanned anew, it is another.

@@ -27,18 +27,7 @@ def known(path: Path, stream: str, story: str) -> "Tested | None":
 def test_story(
     request: Request, path: Path, stream: str, story: str, report: Callable[[int, int], object] | None = None
 ) -> "Tested":
-    """What comes of a story on texts of a scan.
-
-    Args:
-        request: names the model that was scanned.
-        path: of the scan.
-        stream: which attention.
-        story: as it was typed.
-        report: is told after each few texts how many are done, and of how many.
-
-    Raises:
-        AttentionVizError: it can't be read, or can't be tested; the message says why.
-    """
+    """What comes of a story on texts of a scan."""
     scan = opened(path)
     return _tested.get(
         (path, stream, story),

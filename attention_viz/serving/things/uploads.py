@@ -51,33 +51,17 @@ class Upload:
     """A picture or a sound of a visitor's.
 
     Attributes:
-        kind: "picture" or "sound".
-        thing: what it is.
         name: what stands for it in a request; nobody can guess it.
-        runs: what was made of it.
         asked: when its runs were last asked for, as a count of such questions.
         answers: what was worked out of these, by the cache in whose stead each stands.
     """
 
     def __init__(self, kind: str, content: bytes, title: str) -> None:
-        """Open it.
-
-        Args:
-            kind: "picture" or "sound".
-            content: the bytes of its file.
-            title: what its file is called.
-
-        Raises:
-            UnusablePicture, UnusableSound: it can't be read; the message says why.
-        """
+        """Open it."""
         self._hold(kind, content, _opened(kind, content), title)
 
     def beginning_at(self, start: float) -> "Upload":
-        """The same sound from a second on, as an upload of its own.
-
-        Raises:
-            UnusableSound: there is nothing to hear from there on.
-        """
+        """The same sound from a second on, as an upload of its own."""
         from attention_viz.models.inputs.media.sound import Sound
 
         found = object.__new__(Upload)
@@ -98,10 +82,6 @@ def runs_of(name: str, everybodys: "SharedCache[Any, Run]") -> "SharedCache[Any,
     """Where a request's runs are kept: with those of everybody, or of an upload with that alone.
 
     Where the runs of all uploads are more than there is room for, those unasked for longest go.
-
-    Args:
-        name: what the request names.
-        everybodys: the cache of all others.
     """
 
     def own(upload: Upload) -> "SharedCache[Any, Run]":
@@ -136,12 +116,7 @@ def _make_way(asking: Upload) -> None:
 
 
 def beside(name: str, cache: "SharedCache[_Key, _Value]") -> "SharedCache[_Key, _Value]":
-    """The cache of what is worked out of a request's input: of an upload one that is kept with it.
-
-    Args:
-        name: what the request names.
-        cache: that of everybody.
-    """
+    """The cache of what is worked out of a request's input: of an upload one that is kept with it."""
     return _kept_with(
         name, lambda upload: upload.answers.setdefault(id(cache), SharedCache(_ANSWERS, lambda _: 1)), cache
     )
@@ -176,15 +151,7 @@ def title_of(name: str) -> str:
 
 
 def thing_of(kind: str, name: str) -> "Picture | Sound":
-    """The picture or the sound that a request names.
-
-    Args:
-        kind: "picture" or "sound".
-        name: of a sample or of an upload.
-
-    Raises:
-        UnusablePicture, UnusableSound: there is none of that name, or it can't be read.
-    """
+    """The picture or the sound that a request names."""
     if name in SAMPLES and SAMPLES[name].kind == kind:
         return _opened(kind, SAMPLES[name].path)
     upload = upload_of(name)

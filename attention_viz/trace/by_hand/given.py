@@ -174,11 +174,6 @@ def tokens_of(labels: Labels, count: int, which: str) -> Tokens:
 
     Args:
         labels: what is known of them; None for their positions.
-        count: how many there have to be.
-        which: what they are, for the message: "queries".
-
-    Raises:
-        TraceError: there are more or fewer.
     """
     if labels is None:
         labels = [str(place) for place in range(count)]

@@ -34,11 +34,7 @@ _SUM, _HALF_SUM = 1e-3, 1e-2
 
 
 def count_layers(*parts: Layers) -> int:
-    """How many layers queries, keys and values are given for.
-
-    Raises:
-        ShapeError: not a tensor each, nor a list of as many each.
-    """
+    """How many layers queries, keys and values are given for."""
     counts = {len(part) for part in parts if isinstance(part, list | tuple)}
     lists = sum(isinstance(part, list | tuple) for part in parts)
     if lists not in (0, len(parts)) or len(counts) > 1 or 0 in counts:
@@ -57,16 +53,7 @@ def of_layer(part: Any, place: int) -> Any:
 
 
 def layer_tensor(part: Any, place: int, batch: int | None) -> Tensor:
-    """A layer's query, key or value, (head, position, width).
-
-    Args:
-        part: a tensor, or a list with one a layer.
-        place: which layer.
-        batch: which row of a batch.
-
-    Raises:
-        ShapeError: another shape or kind of number, or a batch of which no row was named.
-    """
+    """A layer's query, key or value, (head, position, width)."""
     return head_first(floating(of_layer(part, place), "query, key and value"), batch, "queries, keys and values")
 
 
@@ -79,11 +66,7 @@ def layer_mask(part: Any, place: int, batch: int | None) -> Tensor | None:
 
 
 def floating(part: Any, what: str) -> Tensor:
-    """What was given, as a tensor of floating numbers.
-
-    Raises:
-        ShapeError: it is none.
-    """
+    """What was given, as a tensor of floating numbers."""
     try:
         tensor = (part if isinstance(part, Tensor) else torch.as_tensor(part)).detach()
     except (TypeError, ValueError, RuntimeError):
@@ -94,16 +77,7 @@ def floating(part: Any, what: str) -> Tensor:
 
 
 def head_first(tensor: Tensor, batch: int | None, what: str) -> Tensor:
-    """A tensor without its batch axis, with an axis for its heads.
-
-    Args:
-        tensor: (head, …, …), (…, …) or (batch, head, …, …).
-        batch: which row of a batch.
-        what: it is, for the message.
-
-    Raises:
-        ShapeError: another shape, or several rows of which none was named.
-    """
+    """A tensor without its batch axis, with an axis for its heads."""
     if tensor.ndim == 2:
         return tensor[None]
     if tensor.ndim == 4:
@@ -145,12 +119,7 @@ def call_of_weights(weights: Tensor, allowed: Tensor | None, name: str) -> Atten
     """A call whose weights these are, each row divided by what it sums to.
 
     Args:
-        weights: (head, query, key).
         allowed: True where a query may look.
-        name: whose they are, for messages.
-
-    Raises:
-        TraceError: numbers that are no weights.
     """
     half = weights.dtype in (torch.float16, torch.bfloat16)
     wide = weights.double()

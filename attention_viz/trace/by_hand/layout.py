@@ -28,15 +28,8 @@ def heads_first(
     """Return query, key and value with their head axis before the position axis.
 
     Args:
-        query: a tensor, or a list with one per layer.
-        key: likewise.
-        value: likewise.
         layout: one of `LAYOUTS`; None if the caller doesn't say: then whatever fits the other layout better is refused.
-        named: the labels of queries and of keys, and the stream, as far as they are given.
         mask: which keys are allowed, a tensor or a list, or None.
-
-    Raises:
-        ShapeError: an unknown layout, or shapes that fit (position, head) better than (head, position).
     """
     if layout not in (None, *LAYOUTS):
         raise ShapeError(f"unknown layout {layout!r}; choose {' or '.join(LAYOUTS)}")
@@ -50,15 +43,7 @@ def heads_first(
 
 
 def check_weights_layout(weights: Tensor, named: _Named) -> None:
-    """Refuse weights whose first two axes before the keys are likely swapped.
-
-    Args:
-        weights: of a layer, as given.
-        named: the labels of queries and of keys, and the stream, as far as they are given.
-
-    Raises:
-        ShapeError: shaped (…, query, head, key), as far as that can be seen.
-    """
+    """Refuse weights whose first two axes before the keys are likely swapped."""
     labels, key_labels, stream = named
     if weights.ndim not in (3, 4) or key_labels is not None or stream is not None:
         return

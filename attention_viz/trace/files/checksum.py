@@ -26,12 +26,7 @@ def sealed(content: bytes) -> tuple[bytes, memoryview]:
 
 
 def intact(path: str | PathLike[str], checksum: object) -> bool:
-    """Whether a file has the bytes that it was written with.
-
-    Args:
-        path: the file.
-        checksum: what its header says.
-    """
+    """Whether a file has the bytes that it was written with."""
     with open(path, "rb") as file:
         before = file.read(_BEFORE)
         found = hashlib.sha256(_ENTRY.sub(BLANK.encode(), before + file.read(_end(before) - _BEFORE), count=1))

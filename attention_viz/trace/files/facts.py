@@ -45,11 +45,7 @@ _SELF = ("picture", "sound", "encoder", "decoder")
 def check_facts(
     queries: Mapping[str, Tokens], keys: Mapping[str, Tokens], provenance: Provenance, fidelity: Fidelity
 ) -> None:
-    """Refuse what can't be true of any run, and what is longer than a page can go through.
-
-    Raises:
-        TraceError: names the fact, and what is allowed.
-    """
+    """Refuse what can't be true of any run, and what is longer than a page can go through."""
     for stream in queries:
         for axis, tokens in (("queries", queries[stream]), ("keys", keys[stream])):
             _check_tokens(f"the {stream}'s {axis}", tokens)
@@ -68,11 +64,7 @@ def check_facts(
 
 
 def check_layer_count(streams: Iterable[Sized]) -> None:
-    """Refuse more layers than any model has.
-
-    Args:
-        streams: the layers of each.
-    """
+    """Refuse more layers than any model has."""
     if (count := sum(map(len, streams))) > MOST_LAYERS:
         raise TraceError(f"it has {count:,} layers, and a file holds {MOST_LAYERS:,} at most")
 
@@ -87,11 +79,7 @@ def check_layer_names(label: str, parts: Iterable[str]) -> None:
 
 
 def check_heads(heads: Iterable[int]) -> None:
-    """Refuse more heads than any model has.
-
-    Args:
-        heads: how many each layer has.
-    """
+    """Refuse more heads than any model has."""
     if (count := sum(heads)) > MOST_HEADS:
         raise TraceError(f"its layers have {count:,} heads in all, and a file holds {MOST_HEADS:,} at most")
 

@@ -25,16 +25,7 @@ def pack_kept(kept: Kept, labels: Sequence[str]) -> dict[str, Any]:
 
 
 def unpack_kept(entry: Mapping[str, Any], labels: Sequence[str]) -> Kept:
-    """Read the entry of a stream; a stream without one has all its layers.
-
-    Args:
-        entry: of the stream.
-        labels: of its layers, which say the model's own numbers.
-
-    Raises:
-        TraceError: places of layers that the stream doesn't have.
-        TypeError: something else than whole numbers.
-    """
+    """Read the entry of a stream; a stream without one has all its layers."""
     if "kept" not in entry:
         return Kept.by_labels(labels)
     kept = entry["kept"]

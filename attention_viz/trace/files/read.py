@@ -41,15 +41,7 @@ _KINDS = {str(kind).removeprefix("torch."): kind for kind in FLOATING}
 
 
 def read_trace(kind: type["Trace"], path: str | PathLike[str]) -> "Trace":
-    """Read a trace that `write_trace` wrote, with every reference and shape checked.
-
-    Args:
-        kind: what to make of it.
-        path: the file.
-
-    Raises:
-        TraceError: the file is missing, broken, or not a trace of ours.
-    """
+    """Read a trace that `write_trace` wrote, with every reference and shape checked."""
     name = Path(path).name
     header, tensors = _open(path)
     if header.get("format") not in FORMATS:

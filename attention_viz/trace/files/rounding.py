@@ -32,7 +32,6 @@ class Rounding:
     """What of a run a file keeps, in which kind of number, and the error that it brings, once calls were measured.
 
     Attributes:
-        what: "all", "terms" or "weights".
         dtype: the kind of number that wider ones are rounded to; None for their own.
         weight_error: the largest absolute difference of any weight so far between the run and the file.
     """
@@ -60,15 +59,7 @@ class Rounding:
         return own.itemsize if self.dtype is None else min(own.itemsize, self.dtype.itemsize)
 
     def of(self, tensor: Tensor, where: str) -> Tensor:
-        """A tensor as the file keeps it.
-
-        Args:
-            tensor: what is stored.
-            where: it stands, for the message.
-
-        Raises:
-            TraceError: it has a number that the kind of number can't hold.
-        """
+        """A tensor as the file keeps it."""
         if self.dtype is None or not tensor.is_floating_point() or tensor.dtype.itemsize <= self.dtype.itemsize:
             return tensor
         rounded = tensor.to(self.dtype)
@@ -81,11 +72,7 @@ class Rounding:
         return rounded
 
     def measure(self, call: Attention, where: str) -> None:
-        """Find how far the weights that the file will give back are from a call's.
-
-        Raises:
-            TraceError: the call can't be told by its weights, or has a number that the kind of number can't hold.
-        """
+        """Find how far the weights that the file will give back are from a call's."""
         if not self.measures:
             return
         if self.what == WEIGHTS and call.sinks is not None:

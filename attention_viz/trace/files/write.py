@@ -64,10 +64,6 @@ def write_trace(
     """Write a trace to exactly that path; see `Trace.save`. Masks that layers share are stored once.
 
     It is written beside and put in its place when it is whole: whatever happens meanwhile, what was there stays.
-
-    Raises:
-        TraceError: nothing can be written there, or what is asked for can't be had of this trace.
-        ShapeError: no such layers, or another word for what or for the kind of number.
     """
     if what not in WHAT:
         raise ShapeError(f"{what!r} of a trace was to be saved; there are {', '.join(map(repr, WHAT))}")
@@ -171,8 +167,6 @@ class _Shelf:
     """Tensors to be stored, each once, however often it is used.
 
     Attributes:
-        rounding: how their numbers are kept.
-        tensors: by name.
         rounded: by name, what kind of number those had that are kept as another.
     """
 
@@ -185,12 +179,7 @@ class _Shelf:
         self._held: list[Tensor] = []
 
     def put(self, tensor: Tensor, where: str) -> str:
-        """The name a tensor is stored under.
-
-        Args:
-            tensor: what is stored.
-            where: it stands, for the message where it can't be rounded.
-        """
+        """The name a tensor is stored under."""
         if id(tensor) not in self._names:
             name = f"t{len(self.tensors):04d}"
             self._names[id(tensor)] = name

@@ -18,12 +18,7 @@ __all__ = ["ByNumber", "some_layers"]
 
 
 def some_layers(trace: "ByNumber", layers: Sequence[int] | None) -> dict[str, Kept]:
-    """Which layers of a trace are meant, by stream, where some are named; all that it keeps by default.
-
-    Raises:
-        ShapeError: no numbers, one twice, something else than whole numbers, or one that no stream has.
-        TraceError: one of them isn't kept.
-    """
+    """Which layers of a trace are meant, by stream, where some are named; all that it keeps by default."""
     if layers is None:
         return dict(trace.kept)
     found = dict(chosen_layers(layers, trace.kept))

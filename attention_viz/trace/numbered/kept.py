@@ -136,24 +136,13 @@ def _and(numbers: Sequence[int]) -> str:
 
 
 def no_such_layer(layer: object, kept: Kept, whose: str = "the model", asked: str = "layer {!r} was asked for") -> str:
-    """Say that a layer isn't there, and which layers are.
-
-    Args:
-        layer: its number, or whatever was given in its place.
-        kept: which layers there are.
-        whose: they are.
-        asked: what was wanted of the layer.
-    """
+    """Say that a layer isn't there, and which layers are."""
     silent = is_whole(layer) and layer in kept.without
     return f"{f'layer {layer} has no softmax attention' if silent else asked.format(layer)}; {whose} {kept.there}"
 
 
 def check_kept(kept: Mapping[str, Kept], layers: Mapping[str, Sequence[object]]) -> None:
-    """Refuse numbers that can't be those of the layers.
-
-    Raises:
-        TraceError: other streams, another count, or numbers that don't rise, or aren't among those of all layers.
-    """
+    """Refuse numbers that can't be those of the layers."""
     if set(kept) != set(layers):
         raise TraceError(f"each stream needs the numbers of its layers; got those of {', '.join(kept) or 'none'}")
     for stream, found in kept.items():
@@ -168,15 +157,7 @@ def check_kept(kept: Mapping[str, Kept], layers: Mapping[str, Sequence[object]])
 
 
 def chosen_layers(layers: Sequence[int], streams: Mapping[str, Kept]) -> Mapping[str, Kept]:
-    """What is kept of each stream where only layers of some numbers are; a stream without any of them is left out.
-
-    Args:
-        layers: the numbers, in any order.
-        streams: the layers that each stream of the model has.
-
-    Raises:
-        ShapeError: no numbers, one twice, something else than whole numbers, or one that no stream has.
-    """
+    """What is kept of each stream where only layers of some numbers are; a stream without any of them is left out."""
     if not isinstance(layers, Sequence) or isinstance(layers, str | bytes):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
         raise ShapeError(f"layers to keep are several, in a list or tuple; got {type(layers).__name__}")
     if not layers:

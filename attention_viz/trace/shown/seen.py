@@ -21,7 +21,6 @@ class Seen:
     Attributes:
         picture: its colours, red, green and blue from 0 to 255; None where there was none.
         sound: its samples, from -1 to 1; None where there was none.
-        rate: how many samples a second.
     """
 
     picture: UInt8[Tensor, "row column 3"] | None = None
@@ -29,11 +28,7 @@ class Seen:
     rate: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse what is neither, as a broken file may hold.
-
-        Raises:
-            TraceError: another shape, another kind of number, or a sound without a rate.
-        """
+        """Refuse what is neither, as a broken file may hold."""
         picture, sound = self.picture, self.sound
         if picture is not None and (picture.ndim != 3 or picture.shape[-1] != 3 or picture.dtype != torch.uint8):
             got = f"{tuple(picture.shape)} of {picture.dtype}"

@@ -18,7 +18,6 @@ class WordFinder:
     Attributes:
         folded: the text sign by sign, small, each in Unicode's composed form.
         places: the sign that each of its characters is of.
-        signs: the signs.
         pieces: the first and the last piece that each sign is of; None for what is between pieces.
         spaced: the pieces that a piece with the space of their word is before.
     """
@@ -31,13 +30,7 @@ class WordFinder:
 
     @classmethod
     def of(cls, labels: Sequence[str], spelling: Sequence[str], words: Sequence[int | None]) -> "WordFinder":
-        """Read a row of pieces.
-
-        Args:
-            labels: the tokenizer's own pieces.
-            spelling: how each is written.
-            words: the word that each belongs to.
-        """
+        """Read a row of pieces."""
         spaced = bool(keeps_spaces(labels, spelling))
         on = [True] * len(labels) if spaced else goes_on(labels, spelling)
 

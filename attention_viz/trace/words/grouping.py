@@ -34,12 +34,9 @@ def group_pieces(
     to the letters beside them wherever a word could be made of them, as in "e-mail".
 
     Args:
-        labels: the tokenizer's own pieces.
-        spelling: how each is written, one of `spelling.SPELLINGS`.
         runs: what each piece is part of, such as a sentence: no word goes from one to another. None for what is no
             part of a text, such as [CLS].
         unknown: which pieces stand for letters that the tokenizer doesn't have; none by default.
-        spaces: whether a blank is before each piece in the text, where that is known.
     """
     spaced = keeps_spaces(labels, spelling)
     if spaced is None and spaces is None:
@@ -69,13 +66,7 @@ def group_pieces(
 
 
 def sign_groups(labels: Sequence[str], spelling: Sequence[str], word: Sequence[int]) -> list[tuple[int, ...]]:
-    """Return the pieces of a word in parts: together where one is inside a letter, its marks or an emoji of another.
-
-    Args:
-        labels: the pieces of the row.
-        spelling: how each is written.
-        word: the positions of the word's pieces.
-    """
+    """Return the pieces of a word in parts: together where one is inside a letter, its marks or an emoji of another."""
     row = PieceText.of([labels[at] for at in word], [spelling[at] for at in word], [True] * len(word), _nothing)
     places = [at for at, sign in enumerate(signs_of(row.text)) for _ in sign]
     groups, last = list[list[int]](), -1

@@ -43,14 +43,7 @@ class PieceText:
         goes_on: Sequence[bool],
         between: Callable[[int, str, str], str],
     ) -> "PieceText":
-        """Put pieces together.
-
-        Args:
-            labels: the tokenizer's own pieces.
-            spelling: how each is written, one of `spelling.SPELLINGS`.
-            goes_on: whether each goes on where the one before it ends, which may be inside a character.
-            between: what is between the text before a piece and its own, by its position and these two texts.
-        """
+        """Put pieces together."""
         parts = [_bytes(label, how) for label, how in zip(labels, spelling, strict=True)]
         starts = [at for at, on in enumerate(goes_on) if not on or at == 0]
         text, spans = "", list[tuple[int, int] | None]()
@@ -75,12 +68,7 @@ def goes_on(labels: Sequence[str], spelling: Sequence[str]) -> list[bool]:
 
 
 def keeps_spaces(labels: Sequence[str], spelling: Sequence[str]) -> bool | None:
-    """Tell whether pieces say where spaces are; None if they don't even say which of them go on with a word.
-
-    Args:
-        labels: the pieces.
-        spelling: how each is written.
-    """
+    """Tell whether pieces say where spaces are; None if they don't even say which of them go on with a word."""
     kinds = set(spelling) - {"text"}
     if "unknown" in kinds:
         if any(label[:1] in _LONE_MARKS or label != label.strip() for label in labels):

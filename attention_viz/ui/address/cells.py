@@ -28,11 +28,7 @@ def to_code(blocked: Cells) -> str:
 
 
 def from_code(code: str, count: int) -> Cells:
-    """The blocked cells of a drawing for that many tokens; none for an empty code.
-
-    Raises:
-        ShapeError: the code was made by nothing of ours, or for a text of another length.
-    """
+    """The blocked cells of a drawing for that many tokens; none for an empty code."""
     if not code:
         return numpy.zeros((count, count), dtype=bool)
     number, _, letters = code.partition("-")

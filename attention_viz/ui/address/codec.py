@@ -25,7 +25,6 @@ class Older:
     """The name that links of before have for a parameter.
 
     Attributes:
-        name: the old one.
         meant: whether an address means this parameter by it; by default always.
     """
 
@@ -79,12 +78,7 @@ def parameters(choice: type[Any]) -> tuple[Parameter, ...]:
 
 
 def modernised(choices: Collection[type[Any]], address: Mapping[str, str]) -> dict[str, str]:
-    """An address with the names of today, whichever version wrote it.
-
-    Args:
-        choices: what the page keeps in the address.
-        address: its parameters, as anybody may have typed them.
-    """
+    """An address with the names of today, whichever version wrote it."""
     found = dict(address)
     for one in (one for choice in choices for one in parameters(choice)):
         older = one.older
@@ -104,8 +98,6 @@ def read(
     """What an address asks for, and a plain sentence for each part of it that can't be had.
 
     Args:
-        default: what holds where the address says nothing, as far as that is allowed.
-        address: its parameters, as anybody may have typed them.
         known: what the page knows that says what is allowed, such as a state or a trace.
         only: the parameters to read; by default all.
         last: by name, what to take instead of a value that is none; by default the parameter's own default.
@@ -130,12 +122,7 @@ def _in_turn(choice: type[Any]) -> tuple[Parameter, ...]:
 
 
 def write(choice: Choice, known: object = None) -> dict[str, str]:
-    """The parameters that reproduce a choice: those that something depends on, and that a link can carry.
-
-    Args:
-        choice: what is chosen.
-        known: what the page knows.
-    """
+    """The parameters that reproduce a choice: those that something depends on, and that a link can carry."""
     written: dict[str, str] = {}
     for one in parameters(type(choice)):
         value = getattr(choice, one.name)

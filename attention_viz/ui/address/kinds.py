@@ -39,8 +39,6 @@ def nearest(value: object, options: Collection[Any], otherwise: Any) -> Any:
     """A value that is among the options, whatever a widget, an address or another model has left behind.
 
     Args:
-        value: what is held. The text of an option that was a number, or of one that there isn't any more, is dropped.
-        options: what may be chosen, at least one. Of numbers the last is the nearest to any beyond it.
         otherwise: what to take instead, if it is an option itself; the first or the nearest option, if not.
     """
     for one in (value, otherwise):
@@ -60,7 +58,6 @@ class Kind:
         """What may be chosen; None for anything.
 
         Args:
-            choice: what is chosen so far.
             known: what the page knows, such as a state or a trace.
         """
         return None
@@ -80,14 +77,7 @@ class Kind:
         return text
 
     def read(self, name: str, text: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
-        """What an address asks for, and a plain sentence for each part of it that can't be had.
-
-        Args:
-            name: of the parameter.
-            text: its text in the address, as anybody may have typed it.
-            instead: what is shown where it can't be had.
-            allowed: from the method of that name.
-        """
+        """What an address asks for, and a plain sentence for each part of it that can't be had."""
         return text[: SETTINGS.longest_input], []
 
     def write(self, value: Any) -> str | None:
@@ -135,7 +125,6 @@ class OneOf(Kind):
     """One of several names, or of several numbers.
 
     Attributes:
-        options: the names.
         synonyms: by what the page knows, what else an address may call an option.
         nothing: what None is called, where that may be chosen, too.
     """
@@ -267,11 +256,7 @@ class Names(Kind):
 
 @dataclass(frozen=True)
 class Sample(Kind):
-    """A picture or a sound that ships, by its name; what a visitor brought is left out of a link.
-
-    Attributes:
-        of: "picture" or "sound".
-    """
+    """A picture or a sound that ships, by its name; what a visitor brought is left out of a link."""
 
     of: str
 

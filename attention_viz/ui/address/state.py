@@ -184,12 +184,7 @@ def _with_examples(model: str) -> Entry:
 
 
 def read_address(address: Mapping[str, str], default: State = DEFAULT) -> tuple[State, list[str]]:
-    """What an address asks for, and a plain sentence for each part of it that can't be had.
-
-    Args:
-        address: its parameters, as anybody may have typed them.
-        default: what holds where the address says nothing.
-    """
+    """What an address asks for, and a plain sentence for each part of it that can't be had."""
     return read(default, address)
 
 

@@ -23,13 +23,7 @@ _LONGEST = 28
 
 
 def show_chips(place: DeltaGenerator, state: State, leave_out: Collection[str] = ()) -> None:
-    """A button for each, which puts it back; nothing where all is at its default.
-
-    Args:
-        place: an `st.empty` below the row.
-        state: what is chosen.
-        leave_out: what the page has no use for, by the names in the address.
-    """
+    """A button for each, which puts it back; nothing where all is at its default."""
     found = chips(state, leave_out)
     if not found:
         place.empty()
@@ -40,12 +34,7 @@ def show_chips(place: DeltaGenerator, state: State, leave_out: Collection[str] =
 
 
 def chips(state: State, leave_out: Collection[str] = ()) -> dict[str, str]:
-    """By their names in the address, what isn't at its default of what this model has, in a few words each.
-
-    Args:
-        state: what is chosen.
-        leave_out: what the page has no use for, by the names in the address.
-    """
+    """By their names in the address, what isn't at its default of what this model has, in a few words each."""
     # Keys are thrown away while the model goes on: a page that has no use for that shows nothing of it.
     hidden = {*leave_out, "evict"} if "more" in leave_out else {*leave_out}
     can = state.facts

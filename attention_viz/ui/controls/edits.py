@@ -49,25 +49,13 @@ def begin_edits() -> None:
 
 
 def made(text: str, run: Run, state: State) -> "tuple[Edit, ...]":
-    """The changes as edits of the model, in their order; those that don't fit model or text are left out.
-
-    Args:
-        text: the changes, as the address writes them.
-        run: the run without them, with all its streams, of the text as it was typed.
-        state: what the pickers say.
-    """
+    """The changes as edits of the model, in their order; those that don't fit model or text are left out."""
     fitting = [change for change in read_changes(text)[0] if not misfit(change, run.trace)]
     return tuple(edit for change in fitting for edit in to_edits(change, run.trace))
 
 
 def show_edit_controls(run: Run, state: State, *, pattern: str) -> None:
-    """Draw the controls of a change to choose and add, and of steps to take back.
-
-    Args:
-        run: the run without changes, with all its streams, of the text as it was typed.
-        state: what is chosen.
-        pattern: the pattern that was drawn by hand, in the letters of `attention_viz.ui.address.cells`.
-    """
+    """Draw the controls of a change to choose and add, and of steps to take back."""
     with st.container(key="edit-pickers", horizontal=True, vertical_alignment="bottom"):
         what = widgets.draft(
             st.selectbox,
@@ -94,12 +82,7 @@ def show_edit_controls(run: Run, state: State, *, pattern: str) -> None:
 
 
 def begin_with_change(run: Run, state: State) -> None:
-    """Begin with a change that has an effect, once in a visit and where none is chosen: the chosen pair is cut.
-
-    Args:
-        run: the run without changes, with all its streams, of the text as it was typed.
-        state: what the pickers say.
-    """
+    """Begin with a change that has an effect, once in a visit and where none is chosen: the chosen pair is cut."""
     if current_edits() or visit.memory(_History).begun or visit.notices(CHANGES):
         return
     named = run.stream(state.stream) if len(run.trace.streams) > 1 or len(state.facts.heads) > 1 else None

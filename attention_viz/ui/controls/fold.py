@@ -32,7 +32,6 @@ def show_fold(what: str, place: str = "", leave_out: Collection[str] | None = No
     """The line; where there is room for the whole row the page's style hides it.
 
     Args:
-        what: is behind it, for those who can't see it.
         place: what it says behind the sentence; by default model, layer and head.
         leave_out: what of that which isn't at its default the page has no use for; None where it has none for any.
     """

@@ -39,11 +39,9 @@ class _Source:
 
     Attributes:
         of: the model and the file for which the source was chosen.
-        name: as the picker calls it.
         refused: why what was typed can't be had; empty where it can.
         folder: the folder that was refused, or empty.
         identity: the hub id that was typed.
-        revision: its revision.
     """
 
     of: tuple[object, ...] = ()
@@ -114,10 +112,6 @@ def _counted(layers: int, heads: int) -> str:
 
 def prepare(state: State, *, asked: bool = True) -> State:
     """See that a model that isn't in the catalogue is in memory; until it is, the page ends here.
-
-    Args:
-        state: what is chosen.
-        asked: whether layer and head were asked for, so that it is said where there are none such.
 
     Returns:
         The state, with layer and head as far in as this model has them.

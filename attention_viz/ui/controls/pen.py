@@ -38,11 +38,7 @@ def show_pen(
     """Let the cells of a square matrix be touched, and say how.
 
     Args:
-        chart: the key of the Plotly chart that shows it, queries down and keys across.
-        labels: of its tokens.
-        colour: of the frame around what is touched.
         on_strokes: called, before the page runs again, when cells were touched; `strokes` tells which.
-        does: what a touch does to a cell, in words.
     """
     seen = visit.memory(_Seen).stroke
     data = {"chart": chart, "labels": list(labels), "colour": colour, "does": does, "seen": seen}

@@ -41,7 +41,6 @@ class Row:
     """The line that all pages share.
 
     Attributes:
-        state: what is chosen.
         bar: the place at the line's end, for what can be taken away and for the badge.
         options: the end of what stands behind "Options", for what a page itself has there.
         fold: the slot of the line that replaces the row on a phone, if the page draws it itself.
@@ -59,7 +58,6 @@ def begin(*own: Group[Any], example: State | None = None) -> None:
     """Read the URL at a visitor's first run of a page and after Back or Forward; else the selection holds.
 
     Args:
-        own: what the page keeps in the URL beside what all pages share.
         example: the page's own default, if the URL names no other model.
     """
     now = visit.here()
@@ -82,11 +80,6 @@ def choose(
     Args:
         page: what it is called; where it shows none of what the model reads, that is said, and it ends there.
         stream: the only one that the page is about; by default a model with several has a picker for it.
-        leave_out: what of `wording_controls.WORDING` the page has no use for.
-        with_readings: whether the page shows weights as weights, so that they can be read otherwise.
-        beside: draws a picker of the page's own after that for the head, where the page shows what is read.
-        other_text: draws a box for a text of the page's own after that for the sentence.
-        folded: what folds into one line on a phone, for those who can't see it.
     """
     asked, kind = two_texts.asks_target(visit.shared()), reads(visit.shared())
     # The height holds until the page's style has arrived.
@@ -169,14 +162,7 @@ def sentence() -> Row:
 
 
 def switch(label: str, options: Mapping[str, str], of: Group[Any], name: str) -> None:
-    """A row of buttons, one of which is pressed.
-
-    Args:
-        label: what is chosen, for those who can't see it.
-        options: by value, what a button says.
-        of: the parameter's group.
-        name: the parameter.
-    """
+    """A row of buttons, one of which is pressed."""
     widgets.show(
         st.segmented_control,
         label,

@@ -20,8 +20,6 @@ def show_picture(figure: go.Figure, key: str, description: str, *, tools: bool =
     """Show a picture of ours as it is.
 
     Args:
-        figure: the picture.
-        key: its name on the page.
         description: what it shows, for those who can't see it; its largest numbers are added.
         tools: whether Plotly's own buttons, such as those to zoom, come up over it.
     """
@@ -38,9 +36,7 @@ def show_to_click(figure: go.Figure, key: str, description: str, on_click: Calla
 
     Args:
         figure: the picture; each point of it has two whole numbers as its `customdata`.
-        key: its name on the page.
         description: what it shows, for those who can't see it; its largest numbers are added.
-        on_click: called with the two numbers of the point that was clicked, before the page runs again.
     """
     figure.update_layout(hovermode="closest", clickmode="event+select", dragmode=False)
     st.plotly_chart(
@@ -57,15 +53,7 @@ def show_to_click(figure: go.Figure, key: str, description: str, on_click: Calla
 def add_targets(
     figure: go.Figure, cells: Sequence[tuple[int, int]], *, turned: bool = False, size: int = 14, named: bool = True
 ) -> None:
-    """Invisible points over the cells of a matrix: Plotly reports clicks on points, not on cells of a heatmap.
-
-    Args:
-        figure: the matrix, its cells' centres at whole numbers.
-        cells: row and column of each cell that answers a click.
-        turned: whether rows stand across and columns down.
-        size: of a point, in pixels.
-        named: whether hovering names the cells, which is the heatmap's to do.
-    """
+    """Invisible points over the cells of a matrix: Plotly reports clicks on points, not on cells of a heatmap."""
     down, across = [row for row, _ in cells], [column for _, column in cells]
     unseen = {"marker": {"opacity": 0}}
     figure.add_scatter(

@@ -29,12 +29,7 @@ def asks_target(state: State) -> bool:
 
 
 def settle_stream(state: State, only: str | None) -> None:
-    """Choose a kind of attention that the model has, before layers and heads are counted.
-
-    Args:
-        state: what is chosen.
-        only: the one that the page is about, if it is about one.
-    """
+    """Choose a kind of attention that the model has, before layers and heads are counted."""
     found = streams(state)
     if only is not None and state.stream != only:
         visit.send(Filled(SHARED, {"stream": only}, stays=True))

@@ -13,8 +13,6 @@ def text_box(label: str, name: str, placeholder: str | None = None, *, labelled:
     """Draw the box; what is typed closes an open trace, since it is to be run.
 
     Args:
-        label: its label.
-        name: the parameter that holds its text.
         placeholder: what it says while it is empty.
         labelled: whether the label is visible; screen readers always read it.
     """

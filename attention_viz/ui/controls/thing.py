@@ -73,12 +73,7 @@ def thing_label(state: State) -> str:
 
 
 def show_thing(state: State, kind: str) -> None:
-    """The field.
-
-    Args:
-        state: what is chosen.
-        kind: what is read: "picture" or "sound".
-    """
+    """The field."""
     with st.popover(plain(thing_label(state)), key=widgets.fresh(_FIELDS), width="stretch"):
         _samples(kind)
         _ask(kind)
@@ -92,13 +87,7 @@ def is_shown_on(page: str, kind: str) -> bool:
 
 
 def end_unless_shown(page: str, state: State, kind: str) -> None:
-    """Where a page shows none of what the model reads, say so, name those that do, and end it there.
-
-    Args:
-        page: what it is called.
-        state: what is chosen.
-        kind: what is read.
-    """
+    """Where a page shows none of what the model reads, say so, name those that do, and end it there."""
     if kind != "text" and (refused := visit.memory(_Refusal).reason):
         st.error(as_sentence(refused))
     if is_shown_on(page, kind):
@@ -182,10 +171,7 @@ def ask_another(label: str, kind: str, chosen: str, on_brought: Callable[[str], 
     """A field that takes a second one, beside that which all pages share; it goes as soon as it isn't chosen any more.
 
     Args:
-        label: what the field is called.
-        kind: "picture" or "sound".
         chosen: the name of the second one that is chosen now.
-        on_brought: called with the name of what was brought, before the page runs again.
     """
     if not is_upload(chosen):
         visit.here().brought.pop(_another(kind), None)

@@ -43,12 +43,7 @@ class _Added:
 
 
 def show_wording(state: State, leave_out: Collection[str] = ()) -> None:
-    """What this model can read or do beside the text; nothing of what it can't.
-
-    Args:
-        state: what is chosen.
-        leave_out: what the page has no use for.
-    """
+    """What this model can read or do beside the text; nothing of what it can't."""
     can = state.facts
     if can.reads_pairs and "second" not in leave_out:
         text_box("Second sentence", "second", "Read together with the first")

@@ -23,12 +23,7 @@ class Gate:
     """
 
     def __init__(self, app: ASGIApp, *, metrics: bool) -> None:
-        """Stand before an application.
-
-        Args:
-            app: what answers.
-            metrics: whether to answer for Streamlit's metrics, which name the app's sessions and memory.
-        """
+        """Stand before an application."""
         self._app = app
         self._metrics = metrics
 

@@ -33,12 +33,7 @@ class Headers:
     """An application of which each answer has these headers."""
 
     def __init__(self, app: ASGIApp, added: Mapping[str, str]) -> None:
-        """Stand before an application.
-
-        Args:
-            app: what answers.
-            added: headers by name.
-        """
+        """Stand before an application."""
         self._app = app
         self._added = [(name.lower().encode(), value.encode()) for name, value in added.items()]
 

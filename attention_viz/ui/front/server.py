@@ -27,12 +27,7 @@ READY = "/ready"
 
 
 def serve(words: Sequence[str], preloading: Preloading) -> None:
-    """Serve until this process is told to end.
-
-    Args:
-        words: a script, and options as `streamlit run` takes them.
-        preloading: what loads beside.
-    """
+    """Serve until this process is told to end."""
     script, arguments, options = _read(words)
     # As if the script had been started itself: Streamlit looks for its configuration beside it.
     sys.argv = [str(script), *arguments]

@@ -31,17 +31,7 @@ _MOST_RANKED = 10
 
 
 def head_of(run: "Run", stream: str, layer: int, head: int) -> bytes | None:
-    """Return one head as its terms, for a browser that has the rest of the text; None if it has all weights.
-
-    Args:
-        run: what is on the screen.
-        stream: which attention.
-        layer: its number, the model's own.
-        head: from 0.
-
-    Raises:
-        TraceError: the head can't be drawn; the message says why.
-    """
+    """Return one head as its terms, for a browser that has the rest of the text; None if it has all weights."""
     if long_id_of(run) is None:
         return None
     packed = _made(run, stream, layer, head)
@@ -51,23 +41,14 @@ def head_of(run: "Run", stream: str, layer: int, head: int) -> bytes | None:
 
 
 def maps_in(packed: bytes) -> bytes:
-    """Return the beginning of a head's bytes, which has its maps: they can be drawn before all of it has come.
-
-    Args:
-        packed: from `head_of`.
-    """
+    """Return the beginning of a head's bytes, which has its maps: they can be drawn before all of it has come."""
     from attention_viz.explorer import beginning_of
 
     return beginning_of(packed)
 
 
 def ranking_of(run: "Run", asked: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return the heads that link the browser's pair, as it reads them; None if it sent no pair of this run.
-
-    Args:
-        run: what is on the screen.
-        asked: what the browser sent: of, stream, query and key.
-    """
+    """Return the heads that link the browser's pair, as it reads them; None if it sent no pair of this run."""
     from attention_viz.analysis.search import rank_heads
 
     if asked is None or (long_id := long_id_of(run)) is None or asked.get("of") != long_id:

@@ -16,9 +16,6 @@ def payload_of(run: "Run") -> bytes:
     """Return the run's bytes for the explorer, packed once.
 
     If the text is long, these are small pictures of all heads; `ui.packing.heads` has the one on the screen.
-
-    Raises:
-        TraceError: a head can't be drawn; the message says why.
     """
     return _packed(run).payload
 

@@ -20,11 +20,7 @@ class Badge:
     """How far the run can be trusted, once `show` is called; pressed, it says what was compared."""
 
     def __init__(self, key: str = "badge") -> None:
-        """Take the place.
-
-        Args:
-            key: of the widget, where a page has several.
-        """
+        """Take the place."""
         self._key = key
         self._place = st.empty()
         self.wait()
@@ -34,13 +30,7 @@ class Badge:
         self._place.badge("Comparing with the model's own …", color="gray")
 
     def show(self, trace: "Trace", *, from_file: bool, switched: bool = False) -> None:
-        """Say how far; for a trace from a file, that nothing was compared here.
-
-        Args:
-            trace: what ran.
-            from_file: whether it was opened, and ran elsewhere.
-            switched: whether what the page shows was computed otherwise afterwards.
-        """
+        """Say how far; for a trace from a file, that nothing was compared here."""
         colour, words = _verdict(trace, from_file, switched)
         with self._place.popover(f":{colour}[{plain(words)}]", type="tertiary", key=self._key):
             st.markdown(plain(comparison_words(trace)))

@@ -101,14 +101,6 @@ def show_downloads(
     by now: write what was chosen into it before.
 
     Args:
-        trace: what is on the screen.
-        stream: of the head on the screen.
-        layer: of the head on the screen.
-        head: the head on the screen.
-        labels: which of `BUTTONS` to show.
-        instead: by label, what makes a file that this page fills in its own way.
-        run: the whole run, to open again with *Open a trace*, where the screen shows a part or a reading of it.
-        first: draws what a page itself has to take away, above all else.
         later: gives the trace when a button is pressed; by default it is kept until the page shows something else.
     """
     # What is handed to buttons lives as long as the page does.

@@ -65,13 +65,9 @@ def draw_in_place(
     """Run the sentence, with its place on the page filled all the while; a problem is told in that place.
 
     Args:
-        state: what the pickers say.
         place: an `st.empty`, or what `stays` tells of.
         height: of what will be drawn there, in pixels, so that nothing below jumps when it arrives.
         whole: with all streams of an open trace; by default with the one that is shown.
-        keep: nothing is put there meanwhile where the run is at hand: for a component beside it, which would lose the
-            keyboard's focus.
-        stays: the place is that of a `PicturePlace` where what stands there stays.
         longest: how many tokens are read at most.
 
     Returns:
@@ -105,7 +101,6 @@ class PicturePlace:
 
     Attributes:
         place: a container where what stands there stays; otherwise an `st.empty`.
-        stays: whether it does.
     """
 
     place: DeltaGenerator
@@ -129,7 +124,6 @@ def place_picture(state: State, longest: int = SETTINGS.longest_study) -> Pictur
     """Hold a picture's place, where it stands from the first moment on.
 
     Args:
-        state: what the pickers say: where its weights have been recorded, what stands there stays.
         longest: how many tokens are read at most.
     """
     return PicturePlace.of(is_raw(state) and is_at_hand(state, longest))
@@ -139,7 +133,6 @@ def is_at_hand(state: State, longest: int = SETTINGS.longest_study) -> bool:
     """Whether the run is there without any work: a trace is open, or the sentence was run.
 
     Args:
-        state: what the pickers say.
         longest: how many tokens are read at most.
     """
     return opening.opened() is not None or has_run(state.request, longest)
@@ -173,11 +166,7 @@ def load_in_place(model: str, place: DeltaGenerator) -> None:
     """Load a model while its place says so.
 
     Args:
-        model: the model's name in the address.
         place: an `st.empty`; it is left as it is.
-
-    Raises:
-        AttentionVizError: it can't be had; the message says why.
     """
     words = _loading_words(model)
     place.caption(words)
@@ -190,7 +179,6 @@ def hold(state: State | None, place: DeltaGenerator, height: int, doing: str = "
 
     Args:
         state: what the pickers say; None where a page shows no one model.
-        place: an `st.empty`.
         height: of what will be drawn there, in pixels.
         doing: what is said once it takes longer than a moment; by default who reads how much, or who comes first.
     """
@@ -228,14 +216,7 @@ def _loading_words(model: str) -> str:
 def show_problem(
     error: AttentionVizError, place: DeltaGenerator, state: State | None = None, *, instead: str = ""
 ) -> None:
-    """An error of ours as a sentence in the place of what can't be shown.
-
-    Args:
-        error: what came.
-        place: an `st.empty`.
-        state: what was asked for, where there is more to say than the error knows.
-        instead: what can be done, in a sentence that follows.
-    """
+    """An error of ours as a sentence in the place of what can't be shown."""
     message = str(error)
     if isinstance(error, TextTooLong) and state is not None and state.target.strip():
         # A sentence is cut where it is too long; what a model is told to say isn't.
@@ -249,13 +230,7 @@ def show_problem(
 
 
 def show_notes(run: Run, state: State, *, rows: bool = True) -> None:
-    """Say what is shown instead of what, and what was cut; nothing typed is lost.
-
-    Args:
-        run: what is shown.
-        state: what the pickers say.
-        rows: whether to say, too, by what the rows of cross-attention are named.
-    """
+    """Say what is shown instead of what, and what was cut; nothing typed is lost."""
     show_added(run.trace)
     if rows and run.stream(state.stream) == "cross":
         tell("Each row is named by the word that its step produces, one after the word that the step reads.")

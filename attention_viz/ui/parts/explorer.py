@@ -73,11 +73,7 @@ class HeadPlace:
                     _beginning(key=f"{_KEY}-beginning", data=maps_in(packed))
 
     def fill(self, run: Run, stream: str, layer: int, head: int) -> None:
-        """Hand over a head.
-
-        Raises:
-            AttentionVizError: it can't be drawn; the message says why.
-        """
+        """Hand over a head."""
         visit.memory(_Handed).serial = (chosen() or {}).get("serial")
         packed = head_of(run, stream, layer, head)
         if packed is not None:
@@ -104,9 +100,6 @@ def show_explorer(
     Args:
         shown: what was drawn, or bytes from `attention_viz.explorer.pack`; sent to the browser only when they change.
             Of a long text the head follows by itself.
-        stream: the stream that the page shows now.
-        layer: the layer that the page shows now.
-        head: the head that the page shows now.
         on_choice: called, before the page runs again, when the reader chose another head; `chosen` tells which.
         pair: the positions of the query and the key that are told of the head; by default the head's own.
     """
@@ -130,11 +123,5 @@ def _nothing() -> None:
 
 
 def show_channel(key: str, name: str = "channel", /, **message: object) -> None:
-    """Tell a component of ours what the page shows, apart from its data, which would be sent whole again.
-
-    Args:
-        key: of the component.
-        name: of the channel, where there are several.
-        message: what it is told, `seen` among it: the serial number of the reader's last choice that the page heard of.
-    """
+    """Tell a component of ours what the page shows, apart from its data, which would be sent whole again."""
     _channel(key=f"{key}-{name}", data={"explorer": key, **message})

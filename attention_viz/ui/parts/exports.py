@@ -68,18 +68,7 @@ def show_more_formats(
     *,
     tables: bool = True,
 ) -> None:
-    """What else can be taken away of the head on the screen: pictures, weights, the run, the link.
-
-    Args:
-        trace: gives what is on the screen, when a file of it is made.
-        stream: of the head on the screen.
-        layer: of the head on the screen.
-        head: the head on the screen.
-        name: of the files, without an ending.
-        run: likewise the whole run, to be opened again.
-        model: the model's name as a part of a file's.
-        tables: whether the head is small enough for a table of its weights.
-    """
+    """What else can be taken away of the head on the screen: pictures, weights, the run, the link."""
 
     def picture(form: str) -> bytes:
         return printed(heatmap_svg(trace(), layer, head, stream), (form,))[form]
@@ -102,12 +91,7 @@ def show_more_formats(
 
 
 def show_run_exports(run: Callable[[], Trace], model: str) -> None:
-    """The whole run, to be opened again, and the link; for a page whose menu has files of its own.
-
-    Args:
-        run: gives the run, of which a page shows a part, when its file is made.
-        model: the model's name as a part of the file's.
-    """
+    """The whole run, to be opened again, and the link; for a page whose menu has files of its own."""
     st.caption("Every head of this run: *Open a trace* reads it.")
     refusals = st.empty()
     _trace_button(run, model, refusals)
@@ -156,15 +140,10 @@ def show_figure_exports(
     """A figure as SVG, PNG and PDF, and its numbers as CSV and parquet: a menu "Export", or a part of the page's.
 
     Args:
-        name: of the files, and of the widgets: once on a page.
         figure_maker: makes the figure, in the light theme; called when a picture is asked for, outside the page's run.
         table_maker: makes the table of the figure's numbers, likewise; None where there is none.
         trace: what they are made from; the line under the picture says so.
-        layer: which layer the figure shows, if it shows one.
-        head: which head the figure shows, if it shows one.
-        stream: which stream the figure shows, of a trace with several.
         title: stands above the buttons inside a menu that is open already; without one, they get a menu of their own.
-        other: the run with which it is compared, where there is one.
     """
 
     def picture(form: str) -> bytes:
@@ -198,11 +177,7 @@ def parquet_bytes(table: pandas.DataFrame) -> bytes:
 
 
 def trace_bytes(trace: Trace) -> bytes:
-    """The whole run as a file that *Open a trace* and `Trace.load` read.
-
-    Raises:
-        TraceError: it is more than a browser is handed, or the server has no place for it.
-    """
+    """The whole run as a file that *Open a trace* and `Trace.load` read."""
     if trace.nbytes > _MOST_BYTES:
         raise TraceError(
             f"this run holds {trace.nbytes / 1e6:,.0f} MB, and a browser is handed at most {_MOST_BYTES / 1e6:,.0f}; "

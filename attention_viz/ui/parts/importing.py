@@ -20,7 +20,6 @@ def importing(page: str, state: State | None, place: DeltaGenerator | None, heig
     """Import a page's body in here: one thread at a time, with its place on the page filled all the while.
 
     Args:
-        page: the page's folder in `attention_viz.ui.pages`.
         state: what the pickers say; None where the page shows no one model.
         place: an `st.empty`; None where something stands there that is to stay.
         height: of what will be drawn there, in pixels.

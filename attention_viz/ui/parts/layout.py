@@ -18,9 +18,6 @@ def arranged(page: str) -> DeltaGenerator:
     """The place where a page is written, so that each of its parts has its own from the first moment.
 
     Whoever the server has no room for gets no further than to here.
-
-    Args:
-        page: the page's folder in `attention_viz.ui.pages`, which holds its style sheet.
     """
     wait_for_room()
     st.html(f"<style>{style_sheet(page, theme_name())}</style>")
@@ -32,7 +29,6 @@ def style_sheet(page: str, theme: ThemeName) -> str:
     """The style sheet of one page: what all pages share, and what is its own, on a light or a dark page.
 
     Args:
-        page: the page's folder in `attention_viz.ui.pages`.
         theme: "light" or "dark"; rules for dark pages stand in files of their own, whose names end with "-dark".
     """
     ui, kinds = resources.files("attention_viz.ui"), ("", "-dark") if theme == "dark" else ("",)

@@ -24,11 +24,6 @@ def predicted(before: Run, after: Run, state: State) -> list[int]:
     """The places where the model predicts: after the last token, or behind each mask; none for a model that doesn't.
 
     Of an encoder–decoder, the step whose output moved most, or where none did the one of the chosen pair.
-
-    Args:
-        before: the run without the changes.
-        after: the run with them.
-        state: what the pickers say.
     """
     if state.facts.is_encoder_decoder and state.facts.predicts:
         moved = moved_output(before.trace, after.trace)
@@ -54,14 +49,7 @@ def title_of(trace: Trace, place: int) -> str:
 
 
 def likelier_at(before: Run, after: Run, state: State, place: int) -> list[tuple[str, float, float]]:
-    """Each of the likeliest tokens with its probability before and after.
-
-    Args:
-        before: the run without the changes.
-        after: the run with them.
-        state: what the pickers say.
-        place: one of those that `predicted` tells.
-    """
+    """Each of the likeliest tokens with its probability before and after."""
     found = likelier(before.trace, after.trace, place)
     labels = ask(state.request, lambda model: model.labels([number for number, *_ in found]))
     return [(_tokens(before.trace).write(label), old, new) for label, (_, old, new) in zip(labels, found, strict=True)]

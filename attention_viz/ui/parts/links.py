@@ -7,11 +7,6 @@ __all__ = ["link"]
 
 
 def link(address: str, parameters: Mapping[str, str]) -> str:
-    """The address of a page in a certain state.
-
-    Args:
-        address: of the page, with or without parameters, which are left out.
-        parameters: those that reproduce the state.
-    """
+    """The address of a page in a certain state."""
     parts = urlsplit(address)
     return urlunsplit((parts.scheme, parts.netloc, parts.path or "/", urlencode(parameters), ""))

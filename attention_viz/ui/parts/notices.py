@@ -49,10 +49,7 @@ def tell(words: str, *, loud: bool = False, short: str = "", below: Callable[[st
     """Say something behind the button at the row's end, so that the picture stays; screen readers hear it at once.
 
     Args:
-        words: plain text, a sentence or more.
-        loud: whether it says that something isn't as it was asked for.
         short: two or three words for the button; by default it says how many notes there are.
-        below: draws what can be done about it, under a key that it is given.
     """
     if (told := visit.memory(_Row).told) is None:
         hold_notices()

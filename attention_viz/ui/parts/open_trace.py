@@ -126,11 +126,7 @@ def let_go(uploaded: "UploadedFile") -> None:
 
 
 def _checked(trace: "Trace") -> Run:
-    """A trace from a file, ready for the browser.
-
-    Raises:
-        TraceError: it has more weights than can be drawn, numbers that can't, or only some of its layers.
-    """
+    """A trace from a file, ready for the browser."""
     for stream, kept in trace.kept.items():
         if not kept.whole:
             raise TraceError(

@@ -44,9 +44,6 @@ def read(run: Run, state: State) -> Run:
     """What was recorded, read as the state asks: the stream that it shows, ready for every picture.
 
     Made once for all who ask, in turn with other people's runs.
-
-    Raises:
-        AttentionVizError: the reading can't be had of this; the message says why.
     """
     if is_raw(state):
         return run
@@ -59,9 +56,6 @@ def read_in_place(run: Run, state: State, place: DeltaGenerator, height: int) ->
     What stands there stays until it is replaced, where the reading is at hand.
 
     Args:
-        run: what was recorded.
-        state: what the pickers say.
-        place: an `st.empty`.
         height: of what will be drawn there, in pixels.
     """
     if is_raw(state):
@@ -92,7 +86,6 @@ def show_reading(shown: Run | None, state: State) -> None:
 
     Args:
         shown: from `read`; None where the reading can't be had.
-        state: what the pickers say.
     """
     if shown is None:
         return

@@ -24,24 +24,14 @@ __all__ = [
 
 
 def ran(run: Run, *, own_head: bool = False) -> Ran:
-    """Return what a run says about a selection.
-
-    Args:
-        run: the run.
-        own_head: whether the page has a head of its own to open on, so that no finding chooses it.
-    """
+    """Return what a run says about a selection."""
     trace = run.trace
     counts = {stream: (len(trace.query_tokens(stream)), len(trace.key_tokens(stream))) for stream in trace.streams}
     return Ran(counts, lambda: None if own_head else next(iter(run.findings), None))
 
 
 def pair_of(run: Run, state: State) -> tuple[int, int]:
-    """The positions of the query and the key that are told of the head: those chosen, else the head's own.
-
-    Args:
-        run: what ran, with the stream that is shown.
-        state: what the pickers say.
-    """
+    """The positions of the query and the key that are told of the head: those chosen, else the head's own."""
     trace, stream = run.trace, run.stream(state.stream)
     queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
     if state.query is not None and state.key is not None and state.query < len(queries) and state.key < len(keys):
@@ -87,7 +77,6 @@ def show_why(token: str = "", against: str = "") -> NoReturn:
     """Go to the page that opens a number: of a next word, or else the score of the pair that is chosen.
 
     Args:
-        token: the word that is asked about.
         against: the word that it is told against; empty for a likely one.
     """
     if token:

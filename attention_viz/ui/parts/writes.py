@@ -23,12 +23,7 @@ _HELP = (
 
 
 def hold_writes(run: Run, state: State) -> DeltaGenerator | None:
-    """Their place, as high as the lines; none where rows choose no words, and for a long text.
-
-    Args:
-        run: the run.
-        state: what the pickers say.
-    """
+    """Their place, as high as the lines; none where rows choose no words, and for a long text."""
     stream = run.stream(state.stream)
     told = run.fit is not None and not state.own and state.facts.predicts and not state.shown
     read_alone = stream == "encoder" and state.facts.is_encoder_decoder
@@ -39,14 +34,7 @@ def hold_writes(run: Run, state: State) -> DeltaGenerator | None:
 
 
 def show_writes(place: DeltaGenerator | None, run: Run, state: State, position: int) -> None:
-    """Fill the place. The run is opened for it, so it comes last.
-
-    Args:
-        place: from `hold_writes`.
-        run: the run.
-        state: what the pickers say.
-        position: the row of the output.
-    """
+    """Fill the place. The run is opened for it, so it comes last."""
     if place is None:
         return
     stream = run.stream(state.stream)

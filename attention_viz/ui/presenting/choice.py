@@ -29,10 +29,6 @@ class PresentChoice:
 
 
 def presented(address: Mapping[str, str]) -> dict[str, str]:
-    """What stays in an address of the slides that are shown; nothing where it names none.
-
-    Args:
-        address: its parameters, as anybody may have typed them.
-    """
+    """What stays in an address of the slides that are shown; nothing where it names none."""
     asked, _ = read(PresentChoice(), modernised([PresentChoice], address))
     return write(asked) if _SLIDE.fullmatch(asked.slide) else {}

@@ -65,9 +65,6 @@ def present(
 
     Args:
         slides: in their order; none where there is nothing to show, and then that is said.
-        deck: which of several sets of slides these are, where they follow each other.
-        beyond: whether there is a set before this one, and one after it.
-        on_turn: called, before the page runs again, with −1 or 1 where somebody goes past the first or the last slide.
     """
 
     def turned() -> None:
@@ -82,11 +79,7 @@ def present(
 
 
 def packed_slides(slides: Sequence[Slide]) -> dict[str, Any]:
-    """Slides as the browser takes them: `slides`, and `pictures`, each once; a slide names its own by its place there.
-
-    Args:
-        slides: in their order.
-    """
+    """Return slides for the browser: `slides` and `pictures`; a slide names its picture by its index."""
     pictures: dict[int, str] = {}
     found: list[dict[str, Any]] = []
     for one in slides:
@@ -112,8 +105,6 @@ def present_findings(run: Run, state: State, *, shown: Run | None = None) -> Non
     Of a long text the link takes as long to find as the head to draw, so that one is looked for once slides are wanted.
 
     Args:
-        run: what ran.
-        state: what the pickers say.
         shown: what the page shows of it, such as a reading; by default what ran.
     """
     run = run if shown is None else shown
@@ -125,10 +116,7 @@ def present_change(before: Run, after: Run, state: State, change: str) -> None:
     """Hand over what a mask made of the link on the screen, and what was found with it.
 
     Args:
-        before: the run without it.
         after: the run with it; the same where nothing was added.
-        state: what the pickers say.
-        change: what the mask is, in a sentence.
     """
     if after is before:
         present_findings(before, state)
@@ -141,26 +129,14 @@ def present_change(before: Run, after: Run, state: State, change: str) -> None:
 
 
 def present_steps(opened: "OpenHead", query: int, key: int) -> None:
-    """Hand over the way of one score to what the head adds, a slide a step.
-
-    Args:
-        opened: the head, as it is shown.
-        query: the position that looks.
-        key: the position that is looked at.
-    """
+    """Hand over the way of one score to what the head adds, a slide a step."""
     from attention_viz.steps.slides import step_slides
 
     present(step_slides(opened, query, key))
 
 
 def present_roles(run: Run, state: State, jobs: "pandas.DataFrame") -> None:
-    """Hand over what heads do, a slide a role, and then the link on the screen.
-
-    Args:
-        run: what ran.
-        state: what the pickers say.
-        jobs: of its heads, from `roles`.
-    """
+    """Hand over what heads do, a slide a role, and then the link on the screen."""
     present((*role_slides(run.trace, jobs, run.stream(state.stream)), *_slides(run, state)[:1]))
 
 
@@ -168,7 +144,6 @@ def present_comparison(comparison: "Comparison", pair: tuple[int, int] | None, c
     """Hand over the chosen pair in both heads that are compared, and where these differ most.
 
     Args:
-        comparison: both heads.
         pair: the places of the query and the key that are chosen; None where none are.
         called: the second side in a sentence, such as "in the second sentence".
     """
@@ -179,8 +154,6 @@ def present_written(run: Run, state: State, wrote: Wrote | None, put: PutIn | No
     """Hand over what wrote most of a number, the head of another text that changes it most, and what was found.
 
     Args:
-        run: what ran.
-        state: what the pickers say.
         wrote: the head; None where no head wrote it.
         put: what heads of another text do; None where none are put.
     """

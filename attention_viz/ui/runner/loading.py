@@ -35,8 +35,6 @@ def load_text(state: State, slots: Slots, longest: int = SETTINGS.longest_study)
     """Run the sentence, with the picture's slot filled meanwhile; None after a problem.
 
     Args:
-        state: what is chosen.
-        slots: the page's slots.
         longest: how many tokens are read at most.
     """
     picture = slots.picture

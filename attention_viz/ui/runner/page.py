@@ -22,8 +22,6 @@ class Slots:
 
     Attributes:
         picture: the main picture's slot, which says what is computed until it is there.
-        height: the picture's height in pixels.
-        named: all other slots.
         apart: whether the picture is drawn in a slot of its own beside, so that this one stays empty for a run at hand.
     """
 
@@ -115,13 +113,10 @@ class Page:
     """A page of the app.
 
     Attributes:
-        label: its label in the menu.
         name: its folder in `attention_viz/ui/pages`, and its name in the URL.
-        row: draws the row of controls.
         layout: reserves the slots, top to bottom.
         groups: what it keeps in the URL beside what all pages share.
         example: its own default for a URL, if the URL names no other model.
-        state: what runs for a selection.
         controls: draws the page's own controls, and answers what the URL asks of them before anything has run.
         written: the shared values and the groups that the URL carries, if not all of them; see `carried`.
         unfit: returns a function that says why nothing can be shown; None if something can.

@@ -99,7 +99,6 @@ class _Tools:
 
     Attributes:
         line: holds both; emptied if there is nothing to show.
-        exports: the export menu's slot.
         badge: the badge of a page with one run.
         several: the slot of the badges of a page that compares runs.
     """

@@ -21,8 +21,6 @@ def answer(
     """Return the selection with the pending texts of the URL answered, and all values within their options.
 
     Args:
-        selection: before.
-        group: whose values.
         known: what the options depend on, such as a `State` or a trace.
         default: the values where the URL says nothing; by default the group's own.
         only: the names that can be answered; by default all.

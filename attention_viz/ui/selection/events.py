@@ -15,7 +15,6 @@ class Opened:
     """A page is shown: at a first visit, after a reload, Back or Forward, or turned to from another page.
 
     Attributes:
-        address: the URL's parameters.
         groups: what the page keeps in the URL beside what all pages share.
         example: the page's own default, if the URL names no other model.
         again: whether Back or Forward led here.
@@ -34,7 +33,6 @@ class Picked:
     """A person set values: with a control, an example, a story.
 
     Attributes:
-        group: whose values.
         values: by the names of the parameters.
     """
 
@@ -47,7 +45,6 @@ class Filled:
     """A page set values by itself, which nobody chose.
 
     Attributes:
-        group: whose values.
         values: by the names of the parameters.
         notices: a sentence for each value that had to give way.
         stays: whether they count as chosen from now on.
@@ -66,7 +63,6 @@ class Clicked:
     """A person clicked in a picture of one head, or of all.
 
     Attributes:
-        layer: the layer's number.
         head: the head; None if the picture is of all heads together.
         stream: the kind of attention; None for the one that is shown.
         pair: the positions of query and key; None if the click chose no pair.
@@ -83,7 +79,6 @@ class FileOpened:
     """A trace file was opened.
 
     Attributes:
-        number: its number.
         texts: the texts that ran, by the names of the boxes.
     """
 

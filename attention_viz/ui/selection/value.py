@@ -56,7 +56,6 @@ class GroupValues:
     """The values of one group.
 
     Attributes:
-        value: the values.
         chosen: the names of those that a person or a link chose; the others may give way.
         pending: the texts of the URL whose options aren't known yet, by name.
         unread: the names that the URL wasn't asked for yet.

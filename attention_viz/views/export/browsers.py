@@ -54,14 +54,7 @@ def at_hand() -> str | None:
 
 
 def needed(what: str) -> str:
-    """The browser that is `at_hand`.
-
-    Args:
-        what: is to be drawn, for the refusal: "a PNG".
-
-    Raises:
-        AttentionVizError: there is none.
-    """
+    """The browser that is `at_hand`."""
     browser = at_hand()
     if browser is None:
         chosen = os.environ.get(CHOICE)

@@ -31,8 +31,6 @@ def fitted(figure: Mapping[str, Any], sheet: Sheet, below: float = 0.0) -> dict[
     """A figure as plain values, laid out for a sheet; as it is drawn where nothing is asked for.
 
     Args:
-        figure: as plain values.
-        sheet: what was asked for.
         below: how many pixels something else takes under the figure.
     """
     plain: dict[str, Any] = {"data": [dict(one) for one in figure["data"]], "layout": dict(figure["layout"])}

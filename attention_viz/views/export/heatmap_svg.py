@@ -41,16 +41,10 @@ class _Page:
     """Where everything stands, in pixels.
 
     Attributes:
-        width: of all of it.
-        height: of all of it.
-        left: of the matrix.
-        top: of the matrix.
         cell: of the matrix: width and height of one.
         factor: how much larger letters are than 12 pixels.
         longest: how many letters of a label are written.
-        title: in lines.
         origin: what stands under the picture, in lines.
-        below: where that begins.
     """
 
     width: float

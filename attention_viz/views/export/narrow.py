@@ -22,10 +22,6 @@ def fold_panels(plain: dict[str, Any], sheet: Sheet) -> None:
     """Put panels that stand beside each other below each other, where the sheet is too narrow for them.
 
     Only those of a figure that says so, by `layout.meta = FOLDS`: small patterns are better compared side by side.
-
-    Args:
-        plain: a figure as plain values, which is changed.
-        sheet: what was asked for.
     """
     layout = plain["layout"]
     columns = sorted((name for name in layout if name.startswith("xaxis")), key=lambda name: _domain(layout, name))
@@ -87,11 +83,7 @@ def keep_bars_readable(plain: dict[str, Any], sheet: Sheet) -> None:
 
 
 def in_few_lines(lines: Sequence[str]) -> str:
-    """A panel's name in at most three lines of Plotly's; of what is left out, a sign stands for it.
-
-    Args:
-        lines: escaped.
-    """
+    """A panel's name in at most three lines of Plotly's; of what is left out, a sign stands for it."""
     kept = list(lines[:_MOST_LINES])
     if len(lines) > len(kept):
         kept[-1] = f"{kept[-1].rstrip('…')}…"

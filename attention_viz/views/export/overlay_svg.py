@@ -31,16 +31,8 @@ def overlay_svg(
     Patches at which it may not look are hatched.
 
     Args:
-        trace: of a picture.
-        layer: the layer, by its number.
-        head: the head, from 0.
         position: whose weights these are, from 0.
         smooth: going over from patch to patch; else each patch by itself.
-        column: what each gives to the position, in place of what it gives.
-
-    Raises:
-        TraceError: the trace is of no picture with patches.
-        ShapeError: no such layer, head or position.
     """
     stream = trace.stream(None)
     tokens = trace.key_tokens(stream)

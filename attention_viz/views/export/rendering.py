@@ -38,13 +38,8 @@ def rendered(
     """Run a piece of work that has a browser draw, in a browser of its own.
 
     Args:
-        what: is drawn, for refusals: "a PNG".
-        work: is handed the function that draws, and gives what comes of it.
         wait: how many seconds to wait at most for others' pictures.
         limit: how many seconds it may take at most.
-
-    Raises:
-        AttentionVizError: there is no browser, it fails or takes too long, or too many others want pictures now.
     """
     browser = needed(what)
     if not _one_at_a_time.acquire(timeout=wait):

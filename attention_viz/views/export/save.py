@@ -82,11 +82,7 @@ def save(
 
 
 def format_of(path: str | Path) -> str:
-    """One of `FORMATS`, by the path's ending.
-
-    Raises:
-        AttentionVizError: it has another ending, or none.
-    """
+    """One of `FORMATS`, by the path's ending."""
     ending = Path(path).suffix
     form = ending.removeprefix(".").lower()
     if form not in FORMATS:
@@ -109,16 +105,8 @@ def printed(
 
     Args:
         picture: a figure from `views`, in the light theme if it is for paper; or an SVG document from `heatmap_svg`.
-        forms: some of `FORMATS`.
         trace: what a figure was made from, or the several that it compares; an SVG document says so itself.
-        layer: which layer a figure shows, if it shows one.
-        head: which head a figure shows, if it shows one.
         stream: which stream; None for the only one there is.
-        sheet: how large it is to be, and what stands around it.
-
-    Raises:
-        AttentionVizError: a figure without its trace, what has to be asked of `heatmap_svg` itself, or no browser that
-            could draw it.
     """
     if isinstance(picture, str):
         document, figure, line = _sized(picture, sheet), None, ""

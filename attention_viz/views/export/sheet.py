@@ -26,7 +26,6 @@ class Sheet:
 
     Attributes:
         width: in pixels, 96 an inch; None as it is drawn.
-        height: likewise, all of it.
         title: True for the picture's own, a text for another, None for none.
         footer: whether the line that says where it comes from stands under it.
         numbers: whether numbers are printed in cells, where they can be read.
@@ -50,11 +49,7 @@ class Sheet:
         numbers: bool = True,
         font_size: float | None = None,
     ) -> "Sheet":
-        """What somebody asked for, with lengths as they are written: "170mm", "6.7in", or a number of pixels.
-
-        Raises:
-            AttentionVizError: a length or a size that is none.
-        """
+        """What somebody asked for, with lengths as they are written: "170mm", "6.7in", or a number of pixels."""
         if font_size is not None and not _LETTERS[0] <= font_size <= _LETTERS[1]:
             raise AttentionVizError(f"letters of {font_size:g} points were asked for; there are 3 to 48 points")
         return cls(in_pixels(width, "width"), in_pixels(height, "height"), title or None, footer, numbers, font_size)
@@ -77,10 +72,6 @@ def in_pixels(length: str | float | None, what: str) -> float | None:
 
     Args:
         length: a number of pixels, or a text with its unit.
-        what: it is, for the message.
-
-    Raises:
-        AttentionVizError: it isn't one, or nothing can be drawn at it.
     """
     if length is None:
         return None
@@ -94,13 +85,7 @@ def in_pixels(length: str | float | None, what: str) -> float | None:
 
 
 def wrapped(text: str, width: float, letters: float) -> list[str]:
-    """A text in lines that find room in a width, both in pixels; a word that doesn't is cut.
-
-    Args:
-        text: as it is drawn, no markup in it.
-        width: of the room.
-        letters: how large they are.
-    """
+    """A text in lines that find room in a width, both in pixels; a word that doesn't is cut."""
     import textwrap
 
     return textwrap.wrap(text, max(4, int(width / (_LETTER * letters)))) or [""]

@@ -52,14 +52,7 @@ def _fit_across(labels: list[str]) -> bool:
 
 
 def arrange(figure: go.Figure, title: str, colours: Palette, note: str = "") -> None:
-    """Title, page colours and room around a picture.
-
-    Args:
-        figure: the picture.
-        title: above it, no markup of anybody's in it.
-        colours: of the theme.
-        note: a line under the title, where there is something to say of the whole picture.
-    """
+    """Title, page colours and room around a picture."""
     # Each part whole: `update_layout` takes ten times as long, since it may be given a part of a part.
     layout: Any = figure.layout
     layout.title = {"text": f"{title}<br>{note}" if note else title, "font": {"size": 13}, "x": 0.01}
@@ -87,13 +80,7 @@ def lower(figure: go.Figure, height: int) -> go.Figure:
 
 
 def begin(axis: Any, labels: Sequence[str], count: int) -> None:
-    """Show no more than the first positions along an axis of a figure, as many of them named as find room.
-
-    Args:
-        axis: of the figure's layout.
-        labels: of all positions, nothing in them markup.
-        count: how many of them are shown.
-    """
+    """Show no more than the first positions along an axis of a figure, as many of them named as find room."""
     kept = spread(count, _NAMED_ACROSS // 2)
     axis.update(range=[-0.5, count - 0.5], tickvals=kept, ticktext=[shortened(labels[at]) for at in kept])
 

@@ -46,12 +46,7 @@ def block_coordinates(blocks: Blocks) -> dict[str, Any]:
 
 
 def block_note(blocks: Blocks, which: str = "the largest weight") -> str:
-    """A line under a title that says how blocks are drawn; empty where every cell is.
-
-    Args:
-        blocks: the matrix.
-        which: of the numbers in a block the one that is drawn, in words.
-    """
+    """A line under a title that says how blocks are drawn; empty where every cell is."""
     if blocks.whole:
         return ""
     (rows, columns), (high, wide) = blocks.shape, blocks.size
@@ -62,8 +57,6 @@ def spans(blocks: Blocks, axis: int, labels: Sequence[str] | None = None) -> lis
     """The name of each block along an axis, by its first and last token and their positions.
 
     Args:
-        blocks: the matrix.
-        axis: 0 down the rows, 1 across the columns.
         labels: of the tokens along it; None where positions are enough.
     """
     ranges = blocks.ranges(axis)
@@ -78,13 +71,7 @@ def spans(blocks: Blocks, axis: int, labels: Sequence[str] | None = None) -> lis
 def hover_texts(
     rows: Sequence[str], columns: Sequence[str], words: Callable[[str, str, int, int], str]
 ) -> numpy.ndarray:
-    """What the pointer is told of each cell or block.
-
-    Args:
-        rows: names of what stands down the side.
-        columns: names of what stands across.
-        words: gives the text of a row's name, a column's name, and their places.
-    """
+    """What the pointer is told of each cell or block."""
     texts = numpy.empty((len(rows), len(columns)), dtype=object)
     for i, row in enumerate(rows):
         texts[i] = [words(row, column, i, j) for j, column in enumerate(columns)]

@@ -30,14 +30,6 @@ def add_hatch(
     """Hatch the blocked cells, if there are any, and say in the legend what that means.
 
     All lines are one trace, lifted off between them: a trace a line would be a hundred times slower.
-
-    Args:
-        figure: a matrix, its cells' centres at whole numbers.
-        blocked: its cells, or blocks of cells, in which no query may look at any key.
-        colours: of the theme.
-        key: whether the legend says it.
-        size: rows and columns of a block.
-        line: colour and width of the lines where they are others, as on a photograph, where thin ones can't be seen.
     """
     if not blocked.any():
         return
@@ -82,8 +74,6 @@ def svg_path(
     Args:
         blocked: True where a cell, or a block of cells, is blocked.
         cell: width and height of a cell, in the document's units.
-        corner: where the first cell begins.
-        size: rows and columns of a block.
     """
 
     def point(at: tuple[float, float]) -> str:

@@ -38,13 +38,9 @@ def add_numbers(
     nothing to the pointer.
 
     Args:
-        figure: the picture.
         written: how a number is written; or what stands in each cell, no markup of anybody's in it.
         at: which of the picture's parts is the heatmap; its colours and its range decide.
-        least: smaller numbers, whatever their sign, aren't written.
-        blocked: the cells, of (row, column), in which nothing is written.
         size: of the letters; by default as large as fits.
-        place: row and col of the heatmap in a figure of several.
     """
     parts: Any = figure.data
     cells = parts[at]

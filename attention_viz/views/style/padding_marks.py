@@ -9,13 +9,7 @@ __all__ = ["mark_padding"]
 
 
 def mark_padding(figure: go.Figure, tokens: Tokens, theme: ThemeName = "light") -> go.Figure:
-    """Frame the padding in a matrix's picture, wherever it stands; nothing for a text without.
-
-    Args:
-        figure: a matrix of these tokens, queries down and keys across.
-        tokens: along both sides.
-        theme: "light" or "dark".
-    """
+    """Frame the padding in a matrix's picture, wherever it stands; nothing for a text without."""
     colours = palette(theme)
     count = len(tokens)
     for first, after in _runs(tokens.padding):

@@ -35,10 +35,6 @@ def full_colour(weights: Float[ndarray, "query key"], longest: int | None = None
 
     Where a few tower over thousands, as the first token's own weight of 1 does in a decoder, it is what 99 of 100 stay
     below, and four times an even share at least: the rest would be as pale as the page.
-
-    Args:
-        weights: of one head, or the largest of each block of them.
-        longest: how many tokens stand along the longer side, where the weights are those of blocks.
     """
     largest = float(weights.max(initial=0.0))
     if (longest or max(weights.shape)) <= _SCALE_TO_ONE_UP_TO or largest == 0:

@@ -51,10 +51,6 @@ def lightest(trace: Trace, layer: int) -> Light:
     """Of the rows of all words in a layer, the one whose largest weight brings least, by its place among the keys.
 
     Of several the one with the largest weight.
-
-    Args:
-        trace: what was recorded.
-        layer: which layer, from 0.
     """
     call, queries = trace.attention(layer), list(word_positions(trace))
     weights = call.weights[:, queries].detach().float()

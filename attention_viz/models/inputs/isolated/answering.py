@@ -133,11 +133,7 @@ class _Texts:
 
 
 def fill_template(template: str, messages: list[dict[str, str]], tokens: Mapping[str, Any]) -> str:
-    """Write a conversation as a chat template has it, ready for an answer.
-
-    Raises:
-        MemoryError: the text is longer than any.
-    """
+    """Write a conversation as a chat template has it, ready for an answer."""
     from transformers.utils.chat_template_utils import render_jinja_template
 
     rendered, _ = cast(

@@ -47,11 +47,7 @@ class _End:
 
 
 class TextProcess:
-    """A process for the texts of one tokenizer, or for chat templates alone; it serves one thread at a time.
-
-    Attributes:
-        name: the model's, for messages.
-    """
+    """A process for the texts of one tokenizer, or for chat templates alone; it serves one thread at a time."""
 
     def __init__(
         self,
@@ -65,12 +61,8 @@ class TextProcess:
         """Prepare it; the process itself starts with the first question.
 
         Args:
-            name: the model's, for messages.
             folder: where the tokenizer is; None for none.
             limits: what the process may take; `LIMITS` by default.
-            module: what answers there.
-            image: another module, after whose imports this one starts soon.
-            how: what else it is loaded with.
         """
         self._module, self._image, self._how = module, image, how or {}
         self.name = name
@@ -89,10 +81,6 @@ class TextProcess:
 
         Args:
             check: called again and again meanwhile; what it raises ends that.
-
-        Raises:
-            Stopped: it takes too long or too much memory.
-            Broken: it can't be loaded.
         """
         try:
             with self._turn, self._slot():
@@ -116,17 +104,8 @@ class TextProcess:
         """Return the answer to a question.
 
         Args:
-            do: what is to be done, one of the ways of `answering`.
-            values: with what.
-            content: with which text or numbers.
-            what: is at work then, for messages.
-            thing: what it works on, for messages.
             seconds: how long it may take; `SECONDS` by default.
             longest: how many bytes the answer may have; as many as the limits say by default.
-
-        Raises:
-            UnusableText: it takes too long or too much memory or breaks down, did so twice just before, or can't be
-                started.
         """
         subject = f"{self.name}'s {what}"
         within = min(SECONDS, self._limits.seconds) if seconds is None else seconds
@@ -187,7 +166,6 @@ class TextProcess:
         """Return the process with its tokenizer loaded; start it if it doesn't run.
 
         Args:
-            seconds: how long to wait for a slot.
             check: called again and again meanwhile; what it raises ends that.
         """
         self.used = next(_uses)

@@ -20,11 +20,7 @@ def pack_rows(rows: Mapping[str, Sequence[int]]) -> tuple[list[str], bytes]:
 
 
 def unpack_rows(names: Sequence[str], count: int, content: bytes) -> tuple[dict[str, NDArray[np.int64]], bytes]:
-    """Read rows of so many numbers each, and return them with the bytes that follow.
-
-    Raises:
-        UnusableText: there aren't as many bytes.
-    """
+    """Read rows of so many numbers each, and return them with the bytes that follow."""
     size = count * _NUMBERS.itemsize
     if count < 0 or len(content) < size * len(names):
         raise UnusableText("the answer about a text can't be read: fewer numbers came than were announced")
@@ -39,11 +35,7 @@ def pack_pieces(pieces: Sequence[str | None]) -> bytes:
 
 
 def unpack_pieces(count: int, content: bytes) -> list[str | None]:
-    """Read so many texts.
-
-    Raises:
-        UnusableText: they aren't as long as their lengths say.
-    """
+    """Read so many texts."""
     size = count * _LENGTHS.itemsize
     if count < 0 or len(content) < size:
         raise UnusableText("the answer about a text can't be read: fewer lengths came than were announced")

@@ -27,11 +27,7 @@ class Resting(Protocol):
 
 
 class Slots:
-    """So many processes at once, idle ones included.
-
-    Attributes:
-        most: how many.
-    """
+    """So many processes at once, idle ones included."""
 
     def __init__(self, most: int) -> None:
         """Begin with none in use."""
@@ -49,7 +45,6 @@ class Slots:
 
         Args:
             user: whose process it is; one that has a slot keeps it.
-            seconds: how long to wait if all others are at work.
             check: called again and again meanwhile; what it raises ends the wait.
 
         Returns:

@@ -46,8 +46,6 @@ class IsolatedTokenizer:
     `vocab_size`.
 
     Attributes:
-        name_or_path: where it came from.
-        process: where it works.
         spelling: how its pieces are written, as `inputs.spelling.spelling_of` says it.
         added: the ids that were added to its vocabulary.
     """
@@ -63,13 +61,7 @@ class IsolatedTokenizer:
         """Load a folder's tokenizer in a process of its own.
 
         Args:
-            folder: where its files are.
-            name: the model's, for messages.
             check: called again and again meanwhile; what it raises ends that.
-
-        Raises:
-            Stopped: it takes too long or too much memory.
-            Broken: it can't be loaded.
         """
         process = TextProcess(name, folder)
         answer = process.load(check)
@@ -111,12 +103,7 @@ class IsolatedTokenizer:
         return_offsets_mapping: bool = False,
         verbose: bool = True,
     ) -> BatchEncoding:
-        """Tokenize a text, or two, as transformers' tokenizers do.
-
-        Raises:
-            UnusableText: it takes too long or too much memory, or breaks down.
-            TypeError: something else than a text was given.
-        """
+        """Tokenize a text, or two, as transformers' tokenizers do."""
         target = text is None
         first = text_target if target else text
         texts: tuple[object, ...] = (first, text_pair or "")
@@ -179,11 +166,7 @@ class IsolatedTokenizer:
         return int(answer.values["count"])
 
     def decode(self, token_ids: Sequence[int] | int, *, skip_special_tokens: bool = False) -> str:
-        """Return the text of some ids.
-
-        Raises:
-            UnusableText: it takes too long or too much memory, or breaks down.
-        """
+        """Return the text of some ids."""
         ids = [token_ids] if isinstance(token_ids, int) else list(token_ids)
         longest = min(LIMITS.answer, _BYTES_AROUND + _BYTES_A_BYTE * len(ids))
         answer = self.process.ask("decode", {"skip": skip_special_tokens}, _bytes_of(ids), longest=longest)

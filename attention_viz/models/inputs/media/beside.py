@@ -31,12 +31,7 @@ class Beside:
 
     @classmethod
     def of(cls, text: object, picture: object) -> "Beside":
-        """Of what a person gave.
-
-        Raises:
-            UnusableText: the text is none.
-            UnusablePicture: the picture is none.
-        """
+        """Of what a person gave."""
         check_text(text, "a text beside a picture")
         if not isinstance(picture, Picture):
             raise UnusablePicture(f"picture= takes av.Picture(path); got {type(picture).__name__}")
@@ -61,16 +56,7 @@ class BesideReader(Reader):
     main = PICTURE
 
     def __init__(self, name: str, model: "PreTrainedModel", processor: Any) -> None:
-        """By a processor.
-
-        Args:
-            name: the model's, for messages.
-            model: the model, which knows the id that stands for a part of a picture.
-            processor: makes `pixel_values` and `input_ids`.
-
-        Raises:
-            UnsupportedModel: the model reads one thing and says another.
-        """
+        """By a processor."""
         if "decoder_input_ids" in _named(model):
             raise UnsupportedModel(
                 f"{name} reads a text beside a picture and says another text; which of its positions are which isn't "
@@ -81,11 +67,7 @@ class BesideReader(Reader):
         self._mark = getattr(model.config, "image_token_id", None)
 
     def read(self, thing: object) -> Given:
-        """As every reader.
-
-        Raises:
-            UnusableText: only one of the two was given, or the text asks for several pictures.
-        """
+        """As every reader."""
         if not isinstance(thing, Beside):
             raise UnusableText(
                 f"{self._name} has a processor of both, and reads a text beside a picture: "

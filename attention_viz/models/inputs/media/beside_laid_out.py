@@ -40,11 +40,7 @@ class BesideLaidOut:
 
     @classmethod
     def of(cls, reader: BesideReader, runner: "Runner", anatomy: "Anatomy") -> "BesideLaidOut":
-        """Find it out, by changing parts of a picture and a word.
-
-        Raises:
-            UnsupportedModel: what a position stands for can't be told.
-        """
+        """Find it out, by changing parts of a picture and a word."""
         inputs, family = runner.inputs(reader.example().tensors), type(runner.model).__name__
         if inputs.keys() < {IDS, PICTURE}:
             raise UnsupportedModel(f"{family} doesn't take both {IDS} and {PICTURE}")
@@ -90,17 +86,7 @@ class BesideLaidOut:
     def tokens(
         self, stream: str, tensors: Mapping[str, Tensor], count: int, tokenizer: "PreTrainedTokenizerBase | None"
     ) -> Tokens:
-        """What stands along the axis of a stream: words with their ids; patches, and words between them, without.
-
-        Args:
-            stream: which.
-            tensors: what was run.
-            count: how many positions there were.
-            tokenizer: names the words.
-
-        Raises:
-            UnsupportedModel: there are so many positions as there aren't patches and words.
-        """
+        """What stands along the axis of a stream: words with their ids; patches, and words between them, without."""
         grid, mask = self.grids[stream], tensors.get("attention_mask")
         padding = () if mask is None else tuple(not flag for flag in mask[0].tolist())
         words = tokens_of_ids(tokenizer, [int(one) for one in tensors[IDS][0].tolist()], padding)
@@ -129,11 +115,7 @@ class BesideLaidOut:
 
 
 def laid_out_of(reader: Reader, runner: "Runner", anatomy: "Anatomy") -> LaidOut | BesideLaidOut:
-    """How what a model reads stands along its axes.
-
-    Raises:
-        UnsupportedModel: what a position stands for can't be told, and has to be.
-    """
+    """How what a model reads stands along its axes."""
     if isinstance(reader, BesideReader):
         return BesideLaidOut.of(reader, runner, anatomy)
     return LaidOut.of(reader, runner, anatomy)

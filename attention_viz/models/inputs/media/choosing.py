@@ -18,16 +18,7 @@ def main_input(model: "PreTrainedModel") -> str:
 
 
 def reader_of(name: str, model: "PreTrainedModel", processor: Any) -> Reader:
-    """The reader of a model of pictures or sounds.
-
-    Args:
-        name: the model's, for messages.
-        model: the model.
-        processor: an image processor, a feature extractor, or a processor with one of these inside.
-
-    Raises:
-        UnsupportedModel: what it reads isn't laid out here.
-    """
+    """The reader of a model of pictures or sounds."""
     main = main_input(model)
     pictures = getattr(processor, "image_processor", processor)
     sounds = getattr(processor, "feature_extractor", processor)
@@ -48,11 +39,7 @@ def kind_of(processor: Any) -> str:
 
 
 def example_reader(name: str, model: "PreTrainedModel", example: Mapping[str, Any]) -> Reader:
-    """The reader of a model that is given tensors as they are.
-
-    Raises:
-        UnsupportedModel: something in the example is no tensor of one row.
-    """
+    """The reader of a model that is given tensors as they are."""
     wanted = main_input(model)
     main = wanted if wanted in example and wanted != "input_ids" else _seen_in(example) or next(iter(example), "")
     return TensorReader(name, example, main)

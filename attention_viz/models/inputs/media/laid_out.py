@@ -27,7 +27,6 @@ class LaidOut:
 
     Attributes:
         how: of a picture its grid of patches, of a sound its line of frames; None where only the order is known.
-        stream: whose axis that is.
         main: the tensor that holds what is read.
     """
 
@@ -37,11 +36,7 @@ class LaidOut:
 
     @classmethod
     def of(cls, reader: Reader, runner: "Runner", anatomy: "Anatomy") -> "LaidOut":
-        """Find it out.
-
-        Raises:
-            UnsupportedModel: what a position stands for can't be told, and the reader is one of pictures or sounds.
-        """
+        """Find it out."""
         stream = anatomy.streams[0]
         given = reader.example()
         inputs = runner.inputs(given.tensors)
@@ -65,15 +60,7 @@ class LaidOut:
         return cls(how, stream, reader.main)
 
     def tokens(self, tensors: Mapping[str, Tensor], count: int) -> Tokens:
-        """What stands along the axis of what is read.
-
-        Args:
-            tensors: what was run.
-            count: how many positions there were.
-
-        Raises:
-            UnsupportedModel: there are as many positions as there aren't patches.
-        """
+        """What stands along the axis of what is read."""
         if isinstance(self.how, Line):
             return self.how.tokens(count)
         if self.how is None:

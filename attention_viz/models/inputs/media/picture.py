@@ -43,10 +43,6 @@ class Picture:
         Args:
             source: the path of a PNG, JPEG, WebP, GIF, BMP or TIFF file, its bytes, a picture of Pillow's, or an array:
                 (row, column) or (row, column, 3 or 4), whole numbers from 0 to 255 or others from 0 to 1.
-
-        Raises:
-            UnusablePicture: no such file, none of these formats, broken, a drawing (SVG), more than 50 million pixels,
-                which are refused before they are decoded, or fewer than 8 × 8.
         """
         told = list[str]()
         self.name = "picture"

@@ -84,19 +84,7 @@ def numbered(count: int) -> Tokens:
 def patches(
     runner: "Runner", inputs: Mapping[str, Tensor], name: str, count: int, call: int = 0, inside: Changed = UNCHANGED
 ) -> Grid:
-    """Find out how a picture's patches stand.
-
-    Args:
-        runner: runs the model.
-        inputs: an example.
-        name: of its pixels.
-        count: how many positions there are.
-        call: which attention call is the first of the tower.
-        inside: what is changed inside the model meanwhile.
-
-    Raises:
-        UnsupportedModel: that can't be told, or isn't so.
-    """
+    """Find out how a picture's patches stand."""
     family, pixels = type(runner.model).__name__, inputs[name]
     patch = _patch_size(runner.model.config)
     if pixels.ndim != 4 or patch is None:
@@ -133,19 +121,7 @@ def patches(
 def frames(
     runner: "Runner", inputs: Mapping[str, Tensor], name: str, count: int, seconds: float, call: int = 0
 ) -> Line:
-    """Find out how a sound's frames stand.
-
-    Args:
-        runner: runs the model.
-        inputs: an example.
-        name: of what it reads: samples, (1, sample), or a spectrum, whose longest axis is time.
-        count: how many positions there are.
-        seconds: how long all of it is, with what fills it up.
-        call: which attention call is the first of the tower.
-
-    Raises:
-        UnsupportedModel: they don't stand one after the other in time.
-    """
+    """Find out how a sound's frames stand."""
     values = inputs[name]
     axis = max(range(1, values.ndim), key=lambda one: values.shape[one])
     length = values.shape[axis]
@@ -179,16 +155,7 @@ def _turns(values: Tensor, axis: int) -> Tensor:
 def moved(
     runner: "Runner", inputs: Mapping[str, Tensor], name: str, changed: Tensor, call: int, inside: Changed = UNCHANGED
 ) -> int:
-    """The position whose query changes most.
-
-    Args:
-        runner: runs the model.
-        inputs: an example.
-        name: of what is changed in it.
-        changed: what stands there instead.
-        call: in which attention call.
-        inside: what is changed inside the model meanwhile.
-    """
+    """The position whose query changes most."""
     before, after = (
         call_of(runner, {**inputs, name: one}, call, inside).attention.query.detach() for one in (inputs[name], changed)
     )

@@ -28,7 +28,6 @@ class IsolatedProcessor:
 
     Attributes:
         kind: the name of its class in transformers.
-        tokenizer: whether it has one.
     """
 
     def __init__(self, process: TextProcess, described: Mapping[str, Any], own: Mapping[str, Any]) -> None:
@@ -50,15 +49,7 @@ class IsolatedProcessor:
         """Load a folder's processor in a process of its own.
 
         Args:
-            folder: where its files are.
-            name: the model's, for messages.
             check: called again and again meanwhile; what it raises ends that.
-            both: whether it prepares a text beside a picture.
-            image: a module from whose image the process is forked.
-
-        Raises:
-            Stopped: it takes too long or too much memory.
-            Broken: it can't be loaded.
         """
         process = TextProcess(name, folder, LIMITS, _MODULE, image, {"both": both})
         described = process.load(check).values
@@ -83,11 +74,7 @@ class IsolatedProcessor:
         sampling_rate: int | None = None,
         return_tensors: str = "pt",
     ) -> dict[str, Tensor]:
-        """Make of a picture, a sound, or a text beside a picture what a model reads.
-
-        Raises:
-            UnusableText: that takes too long or too much memory, or breaks down.
-        """
+        """Make of a picture, a sound, or a text beside a picture what a model reads."""
         sound = samples is not None
         given = np.ascontiguousarray(samples if sound else images, "<f4" if sound else np.uint8)
         values = {"text": text, "shape": list(given.shape), "rate": sampling_rate if sound else None}

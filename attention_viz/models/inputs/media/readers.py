@@ -34,12 +34,7 @@ class Reader(ABC):
 
     @abstractmethod
     def read(self, thing: object) -> Given:
-        """What the model is given of a picture, a sound or tensors.
-
-        Raises:
-            UnusablePicture: it is no picture, or can't be read.
-            UnusableSound: it is no sound, or can't be read.
-        """
+        """What the model is given of a picture, a sound or tensors."""
 
     @abstractmethod
     def example(self) -> Given:
@@ -53,12 +48,7 @@ class PictureReader(Reader):
     main = PICTURE
 
     def __init__(self, model: str, processor: Any) -> None:
-        """By a processor.
-
-        Args:
-            model: its name, for messages.
-            processor: makes `pixel_values` of a picture.
-        """
+        """By a processor."""
         self._model, self._processor = model, processor
 
     def read(self, thing: object) -> Given:
@@ -121,13 +111,7 @@ class SoundReader(Reader):
     kind = "sound"
 
     def __init__(self, model: str, extractor: Any, main: str) -> None:
-        """By an extractor.
-
-        Args:
-            model: its name, for messages.
-            extractor: makes what the model reads of samples.
-            main: the name under which the model takes it.
-        """
+        """By an extractor."""
         self._model, self._extractor, self.main = model, extractor, main
         self._rate = int(getattr(extractor, "sampling_rate", 16_000))
         window = getattr(extractor, "n_samples", None)
@@ -181,13 +165,7 @@ class TensorReader(Reader):
     kind = "tensors"
 
     def __init__(self, model: str, example: Mapping[str, Any], main: str) -> None:
-        """By an example.
-
-        Args:
-            model: its name, for messages.
-            example: what the model's forward takes, by name, of one row.
-            main: which of them it is all about.
-        """
+        """By an example."""
         self._model, self.main = model, main
         self._in_patches = any(name.endswith("grid_thw") for name in example)
         self._example = self._checked(example)

@@ -13,8 +13,6 @@ class Sample:
     """A picture or a sound that ships.
 
     Attributes:
-        file: its name.
-        kind: "picture" or "sound".
         shows: what is to be seen or heard.
         whose: who made it, and why it is free.
     """

@@ -52,11 +52,6 @@ class Sound:
             source: the path of a WAV, FLAC, Ogg, MP3 or AIFF file, its bytes, or an array of samples: (sample,) or
                 (sample, channel), from -1 to 1, or whole numbers of 16 or 32 bits.
             rate: how many samples a second an array has; a file says it itself.
-            start: at which second to begin.
-
-        Raises:
-            UnusableSound: no such file, none of these formats, broken, a video, or nothing in it from `start` on; or an
-                array without a rate, or with numbers that are no samples.
         """
         told = list[str]()
         self.name = "sound"

@@ -89,12 +89,6 @@ def bias_parts(
 ) -> dict[int, dict[str, Tensor]]:
     """What the further products of each attention call add to its scores, and what is added to all of them.
 
-    Args:
-        runner: runs a model by its plan.
-        inputs: a text.
-        edits: those of the run.
-        places: of each call, its stream and its place there.
-
     Returns:
         By the number of a call its parts by name, (head, query, key), 0 where a cell is blocked. What no product gave
         is "given". Calls without a further product aren't there.
@@ -133,12 +127,6 @@ def named_parts(
 
     A factor that is the same for another text knows positions only; the other one is content. Whether that is the
     query's or the key's shows where one of its rows is put in place of zeros: that moves a row of logits, or a column.
-
-    Args:
-        runner: runs a model by its plan.
-        inputs: a text.
-        places: of each call, its stream and its place there.
-        others: another text, as long.
     """
     plan = runner.switch.plan
     if all(site.count < 2 for site in plan.sites):

@@ -36,7 +36,6 @@ class Logits:
     """What enters a softmax, and where it comes from.
 
     Attributes:
-        tensor: the numbers, (…, query, key).
         products: the products they are made of, in the order they were computed.
         way: what happened to the first of them until here, by name.
     """
@@ -54,7 +53,6 @@ class Heard:
         number: which of the pass it is, from 0, in the order in which values are taken.
         place: which of the pass's softmaxes it is.
         module: the innermost module with parts of its own that was running.
-        logits: what entered its softmax.
         taken: the weights' product with the values, the weights on the left.
         way: what happened to the weights on the way to that product.
     """
@@ -99,9 +97,7 @@ class Following(TorchFunctionMode):
         Args:
             parameters: where the model's parameters lie in memory; see `memory_of`.
             attend: told of each call; hands back the output, (…, query, d_v), or None for the model's own.
-            busy: whether what runs is not the model's own.
             product: hands back what a product gives, (…, row, column), or None for what it is.
-            softmax: given a softmax's number, what enters it and the softmax itself, hands back what leaves it.
         """
         super().__init__()
         self._parameters, self._attend, self._busy = parameters, attend, busy
@@ -180,7 +176,6 @@ class Softmaxes(TorchFunctionMode):
 
     Attributes:
         keys: the length of the last axis of each that has four axes or more.
-        written: whether one was written out.
     """
 
     def __init__(self) -> None:

@@ -201,17 +201,7 @@ class OutsideListener:
 
 
 def parts_left_out(model: nn.Module, outside: Sequence[OutsideCall], recorded: "Pass", family: str) -> tuple[str, ...]:
-    """Name the attention that runs beside the recorded streams, one text for modules of the same kind.
-
-    Args:
-        model: the model.
-        outside: what was heard outside our function.
-        recorded: the pass with our function.
-        family: the model, for the refusal.
-
-    Raises:
-        UnsupportedModel: something attends outside in a layer of a recorded stream, or between its positions.
-    """
+    """Name the attention that runs beside the recorded streams, one text for modules of the same kind."""
     paths = {id(module): path for path, module in model.named_modules()}
     layers = {_layers(paths.get(id(module), "")) for module in recorded.modules} - {""}
     shapes = {tuple(call.attention.shape[1:]) for call in recorded.calls}

@@ -21,9 +21,7 @@ class OwnWeights:
     """Compares what each softmax of the model's own left with the call that is next in the record.
 
     Attributes:
-        recorded: the pass with ours.
         original: the model's module by the twin's.
-        real: which rows are not padding.
         heard: how many calls of the model's own were heard.
         error: how far the weights heard so far are from ours at most.
     """
@@ -35,11 +33,7 @@ class OwnWeights:
     error: float = 0.0
 
     def hear(self, heard: Heard) -> None:
-        """Compare one call.
-
-        Raises:
-            UnsupportedModel: it is made by another module than the one that is next in the record.
-        """
+        """Compare one call."""
         number, self.heard = self.heard, self.heard + 1
         modules = self.recorded.modules
         if number >= len(modules) or self.original.get(heard.module) is not modules[number]:
@@ -59,11 +53,7 @@ class OwnWeights:
         self.error = max(self.error, difference)
 
     def check_complete(self, softmaxes: int) -> None:
-        """Refuse a run in which not every softmax behind a product was one of ours.
-
-        Raises:
-            UnsupportedModel: that is so.
-        """
+        """Refuse a run in which not every softmax behind a product was one of ours."""
         if not self.heard == len(self.recorded.modules) == softmaxes:
             raise UnsupportedModel(
                 f"{len(self.recorded.modules)} attention calls ran with ours, and the model's own code has {softmaxes} "

@@ -25,9 +25,7 @@ class Site:
 
     Attributes:
         product: which of the products behind its softmax is the one of query and key.
-        count: how many there are.
         scale: what that product is multiplied by until it enters the softmax.
-        heads: how many heads it has.
         ways: what may happen to the first product until the softmax, and to the weights until they are multiplied
             with the values, by name: a text with padding may take another way than one without.
         parts: of each product what it adds to the scores, in a word or two; "" for that of query and key, and where
@@ -60,11 +58,7 @@ class Plan:
     sites: tuple[Site, ...] = ()
 
     def merged(self, other: "Plan") -> "Plan":
-        """A plan of the ways of both.
-
-        Raises:
-            UnsupportedModel: they find the same calls otherwise.
-        """
+        """A plan of the ways of both."""
         sites = [one.merged(two) for one, two in zip(self.sites, other.sites, strict=False)]
         if len(self.sites) != len(other.sites) or None in sites:
             raise UnsupportedModel("it computes attention another way for a text with padding")
@@ -95,11 +89,7 @@ def computing() -> bool:
 
 @dataclass(eq=False)
 class Calls:
-    """Makes calls of ours of one pass's calls of the model's own; layers share what is the same in both.
-
-    Attributes:
-        plan: how the model computes them.
-    """
+    """Makes calls of ours of one pass's calls of the model's own; layers share what is the same in both."""
 
     plan: Plan
     _allowed: list[Tensor] = field(default_factory=list[Tensor])
@@ -116,11 +106,7 @@ class Calls:
         return output.reshape(*heard.taken.lead, *output.shape[-2:]).to(heard.taken.right.dtype)
 
     def site(self, heard: Heard) -> Site:
-        """What is known of a call.
-
-        Raises:
-            UnsupportedModel: it isn't computed as it was when it was proved.
-        """
+        """What is known of a call."""
         if heard.number < len(self.plan.sites):
             site = self.plan.sites[heard.number]
             if site.count == len(heard.logits.products) and (heard.logits.way, heard.way) in site.ways:

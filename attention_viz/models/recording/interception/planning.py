@@ -32,15 +32,10 @@ def planned_by(runner: Runner, inputs: Mapping[str, Tensor], limit: int | None =
     """The plan of a model, proved in a twin in float32.
 
     Args:
-        runner: runs the model.
-        inputs: what it is followed with.
         limit: how many tokens it can read at once; None where nothing says.
 
     Returns:
         The plan, without sites where nothing was heard.
-
-    Raises:
-        UnsupportedModel: something that looks like attention can't be proved, or the model can't be followed.
     """
     if any(getattr(runner.model, name, None) is not None for name in ("_orig_mod", "_compiled_call_impl")):
         raise UnsupportedModel("it is compiled, so what it computes can't be followed; needed: the model before that")
@@ -77,9 +72,6 @@ def _check_dense(twin: Twin, inputs: Mapping[str, Tensor], limit: int | None) ->
 
     Token × token weights of such a model could be read off one-hot values, but not computed in its place. A short text
     may hide it: Reformer, which writes its softmax out, attends to all of one that fits into a single block.
-
-    Raises:
-        UnsupportedModel: a softmax of it goes over another number of keys than a text has tokens.
     """
     if not any(name.endswith("input_ids") for name in inputs):  # a picture's or a sound's positions aren't known yet
         return
@@ -119,16 +111,8 @@ def _padded(inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
 def check_planned(runner: Runner, inputs: Mapping[str, Tensor], places: Sequence[tuple[str, int]]) -> Runner:
     """Prove a plan by an edit and by a batch of two texts, and name what it adds to the scores.
 
-    Args:
-        runner: runs the model by its plan.
-        inputs: one text.
-        places: of each call, its stream and its place there.
-
     Returns:
         What runs the model by the plan with these names.
-
-    Raises:
-        UnsupportedModel: either gives something else than the model's own code.
     """
     _check_edits(runner, inputs, places)
     other = {name: one.flip(-1) if name.endswith("input_ids") else one for name, one in inputs.items()}
@@ -137,11 +121,7 @@ def check_planned(runner: Runner, inputs: Mapping[str, Tensor], places: Sequence
 
 
 def _check_edits(runner: Runner, inputs: Mapping[str, Tensor], places: Sequence[tuple[str, int]]) -> None:
-    """Block a cell in the first layer of each stream, by an edit and in the model's own logits: both give the same.
-
-    Raises:
-        UnsupportedModel: they don't.
-    """
+    """Block a cell in the first layer of each stream, by an edit and in the model's own logits: both give the same."""
     twin, before = runner.twin(), runner.record(inputs)
     for stream in dict.fromkeys(stream for stream, _ in places):
         place, layer = next((number, layer) for number, (found, layer) in enumerate(places) if found == stream)
@@ -162,9 +142,6 @@ def _check_batch(runner: Runner, rows: Sequence[Mapping[str, Tensor]], places: S
     """Run two texts in one batch: each row's weights and output have to be those of a run of its own.
 
     In one row heads are told apart whatever the order of axes is; in two a model that puts heads before rows isn't.
-
-    Raises:
-        UnsupportedModel: they aren't.
     """
     alone = [runner.record(row) for row in rows]
     together = {name: torch.cat([row[name] for row in rows]) for name in rows[0]}

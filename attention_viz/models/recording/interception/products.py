@@ -19,7 +19,6 @@ class Product:
 
     Attributes:
         left: the first factor, (…, row, width).
-        right: the second, (…, width, column).
         layout: turns (…, row, column) into the order of axes in which the result was asked for.
         straight: turns a result as it was asked for into (…, row, column).
         factor: what the product is multiplied by.

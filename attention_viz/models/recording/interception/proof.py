@@ -36,11 +36,7 @@ def prove(model: nn.Module, run: Callable[[], object]) -> Plan:
     """Find and prove every attention call that a model makes in code of its own.
 
     Args:
-        model: a twin of the model, which may be run in any way.
         run: runs it on a row of a few tokens; calls that reach our attention through the interface are answered there.
-
-    Raises:
-        UnsupportedModel: something that looks like attention can't be proved.
     """
     first = _listened(model, run)
     if len(first.weights) != len(first.heard):

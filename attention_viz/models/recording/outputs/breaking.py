@@ -20,26 +20,13 @@ SEEN = frozenset({"pixel_values", "pixel_values_videos", "input_features", "inpu
 
 
 def family_of(model: "PreTrainedModel") -> str:
-    """Return a model's family and class, as refusals name it.
-
-    Args:
-        model: any.
-    """
+    """Return a model's family and class, as refusals name it."""
     return f"{model.config.model_type} ({type(model).__name__})"
 
 
 @contextlib.contextmanager
 def naming(runner: "Runner", inputs: Mapping[str, Tensor]) -> Generator[None]:
-    """Turn whatever breaks inside a foreign model into a refusal with its name, and say if the model runs by itself.
-
-    Args:
-        runner: runs the model.
-        inputs: what it is given inside.
-
-    Raises:
-        UnsupportedModel: something broke; the message quotes what was raised.
-        LoadCancelled: nobody waits for the model any more.
-    """
+    """Turn whatever breaks inside a foreign model into a refusal with its name, and say if the model runs by itself."""
     family = family_of(runner.model)
     try:
         yield

@@ -29,10 +29,8 @@ class Readout:
 
     Attributes:
         model: the rest, in which something stands in the body's place that gives what it is told to.
-        given: that.
         inputs: what its forward is always given.
         last: what the body handed over for the last position, (1, 1, d_model).
-        row: the output there, (1, width).
     """
 
     model: PreTrainedModel
@@ -49,9 +47,6 @@ class Readout:
         """The rest of a model; None where it can't be had by itself, or doesn't make the last row as the model did.
 
         Args:
-            model: the model.
-            inputs: what it was given.
-            hidden: what its body handed over, (1, position, d_model).
             row: its output at the last position, (1, width); by default what the rest makes of it.
         """
         body, given = body_of(model), _Given()
@@ -81,12 +76,7 @@ class Readout:
         return again.shape == self.row.shape and torch.equal(again, self.row)
 
     def late(self, hidden: Tensor, rest: RestingFile | None) -> LateOutput:
-        """The output of a whole text, of what the body handed over, (1, position, d_model).
-
-        Args:
-            hidden: that.
-            rest: where an output that is asked for whole is written.
-        """
+        """The output of a whole text, of what the body handed over, (1, position, d_model)."""
         rest = rest if hidden.device.type == "cpu" else None
         return LateOutput(
             (hidden.shape[1], self.row.shape[1]),

@@ -70,8 +70,6 @@ class EagerRows:
         calls: those that are compared, by their place among all calls.
         original: the model's module by the twin's.
         count: how many rows of a call are compared; None for all, which compute the outputs, too.
-        real: which rows are not padding.
-        heard: how many calls were made.
         error: how far the weights heard so far are from ours at most.
     """
 
@@ -99,11 +97,7 @@ class EagerRows:
             _listening.reset(token)
 
     def hear(self, asked: _Asked) -> Tensor:
-        """What one call computes, (batch, query, head, d_v); some rows of its weights are compared on the way.
-
-        Raises:
-            UnsupportedModel: the call isn't the one that is next in the record, or its family has no eager function.
-        """
+        """What one call computes, (batch, query, head, d_v); some rows of its weights are compared on the way."""
         number, self.heard = self.heard, self.heard + 1
         if number >= len(self.modules) or self.modules[number] is not self.original.get(asked.module):
             raise UnsupportedModel(f"{type(asked.module).__name__} makes a call that wasn't recorded")

@@ -22,7 +22,6 @@ class EagerWeights:
     Attributes:
         modules: which module made each call with ours.
         calls: those that are compared, by their place among all calls.
-        real: which rows are not padding.
         heard: how many turns modules took that had called ours.
         outside: how many turns other modules took that attend all the same.
         error: how far the weights heard so far are from ours at most.
@@ -60,11 +59,7 @@ class EagerWeights:
             self.outside += 1
 
     def check_complete(self) -> None:
-        """Refuse a run in which not everything that attends did so through ours.
-
-        Raises:
-            UnsupportedModel: that is so.
-        """
+        """Refuse a run in which not everything that attends did so through ours."""
         if self.heard != len(self.modules) or self.outside:
             raise UnsupportedModel(
                 f"{len(self.modules)} attention calls ran with ours and {self.heard + self.outside} with the model's "

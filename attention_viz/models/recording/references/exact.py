@@ -34,12 +34,6 @@ class FromExact(NamedTuple):
 def from_exact(own: OwnOutput, weights: WeightsRun, dtype: torch.dtype, real: Real) -> FromExact | None:
     """Run a copy of the model in a more exact precision, with its own attention and with eager.
 
-    Args:
-        own: the recorded pass's output beside that of the model's own run.
-        weights: which weights were compared with which.
-        dtype: the precision.
-        real: which rows are not padding.
-
     Returns:
         How far ours and the model's own are from the copy; None if that takes too much memory, or the model can't be
         run in that precision.

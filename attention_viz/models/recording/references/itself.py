@@ -20,16 +20,7 @@ _PAUSES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 3.0)
 
 
 def run_itself(runner: Runner, twin: Twin, run: Callable[[Twin], _T]) -> _T:
-    """Run the model itself, not a twin's copies of its modules.
-
-    Args:
-        runner: runs the model.
-        twin: of the model.
-        run: runs what it is given: the model itself, in a twin's place. It may be called more than once.
-
-    Raises:
-        UnsupportedModel: other threads record the model all the while.
-    """
+    """Run the model itself, not a twin's copies of its modules."""
     itself = replace(twin, model=runner.model)
     for pause in (*_PAUSES, None):
         with runner.door, torch.no_grad(), runner.switch.own() as turned:

@@ -27,11 +27,7 @@ class OwnOutput:
     """Runs a model with its own attention and compares the recorded output with that.
 
     Attributes:
-        recorded: the pass with ours.
         runner: runs the model itself, if its attention is foreign.
-        twin: of the model.
-        inputs: what was run.
-        real: which rows are not padding.
         given: the model's output, if it has run already.
         cannot: why the model's own attention can't run here, so that eager attention is run instead; empty if it can.
     """
@@ -67,11 +63,7 @@ class OwnOutput:
         return f"the same model with its own attention ({names})"
 
     def measure(self) -> float:
-        """How far the recorded output is from that of a run with the model's own attention, which is made once.
-
-        Raises:
-            UnsupportedModel: an attention function that isn't transformers' own can't be run here.
-        """
+        """How far the recorded output is from that of a run with the model's own attention, which is made once."""
         if self._error is None:
             self._error = self._run_own() if self.given is None else self.take(self.given)
         return self._error

@@ -28,8 +28,6 @@ def copies_differ(twin: Twin, inputs: Mapping[str, Tensor], own: Tensor | None) 
     """Return whether a twin gives something else than the model itself.
 
     Args:
-        twin: of the model.
-        inputs: what was run.
         own: the output of the model's own run; None if there is none.
     """
     if own is None:
@@ -59,15 +57,7 @@ def why_nan(model: nn.Module) -> str:
 def why_not_same(
     fidelity: Fidelity, recorded: Pass, twin: Twin, inputs: Mapping[str, Tensor], own: Tensor | None = None
 ) -> str:
-    """Name the cause: another attention function, implementations that differ from each other, or an unknown term.
-
-    Args:
-        fidelity: what the comparison found.
-        recorded: the pass with ours.
-        twin: of the model.
-        inputs: what was run.
-        own: the output of the model's own run, if it has run.
-    """
+    """Name the cause: another attention function, implementations that differ from each other, or an unknown term."""
     errors = (("output", fidelity.output_error), ("weights", fidelity.weight_error))
     off = " and ".join(f"{what} off by {error:.1e}" for what, error in errors if error is not None)
     off = f"{off} relative, allowed {fidelity.bound:.0e}"

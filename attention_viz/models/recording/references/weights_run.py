@@ -29,7 +29,6 @@ class WeightsRun:
 
     Attributes:
         recorded: the record, or a part of it.
-        inputs: what was run.
         kept: the run's weights by the number of their call, unless they are too many.
         error: how far ours are from them at most; None if the record has none.
     """
@@ -63,18 +62,7 @@ def weights_bytes(call: Attention) -> int:
 def run_for_weights(
     recorded: Pass, twin: Twin, inputs: Mapping[str, Tensor], real: Real, take: Take | None = None
 ) -> tuple[Tensor, float]:
-    """Return the output of a run that hands out its weights, and how far these are from ours at most.
-
-    Args:
-        recorded: the pass with ours.
-        twin: of the model. It runs eager attention, or, if it computes attention in code of its own, that.
-        inputs: what to run.
-        real: which rows are not padding.
-        take: is given the weights of each call that was kept.
-
-    Raises:
-        UnsupportedModel: not everything that attends was recorded, or a module hands back no weights.
-    """
+    """Return the output of a run that hands out its weights, and how far these are from ours at most."""
     return (_by_softmaxes if twin.plan.sites else _by_eager)(recorded, twin, inputs, real, take)
 
 

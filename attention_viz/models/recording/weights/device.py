@@ -13,9 +13,6 @@ def device_of(model: nn.Module) -> torch.device:
 
     Offloaded parameters are on the meta device while the model rests. What fetches them knows where it puts them;
     else other parameters tell.
-
-    Args:
-        model: any module.
     """
     tensors = [*model.parameters(), *model.buffers()]
     if not tensors or not tensors[0].is_meta:

@@ -32,22 +32,13 @@ class Projections(dict[str, Projection]):
     """
 
     def __init__(self, found: dict[str, Projection | str]) -> None:
-        """Keep matrices and reasons apart.
-
-        Args:
-            found: by name, the matrix or why there is none.
-        """
+        """Keep matrices and reasons apart."""
         super().__init__({name: one for name, one in found.items() if isinstance(one, Projection)})
         self.missing = {name: one for name, one in found.items() if isinstance(one, str)}
 
 
 def matrix_of(module: nn.Module, like: Tensor) -> Projection | str:
-    """Return the matrix that a module multiplies by, and its bias; or why there is none, as a part of a sentence.
-
-    Args:
-        module: takes rows of numbers.
-        like: no rows, (0, in), of the kind that it takes.
-    """
+    """Return the matrix that a module multiplies by, and its bias; or why there is none, as a part of a sentence."""
     weight, bias = _plain_weight(module), getattr(module, "bias", None)
     if weight is not None:
         for oriented in (weight.T, weight):
@@ -61,12 +52,7 @@ def matrix_of(module: nn.Module, like: Tensor) -> Projection | str:
 
 
 def table_of(module: nn.Module, rows: int) -> Tensor | str:
-    """Return a lookup table's rows, (row, width); or why there are none, as a part of a sentence.
-
-    Args:
-        module: takes whole numbers.
-        rows: how many it has.
-    """
+    """Return a lookup table's rows, (row, width); or why there are none, as a part of a sentence."""
     weight = _plain_weight(module)
     if weight is not None:
         return weight

@@ -70,9 +70,6 @@ class Unchanged:
     """The model behind a trace, as it was when it ran.
 
     Attributes:
-        name: the model's.
-        model: the model.
-        inputs: what it read.
         again: runs the same once more, and says whether that gives the same numbers.
     """
 
@@ -89,32 +86,20 @@ class Unchanged:
         self._then = _State.of(self.model, self._rows)
 
     def check(self) -> None:
-        """Refuse a model that is another by now.
-
-        Raises:
-            TraceError: it is.
-        """
+        """Refuse a model that is another by now."""
         now = _State.of(self.model, self._rows)
         if not self._then.same_parameters(now) or not (self._then.same(now) or self.again()):
             raise changed(self.name)
         self._then = now
 
     def confirm(self) -> None:
-        """Refuse a model that is another by now, even if only the run itself shows it: it is made once more.
-
-        Raises:
-            TraceError: it is.
-        """
+        """Refuse a model that is another by now, even if only the run itself shows it: it is made once more."""
         self.check()
         if not self.again():
             raise changed(self.name)
 
     def measured(self, measure: Callable[[], Fidelity]) -> Callable[[], Fidelity]:
-        """Wrap what measures a fidelity, so that a change of the model isn't taken for a deviation.
-
-        Args:
-            measure: does so.
-        """
+        """Wrap what measures a fidelity, so that a change of the model isn't taken for a deviation."""
 
         def measure_checked() -> Fidelity:
             self.check()
@@ -126,11 +111,7 @@ class Unchanged:
         return measure_checked
 
     def checked(self, compute: Callable[_P, _T]) -> Callable[_P, _T]:
-        """Wrap a function that computes something of the model, so that the model is checked first.
-
-        Args:
-            compute: does so.
-        """
+        """Wrap a function that computes something of the model, so that the model is checked first."""
 
         def compute_checked(*args: _P.args, **named: _P.kwargs) -> _T:
             self.check()
@@ -140,11 +121,7 @@ class Unchanged:
 
 
 def changed(name: str) -> TraceError:
-    """Make the refusal of a model that isn't the one behind a trace any more.
-
-    Args:
-        name: the model's.
-    """
+    """Make the refusal of a model that isn't the one behind a trace any more."""
     return TraceError(
         f"{name} has changed since this trace was made; trace the text anew, or call trace.detached() before the model "
         "is changed"

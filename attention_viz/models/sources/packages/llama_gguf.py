@@ -41,11 +41,7 @@ _CONTROL = 3
 
 
 def convert(source: Path, folder: Path, progress: Progress) -> None:
-    """Write config.json, the tokenizer and model.safetensors.
-
-    Raises:
-        UnsupportedModel: the file holds something else than such a decoder.
-    """
+    """Write config.json, the tokenizer and model.safetensors."""
     gguf = Gguf.open(source)
     told = gguf.metadata
     kind, cut = told.get("general.architecture"), told.get("tokenizer.ggml.pre")

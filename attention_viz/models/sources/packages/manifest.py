@@ -15,13 +15,7 @@ _MANIFEST = "manifest.json"
 
 
 def write_manifest(folder: Path, source: str, sums: Mapping[str, str]) -> None:
-    """Note what the folder holds.
-
-    Args:
-        folder: with all files in it.
-        source: the sha256 of the file that they were made of.
-        sums: of each file its sha256.
-    """
+    """Note what the folder holds."""
     files = {name: {"sha256": sha256, **_state(folder / name)} for name, sha256 in sums.items()}
     half = folder / f"{_MANIFEST}.{os.getpid()}"
     half.write_text(json.dumps({"source": source, "files": files}, indent=2) + "\n", encoding="utf-8")

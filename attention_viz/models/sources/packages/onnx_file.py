@@ -48,7 +48,6 @@ class OnnxFile:
     """An open file.
 
     Attributes:
-        path: the file.
         nodes: the steps of its graph, in order.
     """
 
@@ -58,11 +57,7 @@ class OnnxFile:
 
     @classmethod
     def open(cls, path: Path) -> "OnnxFile":
-        """Read the graph, and where its numbers stand.
-
-        Raises:
-            UnsupportedModel: it is no file in this format.
-        """
+        """Read the graph, and where its numbers stand."""
         with path.open("rb") as file:
             whole = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
         try:
@@ -91,11 +86,7 @@ class OnnxFile:
         return _shape(self._tensors[name])
 
     def read(self, name: str) -> NDArray[np.float32]:
-        """A tensor's numbers, in its shape.
-
-        Raises:
-            UnsupportedModel: they are written in a way that isn't known here.
-        """
+        """A tensor's numbers, in its shape."""
         part = self._tensors[name]
         kind = next((found for number, found in _fields(part) if number == _KIND), 0)
         raw = next((found for number, found in _fields(part) if number == _RAW), b"")

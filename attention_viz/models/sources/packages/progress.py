@@ -11,9 +11,6 @@ def shown(words: str) -> Generator[Callable[[int, int], None]]:
     """What takes the number of bytes that are written, and of those that will be, and draws a bar of them.
 
     The bar goes to standard error, where that is a terminal, and begins with the first number.
-
-    Args:
-        words: what stands before the bar.
     """
     bars: list[Bar] = []
 

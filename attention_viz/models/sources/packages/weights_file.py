@@ -29,7 +29,6 @@ def write_weights(
     """Write float32 tensors in the order of their names.
 
     Args:
-        path: of the new file.
         tensors: by name, the shape and what gives the numbers.
         progress: is told how many bytes are written and how many will be.
     """

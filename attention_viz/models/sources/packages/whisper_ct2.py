@@ -54,11 +54,7 @@ _NUMBERS = {"gamma": "weight", "beta": "bias", "encodings": "weight"}
 
 
 def convert(source: Path, folder: Path, progress: Progress) -> None:
-    """Write config.json, what generates, prepares sounds and writes tokens, and model.safetensors.
-
-    Raises:
-        UnsupportedModel: the file holds something else than Whisper.
-    """
+    """Write config.json, what generates, prepares sounds and writes tokens, and model.safetensors."""
     file = CTranslate2File.open(source)
     if file.model != _KIND:
         raise UnsupportedModel(f"{source.name} holds {file.model!r}; converted is {_KIND}")

@@ -40,14 +40,7 @@ def try_forward(name: str, model: PreTrainedModel, examples: Sequence[Example], 
     What else breaks meanwhile is none of its business: the probe will say that.
 
     Args:
-        name: what messages call the model.
         model: on any device; it isn't fit for anything else afterwards.
-        examples: what to run.
-        bounds: what one run may make, beside what the weights allow for.
-
-    Raises:
-        UnsupportedModel: a run makes more than it may.
-        MemoryError: there isn't enough memory for it.
     """
     size = size_of(model)
     bounds = bounds.with_weights(size)

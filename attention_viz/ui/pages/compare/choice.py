@@ -135,13 +135,7 @@ def _other_input(choice: CompareChoice, state: State) -> State:
 
 
 def kinds(choice: CompareChoice, state: State, opened: Run | None = None) -> list[str]:
-    """What can be compared here, and what is being compared.
-
-    Args:
-        choice: what is chosen.
-        state: what is chosen of the first side.
-        opened: the trace of the file that is open, if one is.
-    """
+    """What can be compared here, and what is being compared."""
     missing = {
         "edit": opened is not None,  # a run that is over
         "models": state.facts.reads == "picture",  # there is one that reads such
@@ -152,11 +146,7 @@ def kinds(choice: CompareChoice, state: State, opened: Run | None = None) -> lis
 
 
 def beside(state: State) -> dict[str, Any]:
-    """The second model with its layer and head that a model is compared with to begin with; empty where none is kept.
-
-    Args:
-        state: what is chosen of the first side.
-    """
+    """Return the second model that is compared at first, with its layer and head; empty if none is at hand."""
     other, layer, head = _BESIDE.get(state.model, ("", 0, 0))
     if other not in CATALOGUE or CATALOGUE[other].installed is None:
         return {}

@@ -8,12 +8,7 @@ __all__ = ["can_choose", "pair_at", "places_of_pair"]
 
 
 def places_of_pair(comparison: Comparison, first: Side) -> tuple[int, int] | None:
-    """Where the chosen pair stands on the common axes; it counts the first text's own tokens.
-
-    Args:
-        comparison: of both heads, by tokens or by whole words: then it is the two words that the tokens are pieces of.
-        first: the first side.
-    """
+    """Where the chosen pair stands on the common axes; it counts the first text's own tokens."""
     found: list[int] = []
     for position, axis, (own, shown) in zip(
         (first.state.query, first.state.key),

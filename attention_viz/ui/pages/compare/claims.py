@@ -42,7 +42,6 @@ def told_cells(comparison: Comparison, pair: tuple[int, int] | None = None) -> d
     """Which cells `claim` tells of: of the first head ("one"), the second ("other") and the difference.
 
     Args:
-        comparison: both heads.
         pair: the places of the query and the key that are chosen; by default those whose weight differs most.
     """
     places = claimed(comparison) if pair is None else pair
@@ -69,8 +68,6 @@ def claim(choice: CompareChoice, comparison: Comparison, pair: tuple[int, int] |
     Roles are "query", "key" and "number".
 
     Args:
-        choice: what is compared.
-        comparison: both heads.
         pair: the places of the query and the key that are chosen; by default those whose weight differs most.
     """
     places = claimed(comparison) if pair is None else pair

@@ -59,12 +59,7 @@ def _title(choice: CompareChoice, fixed: tuple[int, int] | None) -> str:
 
 
 def apart_of(comparison: Comparison, fixed: tuple[int, int] | None = None) -> Float[Tensor, "layer head"]:
-    """How far each head of the second run is from its counterpart, in bits; NaN where there is none.
-
-    Args:
-        comparison: of one head of both.
-        fixed: layer and head of the first run that all are compared with instead.
-    """
+    """How far each head of the second run is from its counterpart, in bits; NaN where there is none."""
     one, other = comparison.one, comparison.other
     asked = (one.stream, other.stream, fixed, comparison.align)
     known = _known.get(other.trace)

@@ -83,11 +83,7 @@ def choose_kind() -> None:
 
 
 def settle_second(state: State) -> None:
-    """Bring the second side within what there is, now that the row has settled on a model; its box is drawn by then.
-
-    Args:
-        state: what is chosen of the first side.
-    """
+    """Bring the second side within what there is, now that the row has settled on a model; its box is drawn by then."""
     visit.settle(COMPARE_CHOICES, state, only=[one.name for one in parameters(CompareChoice) if one.name != "other"])
 
 

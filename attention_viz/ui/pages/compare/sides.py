@@ -31,8 +31,6 @@ class Side:
     """One side.
 
     Attributes:
-        state: what was asked for.
-        run: what ran.
         shown: the same, read as the state asks.
     """
 

@@ -17,14 +17,7 @@ _LONGEST = 128
 
 
 def follow_difference(selection: Selection, choice: CompareChoice, first: Side, second: Side) -> Selection:
-    """Return the selection with the head that differs most between two sentences, as far as nobody chose another.
-
-    Args:
-        selection: what is chosen.
-        choice: what is compared.
-        first: the run of the first sentence.
-        second: the run of the second.
-    """
+    """Return the selection with the head that differs most between two sentences, as far as nobody chose another."""
     # A text that another page has opened keeps the head that it has there.
     if not _is_open(selection, first) or selection.found_for == selection.text:
         return selection

@@ -61,7 +61,6 @@ class CompareStudy:
 
     Attributes:
         first: the first side; None after a problem, which is in its slot.
-        second: the second side; likewise.
         comparison: both heads on common axes; an error if they can't be compared.
     """
 
@@ -71,12 +70,7 @@ class CompareStudy:
 
 
 def load(state: State, slots: Slots) -> CompareStudy:
-    """Run both sides; each has its problem in its own slot.
-
-    Args:
-        state: what is chosen.
-        slots: the page's slots.
-    """
+    """Run both sides; each has its problem in its own slot."""
     begin_edits()
     arrive(visit.shared())
     choice = visit.chosen(COMPARE_CHOICES)
@@ -106,12 +100,7 @@ def study(study: CompareStudy, selection: Selection, _slots: Slots) -> CompareSt
 
 
 def view(study: CompareStudy, selection: Selection) -> Parts:
-    """Return the page's parts.
-
-    Args:
-        study: both sides.
-        selection: what is chosen.
-    """
+    """Return the page's parts."""
     choice, state = selection.of(COMPARE_CHOICES), replace(selection.shared, second="", more=0)
     first, second, comparison = study.first, study.second, study.comparison
     parts = [Part("notes", functools.partial(show_both, choice, selection.shared, first, second))]

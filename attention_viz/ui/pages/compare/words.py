@@ -143,13 +143,7 @@ def moved_words(comparison: Comparison) -> str:
 
 
 def heads_words(apart: Float[Tensor, "layer head"], chosen: tuple[int, int], layers: Sequence[int]) -> str:
-    """Which heads are farthest apart and which least, and where the chosen one stands.
-
-    Args:
-        apart: how far each is.
-        chosen: layer and head of one.
-        layers: the number of the layer of each row.
-    """
+    """Which heads are farthest apart and which least, and where the chosen one stands."""
     found = {(layers[row], head): float(apart[row, head]) for row, head in _cells(apart)}
     known = [(value, head) for head, value in found.items() if not math.isnan(value)]
     if not known:
@@ -169,8 +163,6 @@ def said(axis: Axis, place: int, *, second: bool = False) -> str:
     """A token in a sentence, without the mark of the space before it; of a picture or a sound by its place.
 
     Args:
-        axis: the tokens of both texts.
-        place: on the axis, from 0.
         second: whether the second text's is asked for, where that has another one.
     """
     placed = (axis.other_placed if second else axis.placed)[place]

@@ -23,12 +23,7 @@ load, settle, study = load_text, settle_text, study_read
 
 
 def view(study: ReadStudy, selection: Selection) -> Parts:
-    """Return the page's parts.
-
-    Args:
-        study: the run, and what is shown of it.
-        selection: what is chosen.
-    """
+    """Return the page's parts."""
     state, run, shown = selection.shared, study.run, study.shown
     parts = [
         Part("notes", functools.partial(show_notes, run, state, rows=False)),

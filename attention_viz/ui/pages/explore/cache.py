@@ -51,13 +51,7 @@ def step_words(trace: Trace, position: int) -> str:
 
 
 def up_to_step(run: Run, state: State, back: int) -> Run:
-    """The text as it was at the step that is looked at; a long one stays whole, see `row_of_step`.
-
-    Args:
-        run: what was recorded.
-        state: what the pickers say.
-        back: how many tokens before the last one that step is.
-    """
+    """The text as it was at the step that is looked at; a long one stays whole, see `row_of_step`."""
     return run.beginning(_position(run, back) + 1) if back and not _stays_whole(run, state) else run
 
 
@@ -66,11 +60,6 @@ def row_of_step(run: Run, state: State, back: int) -> tuple[int, int] | None:
 
     Keys at which heads rest, the first token and special ones, count where there is no other. None where the explorer
     ends with the step.
-
-    Args:
-        run: what was recorded.
-        state: what the pickers say.
-        back: how many tokens before the last one the step is.
     """
     if not back or not _stays_whole(run, state):
         return None
@@ -85,13 +74,7 @@ def row_of_step(run: Run, state: State, back: int) -> tuple[int, int] | None:
 
 
 def uncut_words(run: Run, state: State, back: int) -> str:
-    """Why the explorer keeps the whole text while one goes through its tokens, in a sentence; empty where it doesn't.
-
-    Args:
-        run: what was recorded.
-        state: what the pickers say.
-        back: how many tokens before the last one is looked at.
-    """
+    """Return why the explorer keeps the whole text while one steps through it; empty if it doesn't."""
     if not back or not _stays_whole(run, state):
         return ""
     return "A long text stays whole in the matrix: there the row of this step is chosen."

@@ -27,13 +27,7 @@ _MOST_MASKS = 3
 
 
 def find_candidates(run: Run, state: State, back: int) -> Mapping[int, pandas.DataFrame]:
-    """The likeliest tokens by position; nothing for a model that predicts nothing, or a trace from a file.
-
-    Args:
-        run: what was recorded.
-        state: what the pickers say.
-        back: how many tokens before the last one a decoder is asked.
-    """
+    """The likeliest tokens by position; nothing for a model that predicts nothing, or a trace from a file."""
     return {} if run.fit is None else candidates(state.request, run.trace, _COUNT, back)
 
 
@@ -41,12 +35,6 @@ def show_candidates(
     run: Run, found: Mapping[int, pandas.DataFrame], state: State, uncut: str = ""
 ) -> DeltaGenerator | None:
     """The panel beside the explorer: bars, one sentence, and the row of the chosen head that they belong to.
-
-    Args:
-        run: what was recorded.
-        found: from `find_candidates`.
-        state: says which head is chosen.
-        uncut: why the explorer doesn't end with the token that is looked at, where it doesn't.
 
     Returns:
         The place of what the head writes there; see `hold_writes`.

@@ -33,10 +33,6 @@ class _Meanwhile:
 def show_recorded(state: State, slots: Slots) -> Callable[[], None] | None:
     """Show the shipped recording of what is chosen, labelled as one; return what runs the model meanwhile.
 
-    Args:
-        state: what is chosen.
-        slots: the page's slots.
-
     Returns:
         None if there is no recording, or no need of one.
     """
@@ -64,8 +60,6 @@ def show_picture_of(shown: bytes | Run, stream: str, state: State, pair: tuple[i
 
     Args:
         shown: what was drawn, or the bytes of a recorded run.
-        stream: which one the page shows.
-        state: what the pickers say.
         pair: the positions that are told of the head; by default those that were chosen.
     """
     told = pair or (state.query, state.key)

@@ -44,13 +44,7 @@ def patches_of(code: str, count: int) -> list[int] | None:
 
 
 def without_region(run: Run, state: State, choice: ExploreChoice) -> Run:
-    """The run in which nobody looks at the blocked patches; the same run where none are blocked.
-
-    Args:
-        run: the run without.
-        state: what is chosen.
-        choice: which patches are blocked.
-    """
+    """The run in which nobody looks at the blocked patches; the same run where none are blocked."""
     positions = _positions(run.trace)
     if run.fit is None or not choice.blocked or not positions:
         return run
@@ -69,14 +63,7 @@ def without_region(run: Run, state: State, choice: ExploreChoice) -> Run:
 
 
 def show_region(before: Run, after: Run, state: State, choice: ExploreChoice) -> None:
-    """A button that blocks what the chosen head looks at, and what that changed.
-
-    Args:
-        before: the run without blocked patches.
-        after: the run that is shown.
-        state: what is chosen.
-        choice: which patches are blocked.
-    """
+    """A button that blocks what the chosen head looks at, and what that changed."""
     if before.fit is None or before.trace.seen.picture is None or not _positions(before.trace):
         return
     query = pair_of(after, state)[0]

@@ -50,12 +50,7 @@ class ExploreStudy:
 
 
 def load(state: State, slots: Slots) -> Run | None:
-    """Run the sentence; None after a problem.
-
-    Args:
-        state: what is chosen.
-        slots: the page's slots.
-    """
+    """Run the sentence; None after a problem."""
     whole = load_text(state, slots, SETTINGS.longest_text)
     if whole is None:
         show_way_back(slots["candidates"], state)
@@ -66,13 +61,7 @@ settle = settle_text
 
 
 def study(whole: Run, selection: Selection, slots: Slots) -> ExploreStudy:
-    """Run the picture without what is blocked, go back to a token, and read the weights.
-
-    Args:
-        whole: the run of the text or the picture as it is.
-        selection: what is chosen.
-        slots: the page's slots.
-    """
+    """Run the picture without what is blocked, go back to a token, and read the weights."""
     state, choice = selection.shared, selection.of(EXPLORE)
     run = without_region(whole, state, choice)
     back = min(choice.back, run.trace.provenance.generated)
@@ -81,12 +70,7 @@ def study(whole: Run, selection: Selection, slots: Slots) -> ExploreStudy:
 
 
 def view(study: ExploreStudy, selection: Selection) -> Parts:
-    """Return the page's parts.
-
-    Args:
-        study: the run, and what is shown of it.
-        selection: what is chosen.
-    """
+    """Return the page's parts."""
     state, run, shown = selection.shared, study.run, study.shown
     rows = run.trace.seen.sound is None
     parts = [Part("notes", functools.partial(show_notes, run, state, rows=rows))]

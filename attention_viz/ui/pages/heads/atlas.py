@@ -55,14 +55,7 @@ def show_atlas(
 
     Args:
         payload: from `attention_viz.explorer.atlas_payload.pack_atlas`; sent to the browser only when it changes.
-        chosen: layer and head that the page shows now.
-        view: how heads are shown: "roles", "patterns", "colours" by the metric, or "silenced" by the effects.
-        metric: what colours the heads, a name in `METRICS`.
-        role: whose heads stand out, a name in `ROLES`.
-        linking: layer and head of those that link the chosen pair most, which get a dot.
         effects: how far the output moves without each head, in the order of heads; None for those that weren't tried.
-        over: the key of the part of the page that tells of the chosen head.
-        on_choice: called, before the page runs again, when the reader chose a head, which is `chosen_head("choice")`.
         on_open: likewise, when a head is to be opened in Explore; `chosen_head("open")`.
         on_role: likewise, when a role was pressed; `asked_role()`.
     """

@@ -38,11 +38,7 @@ def cannot_draw(trace: Trace, stream: str, state: State) -> str:
 
 
 def drawn_cells(code: str, count: int) -> Cells:
-    """The cells that were drawn, for a text of that many tokens.
-
-    Raises:
-        ShapeError: they were drawn for another length, or the code is nothing of ours.
-    """
+    """The cells that were drawn, for a text of that many tokens."""
     return from_code(code, count)
 
 

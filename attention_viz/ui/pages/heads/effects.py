@@ -51,17 +51,7 @@ def known_effects(run: Run, change: Change, stream: str) -> dict[Head, float]:
 
 
 def offer_all(run: Run, state: State, change: Change, stream: str, heads: Sequence[Head], label: str, key: str) -> None:
-    """A button that makes the change to each head in turn, where some weren't tried yet; a click elsewhere stops it.
-
-    Args:
-        run: the run without any change.
-        state: what the pickers say.
-        change: what is done to each head.
-        stream: whose heads.
-        heads: layer and head of each.
-        label: what the button says.
-        key: names the widgets.
-    """
+    """A button that makes the change to each head in turn, where some weren't tried yet; a click elsewhere stops it."""
     known = known_effects(run, change, stream)
     if all(head in known for head in heads):
         return
@@ -89,17 +79,6 @@ def effects_of(
 
     The length of the change over the length before, on average over the tokens. What was worked out before isn't
     again.
-
-    Args:
-        run: the run without any change.
-        state: what the pickers say.
-        change: what is done to each head, whichever it was chosen for.
-        stream: whose heads.
-        heads: layer and head of each.
-        report: is told before each batch how many of the heads are done.
-
-    Raises:
-        AttentionVizError: the change can't be made in this model; the message says why.
     """
     known = known_effects(run, change, stream)
     missing, size = [head for head in heads if head not in known], rows_at_once(run.trace)

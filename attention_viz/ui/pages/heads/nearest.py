@@ -41,11 +41,7 @@ def compares(run: Run, state: State) -> bool:
 
 
 def nearness(before: Run, after: Run, state: State) -> tuple[list[float], list[float]]:
-    """The cosine of the text with each of `SENTENCES`, before and after; these are read by the unchanged model.
-
-    Raises:
-        AttentionVizError: the model can't be had; the message says why.
-    """
+    """The cosine of the text with each of `SENTENCES`, before and after; these are read by the unchanged model."""
     sentences = _sentences(before, state)
     found = [torch.cosine_similarity(_mean(one.trace)[None], sentences).tolist() for one in (before, after)]
     return found[0], found[1]

@@ -29,8 +29,6 @@ def made_once(trace: Trace, what: Hashable, make: Callable[[], _Made]) -> _Made:
     """What was made of a trace before; made now where it wasn't, in place of the oldest where there are many.
 
     Args:
-        trace: with all its streams, as the app keeps it.
-        what: what is made, and what it depends on besides the trace.
         make: makes it; an error of it is nothing to keep.
     """
     of_trace = _results.setdefault(trace, {})
@@ -56,13 +54,7 @@ def _measured(trace: Trace, stream: str) -> pandas.DataFrame:
 
 
 def measure_all(trace: Trace, stream: str, progress: Callable[[float], object]) -> None:
-    """Every metric of every head from all rows, which `numbers` gives from then on.
-
-    Args:
-        trace: with all its streams, as the app keeps it.
-        stream: which attention.
-        progress: as of `head_table`.
-    """
+    """Every metric of every head from all rows, which `numbers` gives from then on."""
     with unsaid():
         made_once(trace, ("table", stream, "all"), lambda: head_table(trace, stream, rows="all", progress=progress))
 

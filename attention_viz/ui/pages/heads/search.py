@@ -36,9 +36,6 @@ class Atlas:
 
     Attributes:
         trace: of the sentence, with all its streams.
-        stream: the one that is shown.
-        texts: more texts, whose traces follow.
-        others: their traces.
         table: the metrics of every head, the mean where there are more texts.
         jobs: what each head mostly does, from `roles`, likewise.
     """

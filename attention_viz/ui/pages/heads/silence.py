@@ -39,7 +39,6 @@ class _Said:
     Attributes:
         sentence: what became of it, in words.
         rows: what could be said, each with its number before and after.
-        note: what the numbers are.
     """
 
     sentence: str

@@ -29,12 +29,7 @@ _lines: "WeakKeyDictionary[Trace, dict[tuple[str, int, int], str]]" = WeakKeyDic
 
 
 def show_sink(run: Run, state: State) -> None:
-    """The line on the chosen head, where it rests on the first token; nothing of a file, whose model isn't there.
-
-    Args:
-        run: the run.
-        state: what the pickers say.
-    """
+    """The line on the chosen head, where it rests on the first token; nothing of a file, whose model isn't there."""
     stream = run.stream(state.stream)
     if run.fit is None or len(run.trace.key_tokens(stream)) > _LONGEST:
         return
@@ -58,12 +53,7 @@ def _line(trace: "Trace", state: State, stream: str, layer: int, head: int) -> s
 
 
 def sink_words(row: Mapping[str, float], first: str) -> str:
-    """How much of a head's weight rests on the first token, and what comes of it; empty where it doesn't rest there.
-
-    Args:
-        row: of `attention_sinks`, by the names of its columns.
-        first: the first token, as a sentence names it.
-    """
+    """How much of a head's weight rests on the first token, and what comes of it; empty where it doesn't rest there."""
     if not row["weight"] >= ROLES["first"].threshold or not row["others"] > 0:
         return ""
     return (

@@ -20,11 +20,7 @@ class _Measured:
 
 
 def may_stay(state: State) -> bool:
-    """Whether the numbers of these texts were on this screen last, so that nothing has to be worked out.
-
-    Args:
-        state: what the pickers say.
-    """
+    """Whether the numbers of these texts were on this screen last, so that nothing has to be worked out."""
     return is_at_hand(state) and visit.memory(_Measured).of == _what(state)
 
 

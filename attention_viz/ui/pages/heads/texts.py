@@ -21,7 +21,6 @@ class MoreTexts:
     """What became of the texts.
 
     Attributes:
-        texts: those that ran.
         traces: a trace for each of them.
         notices: a sentence for whatever was left out or cut.
     """
@@ -36,8 +35,6 @@ def run_texts(run: Run, state: State, typed: str) -> MoreTexts:
 
     Args:
         run: of the sentence; nothing can be run beside a trace from a file.
-        state: what the pickers say.
-        typed: one text a line.
     """
     texts = split_texts(typed)
     if not texts:

@@ -45,7 +45,6 @@ class HeadsStudy:
     Attributes:
         run: the run, with all its streams.
         more: the other texts, over which numbers are a mean.
-        atlas: all heads in numbers.
         exports: what draws each further export, as the parts of the page come to it.
     """
 
@@ -56,12 +55,7 @@ class HeadsStudy:
 
 
 def load(state: State, slots: Slots) -> Run | None:
-    """Run the sentence; None after a problem.
-
-    Args:
-        state: what is chosen.
-        slots: the page's slots.
-    """
+    """Run the sentence; None after a problem."""
     begin_edits()
     if visit.pending(HEADS_CHOICES, "silence") == "on":
         arrive_silent()
@@ -69,12 +63,7 @@ def load(state: State, slots: Slots) -> Run | None:
 
 
 def settle(selection: Selection, run: Run) -> Selection:
-    """Return the selection with the run's best finding, and with this page's choices answered.
-
-    Args:
-        selection: what is chosen.
-        run: the run.
-    """
+    """Return the selection with the run's best finding, and with this page's choices answered."""
     selection = settle_text(selection, run)
     pending = selection.part(HEADS_CHOICES).pending
     # Links of before that name a metric alone mean the atlas that it colours.
@@ -86,13 +75,7 @@ def settle(selection: Selection, run: Run) -> Selection:
 
 
 def study(run: Run, selection: Selection, slots: Slots) -> HeadsStudy:
-    """Run the other texts, and measure all heads, with the picture's slot filled meanwhile.
-
-    Args:
-        run: the sentence's run.
-        selection: what is chosen.
-        slots: the page's slots.
-    """
+    """Run the other texts, and measure all heads, with the picture's slot filled meanwhile."""
     state = selection.shared
     if opened_in_explore():
         st.switch_page("app.py", query_params=pickers.address())
@@ -110,12 +93,7 @@ def study(run: Run, selection: Selection, slots: Slots) -> HeadsStudy:
 
 
 def view(study: HeadsStudy, selection: Selection) -> Parts:
-    """Return the page's parts.
-
-    Args:
-        study: the run, and all heads in numbers.
-        selection: what is chosen.
-    """
+    """Return the page's parts."""
     state, choice = selection.shared, selection.of(HEADS_CHOICES)
     return Parts(
         [

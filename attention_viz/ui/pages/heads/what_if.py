@@ -36,13 +36,7 @@ _HEIGHT = 330
 
 
 def show_what_if(run: Run, state: State, exports: list[Callable[[], object]]) -> None:
-    """The changes to choose, what follows from them, and which heads matter.
-
-    Args:
-        run: the run that the page shows, with all its streams.
-        state: what the pickers say.
-        exports: gets what draws each export of what is shown.
-    """
+    """The changes to choose, what follows from them, and which heads matter."""
     st.markdown("##### What if the model were changed?")
     if run.fit is None:
         st.caption("A trace from a file can't be run again: close it to try a change.")

@@ -65,11 +65,6 @@ def begun(text: str, longest: int, example: str) -> tuple[str, str]:
     """The part of a text that the course reads, and what to say about that; empty where there is nothing to say.
 
     A course about words that look at each other takes two of them.
-
-    Args:
-        text: what was typed.
-        longest: the most words.
-        example: the sentence that stands in for one of fewer than two words.
     """
     if len(split_words(text)) < _FEWEST:
         said = "no word" if not split_words(text) else "a single word"
@@ -94,15 +89,7 @@ def begun(text: str, longest: int, example: str) -> tuple[str, str]:
 
 
 def read_progress(content: bytes, lessons: Sequence[str]) -> tuple[str, ...]:
-    """The lessons that a file with somebody's progress says are done.
-
-    Args:
-        content: the file, as anybody may have made it.
-        lessons: the course's lessons, in order.
-
-    Raises:
-        AttentionVizError: it is no such file.
-    """
+    """The lessons that a file with somebody's progress says are done."""
     if len(content) > LONGEST_FILE:
         raise AttentionVizError(f"a file with progress has at most {LONGEST_FILE:,} bytes; this one has more")
     try:

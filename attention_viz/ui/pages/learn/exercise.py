@@ -24,14 +24,7 @@ def answer_key(kind: str, text: str, seed: int) -> str:
 
 
 def show_exercise(exercise: Exercise, label: str, key: str, on_solved: Callable[[], None]) -> None:
-    """Everything of one exercise.
-
-    Args:
-        exercise: what is asked.
-        label: what is to be done, in a few words.
-        key: from `answer_key`.
-        on_solved: called, before the page runs again, once the answer is right.
-    """
+    """Everything of one exercise."""
     st.markdown(f"**3** Exercise: {plain(label[:1].lower() + label[1:])}")
     st.markdown(plain(f"{exercise.question} {exercise.desk}".strip()))
     show_tables(exercise.given)

@@ -61,16 +61,7 @@ def show_question(
     on_guess: Callable[[str], None],
     on_press: Callable[[int], None],
 ) -> None:
-    """The bars, and what the reader does with them.
-
-    Args:
-        ask: what is asked.
-        name: of the lesson.
-        guess: from `read_guess`.
-        shown: whether the answer is.
-        on_guess: called, before the page runs again, with the guess as the address keeps it, or `SHOWN`.
-        on_press: likewise, with the place of the option that was pressed after the answer was seen.
-    """
+    """The bars, and what the reader does with them."""
     told = repr((name, ask.question, ask.options, shown))
     truth = {"lengths": ask.lengths, "written": ask.written, "right": sorted(ask.right)} if shown else None
     question = {

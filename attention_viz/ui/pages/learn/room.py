@@ -28,14 +28,7 @@ class _Slides:
 
 
 def present_lesson(name: str, scene: Scene, seed: int, lessons: Sequence[str]) -> None:
-    """Hand over a lesson's slides, but only once somebody wants slides: an exercise may run a model a dozen times.
-
-    Args:
-        name: the lesson's.
-        scene: the reader's sentence.
-        seed: of the exercise.
-        lessons: all of them, in order.
-    """
+    """Hand over a lesson's slides, but only once somebody wants slides: an exercise may run a model a dozen times."""
     wanted = bool(asked() or presented(st.query_params.to_dict()))
     memory = visit.memory(_Slides)
     if not wanted and not memory.made:

@@ -49,10 +49,7 @@ class Screen:
     """Which lesson is on the screen.
 
     Attributes:
-        name: a name in `LESSONS`.
         place: of it in the course, from 0.
-        count: how many lessons there are.
-        names: all of them, in order.
     """
 
     name: str
@@ -65,10 +62,7 @@ def show_heading(screen: Screen, lesson: Lesson, *, ask: Ask | None = None, seen
     """The question, or once it is seen what was found; below it the title, and beside it the way on.
 
     Args:
-        screen: which lesson.
-        lesson: the same.
         ask: what the lesson asks; None where that can't be had.
-        seen: whether the answer is.
     """
     before = screen.names[max(0, screen.place - 1)]
     after = screen.names[min(screen.count - 1, screen.place + 1)]
@@ -164,13 +158,7 @@ def _once(kind: str, name: str, scene: Scene, make: Callable[[Scene], Made]) -> 
 
 
 def show_picture_of(name: str, shown: Shown, *, few: bool) -> None:
-    """The picture; a copy, as the one that is kept belongs to every size of screen.
-
-    Args:
-        name: of the lesson.
-        shown: what it shows.
-        few: whether it names few words.
-    """
+    """The picture; a copy, as the one that is kept belongs to every size of screen."""
     figure = copy.deepcopy(shown.figure)
     layout: Any = figure.layout
     # What it shows is told beside it: nothing above needs the room that a title takes, but for a legend.
@@ -230,7 +218,6 @@ def show_deeper(lesson: Lesson, place: Place | None) -> None:
     """Pages where the same can be looked at further.
 
     Args:
-        lesson: whose pages they are.
         place: the head that it shows; None for the reader's own choice.
     """
     address = pickers.address() if place is None else write_address(State(**asdict(place)))

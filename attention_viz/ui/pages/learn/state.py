@@ -27,7 +27,6 @@ class Tries:
 
     Attributes:
         answer: the last answer; None if nothing was answered. It goes when the reader leaves the lesson.
-        hints: how many hints are shown.
         solved: the exercise whose solution is shown.
     """
 

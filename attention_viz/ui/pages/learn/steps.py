@@ -43,13 +43,7 @@ class _Made:
 
 
 def show_lesson(screen: Screen, choice: LearnChoice, scene: Scene) -> None:
-    """The lesson that is chosen, with its exercise.
-
-    Args:
-        screen: which one.
-        choice: what the reader chose.
-        scene: the reader's sentence.
-    """
+    """The lesson that is chosen, with its exercise."""
     name, lesson = screen.name, LESSONS[screen.name]
     held = st.empty()
     try:
@@ -143,13 +137,7 @@ def _show_exercise(name: str, scene: Scene, seed: int) -> None:
 
 
 def made_exercise(kind: str, scene: Scene, seed: int) -> Exercise:
-    """Return the exercise, made once: some run a model many times.
-
-    Args:
-        kind: a name in `EXERCISES`.
-        scene: the reader's sentence.
-        seed: of the exercise.
-    """
+    """Return the exercise, made once: some run a model many times."""
     wish = kind, scene.text, seed
     memory = visit.memory(_Made)
     if memory.exercise is None or memory.wish != wish:

@@ -39,7 +39,6 @@ def show_export(parameters: Mapping[str, str], done: Sequence[str]) -> None:
     """What can be taken away: the link, without what is the reader's own business, and what is done as a file.
 
     Args:
-        parameters: of the address.
         done: lessons whose exercises were solved; nothing of it stays on the server.
     """
     shared = {name: text for name, text in parameters.items() if name != "done"}
@@ -61,13 +60,7 @@ def fit_paper() -> None:
 
 
 def show_progress(done: Sequence[str], lessons: Sequence[str], on_read: Callable[[tuple[str, ...]], None]) -> None:
-    """Show how many exercises are solved, and a field that opens a file with progress.
-
-    Args:
-        done: lessons whose exercises were solved.
-        lessons: all of them, in order.
-        on_read: called with the lessons that a file lists as done, before the page runs again.
-    """
+    """Show how many exercises are solved, and a field that opens a file with progress."""
     key = widgets.fresh(_FIELD)
     st.markdown(f"{len(done)} of {len(lessons)} exercises solved. The address keeps it, and so does a file (*Export*).")
     st.file_uploader(

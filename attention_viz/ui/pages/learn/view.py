@@ -40,7 +40,6 @@ class Course:
     """The text that the course reads.
 
     Attributes:
-        text: the text.
         note: what to say about it; empty for nothing.
     """
 
@@ -49,12 +48,7 @@ class Course:
 
 
 def load(state: State, slots: Slots) -> Course:
-    """Return the text that the course reads; nothing has to run for it.
-
-    Args:
-        state: what is chosen.
-        slots: the page's slots.
-    """
+    """Return the text that the course reads; nothing has to run for it."""
     if visit.is_unread(LEARN_CHOICES):
         visit.memory(Tries).answer = "", None
     slots.picture.place.empty()
@@ -70,12 +64,7 @@ study = study_as_it_is
 
 
 def view(course: Course, selection: Selection) -> Parts:
-    """Return the page's parts: the chosen lesson, on the sentence in the box.
-
-    Args:
-        course: the text that it reads.
-        selection: what is chosen.
-    """
+    """Return the page's parts: the chosen lesson, on the sentence in the box."""
     choice = selection.of(LEARN_CHOICES)
     scene = Scene(course.text, _run, choice.choice, choice.notation, theme_name(), word=choice.word)
     lesson = _show_answers if choice.answers == "on" else _show_lesson

@@ -42,12 +42,8 @@ def show_board(
     Args:
         packed: from `pack_board`; sent to the browser only when it changes.
         added: what the mask leaves open, (query, key); None for everything.
-        choice: the mask.
-        place: layer and head that the page shows.
-        pair: the positions of the query and the key that were chosen, to be marked.
         run: from `run_of`; None where there is none.
         locked: why nothing can be painted; empty where it can.
-        predicts: what is predicted, where it is.
     """
     board, data = packed
     _board(key=_KEY, data=data, height="content", on_choice_change=take_choice)

@@ -89,12 +89,7 @@ class MaskChoice:
 
 
 def window_words(window: int, *, looks_back: bool = False) -> str:
-    """At what each token may look through a window of that width.
-
-    Args:
-        window: how wide it is to each side, the token itself included.
-        looks_back: whether the model itself lets no token look ahead.
-    """
+    """At what each token may look through a window of that width."""
     around = max(0, window - 1)
     if around == 0:
         return "nothing but itself"
@@ -105,16 +100,7 @@ MASK_CHOICES = Group(MaskChoice(), "", "masks")
 
 
 def edits(choice: MaskChoice, tokens: "Tokens", stream: str | None = None) -> "tuple[Allow, ...]":
-    """The chosen mask as an edit of the model; nothing for "none".
-
-    Args:
-        choice: what was chosen.
-        tokens: of the text that looks at itself.
-        stream: whose attention, of a model that has several kinds.
-
-    Raises:
-        ShapeError: a window, prefix or drawing that doesn't fit the text.
-    """
+    """The chosen mask as an edit of the model; nothing for "none"."""
     from attention_viz.edits.kinds.masks import Allow
 
     allowed = added_cells(choice, tokens)
@@ -122,11 +108,7 @@ def edits(choice: MaskChoice, tokens: "Tokens", stream: str | None = None) -> "t
 
 
 def added_cells(choice: MaskChoice, tokens: "Tokens") -> "Tensor | None":
-    """What the chosen mask leaves open, (query, key), True for open; None for "none".
-
-    Raises:
-        ShapeError: a window, prefix or drawing that doesn't fit the text.
-    """
+    """What the chosen mask leaves open, (query, key), True for open; None for "none"."""
     import torch
 
     from attention_viz.operation import masks

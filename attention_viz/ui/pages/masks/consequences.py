@@ -10,12 +10,7 @@ __all__ = ["show_tables"]
 
 
 def show_tables(before: Trace, moved: Moved) -> None:
-    """The numbers beside the matrix, and what they mean, behind a line that opens.
-
-    Args:
-        before: the run without the mask.
-        moved: what the mask did in the whole model.
-    """
+    """The numbers beside the matrix, and what they mean, behind a line that opens."""
     with st.expander("The same as tables"):
         st.caption(
             "Output moved: $\\lVert \\text{after} - \\text{before} \\rVert / \\lVert \\text{before} \\rVert$, the "

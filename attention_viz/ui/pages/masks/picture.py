@@ -26,10 +26,7 @@ def show_masked_picture(before: Run, after: Run, state: State, choice: MaskChoic
     """The picture beside the place of the matrix: what the chosen position looks at, hatched where it may not.
 
     Args:
-        before: the run without the mask.
         after: the run with it; the same where none is put on.
-        state: what is chosen.
-        choice: the mask.
 
     Returns:
         The place of the matrix: of a text all that there is.

@@ -60,7 +60,6 @@ class MasksStudy:
     """A run without a mask, and one with it.
 
     Attributes:
-        before: the run without it.
         after: the run with it; the same if nothing was added.
         choice: the mask; none if it can't be put on.
         shown: the sentence that is shown, of a batch the chosen row.
@@ -77,12 +76,7 @@ class MasksStudy:
 
 
 def load(state: State, slots: Slots) -> MasksStudy | None:
-    """Run the sentence with and without the mask; None after a problem.
-
-    Args:
-        state: what is chosen.
-        slots: the page's slots.
-    """
+    """Run the sentence with and without the mask; None after a problem."""
     choice, place = mask_of(visit.here().selection), slots.picture.place
     locked = unfit_words(state, choice)
     if locked:
@@ -126,12 +120,7 @@ study = study_as_it_is
 
 
 def view(study: MasksStudy, selection: Selection) -> Parts:
-    """Return the page's parts.
-
-    Args:
-        study: the run without the mask, and with it.
-        selection: what is chosen.
-    """
+    """Return the page's parts."""
     state = replace(selection.shared, second=study.shown.second, more=0)
     stream = study.before.stream(state.stream)
     back = looks_back(study.before.trace, stream)

@@ -50,12 +50,7 @@ def own_mask_words(trace: Trace, layer: int, head: int) -> str:
 
 
 def mask_words(choice: MaskChoice, *, looks_back: bool = False) -> str:
-    """What a mask means, with its number.
-
-    Args:
-        choice: which mask.
-        looks_back: whether the model itself lets no token look ahead, which no mask can give back.
-    """
+    """What a mask means, with its number."""
     if choice.mask == "window":
         seen = window_words(choice.window, looks_back=looks_back)
         return f"With a window of {choice.window}, each token may look at {seen}."
@@ -66,12 +61,7 @@ def mask_words(choice: MaskChoice, *, looks_back: bool = False) -> str:
 
 
 def slide_words(choice: MaskChoice, *, looks_back: bool = False) -> str:
-    """What a mask means, and where it acts if that isn't everywhere, for a class that doesn't see the controls.
-
-    Args:
-        choice: which mask.
-        looks_back: as `mask_words` has it.
-    """
+    """What a mask means, and where it acts if that isn't everywhere, for a class that doesn't see the controls."""
     said = ["Some cells are blocked by hand." if choice.mask == "drawn" else mask_words(choice, looks_back=looks_back)]
     places = (("layer", choice.in_layer), ("head", choice.in_head))
     if only := [f"{name} {number}" for name, number in places if number is not None]:

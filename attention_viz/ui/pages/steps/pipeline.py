@@ -46,9 +46,6 @@ def show_pipeline(
     """Show one head for a pair of positions, and hear of the reader's choice.
 
     Args:
-        opened: the head.
-        pair: the positions of the query and the key.
-        terms: how many of a score's terms are named.
         on_choice: called, before the page runs again, when the reader chose another pair; `chosen_pair` tells which.
         on_open: likewise, when a step's matrix is to be opened; `asked_step`.
     """

@@ -21,7 +21,6 @@ class OpenRun:
     """A trace with what is known around it.
 
     Attributes:
-        trace: what was recorded.
         projections: the chosen layer's learned matrices, as far as they are known.
         parts: what the embeddings are the sum of, where known.
     """
@@ -47,11 +46,7 @@ class OpenRun:
 
 
 def open_run(run: Run, state: State, variant: str) -> OpenRun:
-    """The run on the screen; of our own module, the variant that is chosen.
-
-    Raises:
-        AttentionVizError: what is told in place of the picture.
-    """
+    """The run on the screen; of our own module, the variant that is chosen."""
     if run.fit is None:
         return OpenRun(run.alone(state.stream).trace)
     if state.own:

@@ -57,12 +57,7 @@ class StepsStudy:
 
 
 def load(state: State, slots: Slots) -> StepsStudy | None:
-    """Run the sentence, and the variant that is chosen; None after a problem.
-
-    Args:
-        state: what is chosen.
-        slots: the page's slots.
-    """
+    """Run the sentence, and the variant that is chosen; None after a problem."""
     run = load_text(state, slots)
     if run is None:
         return None
@@ -79,12 +74,7 @@ def _with_variant(selection: Selection, *, own: bool) -> Selection:
 
 
 def settle(selection: Selection, study: StepsStudy) -> Selection:
-    """Return the selection with the run's best finding, and with this page's choices within what its head has.
-
-    Args:
-        selection: what is chosen.
-        study: the run.
-    """
+    """Return the selection with the run's best finding, and with this page's choices within what its head has."""
     selection = resolve(selection, ran(study.run))
     if isinstance(study.opens, AttentionVizError):
         return selection
@@ -106,12 +96,7 @@ study = study_as_it_is
 
 
 def view(study: StepsStudy, selection: Selection) -> Parts:
-    """Return the page's parts: the pipeline, or the matrix of a step.
-
-    Args:
-        study: the run, and what is opened of it.
-        selection: what is chosen.
-    """
+    """Return the page's parts: the pipeline, or the matrix of a step."""
     state, choice = selection.shared, selection.of(STEP_CHOICES)
     notes = Part("notes", functools.partial(show_notes, study.run.alone(state.stream), state))
     if isinstance(study.opens, AttentionVizError):

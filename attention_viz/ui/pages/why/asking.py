@@ -37,7 +37,6 @@ class Asked:
     """A number, and how it is told.
 
     Attributes:
-        of: the number.
         more: what a positive contribution speaks for.
         less: what a negative one speaks for.
         at: the position at which heads write.
@@ -56,7 +55,6 @@ class WordQuestion:
     """A question about a next word, with what its pickers show.
 
     Attributes:
-        offered: the words to choose from.
         first: the word that is asked about.
         second: the word that it is compared with.
         row: of what an encoder–decoder says, the position that is asked about; None for the last one.
@@ -71,16 +69,7 @@ class WordQuestion:
 
 
 def word_question(run: Run, state: State, choice: WhyChoice) -> WordQuestion:
-    """Return the question about a next word that is chosen; any word may be typed.
-
-    Args:
-        run: the run.
-        state: what is chosen.
-        choice: what is chosen on this page.
-
-    Raises:
-        UnsupportedModel: nothing is predicted in this text.
-    """
+    """Return the question about a next word that is chosen; any word may be typed."""
     trace, request, row = run.trace, state.request, None
     if state.facts.is_encoder_decoder:
         at = row = pair_of(run, state)[0]
@@ -162,13 +151,7 @@ def _other(state: State, trace: Trace, at: int, token: int) -> str:
 
 
 def pair_question(run: Run, state: State, choice: WhyChoice) -> Asked:
-    """Return the score of the pair that is chosen on all pages, and whose rows are shown.
-
-    Args:
-        run: the run.
-        state: what the pickers say.
-        choice: what is chosen.
-    """
+    """Return the score of the pair that is chosen on all pages, and whose rows are shown."""
     stream = run.stream(state.stream)
     layer, head = run.place(stream, state.layer, state.head)
     query, key = pair_of(run, state)

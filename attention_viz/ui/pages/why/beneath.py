@@ -15,12 +15,7 @@ __all__ = ["show_beneath"]
 
 
 def show_beneath(run: Run, state: State) -> None:
-    """Draw the picker of what opens, and what is open; nothing is computed before.
-
-    Args:
-        run: the run.
-        state: what is chosen.
-    """
+    """Draw the picker of what opens, and what is open; nothing is computed before."""
     widgets.show(
         st.segmented_control,
         "Open beneath",

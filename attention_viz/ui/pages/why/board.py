@@ -47,8 +47,6 @@ def show_why(
 
     Args:
         packed: from `pack_why`; sent to the browser only when it changes.
-        place: layer and head that the page shows.
-        by: what heads are coloured and ordered by: "wrote", "silenced" or "put".
         on_choice: called, before the page runs again, when the reader chose a head; `chosen_head` tells which.
         on_open: called, before the page runs again, when another number was asked for; `asked_number` tells which.
     """
@@ -57,42 +55,21 @@ def show_why(
 
 
 def tell_silenced(name: str, place: tuple[int, int], after: Mapping[tuple[int, int], float], which: str) -> None:
-    """Tell what a number is without each of some heads.
-
-    Args:
-        name: of the number, from `name_of`.
-        place: layer and head that the page shows.
-        after: by layer and head.
-        which: of the heads these are, where they are told in several parts.
-    """
+    """Tell what a number is without each of some heads."""
     silenced = [[layer, head, number] for (layer, head), number in after.items()]
     told = {"about": "silenced", "of": name, "silenced": silenced}
     show_channel(_KEY, f"silenced-{which}", layer=place[0], head=place[1], seen=_seen(), **told)
 
 
 def tell_put(name: str, place: tuple[int, int], other: str, after: Mapping[tuple[int, int], float], which: str) -> None:
-    """Tell what a number is with each head's output from another text.
-
-    Args:
-        name: of the number, from `name_of`.
-        place: layer and head that the page shows.
-        other: the text.
-        after: by layer and head.
-        which: whether they are "estimated" or "run".
-    """
+    """Tell what a number is with each head's output from another text."""
     put = [[layer, head, number] for (layer, head), number in after.items()]
     told = {"about": "put", "of": name, "other": other, "put": put}
     show_channel(_KEY, f"put-{which}", layer=place[0], head=place[1], seen=_seen(), **told)
 
 
 def tell_writes(name: str, place: tuple[int, int], words: Words) -> None:
-    """Tell which words a head writes for and against.
-
-    Args:
-        name: of the number, from `name_of`.
-        place: layer and head, that the page shows.
-        words: what it promotes and what it suppresses.
-    """
+    """Tell which words a head writes for and against."""
     told = {"about": "writes", "of": name, "writes": [list(one) for one in words]}
     show_channel(_KEY, "writes", layer=place[0], head=place[1], seen=_seen(), **told)
 

@@ -23,15 +23,7 @@ _LEARNT = (
 
 
 def show_layers(run: Run, state: State) -> None:
-    """The likeliest word after each layer at every position, and from which layer on the last answer stands.
-
-    Args:
-        run: the run.
-        state: what the pickers say.
-
-    Raises:
-        AttentionVizError: the model's layers say no words; the message says why.
-    """
+    """The likeliest word after each layer at every position, and from which layer on the last answer stands."""
     trace = run.trace
     count = len(trace.query_tokens(trace.streams[0]))
     if count > _LONGEST:

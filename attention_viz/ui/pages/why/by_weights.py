@@ -39,15 +39,7 @@ _NO_COPYING = (
 
 
 def show_by_weights(run: Run, state: State) -> None:
-    """The chosen head's circuits and what it reads, with all numbers to take away.
-
-    Args:
-        run: the run.
-        state: what the pickers say.
-
-    Raises:
-        AttentionVizError: the model can't be opened at all; the message says why.
-    """
+    """The chosen head's circuits and what it reads, with all numbers to take away."""
     stream = run.stream(state.stream)
     place = run.place(stream, state.layer, state.head)
     found = by_weights(state.request, stream, place)

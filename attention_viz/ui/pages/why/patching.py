@@ -40,10 +40,6 @@ def ask_other() -> None:
 def put_all(one: Silenced, slots: Slots) -> Patched | None:
     """Put every head's output of the other text into this one, where heads are ordered by that.
 
-    Args:
-        one: the number.
-        slots: of the page.
-
     Returns:
         What the number is with each head, as far as it is known; None where no head is put.
     """

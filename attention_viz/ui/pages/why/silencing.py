@@ -28,10 +28,6 @@ class Silenced:
     """A number whose heads are silenced.
 
     Attributes:
-        run: the run with all heads.
-        state: what the pickers say.
-        of: the number.
-        name: of the number, from `name_of`.
         place: layer and head that the page shows.
     """
 
@@ -58,15 +54,7 @@ class Silenced:
 
 
 def silence_largest(one: Silenced, largest: Sequence[Head]) -> None:
-    """Tell what the number is without each of the largest heads, and without those that were silenced before.
-
-    Args:
-        one: the number.
-        largest: layer and head of each.
-
-    Raises:
-        AttentionVizError: a head can't be silenced in this model.
-    """
+    """Tell what the number is without each of the largest heads, and without those that were silenced before."""
     request = one.state.request
     found = without_heads(one.run, request, one.of, largest, one.stream)
     tell_silenced(one.name, one.place, {**known_silenced(request, one.of, one.heads, one.stream), **found}, "largest")
@@ -78,22 +66,12 @@ def pick_ranked() -> None:
 
 
 def runs_at_once(one: Silenced, count: int) -> bool:
-    """Whether so many runs of the text are few enough to need no press of their own.
-
-    Args:
-        one: the number.
-        count: how many runs.
-    """
+    """Whether so many runs of the text are few enough to need no press of their own."""
     return count * len(one.run.trace.query_tokens(one.run.stream(one.state.stream))) <= _AT_ONCE
 
 
 def silence_all(one: Silenced, slots: Slots) -> None:
-    """Silence all heads, one at a time, where they are ordered by that.
-
-    Args:
-        one: the number.
-        slots: of the page.
-    """
+    """Silence all heads, one at a time, where they are ordered by that."""
     heads, request = one.heads, one.state.request
     if visit.chosen(WHY_CHOICES).ranked != "silenced":
         return

@@ -17,9 +17,6 @@ class Story:
     """A number that is worth opening.
 
     Attributes:
-        label: what the button says.
-        model: which model.
-        why: the page's own choice.
         place: layer, head, query and key of a score; empty for the next word.
     """
 

@@ -18,12 +18,7 @@ __all__ = ["offer_puts", "offer_rows"]
 
 
 def offer_rows(trace: Trace, found: Written) -> None:
-    """A button for the rows as CSV, and one as JSON.
-
-    Args:
-        trace: the run.
-        found: the number.
-    """
+    """A button for the rows as CSV, and one as JSON."""
     name = f"attention_{model_part(trace)}_why"
     forms = {
         "What wrote it (CSV)": ("csv", "text/csv", _csv),
@@ -42,14 +37,7 @@ def offer_rows(trace: Trace, found: Written) -> None:
 
 
 def offer_puts(trace: Trace, of: Logit, other: str, found: Patched) -> None:
-    """A button for the heads that were put from another text, as CSV.
-
-    Args:
-        trace: the run of the text that they were put into.
-        of: the number.
-        other: the text that they were put from.
-        found: what the number is with each of them.
-    """
+    """A button for the heads that were put from another text, as CSV."""
     st.download_button(
         "These heads (CSV)",
         functools.partial(_puts, trace, of, other, found),

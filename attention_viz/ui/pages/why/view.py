@@ -49,8 +49,6 @@ class OpenNumber:
 
     Attributes:
         asked: the number, and how it is named.
-        found: what wrote it.
-        packed: the same for the browser.
         place: the layer and the head that the page shows.
         largest: the heads that wrote most, with what each wrote.
     """
@@ -67,7 +65,6 @@ class WhyStudy:
     """A run, and the number of it that is opened.
 
     Attributes:
-        run: the run.
         slots: the page's slots, in which long work reports.
         words: the question about a next word; None for a score.
         number: the number; an error if it can't be opened; None if nothing can.
@@ -101,10 +98,6 @@ def settle(selection: Selection, run: Run) -> Selection:
     """Return the selection with a head and a kind of attention that this page can show.
 
     A next word opens on the head that wrote most of it; a score on the best finding's.
-
-    Args:
-        selection: what is chosen.
-        run: the run.
     """
     state = selection.shared
     word = not why_not(run, state) and _asks_word(run, state, selection.of(WHY_CHOICES))

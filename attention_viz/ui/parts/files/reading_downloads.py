@@ -22,9 +22,6 @@ def show_read_downloads(drawn: Run, shown: Run, state: State, longest: int = SET
     output: a reading has no query and no key; its numbers stand beside them under a name of their own.
 
     Args:
-        drawn: what was recorded.
-        shown: the same as it is read.
-        state: what the pickers say.
         longest: how many tokens of a text were read at most.
     """
     stream, head = drawn.stream(state.stream), readings.head(state)

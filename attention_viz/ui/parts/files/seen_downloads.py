@@ -30,12 +30,7 @@ _OVERLAYS = {
 
 
 def show_seen_downloads(run: Run, state: State) -> None:
-    """A button for each file, above those of every head; nothing of a text.
-
-    Args:
-        run: the run.
-        state: what is chosen.
-    """
+    """A button for each file, above those of every head; nothing of a text."""
     trace = run.trace
     if trace.seen.picture is not None:
         layer, head = run.place(state.stream, state.layer, state.head)

@@ -34,16 +34,7 @@ def grid_of_heads(
     """The picture of a number for each head: layers down, heads across, each coloured by its own; see `is_turned`.
 
     Args:
-        values: (layer, head), NaN for heads that aren't there.
-        layers: what each row is called, as a model may have written it.
-        colours: of the theme.
-        title: of the picture.
         stops: the colours from 0 to `full`.
-        full: the number with the last of them.
-        said: what hovering over each cell tells, no markup of anybody's in it.
-        written: how the number in each cell is written, where there is room.
-        bar: the colour bar, from `colour_bar`.
-        chosen: row and column to frame.
     """
     turned = is_turned(*values.shape)
     cells = go.Heatmap(

@@ -26,15 +26,7 @@ def heads_as_points(
     chosen: tuple[int, int] | None,
     colours: Palette,
 ) -> go.Figure:
-    """Every head as a point, of later layers darker; the chosen one and those that stand apart from most are named.
-
-    Args:
-        table: from `head_table`, a row a head.
-        across: where each head stands.
-        up: where each head stands.
-        chosen: layer and head to mark.
-        colours: of the theme.
-    """
+    """Every head as a point, of later layers darker; the chosen one and those that stand apart from most are named."""
     heads = [(int(layer), int(head)) for layer, head in table.index]
     last = max(layer for layer, _ in heads)
     stops = colours.weights[3:]

@@ -81,15 +81,7 @@ def over_patches(line: Float[np.ndarray, " position"], tokens: Tokens) -> Float[
 def blocked_patches(
     trace: Trace, layer: int, head: int, position: int, *, column: bool = False
 ) -> Bool[np.ndarray, "row column"]:
-    """Where the patches lie at which a position may not look; by column, those that may not look at it.
-
-    Args:
-        trace: of a picture with patches.
-        layer: the layer, by its number.
-        head: the head, from 0.
-        position: which, from 0.
-        column: what may not look at the position, in place of what it may not look at.
-    """
+    """Where the patches lie at which a position may not look; by column, those that may not look at it."""
     stream = trace.stream(None)
     one, tokens = trace.attention(layer, stream).head(head), trace.key_tokens(stream)
     shut = np.zeros(len(tokens))

@@ -35,10 +35,7 @@ class Matrix:
 
     Attributes:
         blocks: its numbers, and which of them are blocked.
-        down: what each row is called.
-        across: what each column is called.
         titles: what stands down and what stands across.
-        title: of the picture.
         colours: from the smallest number over 0 to the largest, in equal steps on either side.
         weights: whether the numbers are weights, which are never below 0.
     """
@@ -63,14 +60,7 @@ def numbers(tensor: Tensor) -> Float[numpy.ndarray, "row column"]:
 
 
 def axis_labels(trace: Trace, stream: str, axis: str, count: int) -> list[str]:
-    """What each row or column is called: by its token, or its number where it is no token's.
-
-    Args:
-        trace: whose tokens.
-        stream: whose tokens.
-        axis: "token", "query" or "key", or the name of an axis of dimensions.
-        count: how many rows or columns there are.
-    """
+    """What each row or column is called: by its token, or its number where it is no token's."""
     if axis not in ("token", "query", "key"):
         return [str(c) for c in range(count)]
     tokens = trace.key_tokens(stream) if axis == "key" else trace.query_tokens(stream)
@@ -90,8 +80,6 @@ def draw(matrix: Matrix, colours: Palette, cell: tuple[int, int] | None = None) 
     """The picture of a matrix.
 
     Args:
-        matrix: what is drawn.
-        colours: of the theme.
         cell: row and column of a cell to outline; of a large matrix the block that it lies in is.
     """
     blocks = matrix.blocks

@@ -16,8 +16,6 @@ def in_html(examples: Sequence[Example], metric: str, address: Mapping[str, str]
     """The strongest, and behind a line each more of them and some by lot.
 
     Args:
-        examples: a head's, the strongest first.
-        metric: by which, as a page calls it.
         address: of the screen; an example opens as the sentence on it.
     """
     strongest = [one for one in examples if one.kind == "strongest"]

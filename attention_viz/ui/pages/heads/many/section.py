@@ -27,14 +27,7 @@ __all__ = ["show_many"]
 
 
 def show_many(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> None:
-    """All of it, where there is a scan of this model.
-
-    Args:
-        atlas: what the page is about.
-        run: the run.
-        state: what the pickers say.
-        choice: what is chosen on the page.
-    """
+    """All of it, where there is a scan of this model."""
     scans = offered(atlas.trace.provenance.sha256)
     name = _chosen(list(scans), choice.scan)
     if name is None:

@@ -26,14 +26,7 @@ _TOLD = 5
 
 
 def show_story(state: State, choice: HeadsChoice, path: Path, stream: str) -> None:
-    """The box, and what came of the story in it.
-
-    Args:
-        state: what the pickers say.
-        choice: what is chosen on the page.
-        path: of the scan.
-        stream: which attention.
-    """
+    """The box, and what came of the story in it."""
     widgets.show(
         st.text_input,
         "Your guess: at which keys does a head look?",

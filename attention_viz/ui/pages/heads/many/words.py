@@ -11,13 +11,7 @@ __all__ = ["here_words", "over_words"]
 
 
 def over_words(row: Mapping[str, Any], texts: int, corpus: str) -> str:
-    """What a head does over the texts, and in how many of them.
-
-    Args:
-        row: of the scan's table of heads.
-        texts: how many there are.
-        corpus: what they are called.
-    """
+    """What a head does over the texts, and in how many of them."""
     role = str(row["role"])
     label = ROLES[role].label
     over = f"Over {texts:,} texts of {corpus} this head is “{label}”"
@@ -28,13 +22,7 @@ def over_words(row: Mapping[str, Any], texts: int, corpus: str) -> str:
 
 
 def here_words(row: Mapping[str, Any], role: str, score: float) -> str:
-    """How often the head does over the texts what it does in the sentence on the screen.
-
-    Args:
-        row: as of `over_words`.
-        role: what it is in the sentence.
-        score: its share of that.
-    """
+    """How often the head does over the texts what it does in the sentence on the screen."""
     if role not in SHARES:
         return f"In this sentence it is “{ROLES[role].label}”."
     same = "the same" if role == row["role"] else f"“{ROLES[role].label}”"
