@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 import attention_viz as av
-from attention_viz.corpus.part import Part
-from attention_viz.corpus.worker import Settings, Worker
+from attention_viz.corpus.part import CorpusPart
+from attention_viz.corpus.worker import ScanSettings, Worker
 from benchmarks.measuring import Spread, on_one_thread, ratios, take_turns
 from benchmarks.report import Benchmark, Result, Table
 from benchmarks.scanning import passages
@@ -33,8 +33,10 @@ def run(quick: bool) -> Result:
         model = av.load(_MODEL)
         assert isinstance(model, av.AttentionModel)
         texts = passages(2 if quick else _TEXTS)
-        worker = Worker(model, Settings(128), sum(map(sum, model.heads.values())))
-        ways: dict[str, Callable[[], object]] = {_OURS: lambda: Part.empty(worker.heads).and_then(worker.run(0, texts))}
+        worker = Worker(model, ScanSettings(128), sum(map(sum, model.heads.values())))
+        ways: dict[str, Callable[[], object]] = {
+            _OURS: lambda: CorpusPart.empty(worker.heads).and_then(worker.run(0, texts))
+        }
         remarks = list[str]()
         if importlib.util.find_spec("transformer_lens") is None:
             remarks.append("TransformerLens is not installed here, so it is not measured.")

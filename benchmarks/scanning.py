@@ -16,8 +16,8 @@ import torch
 
 import attention_viz as av
 from attention_viz.corpus.chunks import chunks_of
-from attention_viz.corpus.part import Part
-from attention_viz.corpus.worker import Settings, Worker
+from attention_viz.corpus.part import CorpusPart
+from attention_viz.corpus.worker import ScanSettings, Worker
 from benchmarks.measuring import Spread, on_one_thread, ratios, take_turns
 from benchmarks.passages import PASSAGES
 from benchmarks.report import Benchmark, Result, Table
@@ -65,7 +65,7 @@ def _measure(name: str, quick: bool, rows: list[list[str]], remarks: list[str]) 
     ways: dict[str, Callable[[], object]] = {
         "the model's own forward": lambda: _forward(model, worker, texts),
         "recorded, without metrics": lambda: [model.trace_together(one) for one in worker.batches_of(texts)],
-        "measured, as av.scan does": lambda: Part.empty(worker.heads).and_then(worker.run(0, texts)),
+        "measured, as av.scan does": lambda: CorpusPart.empty(worker.heads).and_then(worker.run(0, texts)),
     }
     if name == _ALONE:
         ways["one text at a time"] = lambda: _one_by_one(model, texts)
@@ -121,7 +121,7 @@ def _loaded(name: str) -> av.AttentionModel:
 
 
 def _worker(model: av.AttentionModel) -> Worker:
-    return Worker(model, Settings(128), sum(map(sum, model.heads.values())))
+    return Worker(model, ScanSettings(128), sum(map(sum, model.heads.values())))
 
 
 def _scanned(model: av.AttentionModel, texts: list[str]) -> None:

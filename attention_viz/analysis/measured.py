@@ -10,13 +10,13 @@ from jaxtyping import Bool, Float, Float64
 from torch import Tensor
 
 from attention_viz.analysis.metrics import METRICS
-from attention_viz.analysis.rows import Rows
+from attention_viz.analysis.rows import QueryRows
 from attention_viz.analysis.sample import sample_of
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.cutting import between, first
 from attention_viz.trace.trace import Trace
 
-__all__ = ["Measured", "asked_rows", "measured"]
+__all__ = ["MeasuredQueries", "asked_rows", "measured"]
 
 # Weights that are made at a time: 2 MiB in float32, which stay in the processor's caches from metric to metric.
 _AT_ONCE = 2**19
@@ -24,7 +24,7 @@ _AT_ONCE = 2**19
 _MANY, _SAMPLE = 2**29, 256
 
 
-class Measured(NamedTuple):
+class MeasuredQueries(NamedTuple):
     """Some queries of one layer, or of several that have one mask.
 
     Attributes:
@@ -35,7 +35,7 @@ class Measured(NamedTuple):
     """
 
     heads: tuple[tuple[int, int], ...]
-    rows: Rows
+    rows: QueryRows
     weights: Float[Tensor, "head row key"]
     values: Float64[Tensor, "metric head row"]
     having: Bool[Tensor, "metric head row"]
@@ -55,7 +55,9 @@ def asked_rows(trace: Trace, stream: str, asked: int | Literal["all"] | None) ->
     return counted if asked == "all" else sample_of(counted, _sample_size(trace, stream) if asked is None else asked)
 
 
-def measured(trace: Trace, stream: str, rows: Sequence[int], known: Rows | None = None) -> Iterator[Measured]:
+def measured(
+    trace: Trace, stream: str, rows: Sequence[int], known: QueryRows | None = None
+) -> Iterator[MeasuredQueries]:
     """Every metric of some queries, of as many heads and queries at a time as stay in the processor's caches.
 
     Args:
@@ -66,7 +68,7 @@ def measured(trace: Trace, stream: str, rows: Sequence[int], known: Rows | None 
     for some in _blocks(rows, max(call.shape[0] * call.shape[2] for call in calls.values())):
         if known is None or known.positions.tolist() != list(some):
             queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
-            known = Rows.of(queries, keys, alike=stream != "cross", positions=some)
+            known = QueryRows.of(queries, keys, alike=stream != "cross", positions=some)
         last: dict[object, int] = {}
         for layers in groups:
             heads = tuple((layer, head) for layer in layers for head in range(calls[layer].shape[0]))
@@ -112,7 +114,7 @@ def _blocks(rows: Sequence[int], cells: int) -> Iterator[Sequence[int]]:
         yield rows[start : start + step]
 
 
-def _measured(heads: tuple[tuple[int, int], ...], calls: Sequence[Attention], rows: Rows) -> Measured:
+def _measured(heads: tuple[tuple[int, int], ...], calls: Sequence[Attention], rows: QueryRows) -> MeasuredQueries:
     weights, looking = _weights(calls)
     found = torch.stack([metric.function(weights, rows) for metric in METRICS.values()])
     having = ~found.isnan()
@@ -122,7 +124,7 @@ def _measured(heads: tuple[tuple[int, int], ...], calls: Sequence[Attention], ro
     broken = weights[..., 0].isnan() & looking
     if bool(broken.any()):
         values.masked_fill_(broken, torch.nan)
-    return Measured(heads, rows, weights, values, having)
+    return MeasuredQueries(heads, rows, weights, values, having)
 
 
 def _for_rows(call: Attention, rows: Sequence[int], last: dict[object, int]) -> Attention:

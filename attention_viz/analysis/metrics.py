@@ -16,7 +16,7 @@ from jaxtyping import Float
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from attention_viz.analysis.rows import Rows
+    from attention_viz.analysis.rows import QueryRows
 
 __all__ = ["METRICS", "Metric", "metrics_for"]
 
@@ -46,20 +46,20 @@ class Metric:
     formula: str
     unit: str
     source: str
-    function: "Callable[[Tensor, Rows], Tensor]"
+    function: "Callable[[Tensor, QueryRows], Tensor]"
     of: str = ""
 
-    def mean(self, weights: "Float[Tensor, 'row key']", rows: "Rows") -> float:
+    def mean(self, weights: "Float[Tensor, 'row key']", rows: "QueryRows") -> float:
         """The metric of one head: the mean over the rows that count; NaN where none has what is asked for."""
         return float(self.function(weights, rows)[rows.counted].double().nanmean())
 
 
-def _entropy(weights: "Tensor", _rows: "Rows") -> "Tensor":
+def _entropy(weights: "Tensor", _rows: "QueryRows") -> "Tensor":
     # In the memory of the first step: this is asked of many rows, and new memory costs as much as a step.
     return weights.clamp_min(_TINY).log_().mul_(weights).sum(dim=-1).neg_()
 
 
-def _distance(weights: "Tensor", rows: "Rows") -> "Tensor":
+def _distance(weights: "Tensor", rows: "QueryRows") -> "Tensor":
     if not rows.alike:
         return weights.new_full(weights.shape[:-1], nan)
     distance = rows.distance[:, : weights.shape[-1]]
@@ -70,7 +70,7 @@ def _distance(weights: "Tensor", rows: "Rows") -> "Tensor":
     return (weights * distance.nan_to_num()).sum(dim=-1) / (weights * near).sum(dim=-1)
 
 
-def _confidence(weights: "Tensor", _rows: "Rows") -> "Tensor":
+def _confidence(weights: "Tensor", _rows: "QueryRows") -> "Tensor":
     # What is left over once a processor has compared as many at a time as it can takes several times as long: so the
     # last of a row are taken together with some before them, which are looked at twice.
     keys = weights.shape[-1]
@@ -80,19 +80,19 @@ def _confidence(weights: "Tensor", _rows: "Rows") -> "Tensor":
     return weights[..., :whole].amax(dim=-1).maximum(weights[..., -_SIDE_BY_SIDE:].amax(dim=-1))
 
 
-def _duplicate(weights: "Tensor", rows: "Rows") -> "Tensor":
+def _duplicate(weights: "Tensor", rows: "QueryRows") -> "Tensor":
     having, keys = rows.duplicates.unbind(dim=-1)
     inside = keys < weights.shape[-1]
     return rows.over_duplicates(weights[..., having[inside], keys[inside]], inside)
 
 
-def _special(weights: "Tensor", rows: "Rows") -> "Tensor":
+def _special(weights: "Tensor", rows: "QueryRows") -> "Tensor":
     if not len(rows.special):
         return weights.new_full(weights.shape[:-1], nan)
     return weights.index_select(-1, rows.special[rows.special < weights.shape[-1]]).sum(dim=-1)
 
 
-def _variance(weights: "Tensor", rows: "Rows") -> "Tensor":
+def _variance(weights: "Tensor", rows: "QueryRows") -> "Tensor":
     # Padded keys have no weight, and so no part in either sum.
     squares, whole = weights.norm(dim=-1).double().square(), weights.sum(dim=-1).double()
     return (squares / rows.count - (whole / rows.count) ** 2).clamp_min(0)

@@ -82,7 +82,7 @@ def overview(
         first = torch.arange(1, queries + 1) if closed else first_keys(call.allowed, call.shape)
     with torch.no_grad():
         for rows in _slices(queries, keys, size, 1 if call.allowed is None else _PARTS):
-            part = _Rows(call, rows, size, means=means, hidden=hidden, first=first)
+            part = _MapRows(call, rows, size, means=means, hidden=hidden, first=first)
             most, total, all_of_it = part.sums(call.sinks)
             normalisers[rows] = (most.double() + all_of_it.double().log()).masked_fill(all_of_it == 0, math.inf).cpu()
             sums[rows] = (total / all_of_it).nan_to_num(0).cpu()
@@ -107,7 +107,7 @@ def _wide(size: tuple[int, int]) -> int:
     return max(1, _KEYS_AT_A_TIME // size[1]) * size[1]
 
 
-class _Rows:
+class _MapRows:
     """Some rows of a map: of each part of the keys what is left once its logits are forgotten.
 
     What a row's exponentials are divided by is known after its last key only. Until then each part's are those over

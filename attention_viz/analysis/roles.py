@@ -13,7 +13,7 @@ from torch import Tensor
 
 from attention_viz.analysis.head_table import together
 from attention_viz.analysis.row_weights import RowWeights, looks_back, row_weights
-from attention_viz.analysis.rows import Rows
+from attention_viz.analysis.rows import QueryRows
 from attention_viz.analysis.sample import sample_of
 from attention_viz.analysis.words import PLURALS, Words
 from attention_viz.errors import TraceError
@@ -177,7 +177,7 @@ class RoleText:
         resting: the keys on which heads rest.
     """
 
-    rows: Rows
+    rows: QueryRows
     signs: Bool[Tensor, "row key"]
     resting: Bool[Tensor, " key"]
 
@@ -185,7 +185,7 @@ class RoleText:
     def of(cls, trace: Trace, stream: str, words: Words | None = None) -> "RoleText":
         """Of one stream of a run."""
         queries, keys, back = trace.query_tokens(stream), trace.key_tokens(stream), looks_back(trace, stream)
-        # In numpy, as `Rows` is, and handed over to torch at the end.
+        # In numpy, as `QueryRows` is, and handed over to torch at the end.
         real = ~numpy.array(keys.padding, dtype=bool)
         # Where none looks ahead, the first token is one on which heads rest.
         first = int(real.argmax()) if back and real.any() else -1
@@ -195,7 +195,7 @@ class RoleText:
         shapes = [trace.attention(layer, stream).shape for layer in trace.layer_numbers(stream)]
         room = _CELLS // max(1, sum(math.prod(shape) // max(1, shape[-2]) for shape in shapes))
         chosen = sample_of(counted, max(1, room))
-        rows = Rows.of(queries, keys, alike=stream != "cross", positions=chosen)
+        rows = QueryRows.of(queries, keys, alike=stream != "cross", positions=chosen)
         words = words or Words(keys)
         # A mark at which heads rest, since it is the first token, says nothing of marks.
         marks = ~words.carrying.numpy() & real & ~resting

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attention_viz.analysis.metrics import METRICS
-from attention_viz.analysis.rows import Rows
+from attention_viz.analysis.rows import QueryRows
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.reach import is_causal
 from attention_viz.trace.once import once
@@ -37,7 +37,7 @@ class RowWeights:
     open: Int[Tensor, "head row"]
     known: Mapping[str, Float[Tensor, "head row"]] = field(default_factory=dict[str, Tensor])
 
-    def metric(self, name: str, rows: Rows) -> Float[Tensor, "head row"]:
+    def metric(self, name: str, rows: QueryRows) -> Float[Tensor, "head row"]:
         """What each row has of a metric; NaN where it hasn't what is asked for."""
         return self.known[name] if name in self.known else METRICS[name].function(self.weights, rows)
 

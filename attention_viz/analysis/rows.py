@@ -15,11 +15,11 @@ from attention_viz.trace.tokens import Tokens
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Rows"]
+__all__ = ["QueryRows"]
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class QueryRows:
     """What a metric needs to know of the tokens: of some queries, and of the first keys of a text or of all.
 
     Attributes:
@@ -52,7 +52,7 @@ class Rows:
     places: Float[Tensor, "key axis"] | None = None
 
     @classmethod
-    def of(cls, queries: Tokens, keys: Tokens, *, alike: bool, positions: Sequence[int] | None = None) -> "Rows":
+    def of(cls, queries: Tokens, keys: Tokens, *, alike: bool, positions: Sequence[int] | None = None) -> "QueryRows":
         """Of the tokens along the two axes."""
         # In numpy, which needs a third of torch's time for arrays as small as most of these are.
         chosen = numpy.arange(len(queries)) if positions is None else numpy.array(positions, dtype=numpy.int64)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from attention_viz.analysis.attribution import Projecting, fetched_lengths, output_matrices
-from attention_viz.analysis.rows import Rows
+from attention_viz.analysis.rows import QueryRows
 from attention_viz.operation.autocast import without_autocast
 from attention_viz.operation.shapes import shared_heads
 from attention_viz.trace.from_weights import check_computed
@@ -50,7 +50,7 @@ def attention_sinks(
     import pandas
 
     stream = trace.stream(stream)
-    rows = Rows.of(trace.query_tokens(stream), trace.key_tokens(stream), alike=stream != "cross")
+    rows = QueryRows.of(trace.query_tokens(stream), trace.key_tokens(stream), alike=stream != "cross")
     found = {
         (number, head): numbers
         for number in (trace.layer_numbers(stream) if layer is None else [layer])
@@ -60,7 +60,7 @@ def attention_sinks(
     return pandas.DataFrame(list(found.values()), index, columns=["weight", "length", "others", "fetched"])
 
 
-def _layer(model: Projecting, trace: Trace, layer: int, stream: str, rows: Rows) -> Tensor:
+def _layer(model: Projecting, trace: Trace, layer: int, stream: str, rows: QueryRows) -> Tensor:
     """Of each head: weight, length, others, fetched; (head, 4), float64."""
     call = trace.attention(layer, stream)
     check_computed(call, "the length of what is fetched from the first token")

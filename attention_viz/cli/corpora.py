@@ -93,7 +93,7 @@ def scan(arguments: Namespace) -> int:
     if corpus.again:
         # One that can't be read is refused before a model is loaded, which may take minutes.
         next(corpus.texts(), None)
-    told = _Told()
+    told = _ScanProgress()
     try:
         found = av.scan(
             pretrained(arguments.model),
@@ -123,7 +123,7 @@ def scan(arguments: Namespace) -> int:
     return 0
 
 
-class _Told:
+class _ScanProgress:
     """Says now and then how far a scan is."""
 
     def __init__(self) -> None:

@@ -15,9 +15,9 @@ from attention_viz.views.export.sheet import Sheet
 if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
 
-    Writer = Callable[[Trace, Path, "Part"], None]
+    Writer = Callable[[Trace, Path, "TracePart"], None]
 
-__all__ = ["ENDINGS", "Part", "check_target", "layout_of", "part_of", "write"]
+__all__ = ["ENDINGS", "TracePart", "check_target", "layout_of", "part_of", "write"]
 
 # Lines of CSV that are written together, and what one core of 2023 writes in a second.
 _AT_ONCE, _LINES = 2**20, 2.5e5
@@ -26,7 +26,7 @@ _LESS = ("what", "dtype")
 
 
 @dataclass(frozen=True)
-class Part:
+class TracePart:
     """What of a trace is written, and how.
 
     Attributes:
@@ -45,7 +45,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Kind:
+class FileKind:
     """A kind of file.
 
     Attributes:
@@ -95,11 +95,11 @@ def _check_less(arguments: Namespace, ending: str) -> None:
         arguments.usage_error("argument --layers: --layer names one already; leave out either")
 
 
-def part_of(arguments: Namespace) -> Part:
+def part_of(arguments: Namespace) -> TracePart:
     """What of a trace the arguments ask for."""
     less = {name: getattr(arguments, name) for name in _LESS if getattr(arguments, name) is not None}
     places = (arguments.layer, arguments.head, arguments.stream)
-    return Part(*places, arguments.layers, layout_of(arguments), less)
+    return TracePart(*places, arguments.layers, layout_of(arguments), less)
 
 
 def layout_of(arguments: Namespace) -> dict[str, Any]:
@@ -109,7 +109,7 @@ def layout_of(arguments: Namespace) -> dict[str, Any]:
     return found
 
 
-def write(trace: "Trace", path: Path, part: Part) -> None:
+def write(trace: "Trace", path: Path, part: TracePart) -> None:
     """Write a trace, or a part of it, by the path's ending."""
     try:
         ENDINGS[path.suffix.lower()].write(trace, path, part)
@@ -117,11 +117,11 @@ def write(trace: "Trace", path: Path, part: Part) -> None:
         raise AttentionVizError(f"{path} can't be written: {error.strerror or error}") from None
 
 
-def _safetensors(trace: "Trace", path: Path, part: Part) -> None:
+def _safetensors(trace: "Trace", path: Path, part: TracePart) -> None:
     trace.save(path, layers=part.layers, **part.less)
 
 
-def _csv(trace: "Trace", path: Path, part: Part) -> None:
+def _csv(trace: "Trace", path: Path, part: TracePart) -> None:
     from attention_viz.trace.ahead import ahead
     from attention_viz.trace.table import to_csv
 
@@ -135,13 +135,13 @@ def _csv(trace: "Trace", path: Path, part: Part) -> None:
     write_whole(path, "".join(lines).encode())
 
 
-def _parquet(trace: "Trace", path: Path, part: Part) -> None:
+def _parquet(trace: "Trace", path: Path, part: TracePart) -> None:
     table = trace.table(part.layer, part.head, part.stream, layers=part.layers)
     # By way of Python's own file, so that what goes wrong is said as for the others.
     write_whole(path, table.to_parquet(engine="pyarrow", index=False))
 
 
-def _html(trace: "Trace", path: Path, part: Part) -> None:
+def _html(trace: "Trace", path: Path, part: TracePart) -> None:
     from attention_viz.explorer import explore
 
     first = part.layers[0] if part.layers else None
@@ -149,27 +149,27 @@ def _html(trace: "Trace", path: Path, part: Part) -> None:
     explore(trace, stream=part.stream, layer=layer, head=part.head or 0, layers=part.layers).save_html(path)
 
 
-def _svg(trace: "Trace", path: Path, part: Part) -> None:
+def _svg(trace: "Trace", path: Path, part: TracePart) -> None:
     from attention_viz.views import heatmap_svg
 
     if part.layer is not None and part.head is not None:
         write_whole(path, heatmap_svg(trace, part.layer, part.head, part.stream, **part.laid_out).encode())
 
 
-def _drawn(trace: "Trace", path: Path, part: Part) -> None:
+def _drawn(trace: "Trace", path: Path, part: TracePart) -> None:
     from attention_viz.views import heatmap_svg, save
 
     if part.layer is not None and part.head is not None:
         save(heatmap_svg(trace, part.layer, part.head, part.stream, **part.laid_out), path)
 
 
-ENDINGS: dict[str, Kind] = {
-    ".safetensors": Kind("the whole trace, for Trace.load and the app", _safetensors),
-    ".csv": Kind("the weights, one on each row", _csv),
-    ".parquet": Kind("the same in a smaller file", _parquet),
-    ".html": Kind("the explorer, which works offline", _html),
-    ".svg": Kind("a picture of one head, which needs --layer and --head", _svg),
-    ".png": Kind("the same picture in dots, drawn by Chrome, Chromium or Edge", _drawn),
-    ".pdf": Kind("the same picture on a page, drawn by one of these, too", _drawn),
+ENDINGS: dict[str, FileKind] = {
+    ".safetensors": FileKind("the whole trace, for Trace.load and the app", _safetensors),
+    ".csv": FileKind("the weights, one on each row", _csv),
+    ".parquet": FileKind("the same in a smaller file", _parquet),
+    ".html": FileKind("the explorer, which works offline", _html),
+    ".svg": FileKind("a picture of one head, which needs --layer and --head", _svg),
+    ".png": FileKind("the same picture in dots, drawn by Chrome, Chromium or Edge", _drawn),
+    ".pdf": FileKind("the same picture on a page, drawn by one of these, too", _drawn),
 }
 PICTURES = (".svg", ".png", ".pdf")

@@ -12,7 +12,7 @@ from attention_viz.errors import AttentionVizError, UnsupportedModel
 if TYPE_CHECKING:
     from attention_viz.models import AttentionModel
     from attention_viz.scratch.model import Scratch
-    from attention_viz.trace.numbered.kept import Kept
+    from attention_viz.trace.numbered.kept import KeptLayers
     from attention_viz.trace.trace import Trace
 
 __all__ = [
@@ -58,7 +58,7 @@ def given(
     return found, model
 
 
-def report_without(models: "Mapping[str, Mapping[str, Kept]]") -> None:
+def report_without(models: "Mapping[str, Mapping[str, KeptLayers]]") -> None:
     """Say which layers of a hybrid have no softmax attention."""
     for name, streams in models.items():
         for stream, kept in streams.items():

@@ -9,7 +9,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from attention_viz.corpus.part import Part
+from attention_viz.corpus.part import CorpusPart
 from attention_viz.errors import ScanError
 from attention_viz.trace.whole_file import write_whole
 
@@ -29,7 +29,7 @@ class Progressed:
 
     chunks: int
     fingerprint: str
-    part: Part
+    part: CorpusPart
 
     @property
     def told(self) -> dict[str, Any]:
@@ -86,7 +86,7 @@ class Folder:
         path = self.path / _STATE
         if not path.exists():
             return None
-        part, told = Part.of_file(str(path))
+        part, told = CorpusPart.of_file(str(path))
         return Progressed(int(told["chunks"]), str(told["fingerprint"]), part)
 
     def write_state(self, state: Progressed) -> None:

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Bool, Float64
 from torch import Tensor
 
-from attention_viz.analysis.measured import Measured, asked_rows, measured
+from attention_viz.analysis.measured import MeasuredQueries, asked_rows, measured
 from attention_viz.analysis.metrics import METRICS
 from attention_viz.analysis.roles import MEASURED, RoleText, role_shares, shares_of
 from attention_viz.analysis.row_weights import RowWeights, looks_back
@@ -95,7 +95,7 @@ def one_text(trace: Trace, rows: int | None = None) -> OneText:
     return OneText(**joined, looks=(looks[0], looks[1], looks[2]), found=Found(**found))
 
 
-class _Part(NamedTuple):
+class _QueryPart(NamedTuple):
     """What some queries of one layer add; of the last four the largest value counts, all others are summed."""
 
     sums: Tensor
@@ -130,7 +130,7 @@ class _Stream:
         query_kinds = key_kinds if queries is keys else kinds_of(Words(queries), looks_back=back)
         return cls(trace, name, queries, keys, query_kinds, key_kinds, lettered, RoleText.of(trace, name, words))
 
-    def part(self, some: Measured) -> _Part:
+    def part(self, some: MeasuredQueries) -> _QueryPart:
         """What some queries of some heads add."""
         positions = some.rows.positions
         looks = looks_of(
@@ -143,14 +143,14 @@ class _Stream:
         value, row = torch.where(shown, some.values, -torch.inf).max(dim=-1)
         most, key = some.weights[torch.arange(len(some.heads)), row].max(dim=-1)
         pairs = looks.pairs.expand_as(looks.weight)
-        return _Part(some.sums(), looks.weight, looks.expected, pairs, value, positions[row], key, most)
+        return _QueryPart(some.sums(), looks.weight, looks.expected, pairs, value, positions[row], key, most)
 
-    def open_to(self, some: Measured) -> Bool[Tensor, "row key"]:
+    def open_to(self, some: MeasuredQueries) -> Bool[Tensor, "row key"]:
         """At which keys some queries may look, in any head: heads that are measured together have one mask."""
         allowed = self.trace.attention(some.heads[0][0], self.name).allowed
         return _open(allowed, some.rows.positions, some.weights.shape)
 
-    def shares(self, some: Measured) -> Float64[Tensor, "head share"] | None:
+    def shares(self, some: MeasuredQueries) -> Float64[Tensor, "head share"] | None:
         """The shares of roles of some heads, where all rows that tell of roles were measured at once, in numbers."""
         asked = self.text.rows.positions.tolist()
         told = set(asked)
@@ -176,7 +176,7 @@ class _Stream:
 
 def _of_stream(trace: Trace, name: str, asked: int | None) -> OneText:
     stream, rows = _Stream.of(trace, name), asked_rows(trace, name, asked)
-    parts, shares = dict[object, _Part](), list[Tensor | None]()
+    parts, shares = dict[object, _QueryPart](), list[Tensor | None]()
     for some in measured(trace, name, rows, stream.text.rows):
         part = stream.part(some)
         parts[some.heads] = _together(parts[some.heads], part) if some.heads in parts else part
@@ -206,17 +206,19 @@ def _has_letters(text: str) -> bool:
     return any(map(str.isalpha, text))
 
 
-def _together(one: _Part, other: _Part) -> _Part:
+def _together(one: _QueryPart, other: _QueryPart) -> _QueryPart:
     """Both parts of a layer."""
     later = other.value > one.value
     summed = [a + b for a, b in zip(one[:4], other[:4], strict=True)]
-    return _Part(*summed, *(torch.where(later, b, a) for a, b in zip(one[4:], other[4:], strict=True)))
+    return _QueryPart(*summed, *(torch.where(later, b, a) for a, b in zip(one[4:], other[4:], strict=True)))
 
 
-def _joined(layers: Iterable[_Part]) -> _Part:
+def _joined(layers: Iterable[_QueryPart]) -> _QueryPart:
     """The heads of all layers, one after the other: they stand last in sums and in what is found, first in looks."""
     along = (-1, 0, 0, 0, -1, -1, -1, -1)
-    return _Part(*(torch.cat(list(one), dim=axis) for one, axis in zip(zip(*layers, strict=True), along, strict=True)))
+    return _QueryPart(
+        *(torch.cat(list(one), dim=axis) for one, axis in zip(zip(*layers, strict=True), along, strict=True))
+    )
 
 
 def _open(allowed: Tensor | None, rows: Tensor, shape: Sequence[int]) -> Bool[Tensor, "row key"]:

@@ -12,13 +12,13 @@ from safetensors.numpy import load, save
 from attention_viz.corpus.tally import Tally
 from attention_viz.errors import ScanError
 
-__all__ = ["Part"]
+__all__ = ["CorpusPart"]
 
 _TOLD = "told"
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class CorpusPart:
     """A chunk of a corpus, or all chunks from its start on.
 
     Attributes:
@@ -35,15 +35,15 @@ class Part:
     tokens: int = 0
 
     @classmethod
-    def empty(cls, heads: int) -> "Part":
+    def empty(cls, heads: int) -> "CorpusPart":
         """Of no text."""
         return cls(Tally.empty(heads), {})
 
-    def and_then(self, other: "Part") -> "Part":
+    def and_then(self, other: "CorpusPart") -> "CorpusPart":
         """With the chunk that follows."""
         tally = self.tally.and_then(other.tally)
         both = {**self.texts, **other.texts}
-        return Part(
+        return CorpusPart(
             tally,
             {number: both[number] for number in sorted(tally.referred)},
             self.read + other.read,
@@ -63,7 +63,7 @@ class Part:
         return save(arrays, metadata={_TOLD: json.dumps(told, sort_keys=True)})
 
     @classmethod
-    def of_bytes(cls, content: bytes) -> "tuple[Part, dict[str, Any]]":
+    def of_bytes(cls, content: bytes) -> "tuple[CorpusPart, dict[str, Any]]":
         """What `to_bytes` gave, and what else was to be known."""
         length = int.from_bytes(content[:8], "little")
         found = json.loads(json.loads(content[8 : 8 + length])["__metadata__"][_TOLD])
@@ -72,7 +72,7 @@ class Part:
         return cls(Tally.of_arrays(load(content)), texts, **counts), found
 
     @classmethod
-    def of_file(cls, path: str) -> "tuple[Part, dict[str, Any]]":
+    def of_file(cls, path: str) -> "tuple[CorpusPart, dict[str, Any]]":
         """What `to_bytes` gave, from a file."""
         try:
             return cls.of_bytes(Path(path).read_bytes())

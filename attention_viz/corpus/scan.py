@@ -20,7 +20,7 @@ from attention_viz.corpus.site.writing import chosen_examples, write_site
 from attention_viz.corpus.study.study import study
 from attention_viz.corpus.tables import LEADING, file_of, records_of
 from attention_viz.corpus.tally import lots
-from attention_viz.corpus.worker import Settings, Worker, fingerprint_of
+from attention_viz.corpus.worker import ScanSettings, Worker, fingerprint_of
 from attention_viz.errors import ScanError
 from attention_viz.models.model import AttentionModel
 from attention_viz.models.sources.by_name import load
@@ -185,5 +185,5 @@ class Scan(Scanned):
             raise ScanError(f"{found.name} was given, and its weights are not those of {name} that was scanned")
         settings = self.manifest["settings"]
         layers = None if settings["layers"] is None else tuple(settings["layers"])
-        chosen = Settings(settings["length"], layers, settings["rows"], bool(self.manifest["together"]))
+        chosen = ScanSettings(settings["length"], layers, settings["rows"], bool(self.manifest["together"]))
         return Worker(found, chosen, len(self.manifest["heads"]))

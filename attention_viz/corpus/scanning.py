@@ -15,11 +15,11 @@ from attention_viz.corpus.chunks import CHUNK, Chunk, chunks_of
 from attention_viz.corpus.engines.local import run_local
 from attention_viz.corpus.folder import Folder, Progressed
 from attention_viz.corpus.one_text import Heads
-from attention_viz.corpus.part import Part
+from attention_viz.corpus.part import CorpusPart
 from attention_viz.corpus.reading import Corpus, Source
 from attention_viz.corpus.scan import Scan
 from attention_viz.corpus.tables import file_of, tables_of
-from attention_viz.corpus.worker import Settings, Worker, fingerprint_of, runs_together
+from attention_viz.corpus.worker import ScanSettings, Worker, fingerprint_of, runs_together
 from attention_viz.errors import ScanError, ShapeError, UnsupportedModel, UnusableText
 from attention_viz.models.model import AttentionModel
 from attention_viz.operation.shapes import is_whole
@@ -92,7 +92,7 @@ def scan(
     """
     _check(model, engine, limit=limit, length=length, rows=rows, workers=workers)
     length = min(one for one in (length or _LENGTH, model.limit) if one is not None)
-    settings = Settings(length, None if layers is None else tuple(layers), rows)
+    settings = ScanSettings(length, None if layers is None else tuple(layers), rows)
     corpus = texts if isinstance(texts, Corpus) else Corpus(texts)
     folder = Folder(Path(out))
     with folder.locked():
@@ -118,7 +118,7 @@ class _Work:
 
     @classmethod
     def begun(
-        cls, folder: Folder, model: AttentionModel, corpus: Corpus, limit: int | None, settings: Settings
+        cls, folder: Folder, model: AttentionModel, corpus: Corpus, limit: int | None, settings: ScanSettings
     ) -> "_Work":
         """Begin, or go on where an earlier one stopped."""
         found, count = folder.manifest(), None
@@ -139,7 +139,7 @@ class _Work:
             folder.write_manifest(manifest)
         else:
             _check_same(folder, found, manifest)
-        state = folder.state() or Progressed(0, "", Part.empty(len(heads)))
+        state = folder.state() or Progressed(0, "", CorpusPart.empty(len(heads)))
         work = cls(folder, worker, heads, manifest, chain([first], chunks), state, count)
         work._pass_over(found)
         return work
@@ -189,7 +189,7 @@ class _Work:
         left = None if self.count is None else seconds / (read - before) * (self.count - read)
         return Progress(read, self.count, left)
 
-    def _run(self, engine: str, workers: int | None) -> Iterator[tuple[Chunk, Part]]:
+    def _run(self, engine: str, workers: int | None) -> Iterator[tuple[Chunk, CorpusPart]]:
         if engine == "ray":
             from attention_viz.corpus.engines.on_ray import run_ray
 
@@ -207,7 +207,7 @@ class _Work:
 
 
 def _manifest(
-    model: AttentionModel, corpus: Corpus, limit: int | None, settings: Settings, heads: Heads
+    model: AttentionModel, corpus: Corpus, limit: int | None, settings: ScanSettings, heads: Heads
 ) -> dict[str, Any]:
     """What a scan is of and how it is made; of two that differ in it, neither can go on with the other."""
     origin, told = model.origin, asdict(settings)
@@ -244,7 +244,7 @@ def _check_same(folder: Folder, found: dict[str, Any], wanted: dict[str, Any]) -
         )
 
 
-def _heads(model: AttentionModel, settings: Settings) -> Heads:
+def _heads(model: AttentionModel, settings: ScanSettings) -> Heads:
     """Every head that is measured."""
     layers = model.layers
     kept = layers if settings.layers is None else chosen_layers(settings.layers, layers)

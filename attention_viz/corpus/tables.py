@@ -10,7 +10,7 @@ from attention_viz.analysis.metrics import METRICS, metrics_for
 from attention_viz.analysis.roles import SHARES, role_of, roles_for
 from attention_viz.corpus.kinds import KINDS
 from attention_viz.corpus.one_text import Heads
-from attention_viz.corpus.part import Part
+from attention_viz.corpus.part import CorpusPart
 from attention_viz.corpus.tally import Chosen, Tally
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def records_of(table: Any) -> list[dict[str, Any]]:
     return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
 
 
-def tables_of(part: Part, heads: Heads) -> "dict[str, pandas.DataFrame]":
+def tables_of(part: CorpusPart, heads: Heads) -> "dict[str, pandas.DataFrame]":
     """By name: "heads", "kinds", "examples", "texts"."""
     return {
         "heads": _heads(part.tally, heads),
@@ -183,7 +183,7 @@ def _rows(heads: Heads, head: Any, metric: Any, kind: list[str], tenth: Any, ran
     }
 
 
-def _texts(part: Part) -> "pandas.DataFrame":
+def _texts(part: CorpusPart) -> "pandas.DataFrame":
     """A row a text that examples are of or that was kept by lot: its number in the corpus, and what was read of it."""
     import pandas
 

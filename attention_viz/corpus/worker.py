@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 import torch
 
 from attention_viz.corpus.one_text import OneText, one_text
-from attention_viz.corpus.part import Part
+from attention_viz.corpus.part import CorpusPart
 from attention_viz.corpus.tally import Tally
 from attention_viz.errors import UnsupportedModel, UnusableText
-from attention_viz.models.inputs.text import Reading, read
+from attention_viz.models.inputs.text import InputRow, read
 from attention_viz.models.model import AttentionModel
 from attention_viz.trace.trace import Trace
 
-__all__ = ["Settings", "Worker", "fingerprint_of", "runs_together"]
+__all__ = ["ScanSettings", "Worker", "fingerprint_of", "runs_together"]
 
 # A batch has so many positions at most, what fills it up included, and so many texts: with more of them the model's
 # matrices no longer fit the processor's caches, and more of a batch is what fills it up.
@@ -27,7 +27,7 @@ _SAME = 1e-4
 
 
 @dataclass(frozen=True)
-class Settings:
+class ScanSettings:
     """How texts are read.
 
     Attributes:
@@ -47,7 +47,7 @@ class Settings:
 class _Read:
     number: int
     text: str
-    reading: Reading
+    reading: InputRow
 
     @property
     def tokens(self) -> int:
@@ -65,11 +65,11 @@ class Worker:
     """
 
     model: AttentionModel
-    settings: Settings
+    settings: ScanSettings
     heads: int
     measuring: AbstractContextManager[object] = field(default_factory=nullcontext)
 
-    def run(self, start: int, texts: Sequence[str]) -> Part:
+    def run(self, start: int, texts: Sequence[str]) -> CorpusPart:
         """The sums of one chunk."""
         read, cut = self.read_all(start, texts)
         found = dict[int, OneText]()
@@ -82,8 +82,8 @@ class Worker:
         tally = Tally.of(numbers, [found[number] for number in numbers]) if read else Tally.empty(self.heads)
         tokens = sum(one.tokens for one in read)
         said = {one.number: one.text for one in read}
-        own = Part(tally, said, len(texts), cut, len(texts) - len(read), tokens)
-        return Part.empty(self.heads).and_then(own)
+        own = CorpusPart(tally, said, len(texts), cut, len(texts) - len(read), tokens)
+        return CorpusPart.empty(self.heads).and_then(own)
 
     def read_all(self, start: int, texts: Sequence[str]) -> tuple[list[_Read], int]:
         """Those of some texts that leave something to read, and how many of them were cut."""
@@ -97,7 +97,7 @@ class Worker:
             read.append(_Read(number, kept, reading))
         return read, cut
 
-    def read(self, text: str) -> tuple[str, Reading]:
+    def read(self, text: str) -> tuple[str, InputRow]:
         """As much of a text as is read, in whole words, and what the model is given of it."""
         text = text[: self.settings.length * _CHARACTERS]
         reading = self._reading(text)
@@ -106,7 +106,7 @@ class Worker:
             reading = self._reading(text)
         return text, reading
 
-    def _reading(self, text: str) -> Reading:
+    def _reading(self, text: str) -> InputRow:
         return read(self.model.name, self.model.tokenizer, text)
 
     def traces(self, texts: "Sequence[_Read]") -> list[Trace]:
@@ -143,7 +143,7 @@ class Worker:
             yield batch
 
 
-def runs_together(model: AttentionModel, settings: Settings, texts: Sequence[str]) -> bool:
+def runs_together(model: AttentionModel, settings: ScanSettings, texts: Sequence[str]) -> bool:
     """Whether a batch of some texts gives the weights of single runs; an encoder–decoder says its words one by one."""
     if not model.fills_up:
         return False

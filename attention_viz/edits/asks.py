@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from attention_viz.edits.change import Cell, Change
 
-__all__ = ["ASKS", "Asks", "Drawing", "Nothing", "Number", "OneCell"]
+__all__ = ["ASKS", "Asks", "Drawing", "Nothing", "NumberDetail", "OneCell"]
 
 _NUMBER = re.compile(r"-?[0-9]{1,3}(\.[0-9]{1,4})?")
 _CELL = re.compile(r"([0-9]{1,4})>([0-9]{1,4})")
@@ -28,7 +28,7 @@ class Nothing:
 
 
 @dataclass(frozen=True)
-class Number:
+class NumberDetail:
     """A change that needs a number, written with at most four digits after the point.
 
     Attributes:
@@ -87,10 +87,10 @@ class Drawing:
         return _write_cells(change.cells)
 
 
-Asks = Nothing | Number | OneCell | Drawing
+Asks = Nothing | NumberDetail | OneCell | Drawing
 
 # In the order in which pages offer changes: those that ask for less come first.
-ASKS = (Nothing, Number, OneCell, Drawing)
+ASKS = (Nothing, NumberDetail, OneCell, Drawing)
 
 
 def _read_cells(detail: str | None) -> tuple[Cell, ...]:

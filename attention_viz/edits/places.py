@@ -7,7 +7,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 from torch import Tensor
 
 from attention_viz.errors import ShapeError
-from attention_viz.trace.numbered.kept import Kept, no_such_layer
+from attention_viz.trace.numbered.kept import KeptLayers, no_such_layer
 
 __all__ = ["Placed", "check_head", "check_places", "check_shape", "check_whole", "concerns", "where"]
 
@@ -52,7 +52,7 @@ def concerns(edit: Placed, place: tuple[str, int]) -> bool:
     return edit.stream in (None, stream) and edit.layer in (None, layer)
 
 
-def check_places(edits: Sequence[Placed], layers: Mapping[str, Kept]) -> None:
+def check_places(edits: Sequence[Placed], layers: Mapping[str, KeptLayers]) -> None:
     """Refuse an edit that would change nothing, since the layer it names isn't there."""
     if not isinstance(edits, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
         raise ShapeError(f"edits are several, in a list or tuple; got {type(edits).__name__}")

@@ -9,10 +9,10 @@ if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
     from attention_viz.trace.trace import Trace
 
-__all__ = ["Axes", "generated_by", "in_sight"]
+__all__ = ["PackedAxes", "generated_by", "in_sight"]
 
 
-class Axes:
+class PackedAxes:
     """The rows of tokens, each told once however many streams share it."""
 
     def __init__(self, generated: int) -> None:

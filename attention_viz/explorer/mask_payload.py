@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
     from attention_viz.trace.trace import Trace
 
-__all__ = ["MOST_CELLS", "STEPS", "Likelihood", "Moved", "moved_of", "pack_board", "run_of", "written_bits"]
+__all__ = ["MOST_CELLS", "STEPS", "Likelihood", "MaskEffect", "moved_of", "pack_board", "run_of", "written_bits"]
 
 # What a weight of 1 is sent as.
 STEPS = 65_534
@@ -44,7 +44,7 @@ class Likelihood:
 
 
 @dataclass(frozen=True)
-class Moved:
+class MaskEffect:
     """What a mask did in the whole model, whichever head is on the screen.
 
     Attributes:
@@ -58,7 +58,7 @@ class Moved:
     cosine: float | None
 
 
-def moved_of(before: "Trace", after: "Trace", stream: str) -> Moved:
+def moved_of(before: "Trace", after: "Trace", stream: str) -> MaskEffect:
     """What a mask did in the whole model. It goes through the weights of all heads, so keep it while both runs last.
 
     Args:
@@ -68,9 +68,9 @@ def moved_of(before: "Trace", after: "Trace", stream: str) -> Moved:
         heads: list[list[float | None]] = [
             [0.0] * before.head_count(layer, stream) for layer in before.layer_numbers(stream)
         ]
-        return Moved(heads, [0.0] * before.output_shape[0], _cosine(before, after))
+        return MaskEffect(heads, [0.0] * before.output_shape[0], _cosine(before, after))
     rows = moved_weight(before, after, stream).tolist()
-    return Moved(
+    return MaskEffect(
         [[None if math.isnan(one) else round(one, 6) for one in row] for row in rows],
         [round(one, 6) for one in moved_output(before, after).tolist()],
         _cosine(before, after),
@@ -116,7 +116,7 @@ def run_of(
     layer: int,
     head: int,
     likelier: Sequence[Likelihood] = (),
-    moved: Moved | None = None,
+    moved: MaskEffect | None = None,
 ) -> dict[str, Any]:
     """What a mask did, as plain values.
 

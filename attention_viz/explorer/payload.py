@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from attention_viz.analysis.blocks import row_slices, weights_of
 from attention_viz.errors import TraceError
-from attention_viz.explorer.axes import Axes, generated_by, in_sight
+from attention_viz.explorer.axes import PackedAxes, generated_by, in_sight
 from attention_viz.explorer.limits import refuse_large
 from attention_viz.explorer.planes import ERROR, LEVELS, Body, Masks, split_numbers, steps_of
 from attention_viz.explorer.seen import packed_seen
@@ -97,7 +97,7 @@ def pack(
     """
     if terms is None:
         refuse_large(trace)
-    body, masks, axes = Body(), Masks(), Axes(generated_by(trace))
+    body, masks, axes = Body(), Masks(), PackedAxes(generated_by(trace))
     told = _layers_done(trace, progress)
     streams = [
         {

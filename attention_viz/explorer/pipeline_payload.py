@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_viz.explorer.axes import Axes, generated_by
+from attention_viz.explorer.axes import PackedAxes, generated_by
 from attention_viz.operation.shapes import side_by_side
 from attention_viz.steps.head import OpenHead
 from attention_viz.steps.steps import steps_of
@@ -62,7 +62,7 @@ def shown_keys(weights: Float[Tensor, " key"], key: int) -> list[int]:
 def _header(opened: OpenHead) -> dict[str, Any]:
     trace, call = opened.trace, opened.attention
     entering = {side: opened.entering(side) for side in ("query", "key")}
-    axes = Axes(generated_by(trace))
+    axes = PackedAxes(generated_by(trace))
     query_axis, key_axis = axes.add(trace.query_tokens(opened.stream)), axes.add(trace.key_tokens(opened.stream))
     return {
         "stream": opened.stream,

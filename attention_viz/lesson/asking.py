@@ -11,14 +11,14 @@ from attention_viz.lesson.words import in_words, offered, signed
 from attention_viz.models import CATALOGUE
 from attention_viz.trace.trace import Trace
 
-__all__ = ["Ask", "Place", "row_asked", "short"]
+__all__ = ["Ask", "CatalogueHead", "row_asked", "short"]
 
 # Shorter than what a text may call a word: it stands beside a bar.
 _LABEL = 24
 
 
 @dataclass(frozen=True)
-class Place:
+class CatalogueHead:
     """A head of a model of the catalogue, as the app's other pages show it.
 
     Attributes:
@@ -33,7 +33,7 @@ class Place:
     key: int | None = None
 
     @classmethod
-    def of(cls, trace: Trace, layer: int, head: int, pair: tuple[int, int] | None = None) -> "Place | None":
+    def of(cls, trace: Trace, layer: int, head: int, pair: tuple[int, int] | None = None) -> "CatalogueHead | None":
         """Where a trace's head is found; None where its model isn't the catalogue's, or read no text."""
         origin = trace.provenance
         if origin.text is None or origin.model not in CATALOGUE:
@@ -75,7 +75,7 @@ class Ask:
     complete: bool = False
     whole: float | None = None
     seen: ShownPicture | None = None
-    place: Place | None = None
+    place: CatalogueHead | None = None
 
     def __post_init__(self) -> None:
         """Every option has its number, and what is written of it."""
@@ -133,7 +133,7 @@ def row_asked(
     *,
     word: bool = False,
     complete: bool = False,
-    place: Place | None = None,
+    place: CatalogueHead | None = None,
 ) -> Ask:
     """The row of weights of a word as a question."""
     values = tuple(row.detach().double().tolist())

@@ -9,7 +9,7 @@ from attention_viz.edits.words import listed
 from attention_viz.lesson.words import readings
 from attention_viz.views.style.wording import with_minus
 
-__all__ = ["Cells", "Choice", "Exercise", "Feedback", "Number", "Slip", "Table", "written"]
+__all__ = ["Cells", "Exercise", "Feedback", "NumberAnswer", "OptionAnswer", "Slip", "Table", "written"]
 
 _CELL = re.compile(r"(\d+) ?> ?(\d+)")
 # What sums of decimals are off by.
@@ -49,7 +49,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Number:
+class NumberAnswer:
     """An answer that is a number.
 
     Attributes:
@@ -86,7 +86,7 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Choice:
+class OptionAnswer:
     """An answer that is one of several.
 
     Attributes:
@@ -229,7 +229,7 @@ class Exercise:
     kind: str
     question: str
     given: Sequence[Table]
-    answer: Number | Choice | Cells
+    answer: NumberAnswer | OptionAnswer | Cells
     hints: tuple[str, ...]
     working: str
     slips: tuple[Slip, ...] = ()
@@ -255,7 +255,7 @@ class Exercise:
     @property
     def arithmetic(self) -> str:
         """Of a number, the working with a question mark for what it comes to; nothing of other answers."""
-        if not isinstance(self.answer, Number):
+        if not isinstance(self.answer, NumberAnswer):
             return ""
         return re.sub(rf"= {re.escape(self.solution)}(?![\d.,]*\d)", "= ?", self.working)
 

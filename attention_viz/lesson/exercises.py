@@ -21,11 +21,11 @@ from attention_viz.lesson.tasks import (
 )
 from attention_viz.models import CATALOGUE
 
-__all__ = ["EXERCISES", "Kind", "Solved", "answer_sheet", "given"]
+__all__ = ["EXERCISES", "ExerciseKind", "Solved", "answer_sheet", "given"]
 
 
 @dataclass(frozen=True)
-class Kind:
+class ExerciseKind:
     """One kind of exercise.
 
     Attributes:
@@ -75,37 +75,47 @@ def _tells(exercise: Exercise) -> bool:
     return not any(exercise.answer.accepts(slip.answer) for slip in exercise.slips)
 
 
-EXERCISES: dict[str, Kind] = {
-    "strongest": Kind(
+EXERCISES: dict[str, ExerciseKind] = {
+    "strongest": ExerciseKind(
         "Predict where a word looks", looking.strongest, "To expect where a word looks from its meaning."
     ),
-    "nearest": Kind("Find the nearest word", dots.nearest, "To compare vectors by dot product and by cosine."),
-    "plain": Kind("Work out a share", _clear(mixing.plain), "To turn dot products into shares that add up to 1."),
-    "project": Kind(
+    "nearest": ExerciseKind("Find the nearest word", dots.nearest, "To compare vectors by dot product and by cosine."),
+    "plain": ExerciseKind(
+        "Work out a share", _clear(mixing.plain), "To turn dot products into shares that add up to 1."
+    ),
+    "project": ExerciseKind(
         "Work out an entry of a query", _clear(dots.project), "To make a query of a vector and a learned matrix."
     ),
-    "score": Kind("Work out a score", _clear(dots.score), "To match the query of one word with the key of another."),
-    "scaled": Kind("Scale a score", _clear(dots.scaled), "To divide a score by the root of the width."),
-    "temperature": Kind("Choose the temperature", mixing.temperature, "To know what makes a softmax even or sharp."),
-    "output": Kind("Work out an entry of the output", _clear(mixing.output), "To mix values by their weights."),
-    "mask": Kind("Fix the mask", order.mask, "To know who may look at whom."),
-    "head": Kind("Find the head", looking.head, "To read from rows of weights what a head does."),
-    "job": Kind("Go on with a pattern", jobs.job, "To know where a head looks that goes on with patterns."),
-    "part": Kind("Find the missing part", _clear(composing.part), "To know that what wrote a score adds up to it."),
-    "added": Kind("Add up what a head writes", _clear(writing.added), "To know that a head writes by its weights."),
-    "permute": Kind("Follow the shuffle", _clear(order.permute), "To know what moves when words move."),
-    "shape": Kind("Count rows and columns", counting.shape, "To know whose words ask and whose are looked at."),
-    "additive": Kind("Work out an additive score", _clear(mixing.additive), "To score as older attention did."),
-    "path": Kind("Count the steps", order.path, "To compare reading word by word with looking at all at once."),
-    "cost": Kind("Count the weights", counting.cost, "To know how attention grows with the text."),
-    "memory": Kind("Count what is held", counting.memory, "To know what work in blocks saves."),
-    "region": Kind(
+    "score": ExerciseKind(
+        "Work out a score", _clear(dots.score), "To match the query of one word with the key of another."
+    ),
+    "scaled": ExerciseKind("Scale a score", _clear(dots.scaled), "To divide a score by the root of the width."),
+    "temperature": ExerciseKind(
+        "Choose the temperature", mixing.temperature, "To know what makes a softmax even or sharp."
+    ),
+    "output": ExerciseKind("Work out an entry of the output", _clear(mixing.output), "To mix values by their weights."),
+    "mask": ExerciseKind("Fix the mask", order.mask, "To know who may look at whom."),
+    "head": ExerciseKind("Find the head", looking.head, "To read from rows of weights what a head does."),
+    "job": ExerciseKind("Go on with a pattern", jobs.job, "To know where a head looks that goes on with patterns."),
+    "part": ExerciseKind(
+        "Find the missing part", _clear(composing.part), "To know that what wrote a score adds up to it."
+    ),
+    "added": ExerciseKind(
+        "Add up what a head writes", _clear(writing.added), "To know that a head writes by its weights."
+    ),
+    "permute": ExerciseKind("Follow the shuffle", _clear(order.permute), "To know what moves when words move."),
+    "shape": ExerciseKind("Count rows and columns", counting.shape, "To know whose words ask and whose are looked at."),
+    "additive": ExerciseKind("Work out an additive score", _clear(mixing.additive), "To score as older attention did."),
+    "path": ExerciseKind("Count the steps", order.path, "To compare reading word by word with looking at all at once."),
+    "cost": ExerciseKind("Count the weights", counting.cost, "To know how attention grows with the text."),
+    "memory": ExerciseKind("Count what is held", counting.memory, "To know what work in blocks saves."),
+    "region": ExerciseKind(
         "Add up a part of a picture", _clear(seeing.region), "To read weights over patches as sums.", seeing.MODEL
     ),
-    "stretch": Kind(
+    "stretch": ExerciseKind(
         "Find where a word begins", _clear(hearing.stretch), "To see how words get their times.", hearing.MODEL
     ),
-    "matters": Kind("Find the head that matters", looking.matters, "To tell a head's weights from its effect."),
+    "matters": ExerciseKind("Find the head that matters", looking.matters, "To tell a head's weights from its effect."),
 }
 
 

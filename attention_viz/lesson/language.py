@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 import torch
 
 from attention_viz.analysis.head_table import head_table
-from attention_viz.analysis.rows import Rows
+from attention_viz.analysis.rows import QueryRows
 from attention_viz.corpus.shipped import scans
 from attention_viz.corpus.tables import HOLDS, TEXTS
 from attention_viz.edits.kinds.ablation import Ablate
@@ -89,9 +89,9 @@ class Twice:
         return self.scene.run(self.model, self.text)
 
     @once
-    def rows(self) -> Rows:
+    def rows(self) -> QueryRows:
         """What metrics know of the tokens."""
-        return Rows.of(self.trace.query_tokens(), self.trace.key_tokens(), alike=True)
+        return QueryRows.of(self.trace.query_tokens(), self.trace.key_tokens(), alike=True)
 
     @once
     def table(self) -> "pandas.DataFrame":

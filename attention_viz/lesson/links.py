@@ -8,14 +8,14 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from attention_viz.analysis.metrics import METRICS
-from attention_viz.analysis.rows import Rows
+from attention_viz.analysis.rows import QueryRows
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import carries_meaning, is_pronoun, offered
 from attention_viz.trace.once import once_for_each
 from attention_viz.trace.trace import Trace
 
 __all__ = [
-    "Link",
+    "HeadLink",
     "asking_position",
     "opening_position",
     "positioned_words",
@@ -34,7 +34,7 @@ _NEAR = 2
 
 
 @dataclass(frozen=True)
-class Link:
+class HeadLink:
     """A head in which one token looks at another.
 
     Attributes:
@@ -107,7 +107,7 @@ def trained_words(scene: Scene) -> tuple[Mapping[str, str], str]:
     return offered([labels[at] for at in places]), str(places.index(asking))
 
 
-def strongest_link(trace: Trace, query: int) -> Link:
+def strongest_link(trace: Trace, query: int) -> HeadLink:
     """Where a token looks most, at a word that isn't its neighbour, in heads that don't look at a fixed place.
 
     In a text too short to have such a word, or a model all of whose heads look at fixed places, these are taken, too.
@@ -126,13 +126,13 @@ def strongest_link(trace: Trace, query: int) -> Link:
             head, at = divmod(int(row.argmax()), len(far))
             found = (layer, head, far[at])
     layer, head, key = found
-    return Link(layer, head, query, key, float(trace.weights(layer, head)[query, key]))
+    return HeadLink(layer, head, query, key, float(trace.weights(layer, head)[query, key]))
 
 
 @once_for_each
 def _free_heads(trace: Trace) -> list[Bool[Tensor, " head"]]:
     """Of each layer, which heads look at no fixed place."""
-    rows = Rows.of(trace.query_tokens(), trace.key_tokens(), alike=True)
+    rows = QueryRows.of(trace.query_tokens(), trace.key_tokens(), alike=True)
     found = list[Tensor]()
     for layer in trace.layer_numbers():
         weights = trace.attention(layer).weights.detach().float().cpu()

@@ -14,7 +14,7 @@ from torch.utils.checkpoint import checkpoint
 from attention_viz.operation.attention import Attention, attend
 from attention_viz.operation.modules import MultiHeadAttention, SelfAttention
 
-__all__ = ["LENGTHS", "WIDTH", "Measured", "blockwise", "practice", "seconds_by_length"]
+__all__ = ["LENGTHS", "WIDTH", "MeasuredPractice", "blockwise", "practice", "seconds_by_length"]
 
 LENGTHS = (64, 128, 256, 512, 1024, 2048)
 WIDTH = 64
@@ -25,7 +25,7 @@ _lock = threading.Lock()
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredPractice:
     """A practice, such as blockwise attention, measured without it and with it.
 
     Attributes:
@@ -44,7 +44,7 @@ def seconds_by_length() -> Mapping[int, float]:
         return _seconds_by_length()
 
 
-def practice(name: str) -> Measured:
+def practice(name: str) -> MeasuredPractice:
     """One of "fused", "blockwise", "checkpointing", "mixed precision", tried out on random vectors."""
     with _lock:
         return _practice(name)
@@ -60,7 +60,7 @@ def _seconds_by_length() -> Mapping[int, float]:
 
 
 @cache
-def _practice(name: str) -> Measured:
+def _practice(name: str) -> MeasuredPractice:
     strategies = {
         "fused": _fused,
         "blockwise": _blockwise,
@@ -70,13 +70,13 @@ def _practice(name: str) -> Measured:
     return strategies[name]()
 
 
-def _fused() -> Measured:
+def _fused() -> MeasuredPractice:
     """Queries, keys and values from one product that is split in three, and from three."""
     torch.manual_seed(0)
     fused = SelfAttention(_D_MODEL, _HEADS).eval()
     apart, x = fused.unfused().eval(), _vectors(_LENGTH, _D_MODEL)
     with torch.no_grad():
-        return Measured(
+        return MeasuredPractice(
             1000 * _best(lambda: [layer(x) for layer in (apart.query, apart.key, apart.value)]),
             1000 * _best(lambda: fused.fused(x).chunk(3, dim=-1)),
             "milliseconds",
@@ -84,12 +84,12 @@ def _fused() -> Measured:
         )
 
 
-def _blockwise() -> Measured:
+def _blockwise() -> MeasuredPractice:
     """The weights of all pairs at once, and block by block."""
     vectors = _vectors(_LENGTH, WIDTH)
     whole = attend(vectors, vectors, vectors)
     output, most = blockwise(vectors, vectors, vectors, _BLOCK)
-    return Measured(whole.weights.numel(), most, "weights in memory", _apart(whole.output, output))
+    return MeasuredPractice(whole.weights.numel(), most, "weights in memory", _apart(whole.output, output))
 
 
 def blockwise(query: Tensor, key: Tensor, value: Tensor, block: int) -> tuple[Tensor, int]:
@@ -112,7 +112,7 @@ def blockwise(query: Tensor, key: Tensor, value: Tensor, block: int) -> tuple[Te
     return torch.cat(rows), most
 
 
-def _checkpointing() -> Measured:
+def _checkpointing() -> MeasuredPractice:
     """Memory saved for the backward pass, and memory saved where the forward pass is computed again instead."""
     torch.manual_seed(0)
     module = MultiHeadAttention(_D_MODEL, _HEADS, bias=False)
@@ -135,14 +135,14 @@ def _checkpointing() -> Measured:
 
     before, own = run(module)
     after, again = run(lambda x: cast(Tensor, checkpoint(module, x, use_reentrant=False)))
-    return Measured(before / 1e6, after / 1e6, "megabytes kept", _apart(own, again))
+    return MeasuredPractice(before / 1e6, after / 1e6, "megabytes kept", _apart(own, again))
 
 
-def _mixed_precision() -> Measured:
+def _mixed_precision() -> MeasuredPractice:
     """Numbers of four bytes, and of two."""
     vectors = _vectors(_LENGTH, WIDTH)
     whole, half = (attend(x, x, x) for x in (vectors, vectors.to(torch.bfloat16)))
-    return Measured(_megabytes(whole), _megabytes(half), "megabytes", _apart(whole.output, half.output.float()))
+    return MeasuredPractice(_megabytes(whole), _megabytes(half), "megabytes", _apart(whole.output, half.output.float()))
 
 
 def _megabytes(call: Attention) -> float:

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from attention_viz.analysis.slides import Given, Picture, Slide
+from attention_viz.analysis.slides import GivenTable, Slide, SlidePicture
 from attention_viz.analysis.slides.slide import Part
 from attention_viz.lesson.asking import Ask
-from attention_viz.lesson.exercise import Cells, Choice, Exercise
+from attention_viz.lesson.exercise import Cells, Exercise, OptionAnswer
 from attention_viz.lesson.exercises import given
 from attention_viz.lesson.words import in_words
 
@@ -29,7 +29,7 @@ def lesson_slides(title: str, text: str, ask: Ask, exercise: Exercise) -> tuple[
     return question, _exercise(exercise, f"{title} · exercise{read}")
 
 
-def _asked(ask: Ask) -> Picture:
+def _asked(ask: Ask) -> SlidePicture:
     """The bars on which it is guessed, or where these are a sentence's own words, the sentence on a line."""
     letters = sum(len(option) + _AROUND for option in ask.options)
     line = ask.shares and ask.query is not None and letters <= _LINE
@@ -38,7 +38,7 @@ def _asked(ask: Ask) -> Picture:
     if kept[-1] != len(ask.options) - 1:
         cuts.append(len(kept))
     best = min(ask.right)
-    return Picture(
+    return SlidePicture(
         "line" if line else "bars",
         tuple(in_words(ask.options[place], _LABEL) for place in kept),
         (False,) * len(kept),
@@ -62,7 +62,7 @@ def _exercise(exercise: Exercise, where: str) -> Slide:
     right = exercise.answer
     wrong = tuple(sorted(right.wrong)) if isinstance(right, Cells) else ()
     tables = tuple(
-        Given(table.title, table.rows, table.columns, table.cells, wrong if table.marks else ())
+        GivenTable(table.title, table.rows, table.columns, table.cells, wrong if table.marks else ())
         for table in given(exercise)
     )
     # An answer of a number or two says nothing without what was asked, which stays above it.
@@ -75,13 +75,13 @@ def _exercise(exercise: Exercise, where: str) -> Slide:
     return Slide(((exercise.question, ""),), tell, _options(exercise), where, tables, exercise.seen)
 
 
-def _options(exercise: Exercise) -> Picture | None:
+def _options(exercise: Exercise) -> SlidePicture | None:
     """What there is to choose from, the right ones with a bar once it is answered."""
     answer = exercise.answer
-    if not isinstance(answer, Choice):
+    if not isinstance(answer, OptionAnswer):
         return None
     right = [at in answer.right for at in range(len(answer.options))]
-    return Picture(
+    return SlidePicture(
         "bars",
         tuple(in_words(option, _LABEL) for option in answer.options),
         (False,) * len(right),

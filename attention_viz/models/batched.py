@@ -12,10 +12,10 @@ from torch import Tensor
 
 from attention_viz.errors import UnsupportedModel
 from attention_viz.models.as_written import refuse_autocast
-from attention_viz.models.inputs.text import Reading
+from attention_viz.models.inputs.text import InputRow
 from attention_viz.models.recording.batch import Batch
 from attention_viz.models.recording.recorder import Call, of_row, recording
-from attention_viz.models.recording.tracer import Axes, Tracer
+from attention_viz.models.recording.tracer import TokenAxes, Tracer
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.cutting import narrowed
 from attention_viz.operation.terms import Term, map_terms
@@ -31,7 +31,7 @@ class _Enough(Exception):
 
 
 @dataclass(eq=False)
-class _Kept(Batch):
+class _LayerRecorder(Batch):
     """Keeps what it heard of some layers, with the batch axis, and ends the pass after the last of them."""
 
     kept: dict[int, Call] = field(default_factory=dict[int, Call])
@@ -51,7 +51,7 @@ class _Kept(Batch):
 
 def traces_together(
     tracer: Tracer,
-    readings: Sequence[Reading],
+    readings: Sequence[InputRow],
     provenances: Sequence[Provenance],
     keep: frozenset[int] | None = None,
     filling: int = 0,
@@ -70,7 +70,7 @@ def traces_together(
         layers = tuple(
             Layer(cut.of(call, row, length), str(tracer.anatomy.numbers[number])) for number, call in calls.items()
         )
-        axes = Axes.of_one(stream, reading.tokens)
+        axes = TokenAxes.of_one(stream, reading.tokens)
         kept = tracer.anatomy.kept(tuple(calls))
         nothing = Fidelity(None, None, 0.0, "nothing: it is one of several in a batch")
         found.append(Trace({stream: layers}, axes.queries, axes.keys, torch.zeros(0, 0), provenance, nothing, kept))
@@ -78,7 +78,7 @@ def traces_together(
 
 
 def calls_together(
-    tracer: Tracer, readings: Sequence[Reading], keep: frozenset[int] | None = None, filling: int = 0
+    tracer: Tracer, readings: Sequence[InputRow], keep: frozenset[int] | None = None, filling: int = 0
 ) -> dict[int, Call]:
     """What one pass over several texts asks of attention, by the number of the call, with the batch axis.
 
@@ -86,7 +86,7 @@ def calls_together(
         keep: which calls are kept; all by default.
     """
     runner, places = tracer.runner, tracer.anatomy.places
-    batch = _Kept(places=places, rows=len(readings), keep=keep)
+    batch = _LayerRecorder(places=places, rows=len(readings), keep=keep)
     refuse_autocast(tracer.name, runner.model)
     given = runner.inputs(_filled(readings, filling))
     token = recording.set(batch)
@@ -108,7 +108,7 @@ def _without_output(named: Collection[str]) -> dict[str, object]:
     return {name: value for name, value in settings.items() if name in named}
 
 
-def _filled(readings: Sequence[Reading], filling: int) -> dict[str, Tensor]:
+def _filled(readings: Sequence[InputRow], filling: int) -> dict[str, Tensor]:
     """The tensors of all texts, each row filled up at its end, where the mask has 0."""
     longest = max(len(one.tokens) for one in readings)
     found = dict[str, Tensor]()

@@ -11,7 +11,7 @@ from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.models.inputs.check import Inputs
 from attention_viz.models.inputs.continuation import Growing
 from attention_viz.models.inputs.labelling import with_doubled
-from attention_viz.models.inputs.text import Reading, Wording, read
+from attention_viz.models.inputs.text import InputRow, Wording, read
 from attention_viz.models.recording.stepping import Stepping
 from attention_viz.models.recording.tracer import Tracer
 from attention_viz.scratch.facts import ModelFacts
@@ -36,7 +36,7 @@ class Continuing(ABC):
     _provenance: Provenance
 
     @abstractmethod
-    def _trace(self, reading: Reading, edits: Sequence[Edit], provenance: Provenance) -> Trace:
+    def _trace(self, reading: InputRow, edits: Sequence[Edit], provenance: Provenance) -> Trace:
         """The trace of a row of input."""
 
     def generate(
@@ -73,7 +73,7 @@ class Continuing(ABC):
         provenance = replace(provenance, told=with_doubled(provenance.told, reading.tokens))
         return self._generate(reading, tokens, evict, provenance)
 
-    def _generate(self, reading: Reading, tokens: int, evict: Evict | None, provenance: Provenance) -> Iterator[Trace]:
+    def _generate(self, reading: InputRow, tokens: int, evict: Evict | None, provenance: Provenance) -> Iterator[Trace]:
         self._inputs.check_tokens(reading.tokens)
         first = self._trace(reading, (), provenance)
         yield first

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from attention_viz.errors import ShapeError
 from attention_viz.models.inputs.labelling import label_ids
 from attention_viz.scratch.facts import ModelFacts
-from attention_viz.trace.numbered.kept import Kept
+from attention_viz.trace.numbered.kept import KeptLayers
 
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
@@ -94,10 +94,10 @@ class Described:
         return tuple(self.facts.layer_numbers(stream))
 
     @property
-    def layers(self) -> Mapping[str, Kept]:
+    def layers(self) -> Mapping[str, KeptLayers]:
         """Of each stream, the numbers of the layers with attention and of those without."""
         return {
-            stream: Kept.all_of(self.layer_numbers(stream), self.facts.without.get(stream, ()))
+            stream: KeptLayers.all_of(self.layer_numbers(stream), self.facts.without.get(stream, ()))
             for stream in self.streams
         }
 

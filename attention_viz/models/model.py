@@ -22,11 +22,11 @@ from attention_viz.models.inputs.media.laid_out import LaidOut
 from attention_viz.models.inputs.media.picture import Picture
 from attention_viz.models.inputs.media.readers import Reader
 from attention_viz.models.inputs.padding import padded
-from attention_viz.models.inputs.text import Reading, Wording, count_tokens, read, read_target, token_limit
+from attention_viz.models.inputs.text import InputRow, Wording, count_tokens, read, read_target, token_limit
 from attention_viz.models.patching.batched_edits import batch_outputs
 from attention_viz.models.recording.probe import probe
 from attention_viz.models.recording.runner import Runner, versions
-from attention_viz.models.recording.tracer import Axes, Tracer
+from attention_viz.models.recording.tracer import TokenAxes, Tracer
 from attention_viz.models.recording.weights.device import device_of
 from attention_viz.models.repeating import Repeating
 from attention_viz.models.showing import Showing, Thing
@@ -222,7 +222,7 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
     def _run_grown(self, before: Trace, tries: Sequence[Sequence[Edit]], only: int | None) -> list[Tensor]:
         """The same of a text with the tokens that a decoder went on by: they are read as its ids."""
         ids = torch.tensor([before.query_tokens().numbers])
-        reading = Reading.of_ids(ids, torch.ones_like(ids), self.tokenizer)
+        reading = InputRow.of_ids(ids, torch.ones_like(ids), self.tokenizer)
         found = batch_outputs(self._tracer, reading, before, tries, only)
         if found is None:
             alone = [self.trace_ids(ids, edits=edits).output for edits in tries]
@@ -257,7 +257,7 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
             raise UnsupportedModel(f"decoder_input_ids were given, and {self.name} is no encoder–decoder")
         self._check_reads_text()
         row = self._inputs.row(input_ids)
-        reading = Reading.of_ids(row, checked_mask(row, attention_mask), self.tokenizer)
+        reading = InputRow.of_ids(row, checked_mask(row, attention_mask), self.tokenizer)
         added = ("attention_mask",) if attention_mask is None and "attention_mask" in self.runner.named else ()
         provenance = replace(self._provenance, added=added)
         if not self.answers:
@@ -285,13 +285,13 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
 
     def _trace(
         self,
-        reading: Reading,
+        reading: InputRow,
         edits: Sequence[Edit],
         provenance: Provenance,
         keep: frozenset[int] | None = None,
         progress: Progress | None = None,
     ) -> Trace:
-        axes, inputs = Axes.of_one(self.stream, reading.tokens), self._tracer.runner.inputs(reading.tensors)
+        axes, inputs = TokenAxes.of_one(self.stream, reading.tokens), self._tracer.runner.inputs(reading.tensors)
         trace = self._tracer.trace(inputs, lambda _recorded: axes, edits, provenance, keep, progress)
         return attach(trace, replace(behind(trace), repeat=self.repeated_random))
 

@@ -15,15 +15,15 @@ from attention_viz.models.inputs.generation import nobody_speaks
 from attention_viz.models.inputs.labelling import tokens_of_ids
 from attention_viz.models.inputs.media.beside import Beside, BesideReader
 from attention_viz.models.inputs.media.beside_laid_out import BesideLaidOut
-from attention_viz.models.inputs.media.given import Given
+from attention_viz.models.inputs.media.given import InputField
 from attention_viz.models.inputs.media.laid_out import LaidOut
 from attention_viz.models.inputs.media.picture import Picture
 from attention_viz.models.inputs.media.places import numbered
 from attention_viz.models.inputs.media.readers import Reader
 from attention_viz.models.inputs.media.sound import Sound
-from attention_viz.models.inputs.text import Reading, read_target
+from attention_viz.models.inputs.text import InputRow, read_target
 from attention_viz.models.recording.runner import Pass
-from attention_viz.models.recording.tracer import Axes, Tracer
+from attention_viz.models.recording.tracer import TokenAxes, Tracer
 from attention_viz.trace.rerun import attach, behind
 from attention_viz.trace.shown.seen import NO_TIMES, Seen
 from attention_viz.trace.tokens import Tokens
@@ -70,7 +70,7 @@ class Showing(ABC):
                 f"{self.name} reads {self.reads}s, no text; give it {how}".replace("tensorss", "tensors")
             )
 
-    def _given(self, thing: Thing) -> Given:
+    def _given(self, thing: Thing) -> InputField:
         if self.reader is not None:
             return self.reader.read(thing)
         if isinstance(thing, Beside):
@@ -111,7 +111,7 @@ class Showing(ABC):
         if target is not None:
             raise UnsupportedModel(f"a target was given, and {self.name} is no encoder–decoder: it says nothing")
 
-        def axes(recorded: Pass) -> Axes:
+        def axes(recorded: Pass) -> TokenAxes:
             return self._axes(tensors, source(recorded), self._lengths(recorded))
 
         return self._tracer.trace(tensors, axes, edits, provenance, keep, seen=given.seen)
@@ -127,14 +127,14 @@ class Showing(ABC):
         seen: Seen,
     ) -> Trace:
         answering = Answering(self._tracer, self._inputs, self.tokenizer, source, seen)
-        reading = Reading(Tokens((), None), tensors)
+        reading = InputRow(Tokens((), None), tensors)
         if "decoder_input_ids" in tensors:
             return answering.trace_ids(reading, tensors["decoder_input_ids"], edits, provenance)
         # What such a model says begins with a space, as words inside a text do.
         said = None if target is None else read_target(self.name, self.tokenizer, f" {target.strip()}")
         return answering.trace(reading, said, edits, provenance, keep)
 
-    def _axes(self, tensors: Mapping[str, Tensor], source: Tokens, lengths: Mapping[str, int]) -> Axes:
+    def _axes(self, tensors: Mapping[str, Tensor], source: Tokens, lengths: Mapping[str, int]) -> TokenAxes:
         """What stands along the axes of each stream: what is read, the words beside it, or numbers."""
         ids = tensors.get("input_ids")
         found = dict[str, Tokens]()
@@ -147,7 +147,7 @@ class Showing(ABC):
                 found[stream] = tokens_of_ids(self.tokenizer, [int(one) for one in ids[0].tolist()])
             else:
                 found[stream] = numbered(count)
-        return Axes(found, found)
+        return TokenAxes(found, found)
 
     def _lengths(self, recorded: Pass) -> dict[str, int]:
         """How many positions each stream looks at."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from attention_viz.models.batched import traces_together
-from attention_viz.models.inputs.text import Reading, read
+from attention_viz.models.inputs.text import InputRow, read
 from attention_viz.models.recording.tracer import Tracer
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Provenance, Trace
@@ -59,7 +59,7 @@ class Together(ABC):
         """
         return self.traces_of([(text, read(self.name, self.tokenizer, text)) for text in texts], layers)
 
-    def traces_of(self, texts: "Sequence[tuple[str, Reading]]", layers: Sequence[int] | None = None) -> list[Trace]:
+    def traces_of(self, texts: "Sequence[tuple[str, InputRow]]", layers: Sequence[int] | None = None) -> list[Trace]:
         """As `trace_together`, of texts that were read before.
 
         Args:

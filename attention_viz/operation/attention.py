@@ -29,7 +29,7 @@ from attention_viz.operation.shapes import (
     widened,
 )
 from attention_viz.operation.terms import Term, along, map_terms, terms_of
-from attention_viz.operation.told import Told
+from attention_viz.operation.told import ShortRepr
 
 __all__ = ["Attention", "attend", "fused", "fusible"]
 
@@ -79,7 +79,7 @@ def attend(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Attention(Told):
+class Attention(ShortRepr):
     """One attention call: its inputs, and everything that follows from them, computed when asked for.
 
     Nothing is kept besides the inputs: ask once and hold on to the result where it is used again. The inputs' precision

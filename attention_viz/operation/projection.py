@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_viz.operation.told import Told
+from attention_viz.operation.told import ShortRepr
 
 __all__ = ["Projection"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Projection(Told):
+class Projection(ShortRepr):
     """One learned projection of a layer, for all its heads side by side: x · weight + bias.
 
     Attributes:

@@ -11,13 +11,13 @@ from typing import Any, TypeVar, cast
 
 import torch
 
-__all__ = ["Axes", "Term", "along", "map_terms", "same_terms", "terms_of"]
+__all__ = ["Term", "TermAxes", "along", "map_terms", "same_terms", "terms_of"]
 
 _Call = TypeVar("_Call")
 
 
 @dataclass(frozen=True)
-class Axes:
+class TermAxes:
     """What a term has along its last axes, and what its numbers are.
 
     Attributes:
@@ -45,7 +45,7 @@ class Term:
     """
 
     name: str
-    axes: Axes
+    axes: TermAxes
 
     @property
     def is_number(self) -> bool:
@@ -71,9 +71,9 @@ def terms_of(call: type) -> tuple[Term, ...]:
 
 def along(
     *names: str, logit: bool = False, boolean: bool = False, positive: bool = False, needed: bool = False
-) -> dict[str, Axes]:
-    """What a field's `metadata` says of a term; see `Axes`."""
-    return {"axes": Axes(names, logit, boolean, positive, needed)}
+) -> dict[str, TermAxes]:
+    """What a field's `metadata` says of a term; see `TermAxes`."""
+    return {"axes": TermAxes(names, logit, boolean, positive, needed)}
 
 
 def map_terms(call: _Call, change: Callable[[Term, Any], Any]) -> _Call:

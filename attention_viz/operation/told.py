@@ -6,12 +6,12 @@ from typing import Any, cast
 
 from torch import Tensor
 
-__all__ = ["Told", "told"]
+__all__ = ["ShortRepr", "told"]
 
 _LONGEST, _MOST = 60, 3
 
 
-class Told:
+class ShortRepr:
     """A dataclass, made with `repr=False`, that is short at a prompt however much it holds."""
 
     def __repr__(self) -> str:
@@ -38,4 +38,4 @@ def told(value: object) -> str:
         table = cast("Any", value)
         return f"<table of {len(table)} rows: {', '.join(map(str, table.columns))}>"
     text = repr(value)
-    return text if isinstance(value, Told) or len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return text if isinstance(value, ShortRepr) or len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -23,7 +23,7 @@ from attention_viz.scratch.text_model import TextModel
 from attention_viz.scratch.vectors import seeded_numbers, sinusoidal, word_id, word_vectors
 from attention_viz.scratch.verify import measure
 from attention_viz.scratch.wordless import Wordless
-from attention_viz.trace.numbered.kept import Kept, chosen_layers
+from attention_viz.trace.numbered.kept import KeptLayers, chosen_layers
 from attention_viz.trace.rerun import Rerun, attach
 from attention_viz.trace.tokens import Tokens, check_text
 from attention_viz.trace.trace import Layer, Provenance, Trace
@@ -131,7 +131,7 @@ class Scratch(Wordless, TextModel):
             ShapeError: an edit that doesn't fit, or for another layer than the only one; or another layer to keep.
         """
         if layers is not None:
-            _ = chosen_layers(layers, {self.stream: Kept.first(self.layer_count)})
+            _ = chosen_layers(layers, {self.stream: KeptLayers.first(self.layer_count)})
         self._check_one_text(second_text, chat)
         if target is not None:
             raise UnsupportedModel(f"a target was given, and {self.name} is no encoder–decoder: it has an encoder only")
@@ -175,7 +175,7 @@ class Scratch(Wordless, TextModel):
             raise UnusableText(f"the text {problem}: type at least one word")
         if allowed is not None:
             check_tensor("allowed", allowed)
-        check_places(edits, {self.stream: Kept.first(self.layer_count)})
+        check_places(edits, {self.stream: KeptLayers.first(self.layer_count)})
         count, module = len(words), self.module()
         stream = "encoder" if allowed is None or not _is_causal(allowed, count) else "decoder"
         with torch.no_grad():

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from attention_viz.models import Plan
     from attention_viz.scratch.protocol import Model
 
-__all__ = ["Source", "check_room", "find", "note", "open_source", "plan_of", "refresh", "sweep"]
+__all__ = ["ModelFiles", "check_room", "find", "note", "open_source", "plan_of", "refresh", "sweep"]
 
 # Numbers are read in float32, whatever a file holds.
 _BYTES_A_NUMBER = 4
@@ -32,7 +32,7 @@ _states = dict[str, Mapping[str, tuple[int, ...]]]()
 
 
 @dataclass(frozen=True)
-class Source:
+class ModelFiles:
     """A model's files on this machine.
 
     Attributes:
@@ -51,13 +51,13 @@ class Source:
     state: Mapping[str, tuple[int, ...]] | None = None
 
 
-def find(name: str) -> Source:
+def find(name: str) -> ModelFiles:
     """The files of a model that may be loaded here."""
     if name in CATALOGUE:
-        return Source(name, None, CATALOGUE[name].size)
+        return ModelFiles(name, None, CATALOGUE[name].size)
     if name in _MOMENTS:
         model, step = _MOMENTS[name]
-        return Source(model, None, CATALOGUE[model].size, revision_of(step))
+        return ModelFiles(model, None, CATALOGUE[model].size, revision_of(step))
     if (reason := allowed.refusal(name)) is not None:
         raise ModelNotFound(reason)
     if allowed.kind(name) == "folder":
@@ -73,7 +73,7 @@ def find(name: str) -> Source:
     return _checked(plan.name, download(plan), plan.commit)
 
 
-def note(name: str, source: Source) -> None:
+def note(name: str, source: ModelFiles) -> None:
     """Remember what a folder's files were when its model was read, by the name that was asked for."""
     if source.state is not None:
         _states[name] = source.state
@@ -115,7 +115,7 @@ def plan_of(name: str) -> "Plan":
     return plan(*allowed.split(name))
 
 
-def open_source(source: Source, cancelled: "Callable[[], bool]" = lambda: False) -> "Model":
+def open_source(source: ModelFiles, cancelled: "Callable[[], bool]" = lambda: False) -> "Model":
     """Load it."""
     if source.folder is None:
         return load(source.name, revision=source.revision, cancelled=cancelled).behind(FORWARDS)
@@ -135,9 +135,9 @@ def check_room(name: str, needed: int) -> None:
         )
 
 
-def _checked(name: str, folder: Path, revision: str | None) -> Source:
+def _checked(name: str, folder: Path, revision: str | None) -> ModelFiles:
     from attention_viz.models.sources.folders import check_folder
 
     memory = check_folder(folder, name).numbers * _BYTES_A_NUMBER
     check_room(name, memory)
-    return Source(name, folder, memory, revision)
+    return ModelFiles(name, folder, memory, revision)

@@ -29,7 +29,7 @@ def verify(run: Run, still_wanted: "Callable[[], object]" = lambda: None) -> Non
     trace = run.trace
     with _comparing:
         if trace not in _comparisons:
-            _comparisons[trace] = _Comparison(lambda: trace.fidelity, run.tokens)
+            _comparisons[trace] = _Verification(lambda: trace.fidelity, run.tokens)
             _comparisons[trace].start()
         comparison = _comparisons[trace]
     while comparison.is_alive():
@@ -38,7 +38,7 @@ def verify(run: Run, still_wanted: "Callable[[], object]" = lambda: None) -> Non
     _ = trace.fidelity  # known by now, or the error is raised to whoever asked
 
 
-class _Comparison(threading.Thread):
+class _Verification(threading.Thread):
     """Makes one comparison; what goes wrong is told to those who ask for it again."""
 
     def __init__(self, make: "Callable[[], object]", tokens: int) -> None:
@@ -52,5 +52,5 @@ class _Comparison(threading.Thread):
         del self._make  # it keeps the trace
 
 
-_comparisons: "WeakKeyDictionary[Trace, _Comparison]" = WeakKeyDictionary()
+_comparisons: "WeakKeyDictionary[Trace, _Verification]" = WeakKeyDictionary()
 _comparing = threading.Lock()

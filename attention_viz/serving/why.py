@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Words",
-    "Written",
+    "WrittenNumber",
     "known_silenced",
     "layer_by_layer",
     "named_token",
@@ -47,7 +47,7 @@ _ROOM = 60_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Written:
+class WrittenNumber:
     """A number as the sum of what wrote it, without the run behind it.
 
     Attributes:
@@ -66,7 +66,7 @@ class Written:
         return int(self.table.memory_usage(deep=True).sum() + self.fetched.memory_usage(deep=True).sum())
 
 
-def written(run: Run, request: Request, of: Score | Logit) -> Written:
+def written(run: Run, request: Request, of: Score | Logit) -> WrittenNumber:
     """A number of a run opened into what wrote it."""
     return beside(request.shown, _written).get(
         (request, of), lambda: ask(request, lambda model: _open(model, run.trace, of))
@@ -204,11 +204,11 @@ def _logit(row: "Tensor", of: Logit) -> float:
     return float(row[of.token]) - against
 
 
-def _open(model: "Model", trace: "Trace", of: Score | Logit) -> Written:
+def _open(model: "Model", trace: "Trace", of: Score | Logit) -> WrittenNumber:
     from attention_viz.models.circuits.decomposition import decompose
 
     found = decompose(pretrained(model), trace, of)
-    return Written(of, found.total, found.remainder, found.table, found.fetched())
+    return WrittenNumber(of, found.total, found.remainder, found.table, found.fetched())
 
 
 def pretrained(model: "Model") -> "AttentionModel":
@@ -220,7 +220,7 @@ def pretrained(model: "Model") -> "AttentionModel":
     return model
 
 
-_written: "SharedCache[tuple[Request, Score | Logit], Written]" = SharedCache(_ROOM, lambda one: one.nbytes)
+_written: "SharedCache[tuple[Request, Score | Logit], WrittenNumber]" = SharedCache(_ROOM, lambda one: one.nbytes)
 _words: "SharedCache[tuple[Request, str, Head, int], Words]" = SharedCache(1_000_000, lambda _: 800)
 _layers: "SharedCache[Request, pandas.DataFrame]" = SharedCache(
     _ROOM // 3, lambda one: int(one.memory_usage(deep=True).sum())

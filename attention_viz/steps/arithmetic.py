@@ -12,11 +12,11 @@ from attention_viz.operation.rotation import rotation
 from attention_viz.operation.shapes import of_head
 from attention_viz.steps.head import OpenHead
 
-__all__ = ["Arithmetic", "Term", "open_cell"]
+__all__ = ["Arithmetic", "ProductTerm", "open_cell"]
 
 
 @dataclass(frozen=True)
-class Term:
+class ProductTerm:
     """One product of the sum that a cell is.
 
     Attributes:
@@ -42,7 +42,7 @@ class Arithmetic:
     rule: Literal["sum", "share", "given"]
     sentence: str
     total: float
-    terms: tuple[Term, ...] = ()
+    terms: tuple[ProductTerm, ...] = ()
     chosen: int = 0
 
     @property
@@ -72,10 +72,10 @@ def _at(tensor: Tensor, row: int, column: int) -> float:
     return float(tensor[row, column])
 
 
-def _products(labels: Sequence[str], names: tuple[str, str], left: Tensor, right: Tensor) -> tuple[Term, ...]:
+def _products(labels: Sequence[str], names: tuple[str, str], left: Tensor, right: Tensor) -> tuple[ProductTerm, ...]:
     """A dot product, term by term; in double precision, which holds products of narrower numbers exactly."""
     pairs = zip(labels, left.double().tolist(), right.double().tolist(), strict=True)
-    return tuple(Term(label, ((names[0], a), (names[1], b)), a * b) for label, a, b in pairs)
+    return tuple(ProductTerm(label, ((names[0], a), (names[1], b)), a * b) for label, a, b in pairs)
 
 
 def _dimensions(count: int) -> list[str]:
@@ -89,7 +89,7 @@ def _embeddings(opened: OpenHead, row: int, column: int) -> Arithmetic:
     total = _at(rows, row, column)
     if not opened.parts:
         return Arithmetic("given", "It enters the layer from what came before it; nothing is computed here.", total)
-    terms = tuple(Term(name, (), float(part[row, column])) for name, part in opened.parts.items())
+    terms = tuple(ProductTerm(name, (), float(part[row, column])) for name, part in opened.parts.items())
     return Arithmetic("sum", f"The sum of {' and '.join(opened.parts)}.", total, terms)
 
 
@@ -107,7 +107,7 @@ def _projected(name: str) -> Callable[[OpenHead, int, int], Arithmetic]:
         terms = _products(_dimensions(len(matrix.weight)), names, rows[row], matrix.weight[:, column])
         bias = "" if matrix.bias is None else f" + b_{letter}"
         if matrix.bias is not None:
-            terms += (Term(f"b_{letter}", (), float(matrix.bias[column])),)
+            terms += (ProductTerm(f"b_{letter}", (), float(matrix.bias[column])),)
         sentence = f"The sum over {len(matrix.weight)} dimensions of {vector} × W_{letter}{bias}."
         return Arithmetic("sum", sentence, total, terms)
 
@@ -125,7 +125,7 @@ def _rotated(opened: OpenHead, row: int, column: int) -> Arithmetic:
             partner = pair[1] if column == pair[0] else pair[0]
             named = "−sin" if sign < 0 else "sin"
             terms = tuple(
-                Term(f"dimension {c} × {what}", (("before", one), ("cos or sin", factor)), one * factor)
+                ProductTerm(f"dimension {c} × {what}", (("before", one), ("cos or sin", factor)), one * factor)
                 for c, what, one, factor in (
                     (column, "cos", float(before[row, column]), math.cos(angle)),
                     (partner, named, float(before[row, partner]), sign * math.sin(angle)),
@@ -145,27 +145,27 @@ def _scores(opened: OpenHead, row: int, column: int) -> Arithmetic:
 def _scaled(opened: OpenHead, row: int, column: int) -> Arithmetic:
     call = opened.attention
     score = _at(call.scores, row, column)
-    term = Term("score × scale", (("score", score), ("scale", opened.factor)), score * opened.factor)
+    term = ProductTerm("score × scale", (("score", score), ("scale", opened.factor)), score * opened.factor)
     return Arithmetic("sum", f"The score times {opened.factor:.6g}.", float(call.scaled[row, column]), (term,))
 
 
 def _softcapped(opened: OpenHead, row: int, column: int) -> Arithmetic:
     cap, scaled = opened.attention.softcap or math.inf, opened.attention.scaled
     squashed = math.tanh(_at(scaled, row, column) / cap)
-    term = Term("cap × tanh(scaled / cap)", (("cap", cap), ("tanh", squashed)), cap * squashed)
+    term = ProductTerm("cap × tanh(scaled / cap)", (("cap", cap), ("tanh", squashed)), cap * squashed)
     return Arithmetic("sum", f"Squashed so that it stays within ±{cap:g}.", float(opened.capped[row, column]), (term,))
 
 
 def _biased(opened: OpenHead, row: int, column: int) -> Arithmetic:
     total, before = _at(opened.biased, row, column), float(opened.capped[row, column])
     bias = opened.attention.bias
-    first = Term("before", (), before)
+    first = ProductTerm("before", (), before)
     if opened.bias_parts:
-        parts = tuple(Term(name, (), float(part[row, column])) for name, part in opened.bias_parts.items())
+        parts = tuple(ProductTerm(name, (), float(part[row, column])) for name, part in opened.bias_parts.items())
         return Arithmetic("sum", f"The model adds {' and '.join(opened.bias_parts)}.", total, (first, *parts))
     added = 0.0 if bias is None else float(bias.expand(opened.attention.shape)[row, column])
     return Arithmetic(
-        "sum", "The model adds a bias for this pair of positions.", total, (first, Term("bias", (), added))
+        "sum", "The model adds a bias for this pair of positions.", total, (first, ProductTerm("bias", (), added))
     )
 
 
@@ -198,7 +198,7 @@ def _weights(opened: OpenHead, row: int, column: int) -> Arithmetic:
     # Less the largest, as softmax is computed: the shares are the same, and exp can't overflow.
     top = max(logits)
     terms = tuple(
-        Term(label, (("entry", logit), ("entry − largest", logit - top)), math.exp(logit - top))
+        ProductTerm(label, (("entry", logit), ("entry − largest", logit - top)), math.exp(logit - top))
         for label, logit in zip(labels, logits, strict=True)
     )
     sentence = (
@@ -225,12 +225,12 @@ def _joined(opened: OpenHead, row: int, column: int) -> Arithmetic:
     outputs = opened.entry.attention.output
     parts = matrix.weight[:, column].double().reshape(opened.heads, -1)
     terms = tuple(
-        Term(f"head {head}: output · W_O", (), float(of_head(outputs, head, opened.heads)[row].double() @ part))
+        ProductTerm(f"head {head}: output · W_O", (), float(of_head(outputs, head, opened.heads)[row].double() @ part))
         for head, part in enumerate(parts)
     )
     bias = "" if matrix.bias is None else ", plus b_O"
     if matrix.bias is not None:
-        terms += (Term("b_O", (), float(matrix.bias[column])),)
+        terms += (ProductTerm("b_O", (), float(matrix.bias[column])),)
     return Arithmetic("sum", f"The sum over {opened.heads} heads of output · W_O{bias}.", total, terms)
 
 

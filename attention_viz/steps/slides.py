@@ -9,7 +9,16 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_viz.analysis.slides.shown import with_picture
-from attention_viz.analysis.slides.slide import Given, Part, Picture, Slide, begun, named, picture_of, source_of
+from attention_viz.analysis.slides.slide import (
+    GivenTable,
+    Part,
+    Slide,
+    SlidePicture,
+    begun,
+    named,
+    picture_of,
+    source_of,
+)
 from attention_viz.analysis.words import unit_of
 from attention_viz.steps.head import OpenHead
 
@@ -23,12 +32,12 @@ _CHANGES = ("This model keeps large scores in bounds", "This model adds a number
 
 def step_slides(opened: OpenHead, query: int, key: int) -> tuple[Slide, ...]:
     """The way of one score to a weight and on to what the head adds, a slide a step; what changes nothing has none."""
-    row = _Row(replace(opened, queries=slice(query, query + 1)), query, key)
+    row = _SlideRow(replace(opened, queries=slice(query, query + 1)), query, key)
     slides = (row.terms(), row.scaled(), *row.changed(), row.blocked(), row.weights(), row.values(), row.joined())
     return tuple(one for one in slides if one is not None)
 
 
-class _Row:
+class _SlideRow:
     """One query of a head, and the key that is told of."""
 
     def __init__(self, opened: OpenHead, query: int, key: int) -> None:
@@ -40,14 +49,14 @@ class _Row:
         self.pair: tuple[Part, ...] = (*self.looking, (" · ", ""), *self.seen)
         self.scores = _first(opened.attention.scores)
 
-    def slide(self, ask: tuple[Part, ...], tell: tuple[Part, ...], picture: Picture) -> Slide:
+    def slide(self, ask: tuple[Part, ...], tell: tuple[Part, ...], picture: SlidePicture) -> Slide:
         """With where it is from."""
         where = f"layer {self.opened.layer}, head {self.opened.head}"
         slide = Slide(begun(ask), begun(tell), picture, source_of(self.opened.trace, where, picture))
         weights = _first(self.opened.weights)
         return with_picture(slide, self.opened.trace, self.opened.stream, weights, self.place, self.key)
 
-    def bars(self, values: Tensor, unit: str, before: Tensor | None = None, key: int | None = None) -> Picture:
+    def bars(self, values: Tensor, unit: str, before: Tensor | None = None, key: int | None = None) -> SlidePicture:
         """Numbers over the keys."""
         return picture_of("bars", self.keys, values, None, self.key if key is None else key, before=before, unit=unit)
 
@@ -62,7 +71,7 @@ class _Row:
         values = [float(terms[one]) for one in shown]
         # The factors are shown, so that a class can work the products out.
         cells = tuple((_written(query[one]), _written(key[one])) for one in shown)
-        factors = Given("query × key", tuple(names), ("query", "key"), cells)
+        factors = GivenTable("query × key", tuple(names), ("query", "key"), cells)
         of_all = f"{len(terms)} products" if others else "products"
         ask: tuple[Part, ...] = (*self.pair, (f" is a sum of {of_all}. Which of these is furthest from 0?", ""))
         tell: tuple[Part, ...] = (
@@ -168,12 +177,12 @@ def _parts(opened: OpenHead) -> Float[Tensor, " head"] | None:
     return torch.einsum("hv,hvm,m->h", outputs, weight, whole) / length if length else None
 
 
-def _listed(names: list[str], values: list[float], key: int, unit: str, *, more: bool) -> Picture:
+def _listed(names: list[str], values: list[float], key: int, unit: str, *, more: bool) -> SlidePicture:
     """Bars of what is no token; a sign after the last where there are more, a digit more where two would read alike."""
     alike = len({_written(one) for one in values}) < len(values)
     written = tuple(_written(one, 3) for one in values) if alike else ()
     rounded = tuple(round(one, 6) for one in values)
-    return Picture(
+    return SlidePicture(
         "bars",
         tuple(names),
         (False,) * len(names),

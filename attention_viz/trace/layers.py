@@ -9,9 +9,9 @@ from torch import Tensor
 from attention_viz.errors import TraceError
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.shapes import FLOATING, broadcasts
-from attention_viz.operation.told import Told
+from attention_viz.operation.told import ShortRepr
 from attention_viz.trace.late_output import LateOutput
-from attention_viz.trace.numbered.kept import Kept
+from attention_viz.trace.numbered.kept import KeptLayers
 
 __all__ = ["AROUND", "STREAMS", "Layer", "check_layers", "check_output", "check_streams", "labels_of"]
 
@@ -20,7 +20,7 @@ STREAMS = ("picture", "sound", "encoder", "decoder", "cross")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Layer(Told):
+class Layer(ShortRepr):
     """One attention layer of one stream.
 
     Attributes:
@@ -81,7 +81,7 @@ def check_layers(
     streams: Mapping[str, tuple[Layer, ...]],
     queries: Mapping[str, Sized],
     keys: Mapping[str, Sized],
-    kept: Mapping[str, Kept],
+    kept: Mapping[str, KeptLayers],
 ) -> None:
     """Refuse a layer whose tensors don't stand along its tokens."""
     for stream, layers in streams.items():

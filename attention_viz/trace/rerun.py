@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_viz.errors import TraceError
-from attention_viz.operation.told import Told
+from attention_viz.operation.told import ShortRepr
 from attention_viz.trace.layers import Layer
 from attention_viz.trace.provenance import Fidelity
 
@@ -19,7 +19,7 @@ __all__ = ["Relevance", "Rerun", "attach", "behind"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Relevance(Told):
+class Relevance(ShortRepr):
     """How far each weight of a run raised one number of its output.
 
     Attributes:

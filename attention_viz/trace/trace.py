@@ -9,13 +9,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_viz.operation.told import told
-from attention_viz.trace.by_hand.given import Given
+from attention_viz.trace.by_hand.given import FromTensors
 from attention_viz.trace.filed import Filed
 from attention_viz.trace.in_html import trace_in_html
 from attention_viz.trace.late_output import LATE, LateOutput, by_row, whole_output
 from attention_viz.trace.layers import STREAMS, Layer, check_layers, check_output, check_streams, labels_of
 from attention_viz.trace.numbered.by_number import ByNumber
-from attention_viz.trace.numbered.kept import Kept, check_kept
+from attention_viz.trace.numbered.kept import KeptLayers, check_kept
 from attention_viz.trace.once import once
 from attention_viz.trace.provenance import Fidelity, Provenance
 from attention_viz.trace.rerun import Along, Relevance, Rerun, attach, behind
@@ -31,7 +31,7 @@ _OUTPUT: Any = once(whole_output)
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class Trace(Given, Filed, ByNumber):
+class Trace(FromTensors, Filed, ByNumber):
     """What one pass through a model computed, layer by layer.
 
     Keeps query, key, value and the other terms of each attention call; weights are computed when somebody asks.
@@ -54,7 +54,7 @@ class Trace(Given, Filed, ByNumber):
     keys: Mapping[str, Tokens]
     output: Float[Tensor, "position width"] = _OUTPUT
     provenance: Provenance
-    kept: Mapping[str, Kept]
+    kept: Mapping[str, KeptLayers]
     seen: Seen
 
     def __init__(
@@ -65,7 +65,7 @@ class Trace(Given, Filed, ByNumber):
         output: Float[Tensor, "position width"] | LateOutput,
         provenance: Provenance,
         fidelity: Fidelity | None = None,
-        kept: Mapping[str, Kept] | None = None,
+        kept: Mapping[str, KeptLayers] | None = None,
         seen: Seen = NOTHING,
     ) -> None:
         """Put a trace together of what is known, closed to changes.
@@ -73,7 +73,11 @@ class Trace(Given, Filed, ByNumber):
         A `fidelity` that isn't given can't be asked for. If `kept` isn't given, the layers are all there are, under the
         numbers that their labels say.
         """
-        kept = {stream: Kept.by_labels(labels_of(found)) for stream, found in layers.items()} if kept is None else kept
+        kept = (
+            {stream: KeptLayers.by_labels(labels_of(found)) for stream, found in layers.items()}
+            if kept is None
+            else kept
+        )
         parts = {"layers": layers, "queries": queries, "keys": keys, "kept": kept}
         closed = {name: MappingProxyType(dict(part)) for name, part in parts.items()}
         # `fidelity` and `output` are worked out once where they aren't here.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 import attention_viz as av
 from attention_viz.corpus.hypotheses.curves import average_precision, best_threshold, counts_of, edge_of, scores_at
 from attention_viz.corpus.hypotheses.language import read_hypothesis
-from attention_viz.corpus.hypotheses.values import ATTRIBUTES, Axis
+from attention_viz.corpus.hypotheses.values import ATTRIBUTES, HypothesisAxis
 from attention_viz.corpus.tally import lots
 from attention_viz.trace.tokens import Tokens
 from recipes.coreference_sentences import POSSESSIVES, PRONOUNS, draw
@@ -23,7 +23,7 @@ TOKENS = Tokens(tuple(SAID), tuple(range(10)), words=tuple(range(10)), spelling=
 
 
 def holds(said: str, tokens: Tokens = TOKENS) -> set[tuple[int, int]]:
-    axis = Axis(tokens, looks_back=False)
+    axis = HypothesisAxis(tokens, looks_back=False)
     rows, columns = numpy.nonzero(read_hypothesis(said).holds(axis, axis))
     return set(zip(rows.tolist(), columns.tolist(), strict=True))
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch.testing import assert_close
 
 import attention_viz as av
-from attention_viz.edits.asks import Drawing, Nothing, Number, OneCell
+from attention_viz.edits.asks import Drawing, Nothing, NumberDetail, OneCell
 from attention_viz.edits.change import Cell, Change
 from attention_viz.edits.changes import MOST, describe, misfit, read_changes, to_edits, write_changes
 from attention_viz.edits.registry import EDITS
@@ -37,8 +37,8 @@ def change(
     what: str, place: tuple[int | None, int | None], stream: str | None, share: float, drawn: set[Cell]
 ) -> Change:
     asks = EDITS[what].asks
-    number = round(asks.lowest + share * (asks.highest - asks.lowest), 4) if isinstance(asks, Number) else None
-    details = {Nothing: None, Number: number, OneCell: (min(drawn),), Drawing: tuple(sorted(drawn))}
+    number = round(asks.lowest + share * (asks.highest - asks.lowest), 4) if isinstance(asks, NumberDetail) else None
+    details = {Nothing: None, NumberDetail: number, OneCell: (min(drawn),), Drawing: tuple(sorted(drawn))}
     return Change(what, *place, stream, details[type(asks)])
 
 

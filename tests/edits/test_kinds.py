@@ -14,7 +14,7 @@ from attention_viz.edits.kinds.masks import narrow
 from attention_viz.edits.places import check_places
 from attention_viz.operation.masks import causal
 from attention_viz.scratch.model import Scratch
-from attention_viz.trace.numbered.kept import Kept
+from attention_viz.trace.numbered.kept import KeptLayers
 
 SHAPE = (3, 5)
 
@@ -151,7 +151,7 @@ def test_a_mask_of_another_size_is_refused() -> None:
 @pytest.mark.parametrize("layer", [-1, 6])
 def test_a_layer_that_is_not_there_is_refused_rather_than_left_unedited(layer: int) -> None:
     with pytest.raises(av.ShapeError, match=f"layer {layer} was asked for; the model has layers 0 to 5"):
-        check_places([av.Allow(mask(), layer=layer)], {"encoder": Kept.first(6)})
+        check_places([av.Allow(mask(), layer=layer)], {"encoder": KeptLayers.first(6)})
 
 
 def test_an_edit_for_a_layer_that_our_own_module_does_not_have_is_refused() -> None:

@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 
 import attention_viz as av
 from attention_viz import AttentionModel
-from attention_viz.trace.numbered.kept import Kept
+from attention_viz.trace.numbered.kept import KeptLayers
 from attention_viz.trace.spelling import set_apart, spell
 from attention_viz.trace.trace import Layer, Trace
 from tests.explorer.conftest import WILD, self_attention, tokens, trace_of
@@ -457,7 +457,7 @@ def test_layers_that_are_kept_are_called_by_their_numbers(show: Show) -> None:
     (stream,) = whole.streams
     layers = {stream: (whole.layers[stream][1], whole.layers[stream][3])}
     parts = (whole.queries, whole.keys, whole.output, whole.provenance)
-    kept = Trace(layers, *parts, kept={stream: Kept((1, 3), (0, 1, 2, 3))})
+    kept = Trace(layers, *parts, kept={stream: KeptLayers((1, 3), (0, 1, 2, 3))})
     screen = show(kept, layer=3, head=1)
     expect(part(screen, "grid").get_by_role("rowheader")).to_have_text(["1", "3"])
     expect(part(screen, "grid").get_by_role("gridcell", selected=True)).to_have_accessible_name("Layer 3 head 1")

@@ -17,7 +17,7 @@ import attention_viz as av
 from attention_viz.analysis import blocks
 from attention_viz.explorer import Choice, pack
 from attention_viz.explorer.payload import ERROR, LEVELS
-from attention_viz.trace.numbered.kept import Kept
+from attention_viz.trace.numbered.kept import KeptLayers
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
 from tests.explorer.conftest import self_attention
@@ -257,7 +257,12 @@ def test_layers_that_are_kept_are_told_with_their_numbers() -> None:
     whole = self_attention(5, layers=4)
     layers = {"encoder": tuple(whole.layers["encoder"][number] for number in (1, 3))}
     kept = Trace(
-        layers, whole.queries, whole.keys, whole.output, whole.provenance, kept={"encoder": Kept((1, 3), (0, 1, 2, 3))}
+        layers,
+        whole.queries,
+        whole.keys,
+        whole.output,
+        whole.provenance,
+        kept={"encoder": KeptLayers((1, 3), (0, 1, 2, 3))},
     )
     header, body = unpack(pack(kept, choice=Choice("encoder", 3, 2)))
     (stream,) = header["streams"]

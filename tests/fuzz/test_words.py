@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import attention_viz as av
 from attention_viz.corpus.hypotheses.language import read_hypothesis
-from attention_viz.corpus.hypotheses.values import ATTRIBUTES, Axis
+from attention_viz.corpus.hypotheses.values import ATTRIBUTES, HypothesisAxis
 from attention_viz.edits.changes import misfit, read_changes, to_edits, write_changes
 from attention_viz.edits.registry import EDITS
 from attention_viz.scratch.model import Scratch
@@ -79,7 +79,7 @@ _TOKENS = Tokens(("The", "cat", "saw", "it", "."), (0, 1, 2, 3, 4), words=(0, 1,
     )
 )
 def test_any_story_is_read_as_cells_or_is_refused_with_its_place(said: str) -> None:
-    axis = Axis(_TOKENS, looks_back=False)
+    axis = HypothesisAxis(_TOKENS, looks_back=False)
     with contextlib.suppress(av.AttentionVizError):
         found = read_hypothesis(said).holds(axis, axis)
         assert found.shape == (5, 5)

@@ -6,7 +6,7 @@ import numpy
 import pytest
 
 from attention_viz.edits.kinds.ablation import Ablate
-from attention_viz.lesson.exercise import Cells, Choice, Exercise, Number
+from attention_viz.lesson.exercise import Cells, Exercise, NumberAnswer, OptionAnswer
 from attention_viz.lesson.exercises import EXERCISES, answer_sheet
 from attention_viz.lesson.lessons import LESSONS
 from attention_viz.lesson.scene import RunText, Scene
@@ -47,9 +47,9 @@ def made(run: RunText) -> list[tuple[str, Exercise]]:
     return [(text, EXERCISES[kind].make(Scene(text, run), seed)) for kind, text, seed in wanted]
 
 
-def spoken(answer: Number | Choice | Cells, value: object) -> str:
+def spoken(answer: NumberAnswer | OptionAnswer | Cells, value: object) -> str:
     """An answer as somebody would type it."""
-    if isinstance(answer, Choice):
+    if isinstance(answer, OptionAnswer):
         return answer.options[value]
     if isinstance(answer, Cells):
         return ", ".join(f"{row}>{column}" for row, column in sorted(value))
@@ -59,7 +59,7 @@ def spoken(answer: Number | Choice | Cells, value: object) -> str:
 def wrong_answers(exercise: Exercise) -> list[object]:
     """Answers that can't be right, and every slip that doesn't happen to be."""
     answer = exercise.answer
-    if isinstance(answer, Choice):
+    if isinstance(answer, OptionAnswer):
         return [place for place in range(len(answer.options)) if place not in answer.right]
     slips = [slip.answer for slip in exercise.slips if not answer.accepts(slip.answer)]
     if isinstance(answer, Cells):
@@ -76,11 +76,11 @@ def test_each_lesson_has_an_exercise_and_each_exercise_a_lesson_that_may_use_it(
 def test_right_answers_are_accepted_however_they_are_typed(made: list[tuple[str, Exercise]]) -> None:
     for _, exercise in made:
         answer = exercise.answer
-        if isinstance(answer, Number):
+        if isinstance(answer, NumberAnswer):
             cents = f"{answer.value:.2f}"
             ways = [cents, cents.replace(".", ","), cents.replace("-", "−"), f" {round(answer.value * 1000)} / 1000"]
             ways += [f"{answer.value * 100:.2f} %", exercise.solution]
-        elif isinstance(answer, Choice):
+        elif isinstance(answer, OptionAnswer):
             ways = [spoken(answer, place) for place in answer.right] + [
                 f" {exercise.answer.options[min(answer.right)]} "
             ]
@@ -99,13 +99,13 @@ def test_wrong_answers_are_rejected_with_the_arithmetic(made: list[tuple[str, Ex
             feedback = exercise.check(spoken(exercise.answer, wrong))
             assert not feedback.right and feedback.understood, (exercise.question, wrong)
             assert feedback.words.startswith(exercise.answer.quoted(wrong))
-            if isinstance(exercise.answer, Number):
+            if isinstance(exercise.answer, NumberAnswer):
                 # The arithmetic, but not what it comes to.
                 shown = feedback.words.removesuffix(" ?.").removesuffix(" ?; attention: 1.")
                 assert shown != feedback.words, feedback.words
                 assert shown.split(" ", 2)[-1].endswith("=")
                 assert exercise.arithmetic == exercise.working.replace(f"= {exercise.solution}", "= ?")
-            elif isinstance(exercise.answer, Choice):
+            elif isinstance(exercise.answer, OptionAnswer):
                 assert exercise.working not in feedback.words
             checked += 1
     assert checked > 2000
@@ -252,7 +252,7 @@ def solve_permute(exercise: Exercise) -> str:
 
 def solve_shape(exercise: Exercise) -> str | float:
     source, target = _integers(exercise)
-    return f"{target} × {source}" if isinstance(exercise.answer, Choice) else target * source
+    return f"{target} × {source}" if isinstance(exercise.answer, OptionAnswer) else target * source
 
 
 def solve_additive(exercise: Exercise) -> float:
@@ -318,9 +318,9 @@ def test_solutions_follow_from_what_is_on_the_page(made: list[tuple[str, Exercis
         if exercise.kind not in SOLVERS:
             continue
         found, answer = SOLVERS[exercise.kind](exercise), exercise.answer
-        if isinstance(answer, Number):
+        if isinstance(answer, NumberAnswer):
             assert math.isclose(found, answer.value, rel_tol=1e-6, abs_tol=1e-6), exercise.question
-        elif isinstance(answer, Choice):
+        elif isinstance(answer, OptionAnswer):
             assert answer.options.index(found) in answer.right, exercise.question
             assert exercise.kind in ("permute", "stretch") or len(answer.right) == 1
         else:
@@ -432,7 +432,7 @@ def test_every_equation_that_is_told_holds(made: list[tuple[str, Exercise]]) -> 
 
 def test_the_working_ends_where_the_answer_is(made: list[tuple[str, Exercise]]) -> None:
     for _, exercise in made:
-        if isinstance(exercise.answer, Number):
+        if isinstance(exercise.answer, NumberAnswer):
             sides = [side for chain in equations(exercise.working) for side in chain] + [1.0]
             assert any(abs(side - exercise.answer.value) < 0.002 for side in sides), exercise.working
             assert exercise.solution in exercise.working
@@ -552,8 +552,8 @@ def test_a_projection_is_written_in_the_readers_notation(run: RunText) -> None:
     ],
 )
 def test_a_number_may_be_written_in_many_ways(text: str, value: float) -> None:
-    assert Number(value, 1e-6).accepts(Number(value, 1e-6).read(text))
-    assert not Number(value + 1, 1e-6).accepts(Number(value + 1, 1e-6).read(text))
+    assert NumberAnswer(value, 1e-6).accepts(NumberAnswer(value, 1e-6).read(text))
+    assert not NumberAnswer(value + 1, 1e-6).accepts(NumberAnswer(value + 1, 1e-6).read(text))
 
 
 @pytest.mark.parametrize(
@@ -567,11 +567,11 @@ def test_what_is_no_number_is_no_wrong_answer_and_is_told_how_one_looks(text: st
 
 
 def test_options_are_read_by_their_words_or_else_by_their_place() -> None:
-    answer = Choice(("The", "the", "2", "cat  sat"), frozenset({1}))
+    answer = OptionAnswer(("The", "the", "2", "cat  sat"), frozenset({1}))
     assert [answer.read(one) for one in ("The", "the", "2", " Cat sat ", "0", "3")] == [0, 1, 2, 3, 0, 3]
     assert [answer.read(one) for one in ("dog", "", "4", "-1", "THE", "²")] == [None] * 6
     assert answer.form == "An answer is one of these: The, the, 2 and cat  sat."
-    assert Choice(("a", "b"), frozenset({0, 1})).solution == "a or b"
+    assert OptionAnswer(("a", "b"), frozenset({0, 1})).solution == "a or b"
 
 
 def test_cells_are_read_as_pairs_inside_the_matrix() -> None:

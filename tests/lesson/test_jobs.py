@@ -10,7 +10,7 @@ import attention_viz as av
 from attention_viz.corpus.shipped import scans
 from attention_viz.edits.kinds.ablation import Ablate
 from attention_viz.lesson import EXERCISES, LESSONS, Scene, lesson_text
-from attention_viz.lesson.exercise import Choice
+from attention_viz.lesson.exercise import OptionAnswer
 from attention_viz.lesson.language import LANGUAGE_MODEL, TOY, Twice
 from attention_viz.lesson.scene import RunText
 
@@ -96,7 +96,7 @@ def test_the_exercise_is_about_that_head_and_what_came_next_is_right(scene: Scen
     exercise, twice = EXERCISES["job"].make(scene, 3), Twice(scene)
     layer, head, _ = twice.heads("induction")[0]
     assert f"layer {layer}, head {head}" in exercise.question and twice.quoted in exercise.question
-    assert isinstance(exercise.answer, Choice)
+    assert isinstance(exercise.answer, OptionAnswer)
     (right,) = exercise.answer.right
     asked = exercise.question.split("does “")[1].split("”")[0]
     words, asked = list(twice.trace.query_tokens().written), asked.partition(" (")[0]

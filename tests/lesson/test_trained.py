@@ -10,7 +10,7 @@ import attention_viz as av
 from attention_viz.errors import ShapeError
 from attention_viz.lesson import EXERCISES, LESSONS, Scene
 from attention_viz.lesson.composed import STEPS, TOY_WORDS, Composed
-from attention_viz.lesson.exercise import Number
+from attention_viz.lesson.exercise import NumberAnswer
 from attention_viz.lesson.scene import RunText
 from attention_viz.lesson.written import WrittenBy
 from attention_viz.views import composition
@@ -84,7 +84,7 @@ def test_both_weights_are_those_of_each_moment_and_without_the_first_head_the_se
 def test_the_missing_part_is_what_the_head_wrote(scene: Scene) -> None:
     for seed in range(12):
         exercise = EXERCISES["part"].make(scene, seed)
-        assert isinstance(exercise.answer, Number)
+        assert isinstance(exercise.answer, NumberAnswer)
         words = exercise.question.split("“")[2].split("”")[0].split()[: len(TOY_WORDS)]
         asked = exercise.question.split("“")[1].split("”")[0]
         pair = Composed(scene, words.index(asked), words=tuple(words))
@@ -123,7 +123,7 @@ def test_what_a_head_writes_for_is_its_slice_of_w_o_through_the_last_norm_and_th
 def test_what_a_head_adds_is_what_each_word_would_add_by_its_weight(scene: Scene) -> None:
     for seed in range(8):
         exercise = EXERCISES["added"].make(scene, seed)
-        assert isinstance(exercise.answer, Number)
+        assert isinstance(exercise.answer, NumberAnswer)
         words = tuple(exercise.question.split("“")[2].split("”")[0].split()[: len(TOY_WORDS)])
         asked, word = (exercise.question.split("“")[at].split("”")[0] for at in (1, 3))
         found = WrittenBy(scene, words.index(asked), words=words)

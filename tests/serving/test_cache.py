@@ -109,7 +109,7 @@ def test_what_goes_wrong_is_told_to_all_who_wait_and_tried_again_by_the_next() -
 def test_thirty_who_ask_for_one_model_load_it_once(rooms: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = list[str]()
 
-    def open_slowly(source: sources.Source, cancelled: Callable[[], bool]) -> object:
+    def open_slowly(source: sources.ModelFiles, cancelled: Callable[[], bool]) -> object:
         opened.append(source.name)
         time.sleep(0.5)
         return sources.open_source(source, cancelled)

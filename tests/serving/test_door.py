@@ -18,7 +18,7 @@ from attention_viz.models.recording import fidelity
 from attention_viz.serving import door, runs
 from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.door import Door
-from attention_viz.serving.models import Source, open_source
+from attention_viz.serving.models import ModelFiles, open_source
 from attention_viz.serving.request import Request
 from attention_viz.serving.verifying import verify
 from attention_viz.trace.trace import Fidelity
@@ -237,7 +237,7 @@ def test_every_model_that_the_server_opens_stands_behind_its_one_door(tmp_path: 
     assert runs.FORWARDS is door.FORWARDS
     build("bert with a head").save_pretrained(tmp_path)
     word_tokenizer().save_pretrained(tmp_path)
-    for source in (Source("lists", None, 0), Source("own", tmp_path, 0)):
+    for source in (ModelFiles("lists", None, 0), ModelFiles("own", tmp_path, 0)):
         model = open_source(source)
         assert isinstance(model, AttentionModel) and isinstance(model.runner.door, AsWritten)
         assert model.runner.door.door is door.FORWARDS

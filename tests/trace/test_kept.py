@@ -20,14 +20,14 @@ from attention_viz.edits.effects import moved_weight, weight_table
 from attention_viz.errors import ShapeError, TraceError
 from attention_viz.explorer.atlas_payload import pack_atlas
 from attention_viz.trace.merging import merge_words
-from attention_viz.trace.numbered.kept import Kept, chosen_layers
+from attention_viz.trace.numbered.kept import KeptLayers, chosen_layers
 from attention_viz.trace.trace import Trace
 from attention_viz.views import changed_heads, compared_heads, head_effects, head_grid
 from tests.trace.files.taken_apart import put_together, taken_apart
 from tests.trace.test_trace import layer, tokens, trace
 
 COUNT, KEPT = 4, (1, 3)
-STREAMS = {"encoder": Kept.first(2), "decoder": Kept.first(4)}
+STREAMS = {"encoder": KeptLayers.first(2), "decoder": KeptLayers.first(4)}
 
 
 def whole(seed: int = 0) -> Trace:
@@ -41,7 +41,7 @@ def whole(seed: int = 0) -> Trace:
 def some(of: Trace, numbers: Sequence[int] = KEPT) -> Trace:
     """The same with some of its layers only."""
     layers = {"decoder": tuple(of.layers["decoder"][number] for number in numbers)}
-    kept = {"decoder": Kept(tuple(numbers), (0, 1, 2, 3))}
+    kept = {"decoder": KeptLayers(tuple(numbers), (0, 1, 2, 3))}
     return Trace(layers, of.queries, of.keys, of.output, of.provenance, of.fidelity, kept)
 
 
@@ -78,16 +78,16 @@ def test_the_first_layers_alone_are_not_taken_for_all() -> None:
 @pytest.mark.parametrize(
     "kept",
     [
-        {"decoder": Kept((1,), (0, 1, 2, 3))},
-        {"decoder": Kept((3, 1), (0, 1, 2, 3))},
-        {"decoder": Kept((1, 1), (0, 1, 2, 3))},
-        {"decoder": Kept((-1, 1), (0, 1, 2, 3))},
-        {"decoder": Kept((1, 4), (0, 1, 2, 3))},
-        {"encoder": Kept((1, 3), (0, 1, 2, 3))},
+        {"decoder": KeptLayers((1,), (0, 1, 2, 3))},
+        {"decoder": KeptLayers((3, 1), (0, 1, 2, 3))},
+        {"decoder": KeptLayers((1, 1), (0, 1, 2, 3))},
+        {"decoder": KeptLayers((-1, 1), (0, 1, 2, 3))},
+        {"decoder": KeptLayers((1, 4), (0, 1, 2, 3))},
+        {"encoder": KeptLayers((1, 3), (0, 1, 2, 3))},
         {},
     ],
 )
-def test_numbers_that_cannot_be_those_of_the_layers_are_refused(kept: dict[str, Kept]) -> None:
+def test_numbers_that_cannot_be_those_of_the_layers_are_refused(kept: dict[str, KeptLayers]) -> None:
     one = some(whole())
     with pytest.raises(TraceError, match="numbers"):
         Trace(one.layers, one.queries, one.keys, one.output, one.provenance, kept=kept)
@@ -114,9 +114,9 @@ def test_layers_that_cannot_be_kept_are_refused(layers: Any, words: str) -> None
 
 
 def test_numbers_are_kept_in_each_stream_that_has_them() -> None:
-    assert chosen_layers([3, 1], STREAMS | {"cross": Kept.first(1)}) == {
-        "encoder": Kept((1,), (0, 1)),
-        "decoder": Kept((1, 3), (0, 1, 2, 3)),
+    assert chosen_layers([3, 1], STREAMS | {"cross": KeptLayers.first(1)}) == {
+        "encoder": KeptLayers((1,), (0, 1)),
+        "decoder": KeptLayers((1, 3), (0, 1, 2, 3)),
     }
 
 

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 from attention_viz.errors import ShapeError
 from attention_viz.trace.tokens import Tokens
 
-__all__ = ["ALIGNMENTS", "Alignment", "Axis", "align"]
+__all__ = ["ALIGNMENTS", "AlignedAxis", "Alignment", "align"]
 
 Alignment = Literal["position", "token"]
 ALIGNMENTS: tuple[str, ...] = get_args(Alignment)
@@ -16,7 +16,7 @@ _CONTINUES = "##"
 
 
 @dataclass(frozen=True)
-class Axis:
+class AlignedAxis:
     """The tokens of two texts along one axis.
 
     Each place is a token that both have, one of each text that replace each other, or a token that only one text has.
@@ -106,7 +106,7 @@ class Axis:
         return self.one.index(position)
 
 
-def align(one: Tokens, other: Tokens, by: Alignment = "position") -> Axis:
+def align(one: Tokens, other: Tokens, by: Alignment = "position") -> AlignedAxis:
     """Put the tokens of two texts along one axis, in the order of both, as two versions of a text are compared.
 
     Two tokens are the same where their labels are, upper and lower case told apart, both begin a word or both go on
@@ -142,7 +142,7 @@ def align(one: Tokens, other: Tokens, by: Alignment = "position") -> Axis:
     # Of each place who tells its token, and where: of the first text's tokens, and of the second's.
     tellers = [(one, i) if i is not None else (other, j or 0) for i, j in pairs]
     others = [(other, j) if j is not None else (one, i or 0) for (i, _), j in zip(pairs, seconds, strict=True)]
-    return Axis(
+    return AlignedAxis(
         labels=tuple(tokens.labels[at] for tokens, at in tellers),
         one=tuple(i for i, _ in pairs),
         other=tuple(j for _, j in pairs),

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attention_viz.analysis.comparison.align import Alignment, Axis
+from attention_viz.analysis.comparison.align import AlignedAxis, Alignment
 from attention_viz.analysis.comparison.align import align as align_tokens
 from attention_viz.analysis.comparison.in_html import comparison_in_html
 from attention_viz.analysis.comparison.shared_rows import shared_rows
@@ -65,8 +65,8 @@ class Comparison:
 
     one: Side
     other: Side
-    queries: Axis
-    keys: Axis
+    queries: AlignedAxis
+    keys: AlignedAxis
     weights: Float[Tensor, "query key"]
     other_weights: Float[Tensor, "query key"]
     divergence: Float[Tensor, " query"]
@@ -203,7 +203,7 @@ def streams_of(one: Trace, other: Trace, stream: str | None, other_stream: str |
     return first, other.stream(first if other_stream is None and first in other.streams else other_stream)
 
 
-def axes_of(one: Trace, other: Trace, streams: tuple[str, str], by: Alignment) -> tuple[Axis, Axis]:
+def axes_of(one: Trace, other: Trace, streams: tuple[str, str], by: Alignment) -> tuple[AlignedAxis, AlignedAxis]:
     """The queries and the keys of both runs on common axes."""
     queries = align_tokens(one.query_tokens(streams[0]), other.query_tokens(streams[1]), by)
     return queries, align_tokens(one.key_tokens(streams[0]), other.key_tokens(streams[1]), by)
@@ -212,8 +212,8 @@ def axes_of(one: Trace, other: Trace, streams: tuple[str, str], by: Alignment) -
 def on_rows(
     one: Float[Tensor, "*heads query key"],
     other: Float[Tensor, "*heads other_query other_key"],
-    queries: Axis,
-    keys: Axis,
+    queries: AlignedAxis,
+    keys: AlignedAxis,
 ) -> tuple[Float[Tensor, "*heads both place"], Float[Tensor, "*heads both place"]]:
     """The rows of two heads that both have, over the keys of both; 0 where a text lacks the key."""
     sides = []
@@ -225,7 +225,7 @@ def on_rows(
     return sides[0], sides[1]
 
 
-def _written(axis: Axis) -> "dict[str, numpy.ndarray]":
+def _written(axis: AlignedAxis) -> "dict[str, numpy.ndarray]":
     """Return the columns of a table that an axis fills: places, tokens of both texts, and how people read them."""
     import numpy
 

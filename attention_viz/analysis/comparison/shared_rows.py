@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from attention_viz.analysis.comparison.align import Axis
+from attention_viz.analysis.comparison.align import AlignedAxis
 from attention_viz.errors import TraceError
 from attention_viz.trace.beginning import beginning
 from attention_viz.trace.tokens import Tokens
@@ -15,7 +15,7 @@ __all__ = ["shared_rows"]
 _ROWS, _ROUNDING = 16, 1e-4
 
 
-def shared_rows(one: Trace, other: Trace, queries: Axis) -> tuple[int, ...]:
+def shared_rows(one: Trace, other: Trace, queries: AlignedAxis) -> tuple[int, ...]:
     """The places of the rows that are equal in two runs because they can't differ.
 
     In a decoder no token looks ahead, so what stands behind a token changes nothing at it. Two runs of one model are

@@ -7,7 +7,7 @@ from attention_viz.analysis.findings.finding import FINDING_KINDS, Finding
 from attention_viz.analysis.findings.jobs import jobs_of
 from attention_viz.analysis.findings.pairs import between_words, pairs_of, standing_out
 from attention_viz.analysis.findings.regions import regions_of
-from attention_viz.analysis.findings.scene import Scene
+from attention_viz.analysis.findings.scene import StreamScene
 from attention_viz.analysis.findings.sentences import tell
 from attention_viz.analysis.row_weights import row_weights
 from attention_viz.errors import ShapeError
@@ -52,7 +52,7 @@ def findings(trace: Trace, count: int = 5) -> tuple[Finding, ...]:
     """
     if not is_whole(count) or int(count) < 1:
         raise ShapeError(f"{count!r} findings were asked for; it has to be a whole number, 1 or more")
-    scenes = {stream: Scene(trace, stream) for stream in trace.streams}
+    scenes = {stream: StreamScene(trace, stream) for stream in trace.streams}
     found = [one for scene in scenes.values() for one in _candidates(scene)]
     found.sort(key=lambda one: (-one.score * FINDING_KINDS[one.kind].interest, one.place, one.query, one.key))
     outstanding = [one for one in found if one.score >= FINDING_KINDS[one.kind].least]
@@ -63,14 +63,14 @@ def findings(trace: Trace, count: int = 5) -> tuple[Finding, ...]:
 
 def none_because(trace: Trace) -> str:
     """Say why nothing was found in a run that has no findings."""
-    kinds = [kind for stream in trace.streams for kind in Scene(trace, stream).keys.kinds]
+    kinds = [kind for stream in trace.streams for kind in StreamScene(trace, stream).keys.kinds]
     words = sum(kind in ("content", "pronoun") for kind in kinds)
     if words <= 1:
         return f"the text has {words or 'no'} word with a meaning of its own, and a finding is about two"
     return "no word looks at another with twice the weight that the other words give it"
 
 
-def _candidates(scene: Scene) -> list[Candidate]:
+def _candidates(scene: StreamScene) -> list[Candidate]:
     """What stands out in a stream, however little, in no order."""
     found = regions_of(scene)
     if not scene.asked:
@@ -84,7 +84,7 @@ def _candidates(scene: Scene) -> list[Candidate]:
     return found
 
 
-def _varied(found: Sequence[Candidate], scenes: Mapping[str, Scene], count: int) -> list[Candidate]:
+def _varied(found: Sequence[Candidate], scenes: Mapping[str, StreamScene], count: int) -> list[Candidate]:
     """The best of each kind, then the second best of each, and so on: of other heads first, of other words always."""
     chosen, seen = list[Candidate](), set[object]()
     for other_heads in (True, False):
@@ -94,7 +94,7 @@ def _varied(found: Sequence[Candidate], scenes: Mapping[str, Scene], count: int)
 
 
 def _turn(
-    found: Sequence[Candidate], scenes: Mapping[str, Scene], seen: set[object], *, other_heads: bool
+    found: Sequence[Candidate], scenes: Mapping[str, StreamScene], seen: set[object], *, other_heads: bool
 ) -> list[Candidate]:
     """The best of each kind that wasn't seen yet, which is seen from now on."""
     chosen = dict[str, Candidate]()
@@ -106,6 +106,6 @@ def _turn(
     return list(chosen.values())
 
 
-def _pair(one: Candidate, scene: Scene) -> object:
+def _pair(one: Candidate, scene: StreamScene) -> object:
     """Two words, whichever of them looks at the other."""
     return one.stream, frozenset((scene.queries.texts[one.query].casefold(), scene.keys.texts[one.key].casefold()))

@@ -8,9 +8,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attention_viz.analysis.findings.candidate import Candidate
-from attention_viz.analysis.findings.scene import Scene
+from attention_viz.analysis.findings.scene import StreamScene
 from attention_viz.analysis.metrics import METRICS
-from attention_viz.analysis.rows import Rows
+from attention_viz.analysis.rows import QueryRows
 
 __all__ = ["Job", "jobs_of"]
 
@@ -33,7 +33,7 @@ class Job:
 
     kind: str
     metric: str
-    rows: Rows
+    rows: QueryRows
     counted: Int[Tensor, " counted"]
     shown: Int[Tensor, " shown"]
     keys: Int[Tensor, " row"]
@@ -41,7 +41,7 @@ class Job:
 
     def best(
         self,
-        scene: Scene,
+        scene: StreamScene,
         heads: Sequence[tuple[int, int]],
         weights: Float[Tensor, "head row key"],
         above: Float[Tensor, "head row key"],
@@ -63,12 +63,12 @@ class Job:
         return found
 
 
-def jobs_of(scene: Scene) -> list[Job]:
+def jobs_of(scene: StreamScene) -> list[Job]:
     """What heads may do in this text; a single word that looks back at itself is a pair of words, not told here."""
     if not scene.alike:
         return []
     tokens, words = scene.trace.query_tokens(scene.stream), scene.queries
-    rows = Rows.of(tokens, tokens, alike=True, positions=scene.rows)
+    rows = QueryRows.of(tokens, tokens, alike=True, positions=scene.rows)
     of_row, key = rows.duplicates.unbind(dim=1)
     latest = torch.full((len(scene.rows),), -1).scatter_reduce(0, of_row, key, "amax")
     same = torch.tensor(words.same)[words.index]
@@ -86,7 +86,12 @@ def jobs_of(scene: Scene) -> list[Job]:
 
 
 def _job(
-    scene: Scene, rows: Rows, kind: str, metric: str, keys: Int[Tensor, " row"], counted: Bool[Tensor, " row"]
+    scene: StreamScene,
+    rows: QueryRows,
+    kind: str,
+    metric: str,
+    keys: Int[Tensor, " row"],
+    counted: Bool[Tensor, " row"],
 ) -> Job:
     words_at = scene.queries.index
     looking, looked_at = words_at[rows.positions], words_at[keys]

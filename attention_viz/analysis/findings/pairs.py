@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attention_viz.analysis.findings.candidate import Candidate
-from attention_viz.analysis.findings.scene import Scene
+from attention_viz.analysis.findings.scene import StreamScene
 
 __all__ = ["Pairs", "between_words", "pairs_of", "standing_out"]
 
@@ -35,7 +35,7 @@ class Pairs:
 
     def best(
         self,
-        scene: Scene,
+        scene: StreamScene,
         heads: Sequence[tuple[int, int]],
         weights: Float[Tensor, "head asked word"],
         outstanding: Float[Tensor, "head asked word"],
@@ -72,7 +72,7 @@ def standing_out(
     return torch.where(_TIMES * (weights - above) < weights, weights, 0)
 
 
-def between_words(scene: Scene, numbers: Float[Tensor, "head row key"]) -> Float[Tensor, "head asked word"]:
+def between_words(scene: StreamScene, numbers: Float[Tensor, "head row key"]) -> Float[Tensor, "head asked word"]:
     """From pieces to words: the mean over the pieces that look, the sum over those that are looked at."""
     if len(scene.keys.pieces) != numbers.shape[-1]:
         words = numbers.new_zeros(*numbers.shape[:-1], len(scene.keys.pieces))
@@ -85,7 +85,7 @@ def between_words(scene: Scene, numbers: Float[Tensor, "head row key"]) -> Float
     return numbers
 
 
-def pairs_of(scene: Scene) -> list[Pairs]:
+def pairs_of(scene: StreamScene) -> list[Pairs]:
     """Of each kind its pairs, where the text has any."""
     asked, columns = torch.tensor(scene.asked)[:, None], torch.arange(len(scene.keys.pieces))
     keys, content = scene.keys.are("content"), scene.queries.are("content")[asked]

@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attention_viz.analysis.findings.candidate import Candidate
-from attention_viz.analysis.findings.scene import Scene
+from attention_viz.analysis.findings.scene import StreamScene
 from attention_viz.analysis.places import patch_grid
 
 __all__ = ["Region", "region_of", "regions_of"]
@@ -49,7 +49,7 @@ class Region:
         return self.share * (1 - self.area) * len(self.heads) / self.of
 
 
-def regions_of(scene: Scene) -> list[Candidate]:
+def regions_of(scene: StreamScene) -> list[Candidate]:
     """The region of each layer of a picture at which most of its heads look; none where no class token looks."""
     queries = scene.queries.tokens
     looking = next((at for at, special in enumerate(queries.special) if special), None)
@@ -63,10 +63,10 @@ def regions_of(scene: Scene) -> list[Candidate]:
     ]
 
 
-def region_of(scene: Scene, layer: int, looking: int) -> Region | None:
+def region_of(scene: StreamScene, layer: int, looking: int) -> Region | None:
     """The region of a layer at which most of its heads look; None where fewer than two look at the same."""
     call = scene.trace.attention(layer, scene.stream).rows([looking])
-    weights, grid = call.weights[:, 0].detach().float().cpu().nan_to_num(0), _Grid.of(scene)
+    weights, grid = call.weights[:, 0].detach().float().cpu().nan_to_num(0), _PatchGrid.of(scene)
     maps = grid.of_weights(weights)
     maps = maps / maps.sum(dim=(1, 2), keepdim=True).clamp_min(1e-12)
     best: Region | None = None
@@ -79,7 +79,7 @@ def region_of(scene: Scene, layer: int, looking: int) -> Region | None:
 
 
 @dataclass(frozen=True, eq=False)
-class _Grid:
+class _PatchGrid:
     """Where the patches of a picture stand.
 
     Attributes:
@@ -89,7 +89,7 @@ class _Grid:
     positions: Tensor
 
     @classmethod
-    def of(cls, scene: Scene) -> "_Grid":
+    def of(cls, scene: StreamScene) -> "_PatchGrid":
         return cls(patch_grid(scene.queries.tokens))
 
     def of_weights(self, weights: Float[Tensor, "head key"]) -> Float[Tensor, "head row column"]:
@@ -136,7 +136,7 @@ def _looked_at(
     region: Bool[Tensor, "row column"],
     maps: Float[Tensor, "head row column"],
     layer: int,
-    grid: _Grid,
+    grid: _PatchGrid,
     weights: Float[Tensor, "head key"],
 ) -> Region | None:
     area = float(region.sum()) / float((grid.positions >= 0).sum())

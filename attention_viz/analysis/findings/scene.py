@@ -13,14 +13,14 @@ from attention_viz.analysis.words import Words, words_of
 from attention_viz.trace.once import once
 from attention_viz.trace.trace import Trace
 
-__all__ = ["Scene"]
+__all__ = ["StreamScene"]
 
 # Weights that are looked through at most; of a longer text the rows of a sample of its words.
 _CELLS = 2**25
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
+class StreamScene:
     """One stream of a run, and the words along its axes."""
 
     trace: Trace

@@ -6,7 +6,7 @@ from string import Formatter
 from attention_viz.analysis.findings.candidate import Candidate
 from attention_viz.analysis.findings.finding import Finding
 from attention_viz.analysis.findings.regions import region_of
-from attention_viz.analysis.findings.scene import Scene
+from attention_viz.analysis.findings.scene import StreamScene
 from attention_viz.analysis.readings import READINGS
 from attention_viz.analysis.words import ordinal, quoted, unit_of
 from attention_viz.trace.provenance import MERGED
@@ -41,7 +41,7 @@ _PLAIN = ("before", "heads", "of", "layer", "area")
 _ONE_INDUCTION = "{query} looks at {key}, which followed the {before} one: {number}"
 
 
-def tell(scene: Scene, one: Candidate) -> Finding:
+def tell(scene: StreamScene, one: Candidate) -> Finding:
     """A candidate as a finding: its sentence, and the two positions where it is seen."""
     parts = [part for part in _parts(scene, one) if part[0]]
     parts[0] = (f"{parts[0][0][:1].upper()}{parts[0][0][1:]}", parts[0][1])
@@ -49,7 +49,7 @@ def tell(scene: Scene, one: Candidate) -> Finding:
     return Finding(one.kind, *place, one.strength, _joined(parts))
 
 
-def _positions(scene: Scene, one: Candidate) -> tuple[int, int]:
+def _positions(scene: StreamScene, one: Candidate) -> tuple[int, int]:
     """Where it is seen: the pieces of the two words with the most weight, unless the candidate says which two."""
     if one.seen is not None:
         return one.seen
@@ -61,7 +61,7 @@ def _positions(scene: Scene, one: Candidate) -> tuple[int, int]:
     return queries[row], keys[column]
 
 
-def _parts(scene: Scene, one: Candidate) -> Iterator[tuple[str, str]]:
+def _parts(scene: StreamScene, one: Candidate) -> Iterator[tuple[str, str]]:
     """The sentence, as a template says it."""
     if (reading := scene.trace.provenance.reading) != "raw":
         yield f"by {READINGS[reading].label.casefold() if reading in READINGS else reading}, ", ""
@@ -85,7 +85,7 @@ def _parts(scene: Scene, one: Candidate) -> Iterator[tuple[str, str]]:
             yield named, role
 
 
-def _of_region(scene: Scene, one: Candidate) -> dict[str, str]:
+def _of_region(scene: StreamScene, one: Candidate) -> dict[str, str]:
     """What is said of a region beside its weight."""
     if one.kind != "region":
         return {}
@@ -95,7 +95,7 @@ def _of_region(scene: Scene, one: Candidate) -> dict[str, str]:
     return {**counts, "patch": scene.keys.named(one.key)[1], "area": f"{found.area:.2f}"}
 
 
-def _template(scene: Scene, one: Candidate, following: str | None) -> str:
+def _template(scene: StreamScene, one: Candidate, following: str | None) -> str:
     if one.kind == "induction" and one.words == 1:
         return _ONE_INDUCTION
     if following is not None:
@@ -115,12 +115,12 @@ def _joined(parts: list[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-def _time(scene: Scene, word: int, step: int = 0) -> str:
+def _time(scene: StreamScene, word: int, step: int = 0) -> str:
     """Which time a word of the text comes, as an ordinal."""
     return ordinal(max(1, scene.queries.occurrences[word] + step)) if word < len(scene.queries.pieces) else ""
 
 
-def _unit(scene: Scene, one: Candidate) -> str:
+def _unit(scene: StreamScene, one: Candidate) -> str:
     """What the rows that a sentence speaks of are."""
     if one.kind == "next word":
         return "token" if scene.queries.kinds[one.query] in ("sign", "special") else "word"
@@ -129,7 +129,7 @@ def _unit(scene: Scene, one: Candidate) -> str:
     return "word" if len(scene.queries.pieces) == len(scene.queries.tokens) else "token"
 
 
-def _likeliest_next(scene: Scene) -> str | None:
+def _likeliest_next(scene: StreamScene) -> str | None:
     """The token that is likeliest to come after the last, without the space before it.
 
     None where the trace alone can't tell: where its output isn't one of logits, no token of the text has that id, or it

@@ -5,15 +5,15 @@ from attention_viz.analysis.slides.compared import compared_slides
 from attention_viz.analysis.slides.found import found_slides
 from attention_viz.analysis.slides.roles import role_slides
 from attention_viz.analysis.slides.shown import picture_shown
-from attention_viz.analysis.slides.slide import Given, Picture, ShownPicture, Slide
+from attention_viz.analysis.slides.slide import GivenTable, ShownPicture, Slide, SlidePicture
 from attention_viz.analysis.slides.written import PutIn, Wrote, put_slides, written_slides
 
 __all__ = [
-    "Given",
-    "Picture",
+    "GivenTable",
     "PutIn",
     "ShownPicture",
     "Slide",
+    "SlidePicture",
     "Wrote",
     "changed_slides",
     "compared_slides",

@@ -1,9 +1,9 @@
 """Slides of two heads: of the chosen pair, and of where they differ most, each the row of the first and the second."""
 
-from attention_viz.analysis.comparison.align import Axis
+from attention_viz.analysis.comparison.align import AlignedAxis
 from attention_viz.analysis.comparison.compare import Comparison, Side
 from attention_viz.analysis.slides.shown import with_picture
-from attention_viz.analysis.slides.slide import Picture, Slide, begun, named, picture_of, source_of
+from attention_viz.analysis.slides.slide import Slide, SlidePicture, begun, named, picture_of, source_of
 from attention_viz.trace.tokens import Tokens
 
 __all__ = ["compared_slides"]
@@ -59,13 +59,13 @@ def _slide(comparison: Comparison, query: int, key: int, called: str) -> Slide:
     return with_picture(slide, side.trace, side.stream, now, place, theirs.index(key))
 
 
-def _words(axis: Axis, tokens: Tokens) -> list[int]:
+def _words(axis: AlignedAxis, tokens: Tokens) -> list[int]:
     """The places of what both texts say: what a tokenizer or a model added to them is left out."""
     said = set(tokens.counted)
     return [at for at in axis.both if axis.counted[at] and axis.other[at] in said]
 
 
-def _source(one: Side, other: Side, picture: Picture) -> str:
+def _source(one: Side, other: Side, picture: SlidePicture) -> str:
     """Both sides; of the second only what the first hasn't said, and the first with its text where they differ."""
     model, where = one.trace.provenance.model, _where(one)
     same = one.trace.provenance.text == other.trace.provenance.text

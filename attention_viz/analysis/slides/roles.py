@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from attention_viz.analysis.roles import ROLES
-from attention_viz.analysis.slides.slide import Part, Picture, Slide, source_of
+from attention_viz.analysis.slides.slide import Part, Slide, SlidePicture, source_of
 from attention_viz.analysis.words import PLURALS, unit_of
 from attention_viz.trace.trace import Trace
 
@@ -57,7 +57,9 @@ def _of_role(trace: Trace, jobs: "pandas.DataFrame", name: str, ask: str, unit: 
     place = list(shown.index).index((layer, head))
     whole = {"patch": "picture", "frame": "sound"}.get(unit, "text")
     more = (len(labels),) if len(scores) > len(labels) else ()
-    picture = Picture("bars", labels, (False,) * len(labels), values, None, place, more, unit="share", neutral=True)
+    picture = SlidePicture(
+        "bars", labels, (False,) * len(labels), values, None, place, more, unit="share", neutral=True
+    )
     have = "has" if len(scores) == 1 else "have"
     tell: tuple[Part, ...] = (
         (f"Layer {layer}, head {head}: ", ""),

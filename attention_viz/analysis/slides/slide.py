@@ -16,11 +16,11 @@ from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 
 __all__ = [
-    "Given",
+    "GivenTable",
     "Part",
-    "Picture",
     "ShownPicture",
     "Slide",
+    "SlidePicture",
     "begun",
     "named",
     "only_allowed",
@@ -38,7 +38,7 @@ _LONGEST_SENTENCE = 90
 
 
 @dataclass(frozen=True)
-class Picture:
+class SlidePicture:
     """One row of numbers over words, in the order of the text.
 
     Attributes:
@@ -70,7 +70,7 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenTable:
     """A table of numbers that a question gives.
 
     Attributes:
@@ -121,9 +121,9 @@ class Slide:
 
     ask: tuple[Part, ...]
     tell: tuple[Part, ...]
-    picture: Picture | None
+    picture: SlidePicture | None
     source: str
-    given: tuple[Given, ...] = ()
+    given: tuple[GivenTable, ...] = ()
     shown: ShownPicture | None = None
 
 
@@ -168,7 +168,7 @@ def picture_of(
     before: Float[Tensor, " key"] | None = None,
     unit: str = "weight",
     asked: Sequence[str] = (),
-) -> Picture:
+) -> SlidePicture:
     """The part of a row that there is room for.
 
     Args:
@@ -181,7 +181,7 @@ def picture_of(
         kept = heaviest(torch.maximum(values.nan_to_num(), (values if before is None else before).nan_to_num()), [key])
     ends, said = [*kept, len(tokens)], tokens.said
     cuts = [place for place, here in enumerate(ends) if here != (ends[place - 1] + 1 if place else 0)]
-    return Picture(
+    return SlidePicture(
         form,
         tuple(short_token(said[place]) for place in kept),
         tuple(tokens.special[place] or tokens.padding[place] for place in kept),
@@ -195,7 +195,7 @@ def picture_of(
     )
 
 
-def source_of(trace: Trace, where: str, picture: Picture | None) -> str:
+def source_of(trace: Trace, where: str, picture: SlidePicture | None) -> str:
     """Model, layer and head, and the text where the picture doesn't have all of it."""
     said = [trace.provenance.model, where]
     if trace.provenance.edits:

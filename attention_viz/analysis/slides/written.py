@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from attention_viz.analysis.slides.slide import (
     Part,
-    Picture,
     Slide,
+    SlidePicture,
     begun,
     named,
     picture_of,
@@ -68,7 +68,7 @@ def put_slides(trace: Trace, put: PutIn) -> tuple[Slide, ...]:
     (layer, head), change = ranked[0], put.changes[ranked[0]]
     labels = tuple(f"layer {one}, head {other}" for one, other in shown)
     values = tuple(round(put.changes[place], 6) for place in shown)
-    picture = Picture(
+    picture = SlidePicture(
         "bars", labels, (False,) * len(labels), values, None, shown.index(ranked[0]), unit="change", neutral=True
     )
     ask: tuple[Part, ...] = (

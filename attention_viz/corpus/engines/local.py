@@ -14,7 +14,7 @@ from itertools import islice
 import torch
 
 from attention_viz.corpus.chunks import Chunk
-from attention_viz.corpus.part import Part
+from attention_viz.corpus.part import CorpusPart
 from attention_viz.corpus.worker import Worker
 
 __all__ = ["alone", "run_local"]
@@ -24,13 +24,13 @@ __all__ = ["alone", "run_local"]
 _MEASURING = 4
 
 
-def run_local(worker: Worker, chunks: Iterable[Chunk], workers: int) -> Iterator[tuple[Chunk, Part]]:
+def run_local(worker: Worker, chunks: Iterable[Chunk], workers: int) -> Iterator[tuple[Chunk, CorpusPart]]:
     """The sums of each chunk, in their order.
 
     Args:
         chunks: which; no more of them are read than are worked on.
     """
-    waiting, ahead = deque[tuple[Chunk, Future[Part]]](), iter(chunks)
+    waiting, ahead = deque[tuple[Chunk, Future[CorpusPart]]](), iter(chunks)
     worker = replace(worker, measuring=threading.Semaphore(max(1, workers // _MEASURING)))
     with alone(), ThreadPoolExecutor(workers, "scan", initializer=_one_thread) as pool:
         try:

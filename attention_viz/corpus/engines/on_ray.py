@@ -13,8 +13,8 @@ from typing import Any
 import torch
 
 from attention_viz.corpus.chunks import Chunk
-from attention_viz.corpus.part import Part
-from attention_viz.corpus.worker import Settings, Worker
+from attention_viz.corpus.part import CorpusPart
+from attention_viz.corpus.worker import ScanSettings, Worker
 from attention_viz.errors import UnsupportedModel, first_line
 from attention_viz.models.model import AttentionModel
 from attention_viz.models.sources.by_name import load
@@ -25,7 +25,7 @@ __all__ = ["run_ray"]
 _HANDED = 4_096
 
 
-def run_ray(worker: Worker, chunks: Iterable[Chunk], workers: int | None) -> Iterator[tuple[Chunk, Part]]:
+def run_ray(worker: Worker, chunks: Iterable[Chunk], workers: int | None) -> Iterator[tuple[Chunk, CorpusPart]]:
     """The sums of each chunk, in their order.
 
     Args:
@@ -58,7 +58,7 @@ def _begin(ray: Any) -> None:
         raise UnsupportedModel(f"Ray can't be had at {address or 'this machine'}: {first_line(error)}{hint}") from error
 
 
-def _handed(ray: Any, worker: Worker, chunks: list[Chunk], actors: int) -> Iterator[tuple[Chunk, Part]]:
+def _handed(ray: Any, worker: Worker, chunks: list[Chunk], actors: int) -> Iterator[tuple[Chunk, CorpusPart]]:
     rows = [{"start": chunk.start, "texts": list(chunk.texts)} for chunk in chunks]
     given = ray.data.from_items(rows, override_num_blocks=len(rows))
     done = given.map_batches(
@@ -71,7 +71,7 @@ def _handed(ray: Any, worker: Worker, chunks: list[Chunk], actors: int) -> Itera
         for chunk, row in zip(chunks, done.iter_rows(), strict=True):
             if int(row["start"]) != chunk.start:
                 raise RuntimeError(f"Ray handed back the chunk at {row['start']} where that at {chunk.start} was due")
-            yield chunk, Part.of_bytes(row["part"])[0]
+            yield chunk, CorpusPart.of_bytes(row["part"])[0]
     except ray.exceptions.RayError as error:
         # It has the whole way there, of which the end says what went wrong.
         told = re.sub(r"^[\w.]+: ", "", str(error).strip().split("\n")[-1].strip())
@@ -81,7 +81,7 @@ def _handed(ray: Any, worker: Worker, chunks: list[Chunk], actors: int) -> Itera
 class _Actor:
     """Loads the model once, and works on one chunk after the other with one thread of torch."""
 
-    def __init__(self, name: str, sha256: str, settings: Settings, heads: int) -> None:
+    def __init__(self, name: str, sha256: str, settings: ScanSettings, heads: int) -> None:
         """Load the model."""
         torch.set_num_threads(1)
         model = load(name, alone=True)

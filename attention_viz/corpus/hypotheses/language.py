@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy
 
 from attention_viz.corpus.hypotheses.signs import Sign, signs_of
-from attention_viz.corpus.hypotheses.values import ATTRIBUTES, Axis
+from attention_viz.corpus.hypotheses.values import ATTRIBUTES, HypothesisAxis
 from attention_viz.errors import HypothesisError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class _Values(NamedTuple):
 
 
 # What is made of the two axes: of a value its values, of a pattern where it holds, (query or 1, key or 1).
-_Axes = tuple[Axis, Axis]
+_Axes = tuple[HypothesisAxis, HypothesisAxis]
 _Pattern = Callable[[_Axes], "NDArray[Any]"]
 
 
@@ -67,7 +67,7 @@ class Hypothesis:
     asked: frozenset[str]
     _pattern: _Pattern
 
-    def holds(self, queries: Axis, keys: Axis) -> "NDArray[Any]":
+    def holds(self, queries: HypothesisAxis, keys: HypothesisAxis) -> "NDArray[Any]":
         """Where it holds, (query, key)."""
         return numpy.broadcast_to(self._pattern((queries, keys)), (len(queries.tokens), len(keys.tokens)))
 
@@ -76,13 +76,13 @@ def read_hypothesis(said: str) -> Hypothesis:
     """Read a story such as `query.previous.text == key.text and not query.is_pronoun`."""
     if len(said) > _LONGEST:
         raise HypothesisError(f"a story of {len(said):,} characters; at most {_LONGEST:,} are read", said, _LONGEST)
-    reader = _Reader(said, list(signs_of(said)))
+    reader = _StoryReader(said, list(signs_of(said)))
     pattern = reader.pattern()
     reader.end()
     return Hypothesis(said, frozenset(reader.asked), pattern)
 
 
-class _Reader:
+class _StoryReader:
     """Goes through the signs of a story from left to right."""
 
     def __init__(self, said: str, signs: list[Sign]) -> None:

@@ -15,7 +15,7 @@ from attention_viz.corpus.hypotheses.curves import (
     scores_at,
 )
 from attention_viz.corpus.hypotheses.language import Hypothesis
-from attention_viz.corpus.hypotheses.values import Axis
+from attention_viz.corpus.hypotheses.values import HypothesisAxis
 from attention_viz.errors import ScanError
 from attention_viz.trace.trace import Trace
 
@@ -63,7 +63,7 @@ class Tested:
 
 
 @dataclass(frozen=True, eq=False)
-class _Text:
+class _TextPairs:
     """The pairs of one text: where its story holds, and their counts by weight of every head."""
 
     holds: "NDArray[Any]"
@@ -74,7 +74,7 @@ class _Text:
 
 def put_to_the_test(hypothesis: Hypothesis, traces: Iterable[Trace], stream: str) -> Tested:
     """Rank all heads of a stream on every other text, and test them on the others."""
-    texts, heads = list[_Text](), list[tuple[int, int]]()
+    texts, heads = list[_TextPairs](), list[tuple[int, int]]()
     for trace in traces:
         heads = [
             (layer, head) for layer in trace.layer_numbers(stream) for head in range(trace.head_count(layer, stream))
@@ -106,10 +106,10 @@ def counted(runs: Iterable[Trace], count: int, progress: Callable[[int, int], ob
         yield run
 
 
-def _text(hypothesis: Hypothesis, trace: Trace, stream: str) -> _Text:
+def _text(hypothesis: Hypothesis, trace: Trace, stream: str) -> _TextPairs:
     """Of the pairs that a head may look at, but those with keys on which heads rest unless the story is about them."""
     back = looks_back(trace, stream)
-    queries, keys = Axis(trace.query_tokens(stream), back), Axis(trace.key_tokens(stream), back)
+    queries, keys = HypothesisAxis(trace.query_tokens(stream), back), HypothesisAxis(trace.key_tokens(stream), back)
     rows = list(queries.tokens.counted)
     asks = hypothesis.asked & {"is_special", "is_first"}
     shown = numpy.ones(len(keys.tokens), dtype=bool) if asks else ~keys.resting
@@ -122,7 +122,7 @@ def _text(hypothesis: Hypothesis, trace: Trace, stream: str) -> _Text:
     holds = hypothesis.holds(queries, keys)[rows][places]
     query, key = numpy.nonzero(places)
     flat = numpy.nan_to_num(weights[:, places])
-    return _Text(holds, numpy.array(rows)[query] - key, key, counts_of(flat, holds).astype(numpy.float32))
+    return _TextPairs(holds, numpy.array(rows)[query] - key, key, counts_of(flat, holds).astype(numpy.float32))
 
 
 def _table(
@@ -174,11 +174,11 @@ def _between(numbers: "NDArray[Any]") -> "tuple[NDArray[Any], NDArray[Any]]":
     return low, high
 
 
-def _baseline(first: Sequence[_Text], second: Sequence[_Text]) -> "tuple[float, str, list[NDArray[Any]]]":
+def _baseline(first: Sequence[_TextPairs], second: Sequence[_TextPairs]) -> "tuple[float, str, list[NDArray[Any]]]":
     """The best, on the first half, of what goes by position alone: by the rates there at which the story holds."""
     rates = [_rates(first, name) for name in ("distance", "key")]
 
-    def guessed(text: _Text) -> "NDArray[Any]":
+    def guessed(text: _TextPairs) -> "NDArray[Any]":
         one, other = (
             numpy.array([rate.get(place, 0.0) for place in places.tolist()])
             for rate, places in zip(rates, (text.distance, text.key), strict=True)
@@ -190,7 +190,7 @@ def _baseline(first: Sequence[_Text], second: Sequence[_Text]) -> "tuple[float, 
     return float(average_precision(_summed(counts))), _BASELINES[best], counts
 
 
-def _rates(texts: Sequence[_Text], name: str) -> dict[int, float]:
+def _rates(texts: Sequence[_TextPairs], name: str) -> dict[int, float]:
     places = numpy.concatenate([getattr(text, name) for text in texts])
     holds = numpy.concatenate([text.holds for text in texts])
     known, at = numpy.unique(places, return_inverse=True)

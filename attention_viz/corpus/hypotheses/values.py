@@ -14,11 +14,11 @@ from attention_viz.trace.tokens import Tokens
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["ATTRIBUTES", "Attribute", "Axis"]
+__all__ = ["ATTRIBUTES", "Attribute", "HypothesisAxis"]
 
 
 @dataclass(frozen=True, eq=False)
-class Axis:
+class HypothesisAxis:
     """The tokens along one axis."""
 
     tokens: Tokens
@@ -65,10 +65,10 @@ class Attribute:
 
     kind: str
     meaning: str
-    of: "Callable[[Axis], NDArray[Any] | Sequence[Any]]"
+    of: "Callable[[HypothesisAxis], NDArray[Any] | Sequence[Any]]"
 
 
-def _is(*kinds: str) -> "Callable[[Axis], NDArray[Any]]":
+def _is(*kinds: str) -> "Callable[[HypothesisAxis], NDArray[Any]]":
     return lambda axis: numpy.isin(axis.kinds, kinds)
 
 

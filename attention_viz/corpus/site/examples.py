@@ -3,7 +3,7 @@
 from html import escape
 
 from attention_viz.analysis.metrics import METRICS
-from attention_viz.corpus.site.parts import Example, Head
+from attention_viz.corpus.site.parts import Head, SiteExample
 
 __all__ = ["listed", "others"]
 
@@ -28,7 +28,7 @@ def others(head: Head, metric: str) -> str:
     )
 
 
-def _example(one: Example, head: Head) -> str:
+def _example(one: SiteExample, head: Head) -> str:
     tenth = f'<span class="m">tenth {one.tenth}</span>' if one.tenth else ""
     query = one.row.asking or one.row.tokens[one.query]
     writes = (
@@ -42,7 +42,7 @@ def _example(one: Example, head: Head) -> str:
     return f'{told}<p class="tokens">{asking}{_tokens(one)}</p>'
 
 
-def _tokens(one: Example) -> str:
+def _tokens(one: SiteExample) -> str:
     shown: list[str] = []
     for place, (token, weight) in enumerate(zip(one.row.tokens, one.row.weights, strict=True)):
         marks = ("query",) * (place == one.query and not one.row.asking) + ("key",) * (place == one.key)
@@ -53,7 +53,7 @@ def _tokens(one: Example) -> str:
     return " ".join(shown)
 
 
-def _link(one: Example, head: Head) -> str:
+def _link(one: SiteExample, head: Head) -> str:
     """To the example in the explorer, where that draws it."""
     if one.explored is None:
         return ""

@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from attention_viz.corpus.site.rows import Row
+from attention_viz.corpus.site.rows import SiteRow
 
-__all__ = ["Example", "Head", "Site", "file_of"]
+__all__ = ["Head", "Site", "SiteExample", "file_of"]
 
 
 @dataclass(frozen=True)
-class Example:
+class SiteExample:
     """One example on a page: what it is of, its row, and the words that the head makes likelier there.
 
     Attributes:
@@ -23,7 +23,7 @@ class Example:
     query: int
     key: int
     weight: float
-    row: Row
+    row: SiteRow
     words: str = ""
     explored: int | None = None
 
@@ -37,7 +37,7 @@ class Head:
     """
 
     told: Mapping[str, Any]
-    examples: Sequence[Example]
+    examples: Sequence[SiteExample]
     kinds: Sequence[Mapping[str, Any]]
     silenced: Mapping[str, Any] | None = None
     alike: Sequence[Mapping[str, Any]] = ()

@@ -9,7 +9,7 @@ from attention_viz.analysis.words import quoted
 from attention_viz.explorer.payload import Choice, pack
 from attention_viz.trace.trace import Trace
 
-__all__ = ["Row", "Wanted", "rows_of"]
+__all__ = ["SiteRow", "Wanted", "rows_of"]
 
 
 class Wanted(NamedTuple):
@@ -21,7 +21,7 @@ class Wanted(NamedTuple):
     query: int
 
 
-class Row(NamedTuple):
+class SiteRow(NamedTuple):
     """What a query gave to each token of a text.
 
     Attributes:
@@ -39,7 +39,7 @@ def rows_of(
     runs: Iterable[tuple[int, Trace]],
     wanted: Mapping[int, Iterable[Wanted]],
     explored: Mapping[tuple[int, Wanted], int],
-) -> Iterator[tuple[tuple[int, Wanted], Row]]:
+) -> Iterator[tuple[tuple[int, Wanted], SiteRow]]:
     """The row of each query that is wanted."""
     for number, trace in runs:
         for one in wanted.get(number, ()):
@@ -49,7 +49,7 @@ def rows_of(
             weights = tuple(call.weights[0].float().tolist())
             key = explored.get((number, one))
             packed = b"" if key is None else _packed(trace, one, key, weights[key])
-            yield (number, one), Row(keys.written, weights, asking, packed)
+            yield (number, one), SiteRow(keys.written, weights, asking, packed)
 
 
 def _packed(trace: Trace, one: Wanted, key: int, weight: float) -> bytes:

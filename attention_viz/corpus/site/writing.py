@@ -11,8 +11,8 @@ from attention_viz.corpus.site.explored import explored_data, explorer_page, exp
 from attention_viz.corpus.site.frame import style_sheet
 from attention_viz.corpus.site.head import head_page
 from attention_viz.corpus.site.index import heads_data, index_page
-from attention_viz.corpus.site.parts import Example, Head, Site
-from attention_viz.corpus.site.rows import Row, Wanted, rows_of
+from attention_viz.corpus.site.parts import Head, Site, SiteExample
+from attention_viz.corpus.site.rows import SiteRow, Wanted, rows_of
 from attention_viz.corpus.tables import LEADING, records_of
 from attention_viz.errors import ScanError
 from attention_viz.trace.spelling import xml_text
@@ -93,7 +93,7 @@ def _heads(tables: Mapping[str, Any], runs: Iterable[tuple[int, Trace]]) -> Iter
     explored = {(int(one["text"]), _wanted(one)): int(one["key"]) for one in shown if _is_explored(one)}
     rows = dict(rows_of(runs, wanted, explored))
     words = {(int(one["text"]), _wanted(one)): str(one["words"]) for one in _rows_in(tables, "written")}
-    examples = dict[tuple[str, int, int], list[Example]]()
+    examples = dict[tuple[str, int, int], list[SiteExample]]()
     for one in shown:
         asked, of_head = (int(one["text"]), _wanted(one)), examples.setdefault(_place(one), [])
         place = len(of_head) if _is_explored(one) else None
@@ -129,6 +129,6 @@ def _is_explored(one: Mapping[str, Any]) -> bool:
     return bool(one["leads"]) and one["kind"] == "strongest" and int(one["rank"]) <= _EXPLORED
 
 
-def _example(one: dict[str, Any], row: Row, words: str, place: int | None) -> Example:
+def _example(one: dict[str, Any], row: SiteRow, words: str, place: int | None) -> SiteExample:
     tenth, query, key = (int(one[name]) for name in ("tenth", "query", "key"))
-    return Example(str(one["metric"]), str(one["kind"]), tenth, query, key, float(one["weight"]), row, words, place)
+    return SiteExample(str(one["metric"]), str(one["kind"]), tenth, query, key, float(one["weight"]), row, words, place)

@@ -17,14 +17,14 @@ from attention_viz.edits.words import place_of, tokens_of
 from attention_viz.errors import ShapeError
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.shapes import check_tensor
-from attention_viz.operation.told import Told
+from attention_viz.operation.told import ShortRepr
 from attention_viz.trace.trace import Trace
 
 __all__ = ["KINDS", "Allow", "Block", "narrow"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Allow(Told):
+class Allow(ShortRepr):
     """A mask and-ed with the model's own: it can only take away, never open what the model blocks.
 
     Attributes:

@@ -16,7 +16,7 @@ from attention_viz.edits.words import rows_of_cells, subject_of
 from attention_viz.errors import ShapeError
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.shapes import check_tensor
-from attention_viz.operation.told import Told
+from attention_viz.operation.told import ShortRepr
 from attention_viz.trace.trace import Trace
 
 __all__ = ["KINDS", "Replace"]
@@ -26,7 +26,7 @@ _ROUNDING = 1e-4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Replace(Told):
+class Replace(ShortRepr):
     """The head's weights become this matrix, and its output weights · value.
 
     The matrix counts as it is, also where the model's own mask blocks a cell, and it goes past softcap, bias and sinks.

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from attention_viz.edits.asks import Number
+from attention_viz.edits.asks import NumberDetail
 from attention_viz.edits.change import Change
 from attention_viz.edits.each_head import bias_of_each_head, rows_of_each_head
 from attention_viz.edits.entry import EditKind, Spell
@@ -141,7 +141,7 @@ KINDS = (
         name="temp",
         label="it looks more sharply or more evenly",
         # The temperatures that a softmax shows a difference for.
-        asks=Number("Temperature", lowest=0.01, highest=100.0, start=0.5, step=0.1),
+        asks=NumberDetail("Temperature", lowest=0.01, highest=100.0, start=0.5, step=0.1),
         example="temp:0.5",
         words=_words,
         short=lambda change: f"at temperature {change.number:g}",

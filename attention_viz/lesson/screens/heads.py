@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from attention_viz.edits.words import listed
-from attention_viz.lesson.asking import Ask, Place, short
+from attention_viz.lesson.asking import Ask, CatalogueHead, short
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.links import asking_position, strongest_link, trained_words
 from attention_viz.lesson.scene import Scene
@@ -31,7 +31,7 @@ def _ask(scene: Scene) -> Ask:
         f"{scene.called}, layer {link.layer}: one weight of each head",
         tuple(f"head {head}" for head in range(len(weights))),
         tuple(weights),
-        place=Place.of(trace, link.layer, link.head, (link.query, link.key)),
+        place=CatalogueHead.of(trace, link.layer, link.head, (link.query, link.key)),
     )
 
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from attention_viz.edits.kinds.masks import Allow
 from attention_viz.lesson.asking import Ask
 from attention_viz.lesson.lesson import Control, Lesson, Shown
-from attention_viz.lesson.links import Link, asking_position, pressed_words, strongest_link
+from attention_viz.lesson.links import HeadLink, asking_position, pressed_words, strongest_link
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import counted, in_words, offered, signed
 from attention_viz.operation.attention import Attention, attend
@@ -41,7 +41,7 @@ def _beside(scene: Scene, mask: str) -> str | None:
     return " ".join([scene.read, *[_FILLER] * _FILLING]) if mask in ("padding", "both") else None
 
 
-def _link(scene: Scene) -> Link:
+def _link(scene: Scene) -> HeadLink:
     trace = scene.trained()
     return strongest_link(trace, asking_position(trace, scene.word))
 

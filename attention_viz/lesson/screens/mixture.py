@@ -1,9 +1,9 @@
 """The weighted sum: an output is a mixture of the values, and stays among them."""
 
 from attention_viz.analysis.convex_hull import beyond, corners
-from attention_viz.lesson.asking import Ask, Place, short
+from attention_viz.lesson.asking import Ask, CatalogueHead, short
 from attention_viz.lesson.lesson import Control, Lesson, Shown
-from attention_viz.lesson.links import Link, opening_position, positioned_words, pressed_positions, strongest_link
+from attention_viz.lesson.links import HeadLink, opening_position, positioned_words, pressed_positions, strongest_link
 from attention_viz.lesson.plane import in_a_plane
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import counted, in_words, offered, signed
@@ -26,7 +26,7 @@ def _where(outside: float) -> str:
     return "on the edge of" if outside <= _EDGE else "outside"
 
 
-def _link(scene: Scene) -> Link:
+def _link(scene: Scene) -> HeadLink:
     return strongest_link(scene.trained(), int(_CONTROL.value(scene)))
 
 
@@ -47,7 +47,7 @@ def _ask(scene: Scene) -> Ask:
         shown=tuple(signed(one, 2) for one in parts),
         pressed=pressed_positions(trace),
         query=link.query,
-        place=Place.of(trace, link.layer, link.head, (link.query, best)),
+        place=CatalogueHead.of(trace, link.layer, link.head, (link.query, best)),
     )
 
 

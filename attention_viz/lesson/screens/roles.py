@@ -1,8 +1,8 @@
 """Queries, keys and values: three matrices give each vector three parts to play."""
 
-from attention_viz.lesson.asking import Ask, Place
+from attention_viz.lesson.asking import Ask, CatalogueHead
 from attention_viz.lesson.lesson import Control, Lesson, Shown
-from attention_viz.lesson.links import Link, asking_position, strongest_link, trained_words, word_positions
+from attention_viz.lesson.links import HeadLink, asking_position, strongest_link, trained_words, word_positions
 from attention_viz.lesson.own_head import D_K, D_MODEL, own_head
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.spots import asking_words, row_spots
@@ -16,7 +16,7 @@ __all__ = ["LESSON"]
 _WIDTHS = ("2", "3", "4", "6")
 
 
-def _link(scene: Scene) -> Link:
+def _link(scene: Scene) -> HeadLink:
     trace = scene.trained()
     return strongest_link(trace, asking_position(trace, scene.word))
 
@@ -41,7 +41,7 @@ def _ask(scene: Scene) -> Ask:
         f"{scene.called}, layer {link.layer}, head {link.head}; mean over the words",
         ("vectors as they are", "with W_Q and W_K"),
         shares,
-        place=Place.of(scene.trained(), link.layer, link.head),
+        place=CatalogueHead.of(scene.trained(), link.layer, link.head),
     )
 
 

@@ -1,6 +1,6 @@
 """Scores: every query with every key, one cell opened as the sum that it is."""
 
-from attention_viz.lesson.asking import Ask, Place, short
+from attention_viz.lesson.asking import Ask, CatalogueHead, short
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.links import opening_position, positioned_words, pressed_positions, strongest_link
 from attention_viz.lesson.scene import Scene
@@ -44,7 +44,7 @@ def _ask(scene: Scene) -> Ask:
         shown=tuple(signed(score, 1) for score in scores),
         pressed=pressed_positions(trace),
         query=query,
-        place=Place.of(trace, link.layer, link.head, (query, best)),
+        place=CatalogueHead.of(trace, link.layer, link.head, (query, best)),
     )
 
 

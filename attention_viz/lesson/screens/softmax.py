@@ -1,7 +1,7 @@
 """Softmax: a row of numbers becomes shares that add up to one, sharper or evener."""
 
 from attention_viz.edits.kinds.temperature import Temperature
-from attention_viz.lesson.asking import Ask, Place, row_asked
+from attention_viz.lesson.asking import Ask, CatalogueHead, row_asked
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.links import asking_position, pressed_words, strongest_link
 from attention_viz.lesson.scene import Scene
@@ -42,7 +42,7 @@ def _ask(scene: Scene) -> Ask:
     labels = trace.query_tokens().written
     source = f"{scene.called}, layer {layer}, head {head}" + ("" if temperature == 1 else f", T = {temperature:g}")
     row = trace.weights(layer, head)[query]
-    place = Place.of(trace, layer, head, (query, int(row.argmax())))
+    place = CatalogueHead.of(trace, layer, head, (query, int(row.argmax())))
     return row_asked(row, labels, query, source, pressed_words(trace), word=True, place=place)
 
 

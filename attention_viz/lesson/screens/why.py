@@ -1,6 +1,6 @@
 """Why attention: a word means something else beside other words, and a head looks where that is decided."""
 
-from attention_viz.lesson.asking import Ask, Place, row_asked, short
+from attention_viz.lesson.asking import Ask, CatalogueHead, row_asked, short
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.links import opening_position, positioned_words, pressed_positions, strongest_link
 from attention_viz.lesson.scene import Scene
@@ -27,7 +27,7 @@ def _ask(scene: Scene) -> Ask:
     chosen = f"the head chosen for {short(labels[query])}"
     source = f"{scene.called}, layer {link.layer}, head {link.head}: {chosen}"
     row = trace.weights(link.layer, link.head)[query]
-    place = Place.of(trace, link.layer, link.head, (link.query, link.key))
+    place = CatalogueHead.of(trace, link.layer, link.head, (link.query, link.key))
     return row_asked(row, labels, query, source, pressed_positions(trace), complete=True, place=place)
 
 

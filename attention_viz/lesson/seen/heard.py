@@ -11,7 +11,7 @@ from attention_viz.lesson.scene import Scene
 from attention_viz.trace.once import once_for_each
 from attention_viz.trace.trace import Trace
 
-__all__ = ["MODEL", "SAMPLE", "Heard"]
+__all__ = ["MODEL", "SAMPLE", "SoundRun"]
 
 MODEL, SAMPLE = "whisper-tiny.en", "window"
 _STREAM = "cross"
@@ -51,7 +51,7 @@ def _times(trace: Trace) -> tuple[tuple[float, float], ...]:
     return tuple(zip(table["start"].tolist(), table["end"].tolist(), strict=True))
 
 
-class Heard:
+class SoundRun:
     """The run of the sample."""
 
     name = MODEL

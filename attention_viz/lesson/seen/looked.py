@@ -15,7 +15,7 @@ from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.views.figures.seen.overlay import over_patches, touching
 
-__all__ = ["MODEL", "PICTURES", "Looked"]
+__all__ = ["MODEL", "PICTURES", "PictureRun"]
 
 MODEL = "dinov2-small"
 # The samples, by their names: what each shows.
@@ -44,7 +44,7 @@ def _given(trace: Trace, place: tuple[int, int]) -> Float[np.ndarray, "row colum
     return over_patches(row, trace.key_tokens())
 
 
-class Looked:
+class PictureRun:
     """One sample and its head."""
 
     def __init__(self, scene: Scene, sample: str) -> None:

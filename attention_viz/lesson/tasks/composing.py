@@ -1,7 +1,7 @@
 """Tasks with a number opened into what wrote it."""
 
 from attention_viz.lesson.composed import TOY_WORDS, Composed
-from attention_viz.lesson.exercise import Exercise, Number, Slip, written
+from attention_viz.lesson.exercise import Exercise, NumberAnswer, Slip, written
 from attention_viz.lesson.language import TOY
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.tasks.drawing import ROUNDED, Draw, factor, table
@@ -34,7 +34,7 @@ def part(scene: Scene, seed: int) -> Exercise:
         f"{layer}, head {head} of the toy is {written(score)}: the sum of these and of what head {before_head} of "
         f"layer {before_layer} wrote into the key. What did that head write?",
         (table("Parts of the score", [*rows], ("wrote",), [[number] for number in rows.values()]),),
-        Number(right, ROUNDED),
+        NumberAnswer(right, ROUNDED),
         (
             "All parts together are the score: one is missing.",
             f"Those that are given come to {written(rest)}.",

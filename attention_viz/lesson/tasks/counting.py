@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from attention_viz.lesson.exercise import Choice, Exercise, Number, Slip
+from attention_viz.lesson.exercise import Exercise, NumberAnswer, OptionAnswer, Slip
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.tasks.drawing import WHOLE, Draw
 from attention_viz.operation.attention import Attention, attend
@@ -44,7 +44,10 @@ def shape(scene: Scene, seed: int) -> Exercise:
         f"{target}·{source} = {weights.numel()}."
     )
     if draw.below(2):
-        question, answer = "How many weights has one head of cross-attention?", Number(float(weights.numel()), WHOLE)
+        question, answer = (
+            "How many weights has one head of cross-attention?",
+            NumberAnswer(float(weights.numel()), WHOLE),
+        )
         hints = (*hints, f"There are {target} rows and {source} columns.")
         slips = _looks_at_itself(target**2, source**2)
         slips += (
@@ -55,7 +58,7 @@ def shape(scene: Scene, seed: int) -> Exercise:
         question = "Which shape have the weights of one head of cross-attention, queries first?"
         options = draw.order([(target, source), (source, target), (target, target), (source, source)])
         right = options.index((weights.shape[-2], weights.shape[-1]))
-        answer = Choice(tuple(f"{rows} × {columns}" for rows, columns in options), frozenset({right}))
+        answer = OptionAnswer(tuple(f"{rows} × {columns}" for rows, columns in options), frozenset({right}))
         slips = _looks_at_itself(options.index((target, target)), options.index((source, source)))
         slips += (Slip(options.index((source, target)), "that has the keys first; the target asks."),)
     return Exercise("shape", f"{start} {question}", (), answer, hints, working, slips)
@@ -90,7 +93,7 @@ def _longer(count: int, longer: int) -> Exercise:
         f"Your text has {_counted(count)}. How many times as many weights has a head over a text that is "
         f"{longer} times as long?",
         (),
-        Number(found, WHOLE),
+        NumberAnswer(found, WHOLE),
         (_EACH, f"There are {longer} times as many rows, and {longer} times as many columns."),
         f"{longer} times as many rows and columns: {longer}·{longer} = {longer**2}.",
         (
@@ -107,7 +110,7 @@ def _layer(count: int, heads: int) -> Exercise:
         "cost",
         f"Your text has {_counted(count)}. How many weights has a layer of {heads} heads over it?",
         (),
-        Number(float(found), WHOLE),
+        NumberAnswer(float(found), WHOLE),
         (_EACH, f"Here a head has {count}·{count} = {count**2}; there are {heads} heads."),
         f"{heads} heads of {count}·{count} weights: {heads}·{count}·{count} = {found}.",
         (
@@ -142,7 +145,7 @@ def memory(scene: Scene, seed: int) -> Exercise:
         f"Over a text of {count} tokens a head works in blocks of {block} queries × {block} keys, one after the other. "
         f"{_ASKED[asked]}",
         (),
-        Number(float(right), WHOLE),
+        NumberAnswer(float(right), WHOLE),
         (
             f"A block has {block} rows and {block} columns; the whole matrix has {count} of each.",
             f"{count} / {block} = {times}: so many blocks lie side by side, and as many one below the other."

@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from attention_viz.lesson.exercise import Choice, Exercise, Number, Slip, written
+from attention_viz.lesson.exercise import Exercise, NumberAnswer, OptionAnswer, Slip, written
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.tasks.drawing import (
     ROUNDED,
@@ -51,7 +51,7 @@ def nearest(scene: Scene, seed: int) -> Exercise:
         "nearest",
         f"{note}The table gives each word a vector. Whose vector has the largest {asked} with that of “{name}”?",
         (vectors(scene, "Vectors", words, rows),),
-        Choice(tuple(words[at] for at in places), frozenset({places.index(right)})),
+        OptionAnswer(tuple(words[at] for at in places), frozenset({places.index(right)})),
         _nearest_hints(asked, words, rows),
         _nearest_working(asked, words, rows, fits),
         _nearest_slips(asked, places, rows, dots),
@@ -129,7 +129,7 @@ def project(scene: Scene, seed: int) -> Exercise:
         f"{note}The vector x of “{name}” becomes its query, {formula}. What is dimension {column} of the query? "
         "Dimensions, rows and columns count from 0.",
         (vectors(scene, "x", (name,), (x,)), table("W_Q", dimensions(3), dimensions(3), shown)),
-        Number(float(query[column]), WHOLE),
+        NumberAnswer(float(query[column]), WHOLE),
         (
             f"Only {line} {column} of W_Q is needed: {', '.join(map(written, parts))}.",
             "Multiply x and it number by number, and add up the products.",
@@ -171,7 +171,7 @@ def score(scene: Scene, seed: int) -> Exercise:
         "score",
         f"{note}{asked}",
         (vectors(scene, "Queries", words, queries), vectors(scene, "Keys", words, keys)),
-        Number(right, WHOLE),
+        NumberAnswer(right, WHOLE),
         (
             f"Take the query of “{words[row]}” and the key of “{words[column]}”.",
             "Multiply them dimension by dimension, and add up the products.",
@@ -206,7 +206,7 @@ def scaled(scene: Scene, seed: int) -> Exercise:
         f"{note}“{words[0]}” has the score {written(raw)} for “{words[-1]}”; queries and keys are d_k = {width} wide. "
         "What is the scaled score, to two decimals at least?",
         (),
-        Number(right, ROUNDED),
+        NumberAnswer(right, ROUNDED),
         (
             "A score is divided by √d_k, so that wide queries and keys don't make it large.",
             f"√{width} = {written(root)}.",

@@ -3,9 +3,9 @@
 import itertools
 from collections.abc import Sequence
 
-from attention_viz.lesson.exercise import Choice, Exercise, Slip, written
+from attention_viz.lesson.exercise import Exercise, OptionAnswer, Slip, written
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.seen.heard import MODEL, Heard
+from attention_viz.lesson.seen.heard import MODEL, SoundRun
 from attention_viz.lesson.tasks.drawing import Draw, table
 
 __all__ = ["MODEL", "stretch"]
@@ -15,7 +15,7 @@ _DIGITS, _PARTS = 2, 6
 
 def stretch(scene: Scene, seed: int) -> Exercise:
     """Where the second of two words begins, so that as much of their weight as possible lies in their own stretches."""
-    draw, heard = Draw("stretch", seed, MODEL), Heard(scene)
+    draw, heard = Draw("stretch", seed, MODEL), SoundRun(scene)
     layer, head = heard.place
     first = draw.below(len(heard.words) - 1)
     (start, _), (_, end) = heard.times[first], heard.times[first + 1]
@@ -42,7 +42,7 @@ def stretch(scene: Scene, seed: int) -> Exercise:
         f"before each. All moments up to some point belong to {names[0]}, all others to {names[1]}. When does "
         f"{names[1]} begin, so that as much weight as possible lies in each word’s own part?",
         (table("Weights, by the second at which each moment begins", names, columns, rows),),
-        Choice(begins[1:], right),
+        OptionAnswer(begins[1:], right),
         (
             f"For each point add what {names[0]} has before it and what {names[1]} has from it on.",
             f"With {begins[1]} the sum is {written(gains[0])}.",

@@ -1,7 +1,7 @@
 """A task with a head of a language model that goes on with patterns: where it looks when a word comes again."""
 
 from attention_viz.edits.words import listed
-from attention_viz.lesson.exercise import Choice, Exercise, Slip, written
+from attention_viz.lesson.exercise import Exercise, OptionAnswer, Slip, written
 from attention_viz.lesson.language import Twice
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.tasks.drawing import Draw, named
@@ -41,7 +41,7 @@ def job(scene: Scene, seed: int) -> Exercise:
         f"{twice.note}{twice.model} reads “{twice.quoted}” twice over. In layer {layer}, head {head}, which "
         f"goes on with patterns more than any other, at which of these does “{names[query]}” look most?",
         (),
-        Choice(tuple(names[key] for key in options), right),
+        OptionAnswer(tuple(names[key] for key in options), right),
         (
             f"“{names[query]}” was there before. What came next then?",
             f"From them it takes {listed([written(one) for one in sorted(row.values(), reverse=True)])}.",

@@ -8,8 +8,8 @@ from torch import Tensor
 from attention_viz.edits.effects import moved_output
 from attention_viz.edits.kinds.ablation import Ablate
 from attention_viz.edits.words import listed
-from attention_viz.lesson.exercise import Choice, Exercise, Slip, Table, written
-from attention_viz.lesson.links import Link, opening_position, strongest_link, telling_positions, word_positions
+from attention_viz.lesson.exercise import Exercise, OptionAnswer, Slip, Table, written
+from attention_viz.lesson.links import HeadLink, opening_position, strongest_link, telling_positions, word_positions
 from attention_viz.lesson.scene import REAL_MODEL, Scene
 from attention_viz.lesson.tasks.drawing import EXAMPLE, Draw, named, table
 from attention_viz.lesson.words import is_pronoun
@@ -83,7 +83,7 @@ def strongest(scene: Scene, seed: int) -> Exercise:
         f"{note}In {_place(link.layer, link.head)} of {scene.model}, at which of these does “{names[query]}” look "
         "most?",
         (),
-        Choice(tuple(names[key] for key in options), right),
+        OptionAnswer(tuple(names[key] for key in options), right),
         (
             f"Which of them belongs to “{names[query]}” in this text, or says what becomes of it?",
             f"From them it takes {listed([written(one) for one in sorted(row.values(), reverse=True)])}.",
@@ -118,7 +118,7 @@ def head(scene: Scene, seed: int) -> Exercise:
         f"{note}Each row is what “{names[link.query]}” takes from each token in one head of {scene.model}. "
         f"Which head links {pair}?",
         (shown_table,),
-        Choice(tuple(_place(*one) for one in heads), frozenset({right})),
+        OptionAnswer(tuple(_place(*one) for one in heads), frozenset({right})),
         (
             f"Each row belongs to one head, and “{names[link.query]}” is the one that looks.",
             f"Look down the column of “{names[link.key]}”: where is the largest number?",
@@ -128,7 +128,7 @@ def head(scene: Scene, seed: int) -> Exercise:
     )
 
 
-def _backward(trace: Trace, draw: Draw) -> Link:
+def _backward(trace: Trace, draw: Draw) -> HeadLink:
     """The strongest link of a pronoun to a word before it; of another word from the third on where there is none."""
     places, texts = word_positions(trace), trace.query_tokens().texts
     late = places[2:]
@@ -140,7 +140,7 @@ def _backward(trace: Trace, draw: Draw) -> Link:
     before = telling_positions(trace, [at for at in places if at < query][:-1])
     return max(
         (
-            Link(layer, one, query, key, weight)
+            HeadLink(layer, one, query, key, weight)
             for layer, rows in zip(trace.layer_numbers(), _rows(trace, query), strict=True)
             for one, row in enumerate(rows)
             for key, weight in zip(before, row[list(before)].tolist(), strict=True)
@@ -154,7 +154,7 @@ def _rows(trace: Trace, query: int) -> list[Tensor]:
     return [trace.attention(layer).weights[:, query] for layer in trace.layer_numbers()]
 
 
-def _weaker(trace: Trace, link: Link, draw: Draw) -> list[tuple[int, int]]:
+def _weaker(trace: Trace, link: HeadLink, draw: Draw) -> list[tuple[int, int]]:
     """Other heads, in which the link is weaker by a margin that is seen in the table."""
     weaker = [
         (layer, one)
@@ -165,7 +165,7 @@ def _weaker(trace: Trace, link: Link, draw: Draw) -> list[tuple[int, int]]:
     return draw.order(weaker)[: _CANDIDATES - 1]
 
 
-def _shown(rows: Tensor, link: Link, names: Sequence[str], heads: Sequence[str]) -> Table:
+def _shown(rows: Tensor, link: HeadLink, names: Sequence[str], heads: Sequence[str]) -> Table:
     """The weights of one query in several heads: the word in question, the heaviest others, and the rest as a sum."""
     heavy = rows.amax(dim=0).argsort(descending=True).tolist()
     drawn = sorted({link.key, *heavy[: _MOST_SHOWN - 1]})
@@ -210,7 +210,7 @@ def matters(scene: Scene, seed: int) -> Exercise:
                 [[one] for one in looks],
             ),
         ),
-        Choice(tuple(places), right),
+        OptionAnswer(tuple(places), right),
         (
             "The weights in the table tell where a head looks, and not what it does with what it finds there.",
             f"Silencing {places[least]} moves the output by {moved[least]:.1%} of its length.",

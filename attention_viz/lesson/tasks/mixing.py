@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 
 from attention_viz.analysis.metrics import METRICS
-from attention_viz.analysis.rows import Rows
-from attention_viz.lesson.exercise import Choice, Exercise, Number, Slip, written
+from attention_viz.analysis.rows import QueryRows
+from attention_viz.lesson.exercise import Exercise, NumberAnswer, OptionAnswer, Slip, written
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.tasks.drawing import (
     ROUNDED,
@@ -57,7 +57,7 @@ def plain(scene: Scene, seed: int) -> Exercise:
             table("Dot products", (words[0],), words, (dots,)),
             table("e to the power of each, rounded", (words[0],), words, ([round(one, 3) for one in powers],)),
         ),
-        Number(right, ROUNDED),
+        NumberAnswer(right, ROUNDED),
         (
             "The shares are the softmax of the dot products: e to the power of each, divided by the sum of them all.",
             f"It is e^({written(dots[at])}) / ({whole}).",
@@ -93,7 +93,7 @@ def temperature(scene: Scene, seed: int) -> Exercise:
         f"weights have the entropy {written(entropies[right])}? With {len(words)} words it lies between 0 and "
         f"ln {len(words)} = {written(bound)}.",
         (table("Scaled scores", (words[0],), words, (logits,)),),
-        Choice(options, frozenset({right})),
+        OptionAnswer(options, frozenset({right})),
         (
             f"The entropy is 0 with all weight in one place, and {written(bound)} with the same weight everywhere. "
             "Is it near one of the two, or in between?",
@@ -108,7 +108,7 @@ def temperature(scene: Scene, seed: int) -> Exercise:
 
 def _entropy(logits: Sequence[float], divisor: float) -> float:
     """The entropy of one row of weights at a temperature, in nats."""
-    alone = Rows.of(Tokens.of_ids([0]), Tokens.of_ids(range(len(logits))), alike=False)
+    alone = QueryRows.of(Tokens.of_ids([0]), Tokens.of_ids(range(len(logits))), alike=False)
     return METRICS["entropy"].mean(shares([one / divisor for one in logits]).weights, alone)
 
 
@@ -133,7 +133,7 @@ def output(scene: Scene, seed: int) -> Exercise:
         "output",
         f"{note}“{words[0]}” looks at these words with these weights. What is dimension {column} of its output?",
         (table("Weights", (words[0],), words, (weights,)), vectors(scene, "Values", words, values)),
-        Number(right, WHOLE),
+        NumberAnswer(right, WHOLE),
         (
             f"Only dimension {column} of the values is needed: {', '.join(map(written, taken))}.",
             "Multiply each by its word's weight, and add up the products.",
@@ -170,7 +170,7 @@ def additive(scene: Scene, seed: int) -> Exercise:
             table("tanh, which takes a minus along", ("tanh",), [*map(str, _TANH), "more"], (_tanh(),)),
         ),
         # Worked out of what is given of tanh; whoever takes an exact one is right as well.
-        Number(found, ROUNDED + 0.003),
+        NumberAnswer(found, ROUNDED + 0.003),
         (
             "Work out W q and U k first, and add them: each row of W times q, each row of U times k.",
             f"W q + U k: {'; '.join(lines)}.",

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from attention_viz.lesson.exercise import Cells, Choice, Exercise, Number, Slip
+from attention_viz.lesson.exercise import Cells, Exercise, NumberAnswer, OptionAnswer, Slip
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.tasks.drawing import WHOLE, Draw, named, of_two_words
 from attention_viz.operation import masks
@@ -109,7 +109,7 @@ def permute(scene: Scene, seed: int) -> Exercise:
         f"shuffled ({_rows([names[at] for at in order])}). "
         f"Which row of the new output equals row {row} of the old?",
         (),
-        Choice(tuple(f"row {at}" for at in range(count)), right),
+        OptionAnswer(tuple(f"row {at}" for at in range(count)), right),
         (
             "Without positions and without a mask, nothing knows where a word is: its output moves along with it.",
             f"Row {row} of the old is the output of “{names[row]}”. Where is that word now?",
@@ -160,7 +160,7 @@ def path(scene: Scene, seed: int) -> Exercise:
         f"{note}What “{names[earlier]}” (word {earlier}) says is to reach “{names[later]}” (word {later}; words count "
         f"from 0). {_ASKED[asked]}",
         (),
-        Number(float(right), WHOLE),
+        NumberAnswer(float(right), WHOLE),
         (
             "A recurrent network hands on from each word to the next; in attention each word looks at all at once.",
             f"From word {earlier} to word {later} it is {later} − {earlier} = {later - earlier} on.",

@@ -1,8 +1,8 @@
 """A task with a picture: how much of the class token's weight lies on a part of it."""
 
-from attention_viz.lesson.exercise import Exercise, Number, Slip, written
+from attention_viz.lesson.exercise import Exercise, NumberAnswer, Slip, written
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.seen.looked import MODEL, PICTURES, Looked
+from attention_viz.lesson.seen.looked import MODEL, PICTURES, PictureRun
 from attention_viz.lesson.tasks.drawing import ROUNDED, Draw, table
 
 __all__ = ["MODEL", "region"]
@@ -15,7 +15,7 @@ _FEWEST, _MOST = 2, 4
 def region(scene: Scene, seed: int) -> Exercise:
     """What the class token gives to some rows of boxes of a picture, from its weights added up over boxes."""
     draw = Draw("region", seed, MODEL)
-    looked = Looked(scene, draw.pick(tuple(PICTURES)))
+    looked = PictureRun(scene, draw.pick(tuple(PICTURES)))
     layer, head = looked.place
     numbers = [[round(float(one), _DIGITS) for one in row] for row in looked.boxes(_BOXES, _BOXES)]
     names = tuple(f"row {number}" for number in range(1, _BOXES + 1))
@@ -30,7 +30,7 @@ def region(scene: Scene, seed: int) -> Exercise:
         f"{MODEL} reads {PICTURES[looked.sample]}. In layer {layer}, head {head}, how much does the class token give "
         f"to these boxes together: {told}?",
         (table("The class token’s weights, added up over boxes of 4 × 4 patches", names, columns, numbers),),
-        Number(right, ROUNDED),
+        NumberAnswer(right, ROUNDED),
         (
             "A row of weights is shares of 1, and shares of places that don’t overlap add up.",
             f"There are {count} numbers to add.",

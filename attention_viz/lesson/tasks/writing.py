@@ -1,7 +1,7 @@
 """Tasks with what a head writes to the logits of words."""
 
 from attention_viz.lesson.composed import TOY_WORDS
-from attention_viz.lesson.exercise import Exercise, Number, Slip, written
+from attention_viz.lesson.exercise import Exercise, NumberAnswer, Slip, written
 from attention_viz.lesson.language import TOY
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.tasks.drawing import ROUNDED, Draw, products, table
@@ -40,7 +40,7 @@ def added(scene: Scene, seed: int) -> Exercise:
                 list(zip(weights, numbers, strict=True)),
             ),
         ),
-        Number(right, ROUNDED),
+        NumberAnswer(right, ROUNDED),
         (
             "A head writes what it fetches from each word, by its weight.",
             "Multiply each weight by what that word would add.",

@@ -17,7 +17,7 @@ from attention_viz.models.bounded.image import NOT_FORKED
 from attention_viz.models.bounded.limits import Limits
 from attention_viz.models.bounded.starting import Started, prepare, start
 
-__all__ = ["Broken", "NotStarted", "Process", "Stopped", "isolates", "prepare"]
+__all__ = ["Broken", "NotStarted", "Process", "ProcessEnded", "isolates", "prepare"]
 
 # How long a process may take to be there, imports included, on a busy machine.
 _STARTING = 90.0
@@ -36,14 +36,14 @@ def isolates() -> bool:
     return content in ("on", "1", "true", "yes")
 
 
-class Stopped(Exception):
+class ProcessEnded(Exception):
     """A process was ended, or ended by itself, before it answered.
 
     The message is a verb with its object, such as "takes more than 600 MB of memory", for whoever knows the subject.
     """
 
 
-class NotStarted(Stopped):
+class NotStarted(ProcessEnded):
     """No process could be started, through no fault of what was to run in it."""
 
 
@@ -109,7 +109,7 @@ class Process:
 
     def _exchange(self, request: Message, check: Callable[[], None], limits: Limits) -> Message:
         if not self.alive:
-            raise Stopped("has ended")
+            raise ProcessEnded("has ended")
         if not self._ready:
             self._receive(replace(self._limits, seconds=_STARTING), check)
             self._ready = True
@@ -117,12 +117,12 @@ class Process:
         try:
             self._started.channel.sendall(pack(request))
         except TimeoutError:
-            raise Stopped(self._too_long(limits.seconds)) from None
+            raise ProcessEnded(self._too_long(limits.seconds)) from None
         except OSError:
             raise self._stopped() from None
         answer = self._receive(limits, check)
         if "over" in answer.values:
-            raise Stopped(self._too_much_memory())
+            raise ProcessEnded(self._too_much_memory())
         return answer
 
     def _receive(self, limits: Limits, check: Callable[[], None]) -> Message:
@@ -130,13 +130,13 @@ class Process:
         try:
             return receive(lambda count: self._exactly(count, until, check), limits.answer)
         except TimeoutError:
-            raise Stopped(self._too_long(limits.seconds)) from None
+            raise ProcessEnded(self._too_long(limits.seconds)) from None
         except TooLong:
-            raise Stopped(f"gives an answer of more than {limits.answer / 1e6:.3g} MB") from None
+            raise ProcessEnded(f"gives an answer of more than {limits.answer / 1e6:.3g} MB") from None
         except (EOFError, OSError):
             raise self._stopped() from None
         except ValueError:
-            raise Stopped("gives an answer that can't be read") from None
+            raise ProcessEnded("gives an answer that can't be read") from None
 
     def _exactly(self, count: int, until: float, check: Callable[[], None]) -> bytes:
         parts = bytearray()
@@ -155,16 +155,16 @@ class Process:
             parts += part
         return bytes(parts)
 
-    def _stopped(self) -> Stopped:
+    def _stopped(self) -> ProcessEnded:
         """Say why it ended by itself."""
         status = self.end()
         if status is not None and status >= NOT_FORKED:
             return _not_started(status - NOT_FORKED)
         if status == _ABORTED:
-            return Stopped(self._too_much_memory())
+            return ProcessEnded(self._too_much_memory())
         if status == _TOO_MUCH_TIME:
-            return Stopped(self._too_long(self._limits.processor))
-        return Stopped("was ended from outside" if status == _KILLED else "ended without an answer")
+            return ProcessEnded(self._too_long(self._limits.processor))
+        return ProcessEnded("was ended from outside" if status == _KILLED else "ended without an answer")
 
     def _too_much_memory(self) -> str:
         return f"takes more than {self._limits.memory / 1e6:g} MB of memory"

@@ -10,7 +10,7 @@ from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.models.circuits.matrices import Around
 from attention_viz.models.circuits.weights import Proven, product_norm, proven
 from attention_viz.operation.autocast import without_autocast
-from attention_viz.trace.numbered.kept import Kept
+from attention_viz.trace.numbered.kept import KeptLayers
 
 if TYPE_CHECKING:
     import pandas
@@ -111,7 +111,7 @@ def _chosen(known: Proven, into: Collection[tuple[int, int]] | None) -> dict[int
 
 def _told(known: Proven) -> str:
     heads = "/".join(map(str, sorted({around.heads for around in known.layers})))
-    kept = Kept.all_of(known.numbers)
+    kept = KeptLayers.all_of(known.numbers)
     which = "" if kept.counts else f" ({kept})"
     return f"{len(known.layers)} layers{which} × {heads} heads"
 

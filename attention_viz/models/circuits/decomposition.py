@@ -9,7 +9,7 @@ from attention_viz.models.circuits.asked import Asked, Probability
 from attention_viz.models.circuits.number import OpenNumber
 from attention_viz.models.circuits.open_runs import check_model, open_alone
 from attention_viz.operation.autocast import without_autocast
-from attention_viz.operation.told import Told
+from attention_viz.operation.told import ShortRepr
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ HELD = "direct effect; norms and patterns held fixed"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Decomposition(Told):
+class Decomposition(ShortRepr):
     """A number as the sum of what each part of the model wrote: direct effects, norms and patterns held fixed.
 
     Attributes:

@@ -39,7 +39,7 @@ from attention_viz.models.circuits.functions import (
 )
 from attention_viz.models.circuits.linear_steps import STEPS, clipped, scaled
 
-__all__ = ["READ", "Leaf", "Ledger", "Written", "origin_of"]
+__all__ = ["READ", "Leaf", "Ledger", "WrittenModules", "origin_of"]
 
 # On what is made of a picture or a sound that is read: it is embedded, as words are, from where it is first added to.
 READ = "_attention_viz_read"
@@ -75,7 +75,7 @@ class _Origin:
 
 
 @dataclass(eq=False)
-class Written:
+class WrittenModules:
     """What was heard of the modules while a model ran: where it is, and whether its body is done.
 
     Attributes:
@@ -106,7 +106,7 @@ class Ledger(TorchFunctionMode):
         leaves: what each part wrote, in the order it was added.
     """
 
-    def __init__(self, where: Written, words: Collection[int]) -> None:
+    def __init__(self, where: WrittenModules, words: Collection[int]) -> None:
         """Begin with nothing written."""
         super().__init__()
         self.leaves: list[Leaf] = []

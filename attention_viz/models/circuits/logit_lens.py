@@ -101,7 +101,7 @@ def logit_lens(
 
 
 @dataclass(frozen=True, eq=False)
-class _Turn:
+class _LensTurn:
     """A module that took what another had made, and made as much of it.
 
     Attributes:
@@ -171,7 +171,7 @@ def _opened(run: ModelRun) -> _Lens:
     """Run once more, in a twin, and keep what leaves each layer."""
     twin = run.runner.twin(frozen=True)
     # The last few alone: of a long text all would fill the memory.
-    left, turns, bodies = deque[Tensor](maxlen=_FEW), deque[_Turn](maxlen=_FEW), list[tuple[nn.Module, Any]]()
+    left, turns, bodies = deque[Tensor](maxlen=_FEW), deque[_LensTurn](maxlen=_FEW), list[tuple[nn.Module, Any]]()
 
     def hear(module: nn.Module, inputs: tuple[object, ...], named: dict[str, object], output: object) -> None:
         if isinstance(getattr(output, "last_hidden_state", None), Tensor):
@@ -182,7 +182,7 @@ def _opened(run: ModelRun) -> _Lens:
             return
         whole = entered is not None and any(one is entered for one in left)
         if whole and entered is not None and entered.shape == first.shape and next(module.children(), None) is None:
-            turns.append(_Turn(module, entered, first))
+            turns.append(_LensTurn(module, entered, first))
         left.append(first)
 
     recorder = Recorder(run.edits, run.anatomy.places, frozenset())

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from attention_viz.models.circuits.normed import normed
 from attention_viz.models.circuits.norms import Norm, norm_of
-from attention_viz.models.circuits.turns import Event, Turns, listened, same
+from attention_viz.models.circuits.turns import ModuleEvent, Turns, listened, same
 from attention_viz.models.inputs.text import vocabulary
 from attention_viz.models.recording.gradients import ModelRun
 from attention_viz.models.recording.weights.matrix import matrix_of, table_of
@@ -24,7 +24,7 @@ from attention_viz.trace.once import once
 if TYPE_CHECKING:
     from attention_viz.models.model import AttentionModel
 
-__all__ = ["Around", "Words", "matrices_around"]
+__all__ = ["Around", "WordMatrices", "matrices_around"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class Around:
 
 
 @dataclass(frozen=True, eq=False)
-class Words:
+class WordMatrices:
     """How words enter the stream and leave it; None where a model has no such matrix.
 
     Attributes:
@@ -108,7 +108,7 @@ class Words:
         return matrix if self.norm is None else self.norm.before(matrix)
 
 
-def matrices_around(model: "AttentionModel", run: ModelRun, stream: str) -> tuple[tuple[Around, ...], Words]:
+def matrices_around(model: "AttentionModel", run: ModelRun, stream: str) -> tuple[tuple[Around, ...], WordMatrices]:
     """The matrices around every call of a stream, and how words enter and leave.
 
     Args:
@@ -153,7 +153,7 @@ def _around(run: ModelRun, turns: Turns, number: int, *, first: bool) -> Around:
     return Around(heads, read["query"], read["key"], read["value"], written.unflatten(0, (heads, -1)), lengths, missing)
 
 
-def _before(turns: Turns, turn: tuple[int, Event], matrix: Tensor) -> tuple[Norm | None, bool]:
+def _before(turns: Turns, turn: tuple[int, ModuleEvent], matrix: Tensor) -> tuple[Norm | None, bool]:
     """The norm before a matrix that reads, and whether the matrix reads something else than the stream.
 
     Past the first layer it does where a module made all of what enters it, or its norm, since the call before, such as
@@ -174,7 +174,7 @@ def _heads(weight: Tensor, norm: Norm | None, count: int) -> Tensor:
     return weight.unflatten(1, (count, -1)).transpose(0, 1)
 
 
-def _words_of(model: "AttentionModel", turns: Turns, calls: int) -> Words:
+def _words_of(model: "AttentionModel", turns: Turns, calls: int) -> WordMatrices:
     """How words enter and leave, as far as each is one matrix."""
     hf = model.hf_model
     head = hf.get_output_embeddings()
@@ -182,13 +182,15 @@ def _words_of(model: "AttentionModel", turns: Turns, calls: int) -> Words:
     embedding = table if isinstance(table, Tensor) and table.ndim == 2 else None
     turn = turns.of(head, calls)
     if head is None or turn is None:
-        return Words(
+        return WordMatrices(
             embedding, None, missing=f"{model.name} has no head that makes words of its last layer by one matrix"
         )
     entered = turn[1].entered
     matrix = matrix_of(head, entered.new_empty(0, entered.shape[-1]))
     if isinstance(matrix, str):
-        return Words(embedding, None, missing=f"the head of {model.name} that makes words is not one matrix: {matrix}")
+        return WordMatrices(
+            embedding, None, missing=f"the head of {model.name} that makes words is not one matrix: {matrix}"
+        )
     given = turns.giving(turn)
     norm = None if given is None else norm_of(given[1].module, matrix.weight)
-    return Words(embedding, matrix.weight.T, norm)
+    return WordMatrices(embedding, matrix.weight.T, norm)

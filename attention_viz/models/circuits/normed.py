@@ -8,8 +8,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_viz.models.circuits.norms import norm_of
-from attention_viz.models.circuits.turns import Event, Turns
-from attention_viz.models.recording.wiring import Source
+from attention_viz.models.circuits.turns import ModuleEvent, Turns
+from attention_viz.models.recording.wiring import ColumnSource
 
 __all__ = ["Normed", "normed"]
 
@@ -24,18 +24,18 @@ class Normed:
         lengths: (head,), what each head's first query or key was multiplied by in the run, to be of the norm's length.
     """
 
-    turn: tuple[int, Event]
+    turn: tuple[int, ModuleEvent]
     weight: Float[Tensor, "in out"]
     lengths: Float[Tensor, " head"]
 
 
-class _Given(NamedTuple):
-    turn: tuple[int, Event]
+class _NormInput(NamedTuple):
+    turn: tuple[int, ModuleEvent]
     entered: Tensor
     left: Tensor
 
 
-def normed(turns: Turns, source: Source, number: int, count: int) -> Normed | None:
+def normed(turns: Turns, source: ColumnSource, number: int, count: int) -> Normed | None:
     """The matrix before a norm, where queries or keys come out of a norm and all of that out of one matrix."""
     turn = turns.of(source.module, number)
     if turn is None or not torch.equal(source.columns, torch.arange(len(source.columns), device=source.columns.device)):
@@ -48,7 +48,7 @@ def normed(turns: Turns, source: Source, number: int, count: int) -> Normed | No
     module = given.turn[1].module
     out = given.left.shape[-1]
     entered = given.turn[1].entered
-    matrix = Source(module, entered.new_empty(0, entered.shape[-1]), torch.arange(out)).projection()
+    matrix = ColumnSource(module, entered.new_empty(0, entered.shape[-1]), torch.arange(out)).projection()
     if isinstance(matrix, str) or matrix.bias is not None or out % width or out % count:
         return None
     # A norm goes over each head, or over all of them.
@@ -59,7 +59,7 @@ def normed(turns: Turns, source: Source, number: int, count: int) -> Normed | No
     return Normed(given.turn, linear * source.factor, lengths)
 
 
-def _given(turns: Turns, turn: tuple[int, Event]) -> _Given | None:
+def _given(turns: Turns, turn: tuple[int, ModuleEvent]) -> _NormInput | None:
     """The turn that made what entered a norm, and what entered and left it as that has them: (position, out)."""
     place, event = turn
     entered, left = event.entered, event.left
@@ -73,5 +73,5 @@ def _given(turns: Turns, turn: tuple[int, Event]) -> _Given | None:
         for one, other in ways:
             flat = one.reshape(-1, made.shape[-1])
             if torch.equal(flat, made.reshape(-1, made.shape[-1])):
-                return _Given((at, turns.events[at]), flat, other.reshape(flat.shape))
+                return _NormInput((at, turns.events[at]), flat, other.reshape(flat.shape))
     return None

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.models.circuits.asked import Asked, Direction, Logit, Score
-from attention_viz.models.circuits.opened import Opened, cut_off
-from attention_viz.models.circuits.rows import Part, Parts, matrix
+from attention_viz.models.circuits.opened import OpenedRun, cut_off
+from attention_viz.models.circuits.rows import WritingPart, WritingParts, matrix
 from attention_viz.models.inputs.token_of import token_of
 from attention_viz.models.recording.gradients import ModelRun, along
 from attention_viz.operation.attention import Attention
@@ -33,17 +33,17 @@ class OpenNumber:
 
     run: ModelRun
     trace: Trace
-    opened: Opened
+    opened: OpenedRun
     of: Asked
-    parts: Parts
+    parts: WritingParts
     sides: dict[str, Tensor]
     total: float
 
     @classmethod
-    def begin(cls, run: ModelRun, trace: Trace, opened: Opened, of: Asked) -> "OpenNumber":
+    def begin(cls, run: ModelRun, trace: Trace, opened: OpenedRun, of: Asked) -> "OpenNumber":
         """Find the number."""
         names = {id(module): name for name, module in run.runner.model.named_modules()}
-        parts = Parts(opened.leaves, run, [names.get(id(module), "") for module in run.anatomy.modules])
+        parts = WritingParts(opened.leaves, run, [names.get(id(module), "") for module in run.anatomy.modules])
         with opened.asking():
             sides = (
                 _score(run, trace, opened, of) if isinstance(of, Score) else {"output": _output(run, trace, opened, of)}
@@ -88,7 +88,7 @@ class OpenNumber:
             return 0.0, call.softcap
         return float(call.bias.expand(call.shape)[self.of.head, self.of.query, self.of.key]), call.softcap
 
-    def table(self, side: str, sums: dict[Part, float]) -> "pandas.DataFrame":
+    def table(self, side: str, sums: dict[WritingPart, float]) -> "pandas.DataFrame":
         """The rows of one side, largest first."""
         import pandas
 
@@ -230,7 +230,7 @@ class OpenNumber:
         return self.trace.attention(layer, self.trace.stream(stream))
 
 
-def _vectors(run: ModelRun, trace: Trace, opened: Opened, of: Score) -> tuple[Tensor, Tensor, float]:
+def _vectors(run: ModelRun, trace: Trace, opened: OpenedRun, of: Score) -> tuple[Tensor, Tensor, float]:
     """The query and the key of a score, as they hang on what wrote them, and what their product is multiplied by."""
     stream = trace.stream(of.stream)
     there = trace.attention(of.layer, stream)
@@ -252,12 +252,12 @@ def _vectors(run: ModelRun, trace: Trace, opened: Opened, of: Score) -> tuple[Te
     return query, key, there.scale
 
 
-def _score(run: ModelRun, trace: Trace, opened: Opened, of: Score) -> dict[str, Tensor]:
+def _score(run: ModelRun, trace: Trace, opened: OpenedRun, of: Score) -> dict[str, Tensor]:
     query, key, scale = _vectors(run, trace, opened, of)
     return {"query": (query @ key.detach()) * scale, "key": (query.detach() @ key) * scale}
 
 
-def _output(run: ModelRun, trace: Trace, opened: Opened, of: Logit | Direction) -> Tensor:
+def _output(run: ModelRun, trace: Trace, opened: OpenedRun, of: Logit | Direction) -> Tensor:
     output = opened.output
     if isinstance(of, Direction):
         return along(run, output, Along(of.vector, of.position))
@@ -276,7 +276,7 @@ def _output(run: ModelRun, trace: Trace, opened: Opened, of: Logit | Direction) 
     return row[token] - row[token_of(run.name, run.tokenizer, logits, of.against, like=token)]
 
 
-def _without_position(parts: Sequence[Part], table: Tensor) -> tuple[list[Part], Tensor]:
+def _without_position(parts: Sequence[WritingPart], table: Tensor) -> tuple[list[WritingPart], Tensor]:
     """Rows of the same part at several positions taken together."""
     names = [part._replace(position=None) for part in parts]
     known = list(dict.fromkeys(names))

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from attention_viz.errors import TraceError
-from attention_viz.models.circuits.opened import Opened, open_run
+from attention_viz.models.circuits.opened import OpenedRun, open_run
 from attention_viz.models.needing import need_trained
 from attention_viz.models.recording.gradients import ModelRun
 from attention_viz.models.recording.weights.unchanged import changed
@@ -25,23 +25,23 @@ _SAME = 1e-3
 
 _lock = threading.Lock()
 # The trace that was opened last, and its run: the second number of a text costs a fraction of the first.
-_last: tuple["weakref.ref[Trace]", Opened] | None = None
+_last: tuple["weakref.ref[Trace]", OpenedRun] | None = None
 
 
-def open_behind(model: "AttentionModel", trace: Trace) -> tuple[ModelRun, Opened]:
+def open_behind(model: "AttentionModel", trace: Trace) -> tuple[ModelRun, OpenedRun]:
     """The run behind a trace, and the same opened; the one that was opened last is kept for as long as its trace is."""
     check_model(model, trace)
     return open_alone(trace)
 
 
-def open_alone(trace: Trace) -> tuple[ModelRun, Opened]:
+def open_alone(trace: Trace) -> tuple[ModelRun, OpenedRun]:
     """As `open_behind`, for who has the trace and not the model."""
     run = _run(trace)
     with _lock:
         return run, _opened(trace, run)
 
 
-def _opened(trace: Trace, run: ModelRun) -> Opened:
+def _opened(trace: Trace, run: ModelRun) -> OpenedRun:
     global _last
     if _last is not None and _last[0]() is trace:
         return _last[1]

@@ -12,14 +12,14 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from attention_viz.errors import UnsupportedModel
-from attention_viz.models.circuits.ledger import READ, Leaf, Ledger, Written, origin_of
+from attention_viz.models.circuits.ledger import READ, Leaf, Ledger, WrittenModules, origin_of
 from attention_viz.models.circuits.linear_steps import scaled
 from attention_viz.models.recording.gradients import ModelRun
 from attention_viz.models.recording.outputs.returned import output_of
 from attention_viz.models.recording.recorder import Call, Recorder
 from attention_viz.models.recording.twin import Twin
 
-__all__ = ["OpenCall", "Opened", "cut_off", "open_run"]
+__all__ = ["OpenCall", "OpenedRun", "cut_off", "open_run"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class OpenCall:
 
 
 @dataclass(frozen=True, eq=False)
-class Opened:
+class OpenedRun:
     """A run that can be opened.
 
     Attributes:
@@ -89,7 +89,7 @@ class _Scribe(Recorder):
         return self.ledger.leaf(output, "head", call=self.count - 1)
 
 
-def open_run(run: ModelRun) -> Opened:
+def open_run(run: ModelRun) -> OpenedRun:
     """Run once more, in a twin of the model over the same numbers, and keep what each part wrote.
 
     Where a nonlinear step alone stands before the whole output, such as the pooler's in BERT that classifies, it counts
@@ -106,7 +106,7 @@ def open_run(run: ModelRun) -> Opened:
         late |= {last}
 
 
-def cut_off(name: str, what: str, number: Tensor, opened: Opened) -> UnsupportedModel:
+def cut_off(name: str, what: str, number: Tensor, opened: OpenedRun) -> UnsupportedModel:
     """The refusal of a number that hangs on nothing that a part wrote."""
     path = origin_of(number) or origin_of(opened.output)
     where = f" in {path}" if path else ""
@@ -116,9 +116,9 @@ def cut_off(name: str, what: str, number: Tensor, opened: Opened) -> Unsupported
     )
 
 
-def _opened(run: ModelRun, late: frozenset[str]) -> Opened:
+def _opened(run: ModelRun, late: frozenset[str]) -> OpenedRun:
     twin = run.runner.twin(frozen=True)
-    model, where = twin.model, Written(late)
+    model, where = twin.model, WrittenModules(late)
     ledger = Ledger(where, _words(model))
     scribe = _Scribe(run.edits, run.anatomy.places, frozenset(), ledger=ledger)
     with (
@@ -132,7 +132,7 @@ def _opened(run: ModelRun, late: frozenset[str]) -> Opened:
             if one.is_floating_point():
                 setattr(one, READ, True)
         output = output_of(model(**inputs, **twin.settings))
-    return Opened(tuple(ledger.leaves), tuple(scribe.heard), output)
+    return OpenedRun(tuple(ledger.leaves), tuple(scribe.heard), output)
 
 
 def _words(model: nn.Module) -> set[int]:
@@ -145,7 +145,7 @@ def _words(model: nn.Module) -> set[int]:
 
 
 @contextlib.contextmanager
-def _followed(twin: Twin, where: Written) -> Generator[None]:
+def _followed(twin: Twin, where: WrittenModules) -> Generator[None]:
     """Tell which module of a twin runs, and when its body is done. The twin is ours alone: no other run is hooked."""
     model = twin.model
     body = getattr(model, model.base_model_prefix, None)
@@ -161,13 +161,13 @@ def _followed(twin: Twin, where: Written) -> Generator[None]:
             handle.remove()
 
 
-def _enter(where: Written, name: str, activation: bool, _module: nn.Module, _inputs: object) -> None:
+def _enter(where: WrittenModules, name: str, activation: bool, _module: nn.Module, _inputs: object) -> None:
     where.stack.append(name)
     where.activations += activation
 
 
 def _leave(
-    where: Written,
+    where: WrittenModules,
     name: str,
     activation: bool,
     is_body: bool,

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attention_viz.models.circuits.matrices import Around, Words
-from attention_viz.models.circuits.opened import Leaf, Opened
+from attention_viz.models.circuits.matrices import Around, WordMatrices
+from attention_viz.models.circuits.opened import Leaf, OpenedRun
 
 __all__ = ["Proof", "prove"]
 
@@ -38,7 +38,7 @@ class Proof:
     worded: bool
 
 
-def prove(opened: Opened, numbers: Sequence[int], layers: Sequence[Around], words: Words) -> Proof:
+def prove(opened: OpenedRun, numbers: Sequence[int], layers: Sequence[Around], words: WordMatrices) -> Proof:
     """Compare products of matrices with the slopes of a run."""
     heads = {leaf.call: leaf for leaf in opened.leaves if leaf.kind == "head"}
     written = [heads.get(number) for number in numbers]
@@ -68,7 +68,7 @@ def prove(opened: Opened, numbers: Sequence[int], layers: Sequence[Around], word
     )
 
 
-def _worded(opened: Opened, written: Sequence[Leaf | None], layers: Sequence[Around], words: Words) -> bool:
+def _worded(opened: OpenedRun, written: Sequence[Leaf | None], layers: Sequence[Around], words: WordMatrices) -> bool:
     if words.unembedding is None or opened.output.ndim != 2 or opened.output.shape[1] != len(words.unembedding):
         return False
     word = opened.output[-1].argmax()

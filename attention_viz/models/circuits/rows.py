@@ -10,10 +10,10 @@ from torch import Tensor
 from attention_viz.models.circuits.ledger import Leaf
 from attention_viz.models.recording.gradients import ModelRun
 
-__all__ = ["Part", "Parts", "matrix"]
+__all__ = ["WritingPart", "WritingParts", "matrix"]
 
 
-class Part(NamedTuple):
+class WritingPart(NamedTuple):
     """What wrote something: None where a part has no layer, is no head, or writes the same at every position."""
 
     kind: str
@@ -24,7 +24,7 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class WritingParts:
     """The parts of one opened run.
 
     Attributes:
@@ -36,9 +36,9 @@ class Parts:
     run: ModelRun
     paths: Sequence[str]
 
-    def sums(self, contributions: Sequence[Tensor | None]) -> dict[Part, float]:
+    def sums(self, contributions: Sequence[Tensor | None]) -> dict[WritingPart, float]:
         """What each part contributes, those that contribute nothing left out."""
-        found: dict[Part, float] = {}
+        found: dict[WritingPart, float] = {}
         for leaf, cells in zip(self.leaves, contributions, strict=True):
             if cells is None:
                 continue
@@ -46,17 +46,17 @@ class Parts:
                 found[part] = found.get(part, 0.0) + number
         return found
 
-    def _split(self, leaf: Leaf, cells: Tensor) -> Mapping[Part, float]:
+    def _split(self, leaf: Leaf, cells: Tensor) -> Mapping[WritingPart, float]:
         stream, layer = self.place(leaf)
         if leaf.call is not None:  # (1, head, query, d_v)
             table = cells[0].sum(dim=-1)
             spots = table.nonzero().tolist()
-            return {Part("head", stream, layer, head, at): float(table[head, at]) for head, at in spots}
+            return {WritingPart("head", stream, layer, head, at): float(table[head, at]) for head, at in spots}
         axis = self._axis(cells, stream)
         if axis is None:
-            return {Part(leaf.kind, stream, layer, None, None): float(cells.sum())}
+            return {WritingPart(leaf.kind, stream, layer, None, None): float(cells.sum())}
         row = cells.movedim(axis, 0).flatten(1).sum(dim=1)
-        return {Part(leaf.kind, stream, layer, None, at): float(row[at]) for (at,) in row.nonzero().tolist()}
+        return {WritingPart(leaf.kind, stream, layer, None, at): float(row[at]) for (at,) in row.nonzero().tolist()}
 
     def _axis(self, cells: Tensor, stream: str | None) -> int | None:
         """Which axis of what a part wrote goes along the positions; None where it is the same at each."""
@@ -100,7 +100,7 @@ def _shared(one: Sequence[str], other: Sequence[str]) -> list[str]:
     return found
 
 
-def matrix(parts: Parts, columns: Sequence[Sequence[Tensor | None]]) -> tuple[list[Part], Tensor]:
+def matrix(parts: WritingParts, columns: Sequence[Sequence[Tensor | None]]) -> tuple[list[WritingPart], Tensor]:
     """What each part contributes to each of several numbers: the parts, and (part, number)."""
     sums = [parts.sums(column) for column in columns]
     names = list(dict.fromkeys(part for one in sums for part in one))

@@ -12,11 +12,11 @@ from attention_viz.models.recording.recorder import Recorder
 from attention_viz.models.recording.twin import Twin
 from attention_viz.models.recording.wiring import entering, hooked, rows
 
-__all__ = ["Event", "Turns", "listened", "same"]
+__all__ = ["ModuleEvent", "Turns", "listened", "same"]
 
 
 @dataclass(frozen=True, eq=False)
-class Event:
+class ModuleEvent:
     """One module's turn in a run: what entered and left it, and how many attention calls had been made by then."""
 
     module: nn.Module
@@ -29,20 +29,20 @@ class Event:
 class Turns:
     """Every module's turn of one run of a twin, in the order in which they ended."""
 
-    events: Sequence[Event]
+    events: Sequence[ModuleEvent]
 
-    def giving(self, turn: tuple[int, Event]) -> tuple[int, Event] | None:
+    def giving(self, turn: tuple[int, ModuleEvent]) -> tuple[int, ModuleEvent] | None:
         """The turn that made what entered a module: the first, before any that only handed it on."""
         place, event = turn
         before = enumerate(self.events[:place])
         return next(((at, one) for at, one in before if same(one.left, event.entered)), None)
 
-    def taking(self, turn: tuple[int, Event]) -> Iterator[nn.Module]:
+    def taking(self, turn: tuple[int, ModuleEvent]) -> Iterator[nn.Module]:
         """The modules that took what left another as it was."""
         place, event = turn
         return (one.module for one in self.events[place + 1 :] if same(one.entered, event.left))
 
-    def of(self, module: nn.Module | None, calls: int) -> tuple[int, Event] | None:
+    def of(self, module: nn.Module | None, calls: int) -> tuple[int, ModuleEvent] | None:
         """A module's turn when so many calls had been made, and its place among all."""
         found = ((place, event) for place, event in enumerate(self.events) if event.calls == calls)
         return next(((place, event) for place, event in found if event.module is module), None)
@@ -51,13 +51,13 @@ class Turns:
 def listened(run: ModelRun) -> Turns:
     """A run of a twin in which every module is listened to; no other run of the model notices."""
     twin: Twin = run.runner.twin(frozen=True)
-    recorder, events = Recorder(keep=frozenset()), list[Event]()
+    recorder, events = Recorder(keep=frozenset()), list[ModuleEvent]()
 
     def hear(module: nn.Module, inputs: tuple[object, ...], named: dict[str, object], output: object) -> None:
         entered = entering(inputs, named)
         if entered is not None and isinstance(output, Tensor):
             own = twin.original[module]
-            events.append(Event(own, entered.detach().clone(), output.detach().clone(), recorder.count))
+            events.append(ModuleEvent(own, entered.detach().clone(), output.detach().clone(), recorder.count))
 
     # An adapter is a module with others inside, and makes queries, keys, values or words all the same.
     wirings, head = run.anatomy.wirings, run.runner.model.get_output_embeddings()

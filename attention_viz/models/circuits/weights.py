@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_viz.errors import UnsupportedModel, first_line
-from attention_viz.models.circuits.matrices import Around, Words, matrices_around
+from attention_viz.models.circuits.matrices import Around, WordMatrices, matrices_around
 from attention_viz.models.circuits.opened import open_run
 from attention_viz.models.circuits.proof import Proof, prove
 from attention_viz.models.needing import need_trained
@@ -43,7 +43,7 @@ class Proven:
     stream: str
     numbers: tuple[int, ...]
     layers: tuple[Around, ...]
-    words: Words
+    words: WordMatrices
     proof: Proof
 
     @property

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.models.circuits.open_runs import open_behind
-from attention_viz.models.circuits.opened import Opened, cut_off
+from attention_viz.models.circuits.opened import OpenedRun, cut_off
 from attention_viz.models.inputs.labelling import label_ids
 from attention_viz.models.recording.gradients import ModelRun
 from attention_viz.operation.autocast import without_autocast
@@ -83,7 +83,7 @@ def writes(
 
 
 def written_logits(
-    run: ModelRun, opened: Opened, trace: Trace, stream: str, layer: int, head: int, position: int
+    run: ModelRun, opened: OpenedRun, trace: Trace, stream: str, layer: int, head: int, position: int
 ) -> Float[Tensor, " token"]:
     """What a head adds to each token's logit at a position, by the direct way.
 

@@ -11,7 +11,7 @@ from attention_viz.errors import UnsupportedModel
 from attention_viz.models.inputs.check import Inputs
 from attention_viz.models.inputs.labelling import label_ids, with_words
 from attention_viz.models.recording.stepping import Stepping
-from attention_viz.models.recording.tracer import Axes, Tracer
+from attention_viz.models.recording.tracer import TokenAxes, Tracer
 from attention_viz.trace.rerun import behind
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Provenance, Trace
@@ -98,7 +98,7 @@ class Growing:
 
     def _whole(self, tokens: Tokens, provenance: Provenance) -> Trace:
         """A run of the whole text, for a model whose steps are not to be had."""
-        axes = Axes.of_one(next(iter(self.tracer.anatomy.layers)), tokens)
+        axes = TokenAxes.of_one(next(iter(self.tracer.anatomy.layers)), tokens)
         ids = torch.tensor([tokens.numbers])
         inputs = self.tracer.runner.inputs({"input_ids": ids, "attention_mask": torch.ones_like(ids)})
         return self.tracer.trace(inputs, lambda _output: axes, (), provenance)

@@ -11,9 +11,9 @@ from attention_viz.edits.edit import Edit
 from attention_viz.models.inputs.check import Inputs
 from attention_viz.models.inputs.generation import answer_of, decoder_inputs, spoken_answer_of
 from attention_viz.models.inputs.labelling import tokens_of_ids
-from attention_viz.models.inputs.text import Reading
+from attention_viz.models.inputs.text import InputRow
 from attention_viz.models.recording.runner import Pass
-from attention_viz.models.recording.tracer import Axes, Tracer
+from attention_viz.models.recording.tracer import TokenAxes, Tracer
 from attention_viz.models.recording.weights.device import device_of
 from attention_viz.trace.ahead import Progress
 from attention_viz.trace.shown.seen import NOTHING, Seen
@@ -44,7 +44,7 @@ class Answering:
 
     def trace(
         self,
-        reading: Reading,
+        reading: InputRow,
         target: Tokens | None,
         edits: Sequence[Edit],
         provenance: Provenance,
@@ -65,14 +65,14 @@ class Answering:
         return self._trace(reading, read, tokens_of_ids(self.tokenizer, ids), edits, described, keep, progress)
 
     def trace_ids(
-        self, reading: Reading, read: Tensor | Sequence[int], edits: Sequence[Edit], provenance: Provenance
+        self, reading: InputRow, read: Tensor | Sequence[int], edits: Sequence[Edit], provenance: Provenance
     ) -> Trace:
         """With what the decoder reads: each step produces the next token, the last one the model's own choice."""
         return self._trace(reading, read, None, edits, provenance)
 
     def _trace(
         self,
-        reading: Reading,
+        reading: InputRow,
         read: Tensor | Sequence[int],
         produced: Tokens | None,
         edits: Sequence[Edit],
@@ -83,10 +83,10 @@ class Answering:
         read = self.inputs.row(read, "decoder ids")
         known = tokens_of_ids(self.tokenizer, [int(number) for number in read[0]])
 
-        def axes(recorded: Pass) -> Axes:
+        def axes(recorded: Pass) -> TokenAxes:
             source = reading.tokens if self.source is None else self.source(recorded)
             said = self._produced(known, recorded.output[:]) if produced is None else produced
-            return Axes.of_pair(source, known, said)
+            return TokenAxes.of_pair(source, known, said)
 
         # All of it is to be read, said outright: some models take the token that pads for padding wherever it stands.
         answer = {"decoder_input_ids": read, "decoder_attention_mask": torch.ones_like(read)}
@@ -95,7 +95,7 @@ class Answering:
             provenance = replace(provenance, added=(*provenance.added, "decoder_attention_mask"))
         return self.tracer.trace(inputs, axes, edits, provenance, keep, progress, self.seen)
 
-    def _of(self, reading: Reading) -> dict[str, Tensor]:
+    def _of(self, reading: InputRow) -> dict[str, Tensor]:
         return self.tracer.runner.inputs(reading.tensors)
 
     def _without_start(self, target: Tokens) -> Tokens:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AS_TYPED",
-    "Reading",
+    "InputRow",
     "Wording",
     "count_tokens",
     "read",
@@ -55,14 +55,14 @@ AS_TYPED = Wording()
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class InputRow:
     """One row of input for a model: its tensors and the tokens that will stand along the axes."""
 
     tokens: Tokens
     tensors: dict[str, Tensor]
 
     @classmethod
-    def of_ids(cls, ids: Tensor, attention_mask: Tensor, tokenizer: "PreTrainedTokenizerBase | None") -> "Reading":
+    def of_ids(cls, ids: Tensor, attention_mask: Tensor, tokenizer: "PreTrainedTokenizerBase | None") -> "InputRow":
         """A row of ids with its mask; labels are the tokenizer's pieces where there is one, else the ids as text."""
         padding = tuple(not flag for flag in attention_mask[0].tolist())
         tokens = tokens_of_ids(tokenizer, [int(i) for i in ids[0].tolist()], padding)
@@ -76,7 +76,7 @@ def read(
     second_text: str | None = None,
     wording: Wording = AS_TYPED,
     limit: int | None = None,
-) -> Reading:
+) -> InputRow:
     """What a tokenizer makes of a text, or of two sentences."""
     tokenizer = _present(model, tokenizer)
     _check_text(text)
@@ -105,7 +105,7 @@ def read(
     spaces = None if told else _spaces(encoding, typed, (text, second_text or ""))
     runs = [None if mark else one or 0 for one, mark in zip(sentences, special, strict=True)]
     words = group_pieces(labels, spelling, runs, unknown=unknown, spaces=spaces)
-    return Reading(Tokens(tuple(labels), tuple(ids), words, special, sentence=typed, spelling=spelling), tensors)
+    return InputRow(Tokens(tuple(labels), tuple(ids), words, special, sentence=typed, spelling=spelling), tensors)
 
 
 def read_target(model: str, tokenizer: "PreTrainedTokenizerBase | None", target: str) -> Tokens:

@@ -25,7 +25,7 @@ SECONDS = 20.0
 _Job = tuple[Callable[[], Any], "Future[Any]"]
 
 
-class _Line:
+class _TokenizerThread:
     """The one thread in which a tokenizer works: they keep what they were last asked for in themselves."""
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ def _work(jobs: "queue.SimpleQueue[_Job | None]") -> None:
         del job, work, future
 
 
-_lines: "weakref.WeakKeyDictionary[PreTrainedTokenizerBase, _Line]" = weakref.WeakKeyDictionary()
+_lines: "weakref.WeakKeyDictionary[PreTrainedTokenizerBase, _TokenizerThread]" = weakref.WeakKeyDictionary()
 _lock = threading.Lock()
 
 
@@ -97,11 +97,11 @@ def is_breakdown(error: BaseException) -> bool:
     return type(error).__name__ == "PanicException"
 
 
-def _line_of(tokenizer: "PreTrainedTokenizerBase") -> _Line:
+def _line_of(tokenizer: "PreTrainedTokenizerBase") -> _TokenizerThread:
     with _lock:
         line = _lines.get(tokenizer)
         if line is None:
-            line = _lines[tokenizer] = _Line()
+            line = _lines[tokenizer] = _TokenizerThread()
             # With the tokenizer its thread ends; a job under way still holds it.
             weakref.finalize(tokenizer, line.jobs.put, cast("_Job | None", None))
         return line

@@ -14,7 +14,7 @@ from attention_viz.operation.shapes import shared_heads
 from attention_viz.operation.terms import Term, map_terms
 from attention_viz.trace.by_hand.given import differing, sampled
 
-__all__ = ["Against", "Asked", "Heard", "empty_rows", "off_by"]
+__all__ = ["Against", "HeardCall", "SdpaArguments", "empty_rows", "off_by"]
 
 # Below this a number that is added means "blocked", as in the recorder of pretrained models: in a row that has
 # anything above it, it leaves a weight of exactly 0.
@@ -22,7 +22,7 @@ _BLOCKED_BELOW = -9e3
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class SdpaArguments:
     """What `torch.nn.functional.scaled_dot_product_attention` is asked for, by its own names."""
 
     query: Tensor
@@ -61,7 +61,7 @@ class Asked:
             allowed = closed if allowed is None else allowed & closed
         return attend(self.query, self.key, self.value, allowed, scale=self.scale, bias=bias)
 
-    def kept(self) -> "Asked":
+    def kept(self) -> "SdpaArguments":
         """The same with numbers of its own: a cache, for one, is written on later."""
         names = ("query", "key", "value", "attn_mask")
         tensors = {name: getattr(self, name) for name in names}
@@ -93,7 +93,7 @@ class Against:
 
 
 @dataclass(frozen=True, eq=False)
-class Heard:
+class HeardCall:
     """One call that was heard.
 
     Attributes:
@@ -106,7 +106,7 @@ class Heard:
         against: how its result compares with torch's own.
     """
 
-    asked: Asked
+    asked: SdpaArguments
     attention: Attention
     module: str
     path: str

@@ -21,7 +21,7 @@ from torch.overrides import TorchFunctionMode
 
 from attention_viz.errors import UnsupportedModel
 from attention_viz.models.as_written import COMPILER, has_compiled
-from attention_viz.models.own.heard import Against, Asked, Heard, empty_rows, off_by
+from attention_viz.models.own.heard import Against, HeardCall, SdpaArguments, empty_rows, off_by
 from attention_viz.operation.attention import Attention
 
 __all__ = ["COMPILED", "Hearing"]
@@ -46,7 +46,7 @@ _KERNELS = (
 class Hearing(TorchFunctionMode):
     """A mode that hears attention; what it heard goes to whoever is given."""
 
-    def __init__(self, hear: Callable[[Heard], None], softmax: Callable[[str], None]) -> None:
+    def __init__(self, hear: Callable[[HeardCall], None], softmax: Callable[[str], None]) -> None:
         """Take who is told of each call, and of each softmax that stands outside of one."""
         super().__init__()
         self._hear, self._softmax = hear, softmax
@@ -76,7 +76,7 @@ class Hearing(TorchFunctionMode):
         asking = _Asking.now()
         if asking.root is None and asking.ours:
             return func(*args, **named)  # our own arithmetic on a record, which no module asked for
-        asked = Asked(*args, **named)
+        asked = SdpaArguments(*args, **named)
         asked.check(asking.kind)
         with _deaf():  # else a block around this one would hear it, too
             with torch.no_grad():
@@ -93,11 +93,11 @@ class Hearing(TorchFunctionMode):
         call.apply_defaults()
         given = call.arguments
         if given["training"] and given["dropout_p"]:
-            Asked(given["query"], given["key"], given["value"], dropout_p=given["dropout_p"]).check(asking.kind)
-        calls: list[tuple[Asked, Attention]] = []
+            SdpaArguments(given["query"], given["key"], given["value"], dropout_p=given["dropout_p"]).check(asking.kind)
+        calls: list[tuple[SdpaArguments, Attention]] = []
 
         def ours(*parts: Any, **others: Any) -> Tensor:
-            asked = Asked(*parts, **others)
+            asked = SdpaArguments(*parts, **others)
             asked.check(asking.kind)
             calls.append((asked, asked.attention()))
             return calls[-1][1].output
@@ -121,11 +121,11 @@ class Hearing(TorchFunctionMode):
             return _with_its_nan(output, theirs[0]), weights
 
     def _keep(
-        self, asked: Asked, asking: "_Asking", crossing: bool | None, extra: tuple[str, ...], against: Against
+        self, asked: SdpaArguments, asking: "_Asking", crossing: bool | None, extra: tuple[str, ...], against: Against
     ) -> None:
         kept = asked.kept()
         places = asking.kind, asking.path, asking.outermost
-        self._hear(Heard(kept, kept.attention(), *places, crossing, extra, against))
+        self._hear(HeardCall(kept, kept.attention(), *places, crossing, extra, against))
 
 
 def _deaf() -> AbstractContextManager[None]:

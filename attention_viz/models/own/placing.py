@@ -6,18 +6,18 @@ from dataclasses import dataclass, replace
 from torch import Tensor
 
 from attention_viz.errors import ShapeError
-from attention_viz.models.own.heard import Heard
+from attention_viz.models.own.heard import HeardCall
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.reach import is_causal
 from attention_viz.trace.by_hand.given import Labels, tokens_of
 from attention_viz.trace.layers import STREAMS
 from attention_viz.trace.tokens import Tokens
 
-__all__ = ["Placed", "placed"]
+__all__ = ["PlacedCalls", "placed"]
 
 
 @dataclass(frozen=True, eq=False)
-class Placed:
+class PlacedCalls:
     """The calls of a recording, sorted.
 
     Attributes:
@@ -33,12 +33,12 @@ class Placed:
 
 
 def placed(
-    heard: Sequence[Heard],
+    heard: Sequence[HeardCall],
     calls: Sequence[Attention],
     labels: Labels,
     key_labels: Labels,
     streams: Sequence[str] | None,
-) -> Placed:
+) -> PlacedCalls:
     """Sort calls into streams, and put labels along them."""
     found = _streams(heard, calls) if streams is None else _named(streams, calls)
     sizes: dict[str, tuple[int, ...]] = {}
@@ -62,7 +62,7 @@ def placed(
         across = key_labels if key_labels is not None or len(extra[stream]) == 0 else labels
         across = labels if across is None and asked == asking else across
         keys[stream] = _with(tokens_of(across, asked - len(extra[stream]), "keys"), extra[stream])
-    return Placed(calls, found, queries, keys)
+    return PlacedCalls(calls, found, queries, keys)
 
 
 def _with(tokens: Tokens, extra: tuple[str, ...]) -> Tokens:
@@ -97,7 +97,7 @@ def _named(streams: Sequence[str], calls: Sequence[Attention]) -> list[str]:
     return list(streams)
 
 
-def _streams(heard: Sequence[Heard], calls: Sequence[Attention]) -> list[str]:
+def _streams(heard: Sequence[HeardCall], calls: Sequence[Attention]) -> list[str]:
     crossing = [
         bool(one.crossing) or bool(one.extra) or call.shape[-2] != call.shape[-1]
         for one, call in zip(heard, calls, strict=True)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.models.as_written import plainly
-from attention_viz.models.own.heard import Heard
+from attention_viz.models.own.heard import HeardCall
 from attention_viz.models.own.hearing import COMPILED, Hearing
-from attention_viz.models.own.placing import Placed, placed
+from attention_viz.models.own.placing import PlacedCalls, placed
 from attention_viz.operation.kernel import BOUNDS
 from attention_viz.operation.shapes import is_whole, side_by_side
 from attention_viz.trace.by_hand.given import Labels, origin_of
@@ -33,7 +33,7 @@ _MOST_TOLD = 3
 class Recording:
     """Every attention call that ran in this thread while `record()` was open, in order."""
 
-    _calls: list[Heard] = field(default_factory=list[Heard])
+    _calls: list[HeardCall] = field(default_factory=list[HeardCall])
     _softmaxes: list[str] = field(default_factory=list[str])
     _compiled: bool = False
 
@@ -107,7 +107,7 @@ class Recording:
         trace = Trace(_layers(found, chosen), found.queries, found.keys, side_by_side(found.calls[-1].output), origin)
         return attach(trace, Rerun(lambda: _measured(chosen, row, leading)))
 
-    def _hear(self, call: Heard) -> None:
+    def _hear(self, call: HeardCall) -> None:
         """Take down a call; only the innermost mode hears, and tells all that are open."""
         for run in _open.get():
             run._calls.append(call)
@@ -129,7 +129,7 @@ class Recording:
         finally:
             _open.reset(token)
 
-    def _chosen(self, numbers: Sequence[int] | None) -> list[Heard]:
+    def _chosen(self, numbers: Sequence[int] | None) -> list[HeardCall]:
         if self._compiled:
             raise UnsupportedModel(COMPILED)
         if not self._calls:
@@ -159,7 +159,7 @@ class Recording:
                 )
         return chosen
 
-    def _not_numbers(self, call: Heard) -> str:
+    def _not_numbers(self, call: HeardCall) -> str:
         """Say that a call computes with NaN, and which earlier one made it if that is known."""
         first = next((one for one in self._calls if one.against.without_key), None)
         if first is None or first is call:
@@ -195,7 +195,7 @@ def record() -> AbstractContextManager[Recording]:
     return Recording()._listening()  # pyright: ignore[reportPrivateUsage] -- its own room
 
 
-def _row(calls: Sequence[Heard], batch: int | None, leading: str | None) -> int:
+def _row(calls: Sequence[HeardCall], batch: int | None, leading: str | None) -> int:
     """Which row of the batch is meant."""
     counts = sorted({one.rows(leading) for one in calls})
     if len(counts) > 1:
@@ -210,7 +210,7 @@ def _row(calls: Sequence[Heard], batch: int | None, leading: str | None) -> int:
     return batch or 0
 
 
-def _layers(found: Placed, calls: Sequence[Heard]) -> dict[str, tuple[Layer, ...]]:
+def _layers(found: PlacedCalls, calls: Sequence[HeardCall]) -> dict[str, tuple[Layer, ...]]:
     """The calls of each stream, by the numbers in their modules' names where these tell them apart."""
     layers: dict[str, tuple[Layer, ...]] = {}
     for stream in found.queries:
@@ -222,7 +222,7 @@ def _layers(found: Placed, calls: Sequence[Heard]) -> dict[str, tuple[Layer, ...
     return layers
 
 
-def _notes(calls: Sequence[Heard]) -> tuple[str, ...]:
+def _notes(calls: Sequence[HeardCall]) -> tuple[str, ...]:
     """Say which calls have rows that torch has no numbers for."""
     return tuple(
         f"{one.where}: torch gives NaN for {one.against.without_key} rows whose queries may look at no key, and the "
@@ -232,7 +232,7 @@ def _notes(calls: Sequence[Heard]) -> tuple[str, ...]:
     )
 
 
-def _measured(calls: Sequence[Heard], row: int, leading: str | None) -> Fidelity:
+def _measured(calls: Sequence[HeardCall], row: int, leading: str | None) -> Fidelity:
     """The comparison of each call's output, made while it ran, and of its weights, made now."""
     started = time.perf_counter()
     errors = [one.weight_error(row, leading) for one in calls]

@@ -13,7 +13,7 @@ from attention_viz.edits.apply import edited
 from attention_viz.edits.edit import Edit
 from attention_viz.edits.places import check_places, concerns
 from attention_viz.errors import UnsupportedModel
-from attention_viz.models.inputs.text import Reading
+from attention_viz.models.inputs.text import InputRow
 from attention_viz.models.patching.again import run_again
 from attention_viz.models.recording.batch import Batch
 from attention_viz.models.recording.recorder import Call, recording
@@ -90,7 +90,7 @@ def _alone(model: Model, before: Trace, edits: Sequence[Edit]) -> Tensor:
 
 
 def batch_outputs(
-    tracer: Tracer, reading: Reading, before: Trace, tries: Sequence[Sequence[Edit]], only: int | None = None
+    tracer: Tracer, reading: InputRow, before: Trace, tries: Sequence[Sequence[Edit]], only: int | None = None
 ) -> list[Tensor] | None:
     """The output of a run for each of several lists of edits, from one batch.
 
@@ -116,14 +116,14 @@ def batch_outputs(
     return list(found[0][1:]) if found else None
 
 
-def _run_rows(tracer: Tracer, reading: Reading, tries: Sequence[Sequence[Edit]], only: int | None) -> list[Tensor]:
+def _run_rows(tracer: Tracer, reading: InputRow, tries: Sequence[Sequence[Edit]], only: int | None) -> list[Tensor]:
     """Every tensor that the model returns of a batch with a row for each list of edits."""
     runner, rows = tracer.runner, len(tries)
     inputs = {name: torch.cat([row] * rows) for name, row in runner.inputs(reading.tensors).items()}
     settings: dict[str, Any] = {"use_cache": False} if "use_cache" in runner.named else {}
     if only is not None and "logits_to_keep" in runner.named:
         settings["logits_to_keep"] = torch.tensor([only], device=device_of(runner.model))
-    token = recording.set(_Rows(places=tracer.anatomy.places, rows=rows, tries=tries))
+    token = recording.set(_RowEdits(places=tracer.anatomy.places, rows=rows, tries=tries))
     try:
         with runner.door, torch.no_grad(), runner.switch.ours():
             result = runner.model(**inputs, **settings)
@@ -138,7 +138,7 @@ def _same(one: Tensor, other: Tensor) -> bool:
 
 
 @dataclass(eq=False)
-class _Rows(Batch):
+class _RowEdits(Batch):
     """Applies each row's edits to that row alone."""
 
     tries: Sequence[Sequence[Edit]] = ()

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 from attention_viz.errors import UnsupportedModel
 from attention_viz.models.circuits.opened import open_run
-from attention_viz.models.circuits.rows import Parts
+from attention_viz.models.circuits.rows import WritingParts
 from attention_viz.models.patching.beginning import continued, ending
-from attention_viz.models.patching.turns import Turn, layer_turns, repeated
+from attention_viz.models.patching.turns import LayerTurn, layer_turns, repeated
 from attention_viz.models.recording.batch import Batch, whole_output
 from attention_viz.models.recording.gradients import ModelRun
 from attention_viz.models.recording.interception.plan import NO_PLAN
@@ -113,7 +113,7 @@ class Bench:
         return "logits_to_keep" in self.twin.named
 
     @once
-    def layers(self) -> tuple[Turn, ...]:
+    def layers(self) -> tuple[LayerTurn, ...]:
         """The layer around each attention call, as it ran; none where a call has no layer of its own.
 
         None either where code of the model's own computes attention, whose steps are counted from the first on.
@@ -129,7 +129,7 @@ class Bench:
         return tuple(found) if apart and alone else ()
 
     @contextlib.contextmanager
-    def _left_out(self, turns: Sequence[Turn], rows: int, start: int) -> Generator[None]:
+    def _left_out(self, turns: Sequence[LayerTurn], rows: int, start: int) -> Generator[None]:
         """With layers of the twin, which is ours alone, that give what they gave, once for each row."""
         for turn in turns:
             turn.module.forward = functools.partial(_gave, turn, rows, start)
@@ -159,7 +159,7 @@ class Bench:
                 handle.remove()
 
 
-def _gave(turn: Turn, rows: int, start: int, *_inputs: object, **_named: object) -> object:
+def _gave(turn: LayerTurn, rows: int, start: int, *_inputs: object, **_named: object) -> object:
     return repeated(turn.output, rows, start)
 
 
@@ -187,7 +187,7 @@ def _find_mlps(bench: Bench) -> tuple[Mlp, ...]:
     """The module that hands on what each MLP wrote, found by its numbers and not by its name."""
     run, opened = bench.run, open_run(bench.run)
     names = {id(module): name for name, module in run.runner.model.named_modules()}
-    parts = Parts(opened.leaves, run, [names.get(id(module), "") for module in run.anatomy.modules])
+    parts = WritingParts(opened.leaves, run, [names.get(id(module), "") for module in run.anatomy.modules])
     left: list[tuple[nn.Module, Tensor]] = []
 
     def hear(module: nn.Module, _inputs: object, _named: object, output: object) -> None:

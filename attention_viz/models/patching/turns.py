@@ -12,11 +12,11 @@ from attention_viz.models.recording.recorder import Recorder
 from attention_viz.models.recording.twin import Twin
 from attention_viz.models.recording.wiring import entering, hooked
 
-__all__ = ["Turn", "layer_turns", "repeated"]
+__all__ = ["LayerTurn", "layer_turns", "repeated"]
 
 
 @dataclass(frozen=True, eq=False)
-class Turn:
+class LayerTurn:
     """One layer's turn in a run.
 
     Attributes:
@@ -42,13 +42,13 @@ class Turn:
         return found[0] if isinstance(found, tuple) else found
 
 
-def layer_turns(run: ModelRun, twin: Twin, stream: str) -> dict[int, Turn]:
+def layer_turns(run: ModelRun, twin: Twin, stream: str) -> dict[int, LayerTurn]:
     """By call of a stream, the turn of the layer around it: of the largest module that has no other call of it.
 
     Args:
         run: what ran, with its edits; it runs once more.
     """
-    found: dict[int, Turn] = {}
+    found: dict[int, LayerTurn] = {}
     recorder = Recorder(run.edits, run.anatomy.places, frozenset())
     # Modules end before those that they stand in.
     began: list[int] = []
@@ -62,7 +62,7 @@ def layer_turns(run: ModelRun, twin: Twin, stream: str) -> dict[int, Turn]:
         own = [one for one in range(first, recorder.count) if run.anatomy.streams[one] == stream]
         whole = isinstance(left, Tensor) and entered is not None and left.ndim == 3 and left.shape == entered.shape
         if len(own) == 1 and isinstance(left, Tensor) and whole:
-            found[own[0]] = Turn(module, inputs, named, output, left, first)
+            found[own[0]] = LayerTurn(module, inputs, named, output, left, first)
 
     with hooked(twin.model.modules(), leave, enter), twin.recorded(recorder, run.name):
         output_of(twin.model(**run.inputs, **twin.settings))

@@ -16,7 +16,7 @@ from torch.nn.functional import normalize
 from attention_viz.edits.apply import edited
 from attention_viz.edits.places import concerns
 from attention_viz.errors import AttentionVizError, UnsupportedModel, first_line
-from attention_viz.models.patching.turns import Turn, layer_turns
+from attention_viz.models.patching.turns import LayerTurn, layer_turns
 from attention_viz.models.recording.batch import Batch, whole_output
 from attention_viz.models.recording.gradients import ModelRun
 from attention_viz.models.recording.recorder import OURS, Call, recording
@@ -53,7 +53,7 @@ def value_zeroing(run: ModelRun, stream: str) -> tuple[Float[Tensor, "query key"
         ) from error
 
 
-def _turned(run: ModelRun, turn: Turn, number: int) -> Tensor:
+def _turned(run: ModelRun, turn: LayerTurn, number: int) -> Tensor:
     """How far a layer's output turns, (query, key)."""
     keys = run.layers[run.numbers.index(number)].attention.shape[-1]
     count = max(1, _TOKENS // turn.left.shape[1])
@@ -61,7 +61,7 @@ def _turned(run: ModelRun, turn: Turn, number: int) -> Tensor:
     return torch.cat(columns, dim=-1)
 
 
-def _columns(run: ModelRun, turn: Turn, number: int, keys: range) -> Tensor:
+def _columns(run: ModelRun, turn: LayerTurn, number: int, keys: range) -> Tensor:
     batch = _Zeroed(run.edits, run.anatomy.places, rows=1 + len(keys), first=turn.first, number=number, keys=keys)
     token = recording.set(batch)
     try:

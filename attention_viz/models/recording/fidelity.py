@@ -54,7 +54,7 @@ class _Compared:
 
 
 @dataclass(frozen=True, eq=False)
-class _Comparison:
+class _TwinCheck:
     """What is compared: a recorded pass, and a twin of its model to be run on the same inputs."""
 
     recorded: Pass
@@ -181,7 +181,7 @@ def compare(
     kinds = _dtypes(recorded, runner)
     bound = max(BOUNDS.get(dtype, 0.0) for dtype in kinds)
     beside = OwnOutput(recorded, runner, twin, inputs, real, own)
-    found = _Comparison(recorded, twin, inputs, real, bound, beside).make()
+    found = _TwinCheck(recorded, twin, inputs, real, bound, beside).make()
     reference = found.reference
     if len(recorded.calls) < len(recorded.modules):
         reference += f"; weights of the {len(recorded.calls)} kept of {len(recorded.modules)} attention calls only"

@@ -18,14 +18,14 @@ from torch import Tensor, nn
 from attention_viz.models.recording.recorder import Call, recording
 from attention_viz.models.recording.runner import Pass
 from attention_viz.models.recording.weights.matrix import matrix_of
-from attention_viz.models.recording.wiring import Source, Wiring, entering, hooked, rows
+from attention_viz.models.recording.wiring import ColumnSource, Wiring, entering, hooked, rows
 from attention_viz.operation.projection import Projection
 
 __all__ = ["listened"]
 
 
 @dataclass(frozen=True, eq=False)
-class _Event:
+class _WiringEvent:
     """One module's turn in a pass: what entered and left it, and how many attention calls had been made by then.
 
     A leaf has no other module inside that was heard, however it is built.
@@ -49,7 +49,7 @@ def listened(model: nn.Module, run: Callable[[], Pass]) -> tuple[Pass, Callable[
     Returns:
         The pass, and what finds in what was heard what stands around each of its attention calls.
     """
-    events, heard = list[_Event](), set[int]()
+    events, heard = list[_WiringEvent](), set[int]()
 
     def hear(module: nn.Module, inputs: tuple[object, ...], named: dict[str, object], output: object) -> None:
         recorder = recording.get()
@@ -58,14 +58,16 @@ def listened(model: nn.Module, run: Callable[[], Pass]) -> tuple[Pass, Callable[
         is_leaf = not any(id(one) in heard for one in module.modules() if one is not module)
         heard.add(id(module))
         if isinstance(output, Tensor):
-            events.append(_Event(module, entering(inputs, named), output.detach().clone(), recorder.count, is_leaf))
+            events.append(
+                _WiringEvent(module, entering(inputs, named), output.detach().clone(), recorder.count, is_leaf)
+            )
 
     with hooked(model.modules(), hear):
         found = run()
     return found, lambda: tuple(_wiring(call, number, events) for number, call in enumerate(found.calls))
 
 
-def _wiring(call: Call, number: int, events: Sequence[_Event]) -> Wiring:
+def _wiring(call: Call, number: int, events: Sequence[_WiringEvent]) -> Wiring:
     attention = call.attention
     before = [event for event in events if event.calls == number]
     after = [event for event in events if event.calls == number + 1]
@@ -75,7 +77,7 @@ def _wiring(call: Call, number: int, events: Sequence[_Event]) -> Wiring:
     return Wiring(query, key, value, _joining(takers), joined.new_empty(0, joined.shape[1]))
 
 
-def _joining(takers: Sequence[_Event]) -> nn.Module | None:
+def _joining(takers: Sequence[_WiringEvent]) -> nn.Module | None:
     """The module that joins the heads: of those that take their outputs, the first, or all of it that is one matrix.
 
     An adapter is a module around it, which takes the same and adds to what it makes.
@@ -88,7 +90,7 @@ def _joining(takers: Sequence[_Event]) -> nn.Module | None:
     return found
 
 
-def _source(target: Tensor, events: Sequence[_Event]) -> Source | None:
+def _source(target: Tensor, events: Sequence[_WiringEvent]) -> ColumnSource | None:
     """The last module before the call in whose output all the target's numbers stand.
 
     One with others inside counts where none of those will do: an adapter adds to what the module inside it makes.
@@ -99,7 +101,7 @@ def _source(target: Tensor, events: Sequence[_Event]) -> Source | None:
     return _source_among(target, around) if found is None else _outermost(found, around, events)
 
 
-def _outermost(found: Source, around: Sequence[_Event], events: Sequence[_Event]) -> Source:
+def _outermost(found: ColumnSource, around: Sequence[_WiringEvent], events: Sequence[_WiringEvent]) -> ColumnSource:
     """The module with the same output furthest out, if all of it is one matrix.
 
     An adapter may change what the module inside it takes, and hand on its output as it is; PEFT's OFT does.
@@ -112,7 +114,7 @@ def _outermost(found: Source, around: Sequence[_Event], events: Sequence[_Event]
     return found
 
 
-def _source_among(target: Tensor, events: Sequence[_Event]) -> Source | None:
+def _source_among(target: Tensor, events: Sequence[_WiringEvent]) -> ColumnSource | None:
     heads, count, width = target.shape
     flat = target.transpose(0, 1).reshape(count, heads * width)
     for event in reversed(events):
@@ -122,14 +124,14 @@ def _source_among(target: Tensor, events: Sequence[_Event]) -> Source | None:
         for factor in (1.0, width**-0.5):
             columns = _columns(left * factor, flat)
             if columns is not None:
-                return Source(event.module, event.like, columns, factor)
+                return ColumnSource(event.module, event.like, columns, factor)
         columns = _columns(left[:1], flat[:1])
         if columns is not None and _same_lengths(left[:, columns], flat, width):
-            return Source(event.module, event.like, columns, rotated=True)
+            return ColumnSource(event.module, event.like, columns, rotated=True)
         factor = _stretched(left, flat, width)
         if factor is not None:
             everything = torch.arange(flat.shape[1], device=left.device)
-            return Source(event.module, event.like, everything, factor, rotated=True)
+            return ColumnSource(event.module, event.like, everything, factor, rotated=True)
     return None
 
 

@@ -11,7 +11,7 @@ from torch import nn
 
 from attention_viz.models.as_written import COMPILER
 from attention_viz.models.huggingface import PreTrainedConfig, PreTrainedModel
-from attention_viz.models.recording.interception.plan import NO_PLAN, Plan
+from attention_viz.models.recording.interception.plan import NO_PLAN, InterceptionPlan
 from attention_viz.models.recording.recorder import OURS
 
 __all__ = ["FLEX", "Switch", "configurations"]
@@ -85,7 +85,7 @@ class Switch:
 
     configs: tuple[PreTrainedConfig, ...]
     modules: tuple[nn.Module, ...]
-    plan: Plan = NO_PLAN
+    plan: InterceptionPlan = NO_PLAN
 
     @classmethod
     def of(cls, model: PreTrainedModel) -> "Switch":

@@ -29,7 +29,7 @@ from attention_viz.models.recording.towers import (
 from attention_viz.models.recording.weights.device import device_of
 from attention_viz.models.recording.wiring import Wiring
 from attention_viz.operation.bias_kind import bias_kind
-from attention_viz.trace.numbered.kept import Kept, chosen_layers
+from attention_viz.trace.numbered.kept import KeptLayers, chosen_layers
 from attention_viz.trace.once import once
 from attention_viz.trace.trace import STREAMS, Provenance
 
@@ -69,10 +69,10 @@ class Anatomy:
     no_words: str = ""
 
     @once
-    def layers(self) -> Mapping[str, Kept]:
+    def layers(self) -> Mapping[str, KeptLayers]:
         """The layers of each stream, all of them."""
         found = self.by_stream(self.numbers)
-        return {stream: Kept.all_of(numbers, self.without.get(stream, ())) for stream, numbers in found.items()}
+        return {stream: KeptLayers.all_of(numbers, self.without.get(stream, ())) for stream, numbers in found.items()}
 
     def described(self, provenance: Provenance) -> Provenance:
         """Add to a provenance the output's name, what is left out, and how layers count."""
@@ -90,7 +90,7 @@ class Anatomy:
         there = [stream for stream in STREAMS if stream in streams]
         return {name: tuple(one for stream, one in placed if stream == name) for name in there}
 
-    def kept(self, numbers: Sequence[int]) -> dict[str, Kept]:
+    def kept(self, numbers: Sequence[int]) -> dict[str, KeptLayers]:
         """Which layers of each stream some of the calls are."""
         found = self.by_stream([self.numbers[number] for number in numbers], numbers)
         return {stream: replace(self.layers[stream], numbers=layers) for stream, layers in found.items()}

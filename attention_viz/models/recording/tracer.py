@@ -44,7 +44,7 @@ from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
 if TYPE_CHECKING:
     from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
-__all__ = ["Axes", "Tracer"]
+__all__ = ["TokenAxes", "Tracer"]
 
 # A run that is made again may differ from the first by rounding.
 _SAME = 1e-3
@@ -53,19 +53,19 @@ _ROUNDING = 100
 
 
 @dataclass(frozen=True)
-class Axes:
+class TokenAxes:
     """The tokens along the axes of each stream."""
 
     queries: Mapping[str, Tokens]
     keys: Mapping[str, Tokens]
 
     @classmethod
-    def of_one(cls, stream: str, tokens: Tokens) -> "Axes":
+    def of_one(cls, stream: str, tokens: Tokens) -> "TokenAxes":
         """What looks at itself."""
         return cls({stream: tokens}, {stream: tokens})
 
     @classmethod
-    def of_pair(cls, source: Tokens, read: Tokens, produced: Tokens) -> "Axes":
+    def of_pair(cls, source: Tokens, read: Tokens, produced: Tokens) -> "TokenAxes":
         """A source, what the decoder reads, and what its steps produce, by which rows of cross-attention are named."""
         queries = {"encoder": source, "decoder": read, "cross": produced}
         return cls(queries, {"encoder": source, "decoder": read, "cross": source})
@@ -98,7 +98,7 @@ class Tracer:
     def trace(
         self,
         inputs: dict[str, Tensor],
-        axes: Callable[[Pass], Axes],
+        axes: Callable[[Pass], TokenAxes],
         edits: Sequence[Edit],
         provenance: Provenance,
         keep: frozenset[int] | None = None,
@@ -138,7 +138,7 @@ class Tracer:
         """
         ids = torch.tensor([tokens.numbers])
         inputs = self.runner.inputs({"input_ids": ids, "attention_mask": torch.ones_like(ids)})
-        axes, recorded = Axes.of_one(next(iter(self.anatomy.layers)), tokens), grown.record
+        axes, recorded = TokenAxes.of_one(next(iter(self.anatomy.layers)), tokens), grown.record
         edits = () if evict is None else (Allow(grown.allowed),)
         whole = self._measure(inputs, recorded if evict is None else None, axes)
         typed = len(tokens) - provenance.generated
@@ -163,7 +163,7 @@ class Tracer:
         recorded: Pass,
         inputs: dict[str, Tensor],
         edits: Sequence[Edit],
-        axes: Axes,
+        axes: TokenAxes,
         measure: Callable[[], Fidelity],
         provenance: Provenance,
         seen: Seen = NOTHING,
@@ -259,7 +259,7 @@ class Tracer:
         return found
 
     def _measure(
-        self, inputs: dict[str, Tensor], recorded: Pass | None, axes: Axes, keep: frozenset[int] | None = None
+        self, inputs: dict[str, Tensor], recorded: Pass | None, axes: TokenAxes, keep: frozenset[int] | None = None
     ) -> Callable[[], Fidelity]:
         """What makes a trace's fidelity, when it is asked for.
 

@@ -16,8 +16,8 @@ from attention_viz.errors import AttentionVizError, UnsupportedModel, first_line
 from attention_viz.models.huggingface import PreTrainedModel
 from attention_viz.models.recording.copied import copied
 from attention_viz.models.recording.implementation import IMPLEMENTATION, Switch, configurations
-from attention_viz.models.recording.interception.following import Following, Heard, Soften
-from attention_viz.models.recording.interception.plan import NO_PLAN, Plan, parameters_of
+from attention_viz.models.recording.interception.following import FollowedCall, Following, Soften
+from attention_viz.models.recording.interception.plan import NO_PLAN, InterceptionPlan, parameters_of
 from attention_viz.models.recording.outputs.readout import ONLY_LAST, Readout, body_of, hidden_of
 from attention_viz.models.recording.outputs.returned import output_of
 from attention_viz.models.recording.recorder import OURS, Recorder, recording
@@ -51,7 +51,7 @@ class Twin:
     named: frozenset[str]
     settings: Mapping[str, object]
     door: AbstractContextManager[object]
-    plan: Plan = NO_PLAN
+    plan: InterceptionPlan = NO_PLAN
 
     @classmethod
     def of(
@@ -115,7 +115,7 @@ class Twin:
         return output_of(self.model(**inputs, **self.settings))
 
     def run_followed(
-        self, inputs: Mapping[str, Tensor], attend: Callable[[Heard], None], soften: Soften | None = None
+        self, inputs: Mapping[str, Tensor], attend: Callable[[FollowedCall], None], soften: Soften | None = None
     ) -> tuple[Tensor, int]:
         """The output of a run with the model's own eager attention, and how many softmaxes it asked for.
 

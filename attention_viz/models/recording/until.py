@@ -11,11 +11,11 @@ from attention_viz.errors import UnsupportedModel
 from attention_viz.models.recording.recorder import Call, Recorder
 from attention_viz.models.recording.runner import Runner
 
-__all__ = ["UNCHANGED", "Changed", "call_of"]
+__all__ = ["UNCHANGED", "Intervention", "call_of"]
 
 
 @dataclass(frozen=True, eq=False)
-class Changed:
+class Intervention:
     """What is changed inside a model while it runs.
 
     Attributes:
@@ -26,10 +26,10 @@ class Changed:
     places: Sequence[tuple[str, int]] = ()
 
 
-UNCHANGED = Changed()
+UNCHANGED = Intervention()
 
 
-def call_of(runner: Runner, inputs: Mapping[str, Tensor], number: int, changed: Changed = UNCHANGED) -> Call:
+def call_of(runner: Runner, inputs: Mapping[str, Tensor], number: int, changed: Intervention = UNCHANGED) -> Call:
     """The call of one number, head first, of a run that goes no further."""
     recorder = _UntilRecorder(changed.edits, changed.places, (number,), last=number)
     with contextlib.suppress(_EnoughError):

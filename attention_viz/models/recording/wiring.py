@@ -12,7 +12,7 @@ from attention_viz.models.recording.weights.matrix import Projections, matrix_of
 from attention_viz.operation.projection import Projection
 from attention_viz.trace.trace import Layer
 
-__all__ = ["HOOKS", "Listener", "Source", "Wiring", "entering", "hooked", "rows"]
+__all__ = ["HOOKS", "ColumnSource", "Listener", "Wiring", "entering", "hooked", "rows"]
 
 
 # Nobody may hook or unhook while a model is being copied. Held for microseconds, or as long as a copy of it takes.
@@ -20,7 +20,7 @@ HOOKS = threading.Lock()
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class ColumnSource:
     """Where the numbers of a query, key or value come from: columns of what leaves a module.
 
     Attributes:
@@ -61,9 +61,9 @@ class Wiring:
         like: no rows, (0, in), of the kind that the output module takes.
     """
 
-    query: Source | None
-    key: Source | None
-    value: Source | None
+    query: ColumnSource | None
+    key: ColumnSource | None
+    value: ColumnSource | None
     output: nn.Module | None
     like: Tensor
 
@@ -144,7 +144,7 @@ class Listener:
         tensor, version = self._heard.get((number, what), (None, 0))
         return tensor if tensor is not None and tensor._version == version else None
 
-    def _unrotated(self, source: Source | None, number: int, what: str, after: Tensor) -> Tensor | None:
+    def _unrotated(self, source: ColumnSource | None, number: int, what: str, after: Tensor) -> Tensor | None:
         left = rows(self._unchanged(number, what), after.shape[-2])
         if source is None or not source.rotated or left is None:
             return None

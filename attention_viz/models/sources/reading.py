@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from attention_viz.errors import AttentionVizError, ModelNotFound, UnsupportedModel, UnusablePicture, UnusableText
-from attention_viz.models.bounded.process import Stopped
+from attention_viz.models.bounded.process import ProcessEnded
 from attention_viz.models.huggingface import PreTrainedModel, PreTrainedTokenizerBase, read_both, read_processor
 from attention_viz.models.inputs.media.beside import BesideReader, reads_both, takes_both
 from attention_viz.models.inputs.media.choosing import kind_of, main_input, reader_of
@@ -93,5 +93,5 @@ def reader_of_both(
 def _apart(folder: CheckedFolder, check: Callable[[], None], *, both: bool) -> IsolatedProcessor:
     try:
         return IsolatedProcessor.load(folder.path, folder.name, check, both=both, image=_IMAGE)
-    except Stopped as error:  # its message is a verb
-        raise Stopped(f"it {error}") from None
+    except ProcessEnded as error:  # its message is a verb
+        raise ProcessEnded(f"it {error}") from None

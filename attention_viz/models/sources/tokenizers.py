@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import cast
 
 from attention_viz.errors import AttentionVizError, ModelNotFound
-from attention_viz.models.bounded.process import Stopped, isolates
+from attention_viz.models.bounded.process import ProcessEnded, isolates
 from attention_viz.models.huggingface import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from attention_viz.models.inputs.isolated.asking import get_ready
 from attention_viz.models.inputs.isolated.tokenizer import IsolatedTokenizer
@@ -40,7 +40,7 @@ def read_tokenizer(folder: CheckedFolder, check: Callable[[], None], *, apart: b
         )
     except AttentionVizError:
         raise
-    except Stopped as error:
+    except ProcessEnded as error:
         raise ModelNotFound(f"the tokenizer of {folder.name} can't be loaded: it {error}") from None
     except BaseException as error:
         if not isinstance(error, Exception) and not is_breakdown(error):

@@ -77,7 +77,7 @@ def _try_apart(folder: CheckedFolder, check: Callable[[], None], limits: Limits)
             answer = _ask(folder, check, limits)
         except process.Broken as broken:
             return ModelNotFound(f"{folder.name} can't be loaded: {broken}")
-        except process.Stopped as stopped:
+        except process.ProcessEnded as stopped:
             if str(stopped).startswith("takes"):
                 return _unbuildable(folder, str(stopped))
             raise UnsupportedModel(

@@ -36,11 +36,11 @@ from attention_viz.trace.tokens import Tokens
 if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
 
-__all__ = ["Given", "Labels", "differing", "origin_of", "sampled", "tokens_of"]
+__all__ = ["FromTensors", "Labels", "differing", "origin_of", "sampled", "tokens_of"]
 
 Labels = Sequence[str] | Tokens | None
 
-_Made = TypeVar("_Made", bound="Given")
+_Made = TypeVar("_Made", bound="FromTensors")
 
 # So many weights of a head are compared; of more, this many rows.
 _WHOLE, _ROWS = 2**20, 128
@@ -54,7 +54,7 @@ class _Maker(Protocol):
     ) -> Any: ...
 
 
-class Given:
+class FromTensors:
     """What makes a trace of tensors in hand."""
 
     @classmethod

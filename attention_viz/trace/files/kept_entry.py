@@ -5,18 +5,18 @@ from typing import Any, cast
 
 from attention_viz.errors import TraceError
 from attention_viz.trace.files.facts import MOST_LAYERS
-from attention_viz.trace.numbered.kept import Kept, numbers_of
+from attention_viz.trace.numbered.kept import KeptLayers, numbers_of
 
 __all__ = ["pack_kept", "unpack_kept"]
 
 
-def pack_kept(kept: Kept, labels: Sequence[str]) -> dict[str, Any]:
+def pack_kept(kept: KeptLayers, labels: Sequence[str]) -> dict[str, Any]:
     """Return the entry, or nothing if the layers' labels say the same.
 
     "numbers" are places among the stream's attention layers, which is all that version 1.0.0 knows; "every" and
     "without" are the model's own numbers.
     """
-    if kept == Kept.by_labels(labels):
+    if kept == KeptLayers.by_labels(labels):
         return {}
     entry: dict[str, Any] = {"numbers": [kept.every.index(number) for number in kept.numbers], "of": kept.of}
     if not kept.counts or kept.without:
@@ -24,10 +24,10 @@ def pack_kept(kept: Kept, labels: Sequence[str]) -> dict[str, Any]:
     return {"kept": entry}
 
 
-def unpack_kept(entry: Mapping[str, Any], labels: Sequence[str]) -> Kept:
+def unpack_kept(entry: Mapping[str, Any], labels: Sequence[str]) -> KeptLayers:
     """Read the entry of a stream; a stream without one has all its layers."""
     if "kept" not in entry:
-        return Kept.by_labels(labels)
+        return KeptLayers.by_labels(labels)
     kept = entry["kept"]
     places, of = _numbers(kept["numbers"]), _number(kept["of"])
     if of > MOST_LAYERS:
@@ -44,12 +44,12 @@ def unpack_kept(entry: Mapping[str, Any], labels: Sequence[str]) -> Kept:
         if not places[-1] < len(every) <= of:
             raise TraceError(f"its layers have the places {list(places)} among {len(every)} numbers of {of}")
         numbers = tuple(every[place] for place in places)
-        return Kept(numbers, every, _numbers(kept.get("without", [])), of - len(every))
+        return KeptLayers(numbers, every, _numbers(kept.get("without", [])), of - len(every))
     numbers = numbers_of(labels)
     if numbers in (places, tuple(range(len(labels)))):
-        return Kept(places, tuple(range(of)))
+        return KeptLayers(places, tuple(range(of)))
     # A hybrid's file of version 1.0.0: the numbers of the layers that it leaves out are in no label.
-    return Kept(numbers, numbers, unknown=of - len(numbers))
+    return KeptLayers(numbers, numbers, unknown=of - len(numbers))
 
 
 def _numbers(value: object) -> tuple[int, ...]:

@@ -36,7 +36,7 @@ from attention_viz.trace.files.rounding import DTYPES, Rounding, weights_of
 from attention_viz.trace.late_output import by_row
 from attention_viz.trace.layers import Layer
 from attention_viz.trace.numbered.by_number import some_layers
-from attention_viz.trace.numbered.kept import Kept
+from attention_viz.trace.numbered.kept import KeptLayers
 from attention_viz.trace.provenance import Fidelity, Provenance
 from attention_viz.trace.rerun import behind
 from attention_viz.trace.whole_file import write_whole
@@ -95,7 +95,7 @@ def write_trace(
     told(1.0)
 
 
-def _check(trace: "Trace", kept: Mapping[str, Kept], origin: Provenance, fidelity: Fidelity) -> None:
+def _check(trace: "Trace", kept: Mapping[str, KeptLayers], origin: Provenance, fidelity: Fidelity) -> None:
     """Refuse what `read_trace` would."""
     queries, keys = ({stream: axis[stream] for stream in kept} for axis in (trace.queries, trace.keys))
     check_facts(queries, keys, origin, fidelity)
@@ -114,7 +114,7 @@ def _of(trace: "Trace", layers: Mapping[str, tuple[Layer, ...]], stream: str, nu
 
 
 def _header(
-    trace: "Trace", kept: dict[str, Kept], packed: dict[str, list[dict[str, object]]], shelf: "_Shelf"
+    trace: "Trace", kept: dict[str, KeptLayers], packed: dict[str, list[dict[str, object]]], shelf: "_Shelf"
 ) -> dict[str, Any]:
     """Everything that is no tensor; the output goes onto the shelf."""
     rounding, output = shelf.rounding, shelf.put(trace.output, "the output")
@@ -149,7 +149,7 @@ def _pack_fidelity(fidelity: Fidelity) -> dict[str, object]:
     return {"output_error": math.nan, "weight_error": math.nan, **found}
 
 
-def _size(trace: "Trace", kept: dict[str, Kept], rounding: Rounding) -> tuple[float, float, float]:
+def _size(trace: "Trace", kept: dict[str, KeptLayers], rounding: Rounding) -> tuple[float, float, float]:
     """By shapes alone, how many bytes the file will have, and how many seconds runs of the model and the rest take."""
     chosen = [_of(trace, trace.layers, stream, number) for stream, one in kept.items() for number in one.numbers]
     weights = sum(math.prod(layer.attention.shape) for layer in chosen)

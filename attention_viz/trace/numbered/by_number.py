@@ -9,7 +9,7 @@ from torch import Tensor
 from attention_viz.errors import TraceError
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.shapes import is_whole
-from attention_viz.trace.numbered.kept import Kept, chosen_layers, no_such_layer
+from attention_viz.trace.numbered.kept import KeptLayers, chosen_layers, no_such_layer
 
 if TYPE_CHECKING:
     from attention_viz.trace.layers import Layer
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["ByNumber", "some_layers"]
 
 
-def some_layers(trace: "ByNumber", layers: Sequence[int] | None) -> dict[str, Kept]:
+def some_layers(trace: "ByNumber", layers: Sequence[int] | None) -> dict[str, KeptLayers]:
     """Which layers of a trace are meant, by stream, where some are named; all that it keeps by default."""
     if layers is None:
         return dict(trace.kept)
@@ -37,7 +37,7 @@ class ByNumber:
     """
 
     layers: "Mapping[str, tuple[Layer, ...]]"
-    kept: Mapping[str, Kept]
+    kept: Mapping[str, KeptLayers]
 
     @property
     def streams(self) -> tuple[str, ...]:

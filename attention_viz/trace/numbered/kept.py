@@ -7,7 +7,7 @@ from attention_viz.errors import ShapeError, TraceError
 from attention_viz.operation.shapes import is_whole
 
 __all__ = [
-    "Kept",
+    "KeptLayers",
     "check_kept",
     "chosen_layers",
     "layers_in_words",
@@ -23,7 +23,7 @@ _LONGEST = 6
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptLayers:
     """Which of a stream's attention layers a trace keeps, by the model's own numbers.
 
     A stream whose modules don't have unique, rising numbers counts its layers from 0: see `numbers_of`.
@@ -42,23 +42,23 @@ class Kept:
     unknown: int = 0
 
     @classmethod
-    def first(cls, count: int) -> "Kept":
+    def first(cls, count: int) -> "KeptLayers":
         """Keep all `count` layers of a stream that counts them from 0."""
         return cls.all_of(range(count))
 
     @classmethod
-    def all_of(cls, numbers: Sequence[int], without: Sequence[int] = ()) -> "Kept":
+    def all_of(cls, numbers: Sequence[int], without: Sequence[int] = ()) -> "KeptLayers":
         """Keep every layer."""
         return cls(tuple(numbers), tuple(numbers), tuple(without))
 
     @classmethod
-    def by_labels(cls, labels: Sequence[str]) -> "Kept":
+    def by_labels(cls, labels: Sequence[str]) -> "KeptLayers":
         """Keep every layer, each under the number that its label says."""
         return cls.all_of(numbers_of(labels))
 
-    def relabelled(self, labels: Sequence[str]) -> "Kept":
+    def relabelled(self, labels: Sequence[str]) -> "KeptLayers":
         """Return the numbers of other layers: the same for as many; by their labels if none is missing here."""
-        return Kept.by_labels(labels) if self.whole and len(labels) != len(self.numbers) else self
+        return KeptLayers.by_labels(labels) if self.whole and len(labels) != len(self.numbers) else self
 
     @property
     def of(self) -> int:
@@ -135,13 +135,15 @@ def _and(numbers: Sequence[int]) -> str:
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
-def no_such_layer(layer: object, kept: Kept, whose: str = "the model", asked: str = "layer {!r} was asked for") -> str:
+def no_such_layer(
+    layer: object, kept: KeptLayers, whose: str = "the model", asked: str = "layer {!r} was asked for"
+) -> str:
     """Say that a layer isn't there, and which layers are."""
     silent = is_whole(layer) and layer in kept.without
     return f"{f'layer {layer} has no softmax attention' if silent else asked.format(layer)}; {whose} {kept.there}"
 
 
-def check_kept(kept: Mapping[str, Kept], layers: Mapping[str, Sequence[object]]) -> None:
+def check_kept(kept: Mapping[str, KeptLayers], layers: Mapping[str, Sequence[object]]) -> None:
     """Refuse numbers that can't be those of the layers."""
     if set(kept) != set(layers):
         raise TraceError(f"each stream needs the numbers of its layers; got those of {', '.join(kept) or 'none'}")
@@ -156,7 +158,7 @@ def check_kept(kept: Mapping[str, Kept], layers: Mapping[str, Sequence[object]])
             )
 
 
-def chosen_layers(layers: Sequence[int], streams: Mapping[str, Kept]) -> Mapping[str, Kept]:
+def chosen_layers(layers: Sequence[int], streams: Mapping[str, KeptLayers]) -> Mapping[str, KeptLayers]:
     """What is kept of each stream where only layers of some numbers are; a stream without any of them is left out."""
     if not isinstance(layers, Sequence) or isinstance(layers, str | bytes):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
         raise ShapeError(f"layers to keep are several, in a list or tuple; got {type(layers).__name__}")
@@ -166,7 +168,7 @@ def chosen_layers(layers: Sequence[int], streams: Mapping[str, Kept]) -> Mapping
     without = sorted({number for kept in streams.values() for number in kept.without} - set(every))
     for layer in layers:
         if not is_whole(layer) or layer not in every:
-            raise ShapeError(no_such_layer(layer, Kept.all_of(every, without), asked="layer {!r} was to be kept"))
+            raise ShapeError(no_such_layer(layer, KeptLayers.all_of(every, without), asked="layer {!r} was to be kept"))
     numbers = sorted({int(layer) for layer in layers})
     if len(numbers) != len(layers):
         raise ShapeError(f"layers to keep are named once each; got {list(layers)}")

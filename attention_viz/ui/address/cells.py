@@ -7,7 +7,7 @@ import numpy
 from jaxtyping import Bool
 
 from attention_viz.errors import ShapeError
-from attention_viz.ui.address.kinds import Kind
+from attention_viz.ui.address.kinds import ParameterKind
 
 __all__ = ["LONGEST_DRAWN", "Cells", "DrawnCells", "from_code", "to_code"]
 
@@ -17,7 +17,7 @@ Cells = Bool[numpy.ndarray, "query key"]
 LONGEST_DRAWN = 512
 
 
-class DrawnCells(Kind):
+class DrawnCells(ParameterKind):
     """A drawing as `to_code` writes it; whether it fits the text is said where it is used."""
 
 

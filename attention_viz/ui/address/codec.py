@@ -5,19 +5,19 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
-from attention_viz.ui.address.kinds import Kind
+from attention_viz.ui.address.kinds import ParameterKind
 
-__all__ = ["Choice", "ChoiceT", "Older", "Parameter", "modernised", "parameter", "parameters", "read", "write"]
+__all__ = ["ChoiceT", "Older", "Parameter", "Parameters", "modernised", "parameter", "parameters", "read", "write"]
 
 
 @runtime_checkable
-class Choice(Protocol):
+class Parameters(Protocol):
     """A frozen dataclass whose fields are declared with `parameter`."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
 
-ChoiceT = TypeVar("ChoiceT", bound=Choice)
+ChoiceT = TypeVar("ChoiceT", bound=Parameters)
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Parameter:
 
     name: str
     default: Any
-    kind: Kind
+    kind: ParameterKind
     means: str
     applies: Callable[[Any, Any], bool]
     brief: bool
@@ -57,7 +57,7 @@ class Parameter:
 
 def parameter(
     default: Any,
-    kind: Kind,
+    kind: ParameterKind,
     means: str,
     *,
     applies: Callable[[Any, Any], bool] = lambda choice, known: True,
@@ -121,7 +121,7 @@ def _in_turn(choice: type[Any]) -> tuple[Parameter, ...]:
     return tuple(sorted(parameters(choice), key=lambda one: one.kind.depends))
 
 
-def write(choice: Choice, known: object = None) -> dict[str, str]:
+def write(choice: Parameters, known: object = None) -> dict[str, str]:
     """The parameters that reproduce a choice: those that something depends on, and that a link can carry."""
     written: dict[str, str] = {}
     for one in parameters(type(choice)):

@@ -8,12 +8,12 @@ from attention_viz.models.inputs.media.shipped import SAMPLES
 from attention_viz.serving.settings import SETTINGS
 
 __all__ = [
-    "Kind",
+    "AnyText",
     "Names",
-    "Number",
     "OneOf",
-    "Sample",
-    "Text",
+    "ParameterKind",
+    "SampleName",
+    "WholeNumber",
     "fits_link",
     "nearest",
     "notice",
@@ -51,7 +51,7 @@ def nearest(value: object, options: Collection[Any], otherwise: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Kind:
+class ParameterKind:
     """What all kinds have in common: anything is allowed, and is written as text."""
 
     def allowed(self, choice: object, known: object) -> Collection[Any] | None:
@@ -102,7 +102,7 @@ class Kind:
 
 
 @dataclass(frozen=True)
-class Text(Kind):
+class AnyText(ParameterKind):
     """Any text; one that is too long for a link is left out of it.
 
     Attributes:
@@ -121,7 +121,7 @@ class Text(Kind):
 
 
 @dataclass(frozen=True)
-class OneOf(Kind):
+class OneOf(ParameterKind):
     """One of several names, or of several numbers.
 
     Attributes:
@@ -163,7 +163,7 @@ class OneOf(Kind):
 
 
 @dataclass(frozen=True)
-class Number(Kind):
+class WholeNumber(ParameterKind):
     """A whole number in plain digits.
 
     Attributes:
@@ -220,7 +220,7 @@ def number_words(numbers: Sequence[int]) -> str:
 
 
 @dataclass(frozen=True)
-class Names(Kind):
+class Names(ParameterKind):
     """Any of several names, parted by full stops; in their own order, each once.
 
     Attributes:
@@ -255,7 +255,7 @@ class Names(Kind):
 
 
 @dataclass(frozen=True)
-class Sample(Kind):
+class SampleName(ParameterKind):
     """A picture or a sound that ships, by its name; what a visitor brought is left out of a link."""
 
     of: str

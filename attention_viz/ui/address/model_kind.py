@@ -6,13 +6,13 @@ from typing import Any
 
 from attention_viz.models import CATALOGUE
 from attention_viz.serving import permissions
-from attention_viz.ui.address.kinds import Kind, notice
+from attention_viz.ui.address.kinds import ParameterKind, notice
 
-__all__ = ["Model"]
+__all__ = ["ModelName"]
 
 
 @dataclass(frozen=True)
-class Model(Kind):
+class ModelName(ParameterKind):
     """A model that a visitor may ask for here."""
 
     def read(self, name: str, text: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:

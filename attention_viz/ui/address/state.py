@@ -11,8 +11,8 @@ from attention_viz.serving.facts import facts_of
 from attention_viz.serving.request import OwnModule, Request
 from attention_viz.serving.things.uploads import KINDS
 from attention_viz.ui.address.codec import parameter, read, write
-from attention_viz.ui.address.kinds import Number, OneOf, Sample, Text
-from attention_viz.ui.address.model_kind import Model
+from attention_viz.ui.address.kinds import AnyText, OneOf, SampleName, WholeNumber
+from attention_viz.ui.address.model_kind import ModelName
 
 __all__ = [
     "DEFAULT",
@@ -53,7 +53,7 @@ MOST_MORE = 40
 
 _SWITCH = OneOf(get_args(Switch))
 # How many positions a text has turns out when it has run; then a pair that it doesn't have is let go.
-_POSITION = Number(range(1_000_000), nothing="the head's own")
+_POSITION = WholeNumber(range(1_000_000), nothing="the head's own")
 
 
 def _own(state: "State", known: object) -> bool:
@@ -86,12 +86,12 @@ def _readings(choice: object, known: object) -> tuple[str, ...]:
 class State:
     """Everything that decides which head of what is shown; each is what its parameter `means`."""
 
-    model: str = parameter(_FIRST_MODEL, Model(), "the model")
-    text: str = parameter(CATALOGUE[_FIRST_MODEL].examples[0], Text(), "the sentence", applies=_reads_text)
-    picture: str = parameter("chelsea", Sample("picture"), "the picture", applies=_reads("picture"))
-    sound: str = parameter("window", Sample("sound"), "the sound", applies=_reads("sound"))
-    layer: int = parameter(_FIRST_LAYER, Number(lambda state, _: state.layers), "the layer")
-    head: int = parameter(_FIRST_HEAD, Number(lambda state, _: range(state.head_count)), "the head")
+    model: str = parameter(_FIRST_MODEL, ModelName(), "the model")
+    text: str = parameter(CATALOGUE[_FIRST_MODEL].examples[0], AnyText(), "the sentence", applies=_reads_text)
+    picture: str = parameter("chelsea", SampleName("picture"), "the picture", applies=_reads("picture"))
+    sound: str = parameter("window", SampleName("sound"), "the sound", applies=_reads("sound"))
+    layer: int = parameter(_FIRST_LAYER, WholeNumber(lambda state, _: state.layers), "the layer")
+    head: int = parameter(_FIRST_HEAD, WholeNumber(lambda state, _: range(state.head_count)), "the head")
     stream: str | None = parameter(
         None,
         OneOf(("encoder", "decoder", "cross", "picture", "sound"), nothing="the first there is"),
@@ -100,21 +100,27 @@ class State:
     )
     query: int | None = parameter(None, _POSITION, "the position that looks, of the chosen pair", brief=True)
     key: int | None = parameter(None, _POSITION, "the position that is looked at", brief=True)
-    second: str = parameter("", Text(), "the second sentence", brief=True)
-    target: str = parameter("", Text(), "the text that an encoder–decoder should produce", brief=True)
-    more: int = parameter(0, Number(range(MOST_MORE + 1)), "how many tokens a decoder adds to the text", brief=True)
+    second: str = parameter("", AnyText(), "the second sentence", brief=True)
+    target: str = parameter("", AnyText(), "the text that an encoder–decoder should produce", brief=True)
+    more: int = parameter(
+        0, WholeNumber(range(MOST_MORE + 1)), "how many tokens a decoder adds to the text", brief=True
+    )
     evict: Switch = parameter(
         "off", _SWITCH, "whether old keys are thrown away while a decoder adds tokens", brief=True
     )
-    first_keys: int = parameter(4, Number(range(65)), "how many first keys stay then", applies=_evicts, brief=True)
-    last_keys: int = parameter(16, Number(range(1, 513)), "how many of the last keys stay", applies=_evicts, brief=True)
+    first_keys: int = parameter(4, WholeNumber(range(65)), "how many first keys stay then", applies=_evicts, brief=True)
+    last_keys: int = parameter(
+        16, WholeNumber(range(1, 513)), "how many of the last keys stay", applies=_evicts, brief=True
+    )
     special: Switch = parameter("on", _SWITCH, "special tokens", brief=True)
     chat: Switch = parameter("off", _SWITCH, "the chat template", brief=True)
     reading: str = parameter("raw", OneOf(_readings), "how weights are read", brief=True)
     words: Switch = parameter("off", _SWITCH, "pieces of words put together", brief=True)
-    d_model: int = parameter(8, Number(range(1, 513)), "width of `scratch`", applies=_own)
-    heads: int = parameter(2, Number(range(1, 17)), "heads of `scratch`; the width is a multiple of them", applies=_own)
-    seed: int = parameter(0, Number(range(10_000)), "random weights of `scratch`", applies=_own)
+    d_model: int = parameter(8, WholeNumber(range(1, 513)), "width of `scratch`", applies=_own)
+    heads: int = parameter(
+        2, WholeNumber(range(1, 17)), "heads of `scratch`; the width is a multiple of them", applies=_own
+    )
+    seed: int = parameter(0, WholeNumber(range(10_000)), "random weights of `scratch`", applies=_own)
     positions: Positions = parameter(
         "sinusoidal", OneOf(get_args(Positions)), "whether `scratch` adds positions", applies=_own
     )

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from attention_viz.edits.asks import Drawing, Nothing, Number, OneCell
+from attention_viz.edits.asks import Drawing, Nothing, NumberDetail, OneCell
 from attention_viz.edits.change import Change, Detail
 from attention_viz.edits.changes import MOST, describe, misfit, read_changes, to_edits, write_changes
 from attention_viz.edits.registry import EDITS
@@ -117,7 +117,7 @@ def _show_details(what: str, run: Run, stream: str, pattern: str) -> bool:
     match EDITS[what].asks:
         case Nothing():
             return True
-        case Number() as asks:
+        case NumberDetail() as asks:
             widgets.draft(
                 st.number_input,
                 asks.label,
@@ -142,7 +142,7 @@ def _chosen_detail(what: str, run: Run, stream: str, pattern: str) -> Detail:
     match EDITS[what].asks:
         case Nothing():
             return None
-        case Number() as asks:
+        case NumberDetail() as asks:
             return round(float(widgets.drafted(_number_key(asks))), 4)
         case OneCell():
             return ((int(widgets.drafted("edit-query")), int(widgets.drafted("edit-key"))),)
@@ -150,7 +150,7 @@ def _chosen_detail(what: str, run: Run, stream: str, pattern: str) -> Detail:
             return _cells(run, stream, pattern)
 
 
-def _number_key(asks: Number) -> str:
+def _number_key(asks: NumberDetail) -> str:
     return f"edit-{asks.label.lower()}"
 
 

@@ -7,13 +7,13 @@ from typing import Any
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui import visit
 from attention_viz.ui.address.codec import parameter
-from attention_viz.ui.address.kinds import Kind, fits_link
+from attention_viz.ui.address.kinds import ParameterKind, fits_link
 from attention_viz.ui.selection import Group
 
 __all__ = ["CHANGES", "CHANGES_OR_NONE", "Changes", "ChangesOrNone", "current_edits"]
 
 
-class EditsText(Kind):
+class EditsText(ParameterKind):
     """Changes of a model as the address writes them; one that can't be read is told."""
 
     def read(self, name: str, text: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:

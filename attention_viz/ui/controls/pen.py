@@ -26,7 +26,7 @@ _pen = components.component("attention_viz_pen", html=_HTML, css=_CSS, js=script
 
 
 @dataclass
-class _Seen:
+class _LastStroke:
     """The number of the last stroke that was taken."""
 
     stroke: int = 0
@@ -40,14 +40,14 @@ def show_pen(
     Args:
         on_strokes: called, before the page runs again, when cells were touched; `strokes` tells which.
     """
-    seen = visit.memory(_Seen).stroke
+    seen = visit.memory(_LastStroke).stroke
     data = {"chart": chart, "labels": list(labels), "colour": colour, "does": does, "seen": seen}
     _pen(key=_KEY, data=data, on_strokes_change=on_strokes)
 
 
 def strokes(count: int) -> list[tuple[slice, slice]]:
     """The rows and columns of each stroke that wasn't told before, oldest first; those for another length are lost."""
-    message, seen = widgets.sent(_KEY, "strokes"), visit.memory(_Seen)
+    message, seen = widgets.sent(_KEY, "strokes"), visit.memory(_LastStroke)
     found: list[tuple[slice, slice]] = []
     for stroke in cast("list[object]", message) if isinstance(message, list) else ():
         if not _whole(stroke) or stroke[0] <= seen.stroke:

@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import Positions, State, write_address
-from attention_viz.ui.address.kinds import Number
+from attention_viz.ui.address.kinds import WholeNumber
 from attention_viz.ui.controls import model as model_choice
 from attention_viz.ui.controls import reading as readings
 from attention_viz.ui.controls import target as two_texts
@@ -21,10 +21,10 @@ from attention_viz.ui.controls.text_box import text_box
 from attention_viz.ui.controls.thing import end_unless_shown, is_shown_on, reads, show_thing
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.notices import hold_notices, show_notices
-from attention_viz.ui.selection import SHARED, Filled, Group, Opened
+from attention_viz.ui.selection import SHARED, Filled, Group, PageOpened
 
 __all__ = [
-    "Row",
+    "ControlRow",
     "address",
     "begin",
     "choose",
@@ -37,7 +37,7 @@ _ROW = 48
 
 
 @dataclass(frozen=True)
-class Row:
+class ControlRow:
     """The line that all pages share.
 
     Attributes:
@@ -62,7 +62,7 @@ def begin(*own: Group[Any], example: State | None = None) -> None:
     """
     now = visit.here()
     asked, now.asked = now.asked, {}
-    visit.send(Opened(st.query_params.to_dict(), own, example, visit.went_through_history(), asked))
+    visit.send(PageOpened(st.query_params.to_dict(), own, example, visit.went_through_history(), asked))
 
 
 def choose(
@@ -74,7 +74,7 @@ def choose(
     beside: Callable[[State], DeltaGenerator | None] | None = None,
     other_text: Callable[[], None] | None = None,
     folded: str = "Sentence, model, layer and head",
-) -> Row:
+) -> ControlRow:
     """Sentence, model, layer and head on one line, with what is rarely touched behind "Options".
 
     Args:
@@ -113,7 +113,7 @@ def choose(
         options, inside = _show_places(visit.shared(), stream, leave_out, with_readings, own)
     show_chips(chips, visit.shared(), unused)
     end_unless_shown(page, visit.shared(), kind)
-    return Row(_current_with_notices(), bar, options, own=inside)
+    return ControlRow(_current_with_notices(), bar, options, own=inside)
 
 
 def _show_places(
@@ -148,7 +148,7 @@ def _current_with_notices() -> State:
     return state
 
 
-def sentence() -> Row:
+def sentence() -> ControlRow:
     """The row with the sentence alone, for a page that names its models itself; its own pickers go into `options`."""
     with st.container(key="frame", height=_ROW, border=False):
         fold = st.container(key="fold-place")
@@ -158,7 +158,7 @@ def sentence() -> Row:
             own = st.container(key="places", horizontal=True)
         hold_notices()
     show_notices(visit.notices(SHARED))
-    return Row(visit.shared(), own, own, fold)
+    return ControlRow(visit.shared(), own, own, fold)
 
 
 def switch(label: str, options: Mapping[str, str], of: Group[Any], name: str) -> None:
@@ -182,7 +182,7 @@ def address() -> dict[str, str]:
 
 def _pick(name: str, numbers: Sequence[int], width: int, *, together: bool = False) -> None:
     # Another model, another layer or another trace may have fewer.
-    if (within := Number().within(getattr(visit.shared(), name), numbers, 0)) != getattr(visit.shared(), name):
+    if (within := WholeNumber().within(getattr(visit.shared(), name), numbers, 0)) != getattr(visit.shared(), name):
         visit.send(Filled(SHARED, {name: within}, stays=name in visit.here().selection.chosen))
     if together:
         st.selectbox(

@@ -49,7 +49,7 @@ _WINDOW = 30.0
 
 
 @dataclass
-class _Refusal:
+class _MediaRefusal:
     """Why what was brought last can't be shown, until something else is chosen."""
 
     reason: str = ""
@@ -88,7 +88,7 @@ def is_shown_on(page: str, kind: str) -> bool:
 
 def end_unless_shown(page: str, state: State, kind: str) -> None:
     """Where a page shows none of what the model reads, say so, name those that do, and end it there."""
-    if kind != "text" and (refused := visit.memory(_Refusal).reason):
+    if kind != "text" and (refused := visit.memory(_MediaRefusal).reason):
         st.error(as_sentence(refused))
     if is_shown_on(page, kind):
         return
@@ -162,7 +162,7 @@ def _begin_at(upload: Upload) -> None:
 
 def choose_sample(kind: str, name: str, *, model: str | None = None) -> None:
     """Show one that ships, in another model if one is named; what was brought before it is let go."""
-    visit.memory(_Refusal).reason = ""
+    visit.memory(_MediaRefusal).reason = ""
     visit.here().brought.pop(kind, None)
     visit.pick(SHARED, **{kind: name}, **({} if model is None else {"model": model}))
 
@@ -195,7 +195,7 @@ def _take(kind: str, key: str, title: str = "", *, hold: Callable[[str, Upload],
     # Of one that was taken and let go a moment ago Streamlit has a mark left, until the field is drawn anew.
     if not isinstance(file, UploadedFile):
         return
-    refusal = visit.memory(_Refusal)
+    refusal = visit.memory(_MediaRefusal)
     refusal.reason = ""
     try:
         upload = Upload(kind, file.getvalue(), title or one_line(file.name, _LONGEST_NAME))

@@ -36,7 +36,7 @@ def head_of(run: "Run", stream: str, layer: int, head: int) -> bytes | None:
         return None
     packed = _made(run, stream, layer, head)
     if not run.trace.seen.tensors:
-        _ahead.begin(_Looked(weakref.ref(run), stream, layer, head, len(packed)))
+        _ahead.begin(_HeadInSight(weakref.ref(run), stream, layer, head, len(packed)))
     return packed
 
 
@@ -83,7 +83,7 @@ def _pack(run: "Run", stream: str, layer: int, head: int) -> bytes:
 
 
 @dataclass(frozen=True)
-class _Looked:
+class _HeadInSight:
     """A head that somebody looks at, and how many bytes it took."""
 
     of: "weakref.ref[Run]"  # a text that nobody looks at any more is let go
@@ -109,11 +109,11 @@ class _Ahead:
     def __init__(self) -> None:
         """Begin with nothing to do."""
         self._lock = threading.Lock()
-        self._looked: _Looked | None = None
+        self._looked: _HeadInSight | None = None
         self._running = False
         self._busy = 0.0  # when somebody was last seen to compute
 
-    def begin(self, looked: _Looked) -> None:
+    def begin(self, looked: _HeadInSight) -> None:
         """Go on with the heads beside this one."""
         with self._lock:
             self._looked = looked
@@ -130,13 +130,13 @@ class _Ahead:
                 self._running = False
             raise
 
-    def _next(self) -> _Looked | None:
+    def _next(self) -> _HeadInSight | None:
         with self._lock:
             looked, self._looked = self._looked, None
             self._running = looked is not None
             return looked
 
-    def _make(self, looked: _Looked) -> None:
+    def _make(self, looked: _HeadInSight) -> None:
         """Make them, until somebody has looked at another head."""
         self._busy = time.monotonic()
         for head in looked.beside():

@@ -45,7 +45,7 @@ _LONG = 1_500
 
 
 @dataclass
-class _Turn:
+class _LastRequest:
     """The turn of what was asked for last."""
 
     request: Request | None = None
@@ -144,7 +144,7 @@ def arrive(state: State) -> None:
     All that the page works out from here on counts as asked for when the visitor came, so that whoever came first is
     also done first.
     """
-    turn = visit.memory(_Turn)
+    turn = visit.memory(_LastRequest)
     if turn.request != state.request:
         turn.request, turn.number = state.request, new_turn()
     keep_turn(turn.number)

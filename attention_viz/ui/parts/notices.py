@@ -25,7 +25,7 @@ class _Notice:
 
 
 @dataclass
-class _Told:
+class _NoticeButton:
     """The place at the row's end, once there is something to say the button in it, and what was said."""
 
     place: DeltaGenerator
@@ -34,15 +34,15 @@ class _Told:
 
 
 @dataclass
-class _Row:
+class _NoticeRow:
     """What was said so far in this run of the page, and where."""
 
-    told: _Told | None = None
+    told: _NoticeButton | None = None
 
 
 def hold_notices() -> None:
     """Hold the place of the button, inside of the row; it is there only while there is something to say."""
-    visit.memory(_Row).told = _Told(st.container(key="notices-place"))
+    visit.memory(_NoticeRow).told = _NoticeButton(st.container(key="notices-place"))
 
 
 def tell(words: str, *, loud: bool = False, short: str = "", below: Callable[[str], object] | None = None) -> None:
@@ -51,7 +51,7 @@ def tell(words: str, *, loud: bool = False, short: str = "", below: Callable[[st
     Args:
         short: two or three words for the button; by default it says how many notes there are.
     """
-    if (told := visit.memory(_Row).told) is None:
+    if (told := visit.memory(_NoticeRow).told) is None:
         hold_notices()
         return tell(words, loud=loud, short=short, below=below)
     notice = _Notice(words, loud, short, below)
@@ -61,7 +61,7 @@ def tell(words: str, *, loud: bool = False, short: str = "", below: Callable[[st
     _draw(told)
 
 
-def _draw(told: _Told) -> None:
+def _draw(told: _NoticeButton) -> None:
     if told.button is None:
         told.button = told.place.empty()
     kind = "loud" if any(one.loud for one in told.notices) else "quiet"

@@ -10,7 +10,7 @@ __all__ = ["asked", "show_button", "wanted"]
 
 
 @dataclass
-class _Asked:
+class _PendingSlides:
     """How many times slides were asked for before they were there."""
 
     count: int = 0
@@ -25,7 +25,7 @@ def show_button() -> None:
 
 def asked() -> int:
     """How many times slides were asked for that the browser didn't have yet."""
-    return visit.memory(_Asked).count
+    return visit.memory(_PendingSlides).count
 
 
 def wanted() -> bool:
@@ -34,4 +34,4 @@ def wanted() -> bool:
 
 
 def _ask() -> None:
-    visit.memory(_Asked).count += 1
+    visit.memory(_PendingSlides).count += 1

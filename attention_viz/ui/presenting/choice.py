@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from attention_viz.ui.address.codec import Older, modernised, parameter, read, write
-from attention_viz.ui.address.kinds import Text
+from attention_viz.ui.address.kinds import AnyText
 
 __all__ = ["PresentChoice", "presented"]
 
@@ -13,7 +13,7 @@ _FIRST = "1.1"
 _SLIDE = re.compile(r"[1-9]\d{0,2}\.[12]")
 
 
-class _Place(Text):
+class _SlideKind(AnyText):
     """A slide and a step; in links of before, that slides are shown at all."""
 
     def meant(self, text: str, known: object) -> str:
@@ -25,7 +25,7 @@ class _Place(Text):
 class PresentChoice:
     """Which slide is shown."""
 
-    slide: str = parameter("", _Place(longest=5), "the slide that is shown", brief=True, older=Older("present"))
+    slide: str = parameter("", _SlideKind(longest=5), "the slide that is shown", brief=True, older=Older("present"))
 
 
 def presented(address: Mapping[str, str]) -> dict[str, str]:

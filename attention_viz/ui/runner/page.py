@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving.runs import Run
 from attention_viz.ui.address import State, write_address
-from attention_viz.ui.controls.pickers import Row
+from attention_viz.ui.controls.pickers import ControlRow
 from attention_viz.ui.parts.drawing import PicturePlace
 from attention_viz.ui.selection import Group, Selection
 
@@ -100,7 +100,7 @@ def _no_example(_address: Mapping[str, str]) -> State | None:
     return None
 
 
-def _none(_state: State, _row: Row) -> None:
+def _none(_state: State, _row: ControlRow) -> None:
     """Draw no controls."""
 
 
@@ -129,12 +129,12 @@ class Page:
 
     label: str
     name: str
-    row: Callable[[], Row]
-    layout: Callable[[State, Row], Slots]
+    row: Callable[[], ControlRow]
+    layout: Callable[[State, ControlRow], Slots]
     groups: tuple[Group[Any], ...] = ()
     example: Callable[[Mapping[str, str]], State | None] = _no_example
     state: Callable[[Selection], State] = _shared
-    controls: Callable[[State, Row], None] = _none
+    controls: Callable[[State, ControlRow], None] = _none
     written: Callable[[Selection], tuple[State, Sequence[Group[Any]]]] | None = None
     unfit: Callable[[State], Callable[[], object] | None] = _fits
     recorded: Callable[[State, Slots], Callable[[], None] | None] | None = None

@@ -1,8 +1,8 @@
 """One immutable value for everything a person chose; `update` applies an event, `resolve` what follows from a run."""
 
 from attention_viz.ui.selection.answer import answer
-from attention_viz.ui.selection.events import Clicked, Event, FileClosed, FileOpened, Filled, Opened, Picked
-from attention_viz.ui.selection.resolve import Finding, Ran, resolve
+from attention_viz.ui.selection.events import Clicked, Event, FileClosed, FileOpened, Filled, PageOpened, Picked
+from attention_viz.ui.selection.resolve import HeadFinding, Ran, resolve
 from attention_viz.ui.selection.update import update
 from attention_viz.ui.selection.value import SHARED, Group, GroupValues, Selection
 
@@ -13,10 +13,10 @@ __all__ = [
     "FileClosed",
     "FileOpened",
     "Filled",
-    "Finding",
     "Group",
     "GroupValues",
-    "Opened",
+    "HeadFinding",
+    "PageOpened",
     "Picked",
     "Ran",
     "Selection",

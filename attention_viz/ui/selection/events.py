@@ -7,11 +7,11 @@ from typing import Any
 from attention_viz.ui.address.state import State
 from attention_viz.ui.selection.value import Group
 
-__all__ = ["Clicked", "Event", "FileClosed", "FileOpened", "Filled", "Opened", "Picked"]
+__all__ = ["Clicked", "Event", "FileClosed", "FileOpened", "Filled", "PageOpened", "Picked"]
 
 
 @dataclass(frozen=True)
-class Opened:
+class PageOpened:
     """A page is shown: at a first visit, after a reload, Back or Forward, or turned to from another page.
 
     Attributes:
@@ -91,4 +91,4 @@ class FileClosed:
     """The open trace file was closed."""
 
 
-Event = Opened | Picked | Filled | Clicked | FileOpened | FileClosed
+Event = PageOpened | Picked | Filled | Clicked | FileOpened | FileClosed

@@ -8,10 +8,10 @@ from attention_viz.ui.selection.events import Filled
 from attention_viz.ui.selection.update import update
 from attention_viz.ui.selection.value import PAIR, SHARED, Selection
 
-__all__ = ["Finding", "Ran", "resolve"]
+__all__ = ["HeadFinding", "Ran", "resolve"]
 
 
-class Finding(Protocol):
+class HeadFinding(Protocol):
     """The head that a text's best finding is about."""
 
     @property
@@ -40,7 +40,7 @@ class Ran:
     """
 
     counts: Mapping[str, tuple[int, int]]
-    best: Callable[[], Finding | None]
+    best: Callable[[], HeadFinding | None]
 
 
 def resolve(selection: Selection, ran: Ran) -> Selection:

@@ -7,7 +7,7 @@ from typing import Any, assert_never
 from attention_viz.ui.address.codec import modernised
 from attention_viz.ui.address.state import State, opened_on, own_example
 from attention_viz.ui.selection.answer import answer
-from attention_viz.ui.selection.events import Clicked, Event, FileClosed, FileOpened, Filled, Opened, Picked
+from attention_viz.ui.selection.events import Clicked, Event, FileClosed, FileOpened, Filled, PageOpened, Picked
 from attention_viz.ui.selection.value import PAIR, SHARED, Group, GroupValues, Selection
 
 __all__ = ["update"]
@@ -24,7 +24,7 @@ _HEAD = ("layer", "head", "stream")
 def update(selection: Selection, event: Event) -> Selection:
     """Return the selection after an event."""
     after = _applied(selection, event)
-    return after if isinstance(event, Opened) else _followed(selection.shared, after)
+    return after if isinstance(event, PageOpened) else _followed(selection.shared, after)
 
 
 def _followed(before: State, selection: Selection) -> Selection:
@@ -40,7 +40,7 @@ def _followed(before: State, selection: Selection) -> Selection:
 
 def _applied(selection: Selection, event: Event) -> Selection:
     match event:
-        case Opened():
+        case PageOpened():
             return _opened(selection, event)
         case Picked(group=group, values=values):
             return _picked(selection, group, values)
@@ -65,7 +65,7 @@ def _applied(selection: Selection, event: Event) -> Selection:
             assert_never(event)
 
 
-def _opened(selection: Selection, event: Opened) -> Selection:
+def _opened(selection: Selection, event: PageOpened) -> Selection:
     address = modernised([type(one.default) for one in event.groups], event.address)
     first = SHARED.id not in selection.parts
     if event.again or first:

@@ -37,7 +37,7 @@ _LABELS = 0.18
 
 
 @dataclass(frozen=True)
-class _Page:
+class _SvgLayout:
     """Where everything stands, in pixels.
 
     Attributes:
@@ -119,7 +119,7 @@ def heatmap_svg(
 
 def _page(
     sheet: Sheet, blocks: Blocks, labels: tuple[Sequence[str], Sequence[str]], title: str, note: str, origin: str
-) -> _Page:
+) -> _SvgLayout:
     """Where everything stands on a sheet."""
     factor = sheet.letters / _LETTERS
     side = 16 * factor if sheet.width is not None else 16
@@ -143,7 +143,7 @@ def _page(
     high = blocks.shape[0] * cell
     below = top + max(high + _BOTTOM * factor, _tall(high, factor) + 42 * factor)
     whole = sheet.height or below + under
-    return _Page(width, whole, left, top, cell, factor, longest, lines, rows, below)
+    return _SvgLayout(width, whole, left, top, cell, factor, longest, lines, rows, below)
 
 
 def _tall(high: float, factor: float) -> float:
@@ -151,7 +151,7 @@ def _tall(high: float, factor: float) -> float:
     return min(160 * factor, max(48 * factor, high - 32 * factor))
 
 
-def _heading(page: _Page, note: str) -> str:
+def _heading(page: _SvgLayout, note: str) -> str:
     factor = page.factor
     lines = "".join(
         f'<text x="{_px(16 * min(1, factor))}" y="{_px((28 + 20 * row) * factor)}" font-size="{_px(16 * factor)}" '
@@ -163,7 +163,7 @@ def _heading(page: _Page, note: str) -> str:
     return lines + (f"{said}{note}</text>" if note else "")
 
 
-def _footer(page: _Page) -> str:
+def _footer(page: _SvgLayout) -> str:
     small = max(page.factor, 0.75)
     texts = [
         f'<text x="{_px(16 * min(1, page.factor))}" y="{_px(page.below + 13 * small * row)}">{escaped(line)}</text>'
@@ -176,7 +176,7 @@ def _px(pixels: float) -> str:
     return f"{pixels:.2f}".rstrip("0").rstrip(".")
 
 
-def _cells(blocks: Blocks, full: float, page: _Page, numbers: bool) -> str:
+def _cells(blocks: Blocks, full: float, page: _SvgLayout, numbers: bool) -> str:
     """The weights as colours, the hatching over what is blocked, and the numbers where they fit."""
     cell = page.cell
     wide, high = blocks.shape[1] * cell, blocks.shape[0] * cell
@@ -211,7 +211,7 @@ def _hatch(blocks: Blocks, cell: float) -> str:
     return f'<path d="{lines}" stroke="{LIGHT.blocked}" fill="none"/>' if lines else ""
 
 
-def _numbers(blocks: Blocks, full: float, page: _Page) -> str:
+def _numbers(blocks: Blocks, full: float, page: _SvgLayout) -> str:
     """Three digits in each cell that isn't blocked, where they fit."""
     cell, size = page.cell, min(11 * page.factor, page.cell / 2.6)
     if size < _READABLE:
@@ -225,7 +225,7 @@ def _numbers(blocks: Blocks, full: float, page: _Page) -> str:
     return f'<g font-size="{_px(size)}" text-anchor="middle">{"".join(cells)}</g>'
 
 
-def _labels(labels: Sequence[str], page: _Page, *, across: bool) -> str:
+def _labels(labels: Sequence[str], page: _SvgLayout, *, across: bool) -> str:
     cell, factor = page.cell, page.factor
     size = min(12.0 * factor, max(7.0, cell * 0.9))
     texts: list[str] = []
@@ -241,7 +241,7 @@ def _labels(labels: Sequence[str], page: _Page, *, across: bool) -> str:
     return f'<g font-family="{escaped(MONOSPACE)}" font-size="{size:.1f}">{"".join(texts)}</g>'
 
 
-def _titles(wide: float, high: float, page: _Page) -> str:
+def _titles(wide: float, high: float, page: _SvgLayout) -> str:
     """What stands along the sides; only the word where the side is short."""
     factor = page.factor
     size, long = 12 * factor, 150 * factor

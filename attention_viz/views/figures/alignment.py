@@ -89,7 +89,7 @@ def _name_rows(figure: go.Figure, stream: str, targets: list[str], read: list[st
 
 
 @dataclass(frozen=True)
-class _Link:
+class _CellLine:
     """A cell that is drawn as a line."""
 
     query: int
@@ -97,20 +97,20 @@ class _Link:
     weight: float
 
 
-def _heaviest(call: Attention) -> list[_Link]:
+def _heaviest(call: Attention) -> list[_CellLine]:
     """The cells that are drawn, the lightest first, so that the heaviest lie on top."""
-    found = list[_Link]()
+    found = list[_CellLine]()
     for rows in row_slices(*call.shape):
         weights = weights_of(call.rows(rows))
         seen = numpy.argwhere(weights >= _FAINTEST).tolist()
-        links = (_Link(rows.start + query, key, float(weights[query, key])) for query, key in seen)
+        links = (_CellLine(rows.start + query, key, float(weights[query, key])) for query, key in seen)
         found = sorted([*found, *links], key=lambda link: link.weight)
         found = found[-_MOST_LINKS:]
     return found
 
 
 def _lines(
-    links: Sequence[_Link], query: int | None, counts: tuple[int, int], colours: Palette
+    links: Sequence[_CellLine], query: int | None, counts: tuple[int, int], colours: Palette
 ) -> Iterator[go.Scatter]:
     """The links as lines, those of about one strength together; what a chosen query doesn't look at is pale."""
     # Paler towards the page instead of transparent: where pieces and lines overlap nothing gets darker.
@@ -124,13 +124,13 @@ def _lines(
             yield go.Scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip")
 
 
-def _strength(link: _Link, query: int | None) -> int:
+def _strength(link: _CellLine, query: int | None) -> int:
     share = link.weight if query in (None, link.query) else _PALE * link.weight
     return min(int(share * _STRENGTHS), _STRENGTHS - 1)
 
 
 def _piece(
-    links: Sequence[_Link], piece: int, counts: tuple[int, int]
+    links: Sequence[_CellLine], piece: int, counts: tuple[int, int]
 ) -> tuple[list[float | None], list[float | None]]:
     """One piece of each link's way from its query to its key, with a gap after it."""
     along = numpy.linspace(0, 1, _PIECES * _POINTS_A_PIECE + 1)
@@ -147,7 +147,7 @@ def _piece(
     return x, y
 
 
-def _names(links: Sequence[_Link], targets: list[str], read: list[str]) -> go.Scatter:
+def _names(links: Sequence[_CellLine], targets: list[str], read: list[str]) -> go.Scatter:
     """What the pointer finds in the middle of each line: its two tokens and its weight."""
     return go.Scatter(
         x=[(_at(link.query, len(targets)) + _at(link.key, len(read))) / 2 for link in links],

@@ -9,7 +9,7 @@ from plotly.subplots import make_subplots
 from torch import Tensor
 
 from attention_viz.analysis.blocks import MOST_CELLS, Blocks, matrix_blocks
-from attention_viz.analysis.comparison.align import Axis
+from attention_viz.analysis.comparison.align import AlignedAxis
 from attention_viz.analysis.comparison.compare import Comparison, Side
 from attention_viz.errors import ShapeError
 from attention_viz.views.style.axes import FOLDS, arrange, labelled_axis
@@ -133,7 +133,7 @@ def _far(comparison: Comparison) -> str:
     return f"Mean Jensen–Shannon divergence of {rows} row{'s' * (rows != 1)}: {comparison.mean:.3f} bits"
 
 
-def _labels(axis: Axis) -> list[str]:
+def _labels(axis: AlignedAxis) -> list[str]:
     """Each token, with a sign before it where only one text has it; of two that replace each other, both."""
     signs = dict.fromkeys(axis.removed, f"{_GONE} ") | dict.fromkeys(axis.inserted, f"{_ADDED} ")
     return [signs.get(place, "") + label for place, label in enumerate(readable(axis.names))]

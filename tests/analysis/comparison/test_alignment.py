@@ -7,7 +7,7 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 import attention_viz as av
-from attention_viz.analysis.comparison.align import Axis, align
+from attention_viz.analysis.comparison.align import AlignedAxis, align
 from attention_viz.analysis.comparison.head_divergences import divergences
 from attention_viz.models.model import AttentionModel
 from attention_viz.trace.trace import Trace
@@ -56,14 +56,14 @@ def test_a_head_that_looks_at_the_changed_word_in_one_text_only_is_found() -> No
 
 
 def test_a_table_writes_each_axis_once_whatever_the_number_of_cells(monkeypatch: pytest.MonkeyPatch) -> None:
-    names, asked = Axis.names, list[Axis]()
+    names, asked = AlignedAxis.names, list[AlignedAxis]()
 
-    def counted(axis: Axis) -> tuple[str, ...]:
+    def counted(axis: AlignedAxis) -> tuple[str, ...]:
         asked.append(axis)
         assert names.fget is not None
         return names.fget(axis)
 
-    monkeypatch.setattr(Axis, "names", property(counted))
+    monkeypatch.setattr(AlignedAxis, "names", property(counted))
     back = looking([0, 0, 1, 2, 3, 4])
     found = av.compare(with_weights(back, RIVER), with_weights(back, (*CITY[:5], "now")), 0, 0)
     asked.clear()

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import attention_viz as av
-from attention_viz.analysis.comparison.align import Axis, align
+from attention_viz.analysis.comparison.align import AlignedAxis, align
 from attention_viz.analysis.comparison.head_divergences import divergences
 from attention_viz.models.inputs.padding import trace_filled
 from attention_viz.scratch.model import Scratch
@@ -227,7 +227,7 @@ def test_words_are_aligned_where_pieces_were_merged() -> None:
 
 
 def test_an_axis_of_two_different_texts_says_where_padding_begins() -> None:
-    assert align(tokens("a", "b", padding=(False, True)), tokens("a")) == Axis(
+    assert align(tokens("a", "b", padding=(False, True)), tokens("a")) == AlignedAxis(
         ("a", "b"), (0, 1), (0, None), (True, False)
     )
 

@@ -5,7 +5,7 @@ import torch
 
 import attention_viz as av
 from attention_viz.analysis.findings.regions import region_of
-from attention_viz.analysis.findings.scene import Scene
+from attention_viz.analysis.findings.scene import StreamScene
 from attention_viz.trace.shown.seen import Seen
 from attention_viz.trace.tokens import Tokens
 from tests.analysis.planted import trace_of
@@ -42,7 +42,7 @@ def test_a_region_at_which_heads_of_the_class_token_look_is_found_and_told() -> 
     trace = trace_of(weights, tokens, "picture")
     found = next(one for one in av.findings(trace) if one.kind == "region")
     assert (found.layer, found.head, found.query, found.key) == (1, 3, 0, at(1, 1))
-    region = region_of(Scene(trace, "picture"), 1, 0)
+    region = region_of(StreamScene(trace, "picture"), 1, 0)
     assert region is not None and region.heads == (3, 0, 2)
     own = trace.attention(1).weights[[0, 2, 3], 0, 1:].double()
     inside = own[:, [one - 1 for one in region.patches]].sum(-1) / own.sum(-1)

@@ -18,7 +18,7 @@ from attention_viz.errors import LoadCancelled
 from attention_viz.models.bounded import starting
 from attention_viz.models.bounded.framing import Message, TooLong, pack, receive
 from attention_viz.models.bounded.limits import Limits
-from attention_viz.models.bounded.process import Broken, NotStarted, Process, Stopped, isolates
+from attention_viz.models.bounded.process import Broken, NotStarted, Process, ProcessEnded, isolates
 from attention_viz.models.bounded.starting import start, start_alone
 
 ROOT = Path(__file__).parents[3]
@@ -73,10 +73,10 @@ def test_what_breaks_down_or_refuses_is_said_and_the_process_goes_on(process: Pr
 def test_what_takes_too_long_is_ended_in_time(process: Process) -> None:
     number = ask(process, who=True).values["process"]
     begun = time.monotonic()
-    with pytest.raises(Stopped, match=r"^takes longer than 1\.5 seconds$"):
+    with pytest.raises(ProcessEnded, match=r"^takes longer than 1\.5 seconds$"):
         ask(process, sleep=60)
     assert time.monotonic() - begun < 4 and not process.alive and gone(number)
-    with pytest.raises(Stopped, match="has ended"):
+    with pytest.raises(ProcessEnded, match="has ended"):
         ask(process, echo=1)
 
 
@@ -84,7 +84,7 @@ def test_what_takes_too_long_is_ended_in_time(process: Process) -> None:
 @pytest.mark.parametrize("request_", [{"take": 10**9}, {"abort": True}], ids=["Python's", "Rust's"])
 def test_what_takes_too_much_memory_is_ended(process: Process, request_: dict[str, Any]) -> None:
     assert ask(process, take=10**7).values == {"taken": 10**7}
-    with pytest.raises(Stopped, match=r"^takes more than 100 MB of memory$"):
+    with pytest.raises(ProcessEnded, match=r"^takes more than 100 MB of memory$"):
         ask(process, **request_)
     assert not process.alive
 
@@ -94,13 +94,13 @@ def test_processor_time_is_bounded_for_each_answer_by_itself() -> None:
     process = Process(MODULE, Limits(seconds=20, processor=1))
     for _ in range(3):
         ask(process, work=0.6)
-    with pytest.raises(Stopped, match="takes longer than 1 seconds"):
+    with pytest.raises(ProcessEnded, match="takes longer than 1 seconds"):
         ask(process, work=30)
 
 
 @pytest.mark.parametrize("lengths", [[4_000_000_000, 0], [2, 4_000_000_000], [2**64 - 1, 2**64 - 1]])
 def test_an_answer_that_announces_too_much_is_refused_unread(process: Process, lengths: list[int]) -> None:
-    with pytest.raises(Stopped, match=r"^gives an answer of more than 1 MB$"):
+    with pytest.raises(ProcessEnded, match=r"^gives an answer of more than 1 MB$"):
         ask(process, lie=lengths)
     assert not process.alive
 
@@ -116,7 +116,7 @@ def test_a_message_too_long_is_never_read() -> None:
 
 @pytest.mark.parametrize("text", ["nonsense", "[1]", "[" * 100_000], ids=["no JSON", "no object", "deep"])
 def test_an_answer_that_is_no_message_is_refused(process: Process, text: str) -> None:
-    with pytest.raises(Stopped, match="gives an answer that can't be read"):
+    with pytest.raises(ProcessEnded, match="gives an answer that can't be read"):
         ask(process, garbage=text)
 
 
@@ -127,7 +127,7 @@ def test_what_is_packed_is_received() -> None:
 
 
 def test_a_process_that_is_killed_in_the_middle_of_an_answer_is_told(process: Process) -> None:
-    with pytest.raises(Stopped, match="was ended from outside"):
+    with pytest.raises(ProcessEnded, match="was ended from outside"):
         ask(process, kill=int(signal.SIGKILL))
 
 
@@ -182,7 +182,7 @@ def _breaks(*_: object) -> starting.Started:
 
 
 def test_what_can_t_be_started_is_stopped_and_no_raw_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(Stopped, match=r"^can't be started \(Broken pipe\)$"):
+    with pytest.raises(ProcessEnded, match=r"^can't be started \(Broken pipe\)$"):
         Process(MODULE, LIMITS, _breaks)
     monkeypatch.setattr(sys, "executable", "/nowhere/at/all")
     with pytest.raises(NotStarted, match=r"^can't be started \(No such file or directory\)$"):
@@ -257,7 +257,7 @@ def test_a_copy_of_the_process_leaves_the_other_s_alone() -> None:
 def test_after_the_image_is_gone_the_next_process_starts() -> None:
     process = Process(MODULE, LIMITS)
     os.kill(ask(process, environment=True).values["parent"], signal.SIGKILL)
-    with pytest.raises(Stopped, match="ended"):
+    with pytest.raises(ProcessEnded, match="ended"):
         ask(process, echo=1)
         ask(process, sleep=1)
     again = Process(MODULE, LIMITS)

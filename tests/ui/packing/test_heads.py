@@ -31,7 +31,7 @@ def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def drawn(monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setattr(payload, "LONG", 100)
     return run_request(Request(model="induction", text=TEXT), longest=24)
 

@@ -10,7 +10,7 @@ import pytest
 from attention_viz.models import of_text
 from attention_viz.ui.address import State
 from attention_viz.ui.address.codec import Parameter, parameters
-from attention_viz.ui.address.kinds import Number, OneOf
+from attention_viz.ui.address.kinds import OneOf, WholeNumber
 from tests.ui.screens import PAGES, ROOT, Screen
 
 OWN = "model=scratch&text=the+cat+sat"
@@ -55,7 +55,7 @@ def test_whatever_an_address_asks_for_and_cant_have_is_told_once_and_the_page_is
 ) -> None:
     # What is no position is a word on the Heads page, as links of before have it.
     words = ("query", "key") if page == "/heads" else ()
-    wrong = [one for one in declared(page) if isinstance(one.kind, OneOf | Number) and one.name not in words]
+    wrong = [one for one in declared(page) if isinstance(one.kind, OneOf | WholeNumber) and one.name not in words]
     # The other model is one that our own module's settings are known of.
     asked = {one.name: "<b>" for one in wrong} | {"model": "scratch", "text": "the cat sat"}
     screen.back_to(f"{page}?{urlencode(asked)}")

@@ -26,7 +26,7 @@ from attention_viz.ui.pages.why import view as why
 from attention_viz.ui.pages.why.choice import WHY_CHOICES
 from attention_viz.ui.runner.loading import ReadStudy
 from attention_viz.ui.runner.page import Parts
-from attention_viz.ui.selection import SHARED, FileOpened, Group, Opened, Picked, Selection, update
+from attention_viz.ui.selection import SHARED, FileOpened, Group, PageOpened, Picked, Selection, update
 
 # Compare has a name of before that another page has today.
 ALL = (EXPLORE, STEP_CHOICES, MASK_CHOICES, HEADS_CHOICES, WHY_CHOICES, LEARN_CHOICES)
@@ -35,7 +35,7 @@ BOY = {"model": "translation", "text": "the boy finds the key", "stream": "cross
 
 
 def opened(**address: str) -> Selection:
-    return update(Selection(), Opened(address, ALL))
+    return update(Selection(), PageOpened(address, ALL))
 
 
 def picked(selection: Selection, group: Group[Any], **values: Any) -> Selection:

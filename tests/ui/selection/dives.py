@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from attention_viz.ui.address.codec import Older, parameter
-from attention_viz.ui.address.kinds import Names, Number, OneOf, Text
-from attention_viz.ui.selection import Group, Opened, Selection, answer, update
+from attention_viz.ui.address.kinds import AnyText, Names, OneOf, WholeNumber
+from attention_viz.ui.selection import Group, PageOpened, Selection, answer, update
 
 __all__ = ["DEPTHS", "DIVE", "VALUES", "WRITTEN", "Dive", "Values", "open_dive"]
 
@@ -20,9 +20,11 @@ class Dive:
     """Parameters that depend on each other and on what is known."""
 
     place: str = parameter("sea", OneOf(("sea", "lake")), "where")
-    depth: int = parameter(1, Number(_depths), "how deep", older=Older("level", lambda address: "place" in address))
-    only: int | None = parameter(None, Number(_depths, nothing="all"), "the only one")
-    note: str = parameter("", Text(), "a note", brief=True)
+    depth: int = parameter(
+        1, WholeNumber(_depths), "how deep", older=Older("level", lambda address: "place" in address)
+    )
+    only: int | None = parameter(None, WholeNumber(_depths, nothing="all"), "the only one")
+    note: str = parameter("", AnyText(), "a note", brief=True)
     boat: str = parameter("small", OneOf(("small", "large")), "the boat", applies=lambda dive, _: dive.place == "sea")
 
 
@@ -44,4 +46,4 @@ WRITTEN = {"place": "sea", "depth": "1", "boat": "small"}
 
 def open_dive(address: Mapping[str, str], before: Selection | None = None, *, again: bool = False) -> Selection:
     """Open a page with dives at a URL, in a new session unless one is passed."""
-    return answer(update(before or Selection(), Opened(address, (DIVE,), again=again)), DIVE, DEPTHS)
+    return answer(update(before or Selection(), PageOpened(address, (DIVE,), again=again)), DIVE, DEPTHS)

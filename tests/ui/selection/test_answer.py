@@ -1,12 +1,12 @@
 """What a URL asks for is answered once its options are known, and values stay within their options."""
 
 from attention_viz.serving.settings import SETTINGS
-from attention_viz.ui.selection import Filled, Opened, Picked, Selection, answer, update
+from attention_viz.ui.selection import Filled, PageOpened, Picked, Selection, answer, update
 from tests.ui.selection.dives import DEPTHS, DIVE, WRITTEN, Dive, open_dive
 
 
 def test_what_is_asked_stays_in_the_url_until_it_can_be_answered() -> None:
-    selection = update(Selection(), Opened({"depth": "5", "place": "sea"}, (DIVE,)))
+    selection = update(Selection(), PageOpened({"depth": "5", "place": "sea"}, (DIVE,)))
     assert selection.part(DIVE).pending["depth"] == "5" and selection.part(DIVE).unread
     assert selection.part(DIVE).written() == WRITTEN | {"depth": "5"}
     selection = answer(selection, DIVE, DEPTHS, only=("place",))
@@ -62,5 +62,5 @@ def test_what_another_model_lacks_becomes_its_nearest_and_of_all_it_stays_all() 
 
 
 def test_what_the_url_leaves_out_is_the_pages_default() -> None:
-    selection = update(Selection(), Opened({"depth": "5"}, (DIVE,)))
+    selection = update(Selection(), PageOpened({"depth": "5"}, (DIVE,)))
     assert answer(selection, DIVE, DEPTHS, default=Dive(note="calm", depth=2)).of(DIVE) == Dive(depth=5, note="calm")

@@ -2,14 +2,14 @@
 
 import pytest
 
-from attention_viz.ui.selection import SHARED, Clicked, Filled, Opened, Picked, Ran, Selection, resolve, update
+from attention_viz.ui.selection import SHARED, Clicked, Filled, PageOpened, Picked, Ran, Selection, resolve, update
 from tests.ui.selection.happenings import Best
 
 STREAMS = {"encoder": (7, 7), "decoder": (3, 3), "cross": (3, 7)}
 
 
 def begun(**address: str) -> Selection:
-    return update(Selection(), Opened(address))
+    return update(Selection(), PageOpened(address))
 
 
 def ran(best: Best | None, streams: dict[str, tuple[int, int]] | None = None) -> Ran:
@@ -26,8 +26,8 @@ def test_a_head_that_nobody_chose_becomes_the_best_findings_and_stays_free() -> 
     assert resolve(found, ran(None)) == found
 
 
-@pytest.mark.parametrize("chosen", [Picked(SHARED, {"head": 5}), Clicked(2, 5), Opened({"head": "5"}, again=True)])
-def test_a_head_that_a_person_or_a_link_chose_stays(chosen: Picked | Clicked | Opened) -> None:
+@pytest.mark.parametrize("chosen", [Picked(SHARED, {"head": 5}), Clicked(2, 5), PageOpened({"head": "5"}, again=True)])
+def test_a_head_that_a_person_or_a_link_chose_stays(chosen: Picked | Clicked | PageOpened) -> None:
     selection = update(begun(), chosen)
     assert resolve(selection, ran(Best(3, 7, "encoder"))).parts == selection.parts
 

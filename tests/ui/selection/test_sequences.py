@@ -21,7 +21,7 @@ from attention_viz.ui.selection import (
     FileClosed,
     FileOpened,
     Filled,
-    Opened,
+    PageOpened,
     Picked,
     Ran,
     Selection,
@@ -78,7 +78,7 @@ class Session(RuleBasedStateMachine):
 
     @initialize(address=addresses, example=st.sampled_from([None, EXAMPLE]))
     def begins(self, address: Mapping[str, str], example: State | None) -> None:
-        self.send(Opened(address, example=example))
+        self.send(PageOpened(address, example=example))
         self.hold_boxes()
         self.check_opened(address, example)
 
@@ -98,7 +98,7 @@ class Session(RuleBasedStateMachine):
     @rule(address=addresses, example=st.sampled_from([None, EXAMPLE]))
     def goes_back(self, address: Mapping[str, str], example: State | None) -> None:
         text = self.boxes_under["text"] if self.boxes_under is not None else self.boxes["text"]
-        self.send(Opened(address, example=example, again=True))
+        self.send(PageOpened(address, example=example, again=True))
         if "text" not in address and not fits_link(text):
             assert self.now.shared.text == text
         self.hold_boxes()
@@ -107,7 +107,7 @@ class Session(RuleBasedStateMachine):
     @rule(address=addresses, example=st.sampled_from([None, EXAMPLE]))
     def turns_to_another_page(self, address: Mapping[str, str], example: State | None) -> None:
         before = self.now
-        self.send(Opened(address, example=example))
+        self.send(PageOpened(address, example=example))
         assert self.now == before
 
     @rule(name=st.sampled_from(BOXES), text=texts)
@@ -258,7 +258,10 @@ class Session(RuleBasedStateMachine):
     def a_link_shows_the_same(self) -> None:
         now = settled(self.now)
         address, shared = write_address(now.shared), now.shared
-        for again in (settled(update(Selection(), Opened(address))), settled(update(now, Opened(address, again=True)))):
+        for again in (
+            settled(update(Selection(), PageOpened(address))),
+            settled(update(now, PageOpened(address, again=True))),
+        ):
             opened = again.shared
             assert [getattr(opened, name) for name in SEEN] == [getattr(shared, name) for name in SEEN]
             assert len(shared.facts.streams) < 2 or opened.stream == shared.stream

@@ -10,7 +10,7 @@ from attention_viz.ui.selection import (
     FileOpened,
     Filled,
     Group,
-    Opened,
+    PageOpened,
     Picked,
     Selection,
     answer,
@@ -29,17 +29,17 @@ def test_the_url_is_read_at_the_first_run_and_the_selection_holds_after_it() -> 
 
 
 def test_whatever_kind_a_value_is_of_it_stays_at_the_next_run() -> None:
-    selection = answer(update(Selection(), Opened({}, (VALUES,))), VALUES, "xyz")
+    selection = answer(update(Selection(), PageOpened({}, (VALUES,))), VALUES, "xyz")
     assert selection.of(VALUES) == Values()
     selection = update(selection, Picked(VALUES, {"moment": 425, "name": "b", "several": ("x", "z")}))
-    selection = answer(update(selection, Opened({}, (VALUES,))), VALUES, "xyz")
+    selection = answer(update(selection, PageOpened({}, (VALUES,))), VALUES, "xyz")
     assert selection.of(VALUES) == Values(425, "b", ("x", "z"))
 
 
 def test_what_a_page_fills_in_is_still_there_after_another_page() -> None:
     selection = update(open_dive({}), Filled(DIVE, {"depth": 2}))
     # Another page has other parameters.
-    selection = answer(update(selection, Opened({}, (VALUES,))), VALUES, "xyz")
+    selection = answer(update(selection, PageOpened({}, (VALUES,))), VALUES, "xyz")
     assert selection.of(DIVE).depth == 2
     assert open_dive({}, selection).of(DIVE).depth == 2
 
@@ -67,7 +67,7 @@ def test_two_groups_with_one_prefix_hold_the_same_values() -> None:
 
 
 def test_a_pair_in_a_head_that_nobody_chose_leaves_the_head_free() -> None:
-    selection = update(Selection(), Opened({}))
+    selection = update(Selection(), PageOpened({}))
     layer, head = selection.shared.layer, selection.shared.head
     pair = update(selection, Clicked(layer, head, "encoder", (1, 2)))
     assert pair.head_is_free and (pair.shared.query, pair.shared.key) == (1, 2)
@@ -78,13 +78,13 @@ def test_a_pair_in_a_head_that_nobody_chose_leaves_the_head_free() -> None:
 
 
 def test_a_click_in_the_stream_that_is_shown_chooses_no_stream() -> None:
-    selection = update(update(Selection(), Opened({"model": "translation"})), Filled(SHARED, {"stream": "cross"}))
+    selection = update(update(Selection(), PageOpened({"model": "translation"})), Filled(SHARED, {"stream": "cross"}))
     assert "stream" not in update(selection, Clicked(0, 1, "cross")).chosen
     assert "stream" in update(selection, Clicked(0, 1, "decoder")).chosen
 
 
 def test_an_untouched_example_follows_the_model_and_a_typed_text_stays() -> None:
-    selection = update(Selection(), Opened({}))
+    selection = update(Selection(), PageOpened({}))
     example = update(selection, Picked(SHARED, {"model": "coreference"})).shared.text
     assert example != selection.shared.text
     typed = update(selection, Picked(SHARED, {"text": "My own words."}))
@@ -92,19 +92,19 @@ def test_an_untouched_example_follows_the_model_and_a_typed_text_stays() -> None
 
 
 def test_another_text_lets_go_of_the_pair_and_another_model_of_nothing_that_was_chosen() -> None:
-    chosen = update(update(Selection(), Opened({})), Clicked(2, 3, None, (1, 2)))
+    chosen = update(update(Selection(), PageOpened({})), Clicked(2, 3, None, (1, 2)))
     typed = update(chosen, Picked(SHARED, {"text": "Another."}))
     assert (typed.shared.query, typed.shared.key) == (None, None)
     assert (typed.shared.layer, typed.shared.head) == (2, 3) and not typed.head_is_free
     # Of this model it is known where to look first.
     model = update(typed, Picked(SHARED, {"model": "dinov2-small"}))
     assert (model.shared.layer, model.shared.head) == (2, 3)
-    free = update(update(Selection(), Opened({})), Picked(SHARED, {"model": "dinov2-small"}))
+    free = update(update(Selection(), PageOpened({})), Picked(SHARED, {"model": "dinov2-small"}))
     assert (free.shared.layer, free.shared.head) == (4, 1)
 
 
 def test_typing_closes_a_file_and_leaves_the_typed_text() -> None:
-    before = update(update(Selection(), Opened({})), Picked(SHARED, {"text": "Before.", "second": "And after."}))
+    before = update(update(Selection(), PageOpened({})), Picked(SHARED, {"text": "Before.", "second": "And after."}))
     opened = update(before, FileOpened(1, {"text": "Of the file.", "second": "", "target": ""}))
     assert opened.file == 1 and opened.shared.text == "Of the file."
     typed = update(opened, Picked(SHARED, {"text": "Typed."}))
@@ -116,11 +116,11 @@ def test_typing_closes_a_file_and_leaves_the_typed_text() -> None:
 
 
 def test_going_back_leaves_a_file() -> None:
-    before = update(update(Selection(), Opened({})), Picked(SHARED, {"layer": 2}))
+    before = update(update(Selection(), PageOpened({})), Picked(SHARED, {"layer": 2}))
     opened = update(before, FileOpened(1, {"text": "Of the file."}))
     assert opened.shared.layer == 0 and opened.head_is_free
-    assert update(opened, Opened({})) == opened
-    back = update(opened, Opened({"text": "Before.", "layer": "1"}, again=True))
+    assert update(opened, PageOpened({})) == opened
+    back = update(opened, PageOpened({"text": "Before.", "layer": "1"}, again=True))
     assert (back.file, back.shared.text, back.shared.layer) == (0, "Before.", 1)
     # A pair of the file's goes with the file.
     closed = update(update(opened, Clicked(0, 1, "decoder", (1, 1))), FileClosed())
@@ -128,7 +128,7 @@ def test_going_back_leaves_a_file() -> None:
 
 
 def test_a_second_file_leaves_what_was_chosen_before_the_first() -> None:
-    before = update(update(Selection(), Opened({})), Picked(SHARED, {"text": "Before."}))
+    before = update(update(Selection(), PageOpened({})), Picked(SHARED, {"text": "Before."}))
     opened = update(update(before, FileOpened(1, {"text": "One."})), FileOpened(2, {"text": "Two."}))
     assert (opened.file, opened.shared.text) == (2, "Two.")
     assert update(opened, FileClosed()).shared == before.shared

@@ -3,7 +3,7 @@
 from attention_viz.lesson.asking import Ask
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.seen.looked import MODEL, PICTURES, Looked
+from attention_viz.lesson.seen.looked import MODEL, PICTURES, PictureRun
 from attention_viz.lesson.words import signed
 from attention_viz.views import overlay
 
@@ -12,8 +12,8 @@ __all__ = ["LESSON"]
 _QUARTERS = ("upper left", "upper right", "lower left", "lower right")
 
 
-def _looked(scene: Scene) -> Looked:
-    return Looked(scene, _CONTROL.value(scene))
+def _looked(scene: Scene) -> PictureRun:
+    return PictureRun(scene, _CONTROL.value(scene))
 
 
 def _ask(scene: Scene) -> Ask:

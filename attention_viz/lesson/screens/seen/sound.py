@@ -3,7 +3,7 @@
 from attention_viz.lesson.asking import Ask, short
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.seen.heard import MODEL, SAMPLE, Heard
+from attention_viz.lesson.seen.heard import MODEL, SAMPLE, SoundRun
 from attention_viz.lesson.words import in_words, signed
 from attention_viz.views import spoken
 from attention_viz.views.style.theme import palette
@@ -12,11 +12,11 @@ __all__ = ["LESSON"]
 
 
 def _options(scene: Scene) -> dict[str, str]:
-    return {str(at): in_words(word) for at, word in enumerate(Heard(scene).words)}
+    return {str(at): in_words(word) for at, word in enumerate(SoundRun(scene).words)}
 
 
 def _longest(scene: Scene) -> str:
-    words = Heard(scene).words
+    words = SoundRun(scene).words
     return str(max(range(len(words)), key=lambda at: len(words[at])))
 
 
@@ -25,7 +25,7 @@ def _word(scene: Scene) -> int:
 
 
 def _ask(scene: Scene) -> Ask:
-    heard, word = Heard(scene), _word(scene)
+    heard, word = SoundRun(scene), _word(scene)
     layer, head = heard.place
     numbers = heard.during(word).tolist()
     options = (*map(in_words, heard.words), "the rest")
@@ -43,7 +43,7 @@ def _ask(scene: Scene) -> Ask:
 
 
 def _show(scene: Scene) -> Shown:
-    heard, word = Heard(scene), _word(scene)
+    heard, word = SoundRun(scene), _word(scene)
     layer, head = heard.place
     start, end = heard.times[word]
     frames = int((heard.begins < heard.seconds).sum())

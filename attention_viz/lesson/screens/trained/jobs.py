@@ -1,7 +1,7 @@
 """What heads do: some jobs that are found in every language model, each in the head that does it most."""
 
 from attention_viz.edits.words import listed
-from attention_viz.lesson.asking import Ask, Place, short
+from attention_viz.lesson.asking import Ask, CatalogueHead, short
 from attention_viz.lesson.language import Twice
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.scene import MOST_PRESSED, Scene
@@ -42,7 +42,7 @@ def _ask(scene: Scene) -> Ask:
         query=keys.index(query) if query in keys else None,
         pressed=tuple(str(key) if key < MOST_PRESSED else "" for key in keys),
         word=True,
-        place=Place.of(twice.trace, layer, head),
+        place=CatalogueHead.of(twice.trace, layer, head),
     )
 
 

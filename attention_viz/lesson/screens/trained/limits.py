@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from attention_viz.edits.effects import moved_output
 from attention_viz.edits.kinds.ablation import Ablate
-from attention_viz.lesson.asking import Ask, Place
+from attention_viz.lesson.asking import Ask, CatalogueHead
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.links import asking_position, strongest_link, trained_words, word_positions
 from attention_viz.lesson.scene import Scene
@@ -101,7 +101,7 @@ def _ask(scene: Scene) -> Ask:
         tuple(f"head {head}" for head in range(len(moved))),
         tuple(moved),
         shown=tuple(f"{one:.1%}" for one in moved),
-        place=Place.of(_trace(scene), layer, most),
+        place=CatalogueHead.of(_trace(scene), layer, most),
     )
 
 

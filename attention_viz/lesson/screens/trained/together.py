@@ -1,6 +1,6 @@
 """Heads work together: one head writes into a key what another one finds it by."""
 
-from attention_viz.lesson.asking import Ask, Place, short
+from attention_viz.lesson.asking import Ask, CatalogueHead, short
 from attention_viz.lesson.composed import STEPS, TOY_WORDS, Composed
 from attention_viz.lesson.language import TOY
 from attention_viz.lesson.lesson import Control, Lesson, Shown
@@ -39,7 +39,7 @@ def _ask(scene: Scene) -> Ask:
         shown=tuple(signed(number, 2) for number in numbers.values()),
         pressed=tuple(str(at - pair.start) if 0 <= at - pair.start < last else "" for at in numbers),
         word=True,
-        place=Place.of(pair.trace, layer, head),
+        place=CatalogueHead.of(pair.trace, layer, head),
     )
 
 

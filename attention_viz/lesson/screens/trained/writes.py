@@ -1,6 +1,6 @@
 """What a head writes: what it fetches is added to the logits of words."""
 
-from attention_viz.lesson.asking import Ask, Place, short
+from attention_viz.lesson.asking import Ask, CatalogueHead, short
 from attention_viz.lesson.composed import TOY_WORDS
 from attention_viz.lesson.language import TOY
 from attention_viz.lesson.lesson import Control, Lesson, Shown
@@ -41,7 +41,7 @@ def _ask(scene: Scene) -> Ask:
         shown=tuple(signed(one, 2) for one in found.added.values()),
         pressed=tuple(str(at) if at < last else "" for at in range(len(TOY_WORDS))),
         word=True,
-        place=Place.of(found.trace, layer, head),
+        place=CatalogueHead.of(found.trace, layer, head),
     )
 
 

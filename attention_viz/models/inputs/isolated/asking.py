@@ -15,8 +15,8 @@ from typing import Any
 from attention_viz.errors import UnusableText
 from attention_viz.models.bounded.framing import Message
 from attention_viz.models.bounded.limits import Limits
-from attention_viz.models.bounded.process import Broken, NotStarted, Process, Stopped, prepare
-from attention_viz.models.inputs.isolated.slots import Slots
+from attention_viz.models.bounded.process import Broken, NotStarted, Process, ProcessEnded, prepare
+from attention_viz.models.inputs.isolated.slots import ProcessSlots
 
 __all__ = ["LIMITS", "LONGEST_TEXT", "TextProcess", "get_ready"]
 
@@ -138,7 +138,7 @@ class TextProcess:
             answer = process.ask(request, seconds=seconds, longest=longest)
         except NotStarted:
             raise
-        except Stopped as error:
+        except ProcessEnded as error:
             if self._count_end(asked, str(error)) == 1:
                 self._count_end(do, str(error))
             helps = "shorten it" if thing == "text" else "take a smaller one"
@@ -154,7 +154,7 @@ class TextProcess:
             return self._running(seconds)
         except NotStarted:
             raise
-        except Stopped as error:
+        except ProcessEnded as error:
             self._count_end("load", str(error))
             raise UnusableText(
                 f"{subject} {error} while it was loaded again: try it again, or take another model"
@@ -240,7 +240,7 @@ class TextProcess:
 
 
 _uses = itertools.count(1)
-_slots = Slots(8)
+_slots = ProcessSlots(8)
 _all = weakref.WeakSet[TextProcess]()
 
 

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable
 from typing import Protocol
 
-__all__ = ["Resting", "Slots"]
+__all__ = ["ProcessSlots", "Resting"]
 
 # How often who waits looks whether to go on, in seconds.
 _LOOK = 0.25
@@ -26,7 +26,7 @@ class Resting(Protocol):
         ...
 
 
-class Slots:
+class ProcessSlots:
     """So many processes at once, idle ones included."""
 
     def __init__(self, most: int) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from torch import Tensor
 
 from attention_viz.errors import UnsupportedModel, UnusablePicture, UnusableText, first_line
-from attention_viz.models.inputs.media.given import Given
+from attention_viz.models.inputs.media.given import InputField
 from attention_viz.models.inputs.media.picture import Picture
 from attention_viz.models.inputs.media.readers import PICTURE, PictureReader, Reader
 from attention_viz.trace.tokens import check_text
@@ -66,7 +66,7 @@ class BesideReader(Reader):
         self._pictures = PictureReader(name, processor.image_processor)
         self._mark = getattr(model.config, "image_token_id", None)
 
-    def read(self, thing: object) -> Given:
+    def read(self, thing: object) -> InputField:
         """As every reader."""
         if not isinstance(thing, Beside):
             raise UnusableText(
@@ -80,7 +80,7 @@ class BesideReader(Reader):
         given = self._pictures.of(thing.picture, self._tensors(text, thing.picture))
         return replace(given, told=(*given.told, *told))
 
-    def example(self) -> Given:
+    def example(self) -> InputField:
         """A picture of colours by chance beside a few ids from all over the vocabulary, as words."""
         chance = np.random.default_rng(0)
         picture = Picture(chance.integers(0, 256, (96, 128, 3), dtype=np.uint8))

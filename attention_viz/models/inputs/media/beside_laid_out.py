@@ -14,7 +14,7 @@ from attention_viz.models.inputs.media.beside import IDS, BesideReader
 from attention_viz.models.inputs.media.laid_out import LaidOut
 from attention_viz.models.inputs.media.places import Grid, moved, patches
 from attention_viz.models.inputs.media.readers import PICTURE, Reader
-from attention_viz.models.recording.until import UNCHANGED, Changed, call_of
+from attention_viz.models.recording.until import UNCHANGED, Intervention, call_of
 from attention_viz.trace.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def laid_out_of(reader: Reader, runner: "Runner", anatomy: "Anatomy") -> LaidOut
     return LaidOut.of(reader, runner, anatomy)
 
 
-def _apart(runner: "Runner", inputs: Mapping[str, Tensor], anatomy: "Anatomy") -> Changed:
+def _apart(runner: "Runner", inputs: Mapping[str, Tensor], anatomy: "Anatomy") -> Intervention:
     """The picture's positions kept apart, so that a patch of it changes one of the text's alone."""
     if "picture" not in anatomy.layers:
         raise UnsupportedModel(
@@ -129,7 +129,7 @@ def _apart(runner: "Runner", inputs: Mapping[str, Tensor], anatomy: "Anatomy") -
             "words isn't known"
         )
     count = call_of(runner, inputs, anatomy.calls("picture")[0]).attention.shape[-1]
-    return Changed((Allow(torch.eye(count, dtype=torch.bool), stream="picture"),), anatomy.places)
+    return Intervention((Allow(torch.eye(count, dtype=torch.bool), stream="picture"),), anatomy.places)
 
 
 def _part(tokens: Tokens, begin: int, end: int) -> Tokens:

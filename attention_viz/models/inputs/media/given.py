@@ -7,11 +7,11 @@ from torch import Tensor
 
 from attention_viz.trace.shown.seen import NOTHING, Seen
 
-__all__ = ["Given"]
+__all__ = ["InputField"]
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class InputField:
     """One input of a model.
 
     Attributes:

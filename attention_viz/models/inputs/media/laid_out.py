@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from attention_viz.errors import UnsupportedModel
-from attention_viz.models.inputs.media.places import Grid, Line, frames, numbered, patches
+from attention_viz.models.inputs.media.places import FrameLine, Grid, frames, numbered, patches
 from attention_viz.models.inputs.media.readers import PictureReader, Reader, SoundReader
 from attention_viz.models.recording.until import call_of
 from attention_viz.models.recording.weights.device import device_of
@@ -30,7 +30,7 @@ class LaidOut:
         main: the tensor that holds what is read.
     """
 
-    how: Grid | Line | None
+    how: Grid | FrameLine | None
     stream: str
     main: str
 
@@ -45,13 +45,13 @@ class LaidOut:
 
             inputs["decoder_input_ids"] = probe_ids(runner.model, 2).to(device_of(runner.model))
         count = call_of(runner, inputs, 0).attention.shape[-1]
-        how: Grid | Line | None = None
+        how: Grid | FrameLine | None = None
         if isinstance(reader, PictureReader):
             how = patches(runner, inputs, reader.main, count)
         elif isinstance(reader, SoundReader):
             seconds = given.seconds if reader.window is None else reader.window
             line = frames(runner, inputs, reader.main, count, seconds)
-            how = Line(_step(runner.model.config, inputs[reader.main], count, seconds) or line.step)
+            how = FrameLine(_step(runner.model.config, inputs[reader.main], count, seconds) or line.step)
         elif reader.main.startswith("pixel"):
             try:
                 how = patches(runner, inputs, reader.main, count)
@@ -61,7 +61,7 @@ class LaidOut:
 
     def tokens(self, tensors: Mapping[str, Tensor], count: int) -> Tokens:
         """What stands along the axis of what is read."""
-        if isinstance(self.how, Line):
+        if isinstance(self.how, FrameLine):
             return self.how.tokens(count)
         if self.how is None:
             return numbered(count)

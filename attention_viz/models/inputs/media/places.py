@@ -12,13 +12,13 @@ import torch
 from torch import Tensor
 
 from attention_viz.errors import UnsupportedModel
-from attention_viz.models.recording.until import UNCHANGED, Changed, call_of
+from attention_viz.models.recording.until import UNCHANGED, Intervention, call_of
 from attention_viz.trace.tokens import Tokens
 
 if TYPE_CHECKING:
     from attention_viz.models.recording.runner import Runner
 
-__all__ = ["Grid", "Line", "frames", "moved", "numbered", "patches"]
+__all__ = ["FrameLine", "Grid", "frames", "moved", "numbered", "patches"]
 
 CLASS, DISTILLED, REGISTER, EXTRA = "[CLS]", "[DIST]", "[REG{}]", "[EXTRA{}]"
 
@@ -60,7 +60,7 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Line:
+class FrameLine:
     """How a sound's frames stand in a row of positions.
 
     Attributes:
@@ -82,7 +82,12 @@ def numbered(count: int) -> Tokens:
 
 
 def patches(
-    runner: "Runner", inputs: Mapping[str, Tensor], name: str, count: int, call: int = 0, inside: Changed = UNCHANGED
+    runner: "Runner",
+    inputs: Mapping[str, Tensor],
+    name: str,
+    count: int,
+    call: int = 0,
+    inside: Intervention = UNCHANGED,
 ) -> Grid:
     """Find out how a picture's patches stand."""
     family, pixels = type(runner.model).__name__, inputs[name]
@@ -120,7 +125,7 @@ def patches(
 
 def frames(
     runner: "Runner", inputs: Mapping[str, Tensor], name: str, count: int, seconds: float, call: int = 0
-) -> Line:
+) -> FrameLine:
     """Find out how a sound's frames stand."""
     values = inputs[name]
     axis = max(range(1, values.ndim), key=lambda one: values.shape[one])
@@ -143,7 +148,7 @@ def frames(
             f"{type(runner.model).__name__} doesn't have the frames of a sound one after the other in time: what was "
             f"changed at {_listed(found)} isn't where it would be; when a position is isn't known"
         )
-    return Line(seconds / count)
+    return FrameLine(seconds / count)
 
 
 def _turns(values: Tensor, axis: int) -> Tensor:
@@ -153,7 +158,12 @@ def _turns(values: Tensor, axis: int) -> Tensor:
 
 
 def moved(
-    runner: "Runner", inputs: Mapping[str, Tensor], name: str, changed: Tensor, call: int, inside: Changed = UNCHANGED
+    runner: "Runner",
+    inputs: Mapping[str, Tensor],
+    name: str,
+    changed: Tensor,
+    call: int,
+    inside: Intervention = UNCHANGED,
 ) -> int:
     """The position whose query changes most."""
     before, after = (

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from attention_viz.errors import UnsupportedModel, UnusablePicture, UnusableSound, first_line
-from attention_viz.models.inputs.media.given import Given
+from attention_viz.models.inputs.media.given import InputField
 from attention_viz.models.inputs.media.picture import Picture
 from attention_viz.models.inputs.media.sound import Sound
 from attention_viz.trace.shown.seen import NO_TIMES, Seen
@@ -33,11 +33,11 @@ class Reader(ABC):
     main: str
 
     @abstractmethod
-    def read(self, thing: object) -> Given:
+    def read(self, thing: object) -> InputField:
         """What the model is given of a picture, a sound or tensors."""
 
     @abstractmethod
-    def example(self) -> Given:
+    def example(self) -> InputField:
         """The smallest thing that it reads, whose numbers all differ."""
 
 
@@ -51,19 +51,19 @@ class PictureReader(Reader):
         """By a processor."""
         self._model, self._processor = model, processor
 
-    def read(self, thing: object) -> Given:
+    def read(self, thing: object) -> InputField:
         """As every reader."""
         if not isinstance(thing, Picture):
             raise UnusablePicture(f"{self._model} reads pictures: av.Picture(path); got {type(thing).__name__}")
         return self.of(thing, self._tensors(thing))
 
-    def of(self, picture: Picture, tensors: dict[str, Tensor]) -> Given:
+    def of(self, picture: Picture, tensors: dict[str, Tensor]) -> InputField:
         """What the model is given of a picture, once it is known which tensors that is."""
         seen = self._as_seen(tensors[PICTURE][0])
         told = (*picture.told, *self._cut(picture, seen))
-        return Given(tensors, Seen(picture=seen), picture=f"{picture.name}, {picture.size} pixels", told=told)
+        return InputField(tensors, Seen(picture=seen), picture=f"{picture.name}, {picture.size} pixels", told=told)
 
-    def example(self) -> Given:
+    def example(self) -> InputField:
         """A picture of colours by chance, always the same."""
         chance = np.random.default_rng(0)
         return self.read(Picture(chance.integers(0, 256, (96, 128, 3), dtype=np.uint8)))
@@ -118,7 +118,7 @@ class SoundReader(Reader):
         self.window = None if window is None else int(window) / self._rate
         self._most = 60.0 if self.window is None else self.window
 
-    def read(self, thing: object) -> Given:
+    def read(self, thing: object) -> InputField:
         """As every reader; of a longer sound the beginning, as long as the model hears at once."""
         if not isinstance(thing, Sound):
             raise UnusableSound(f"{self._model} reads sounds: av.Sound(path); got {type(thing).__name__}")
@@ -137,9 +137,9 @@ class SoundReader(Reader):
         tensors = self._tensors(samples, thing)
         seen = Seen(sound=torch.tensor(samples), rate=self._rate)
         named = f"{thing.name}, {thing.seconds:.2f} s"
-        return Given(tensors, seen, sound=named, told=tuple(told), seconds=len(samples) / self._rate)
+        return InputField(tensors, seen, sound=named, told=tuple(told), seconds=len(samples) / self._rate)
 
-    def example(self) -> Given:
+    def example(self) -> InputField:
         """Two seconds of noise, always the same."""
         chance = np.random.default_rng(0)
         return self.read(Sound(chance.normal(0, 0.1, 2 * self._rate).clip(-1, 1), self._rate))
@@ -170,7 +170,7 @@ class TensorReader(Reader):
         self._in_patches = any(name.endswith("grid_thw") for name in example)
         self._example = self._checked(example)
 
-    def read(self, thing: object) -> Given:
+    def read(self, thing: object) -> InputField:
         """As every reader."""
         if not isinstance(thing, Mapping):
             raise UnsupportedModel(
@@ -182,16 +182,16 @@ class TensorReader(Reader):
             raise UnsupportedModel(
                 f"{self._model} reads {', '.join(self._example)}, as its example; got {', '.join(map(str, named))}"
             )
-        return Given(self._checked(named))
+        return InputField(self._checked(named))
 
     def _checked(self, given: Mapping[str, Any]) -> dict[str, Tensor]:
         """Of one row each; but the patches of a picture of any size stand one a row where their grid is told, too."""
         loose = [name for name in given if self._in_patches and name.startswith("pixel")]
         return {name: _tensor(self._model, name, one, is_row=name not in loose) for name, one in given.items()}
 
-    def example(self) -> Given:
+    def example(self) -> InputField:
         """What it was wrapped with."""
-        return Given(self._example)
+        return InputField(self._example)
 
 
 def _tensor(model: str, name: str, value: object, *, is_row: bool) -> Tensor:

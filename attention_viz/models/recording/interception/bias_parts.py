@@ -11,8 +11,15 @@ import torch
 from torch import Tensor
 
 from attention_viz.edits.edit import Edit
-from attention_viz.models.recording.interception.following import Following, Heard
-from attention_viz.models.recording.interception.plan import NO_PLAN, Calls, Plan, Site, computing, parameters_of
+from attention_viz.models.recording.interception.following import FollowedCall, Following
+from attention_viz.models.recording.interception.plan import (
+    NO_PLAN,
+    Calls,
+    CallSite,
+    InterceptionPlan,
+    computing,
+    parameters_of,
+)
 from attention_viz.models.recording.interception.products import Product
 from attention_viz.models.recording.masks_read import split_mask
 from attention_viz.models.recording.recorder import OURS, Call, Recorder, recording
@@ -33,10 +40,10 @@ _Change = Callable[[Product], Tensor | None]
 
 
 @dataclass(eq=False)
-class _Run:
+class _BiasRun:
     """What one run heard, by the number of its attention calls."""
 
-    heard: dict[int, Heard] = field(default_factory=dict[int, Heard])
+    heard: dict[int, FollowedCall] = field(default_factory=dict[int, FollowedCall])
     calls: dict[int, Call] = field(default_factory=dict[int, Call])
 
     def logits(self, number: int) -> Tensor:
@@ -50,24 +57,24 @@ class _Runs:
     """Runs of one text that differ in some products alone: each attention call hands back what it first did."""
 
     twin: Twin
-    plan: Plan
+    plan: InterceptionPlan
     inputs: Mapping[str, Tensor]
     edits: Sequence[Edit]
     places: Sequence[tuple[str, int]]
 
-    def first(self) -> _Run:
+    def first(self) -> _BiasRun:
         """The run as it is."""
         calls = Calls(self.plan)
         return self._run(lambda heard, _number: calls.call(heard, calls.site(heard)), lambda _product: None)
 
-    def again(self, first: _Run, change: _Change) -> _Run:
+    def again(self, first: _BiasRun, change: _Change) -> _BiasRun:
         """The same with some products changed."""
         return self._run(lambda _heard, number: first.calls[number], change)
 
-    def _run(self, called: Callable[[Heard, int], Call], change: _Change) -> _Run:
-        found, recorder = _Run(), Recorder(self.edits, self.places, frozenset())
+    def _run(self, called: Callable[[FollowedCall, int], Call], change: _Change) -> _BiasRun:
+        found, recorder = _BiasRun(), Recorder(self.edits, self.places, frozenset())
 
-        def attend(heard: Heard) -> Tensor:
+        def attend(heard: FollowedCall) -> Tensor:
             number = recorder.count
             call = called(heard, number)
             found.heard[number], found.calls[number] = heard, call
@@ -122,7 +129,7 @@ def bias_parts(
 
 def named_parts(
     runner: Runner, inputs: Mapping[str, Tensor], places: Sequence[tuple[str, int]], others: Mapping[str, Tensor]
-) -> Plan:
+) -> InterceptionPlan:
     """The plan with a name for each product that isn't that of queries and keys.
 
     A factor that is the same for another text knows positions only; the other one is content. Whether that is the
@@ -140,7 +147,7 @@ def named_parts(
         pairs = zip(first.heard[number].logits.products, other.heard[number].logits.products, strict=True)
         parts = ["" if which == site.product else _name(runs, first, number, *pair) for which, pair in enumerate(pairs)]
         named[at] = replace(site, parts=tuple(parts))
-    return Plan(tuple(named))
+    return InterceptionPlan(tuple(named))
 
 
 def _runs_of(
@@ -149,12 +156,12 @@ def _runs_of(
     return _Runs(replace(runner.twin(), plan=NO_PLAN), runner.switch.plan, inputs, edits, places)
 
 
-def _with_parts(plan: Plan, first: _Run) -> dict[int, Site]:
+def _with_parts(plan: InterceptionPlan, first: _BiasRun) -> dict[int, CallSite]:
     sites = {number: plan.sites[heard.number] for number, heard in first.heard.items()}
     return {number: site for number, site in sites.items() if site.count > 1 and site.parts}
 
 
-def _name(runs: _Runs, first: _Run, number: int, product: Product, other: Product) -> str:
+def _name(runs: _Runs, first: _BiasRun, number: int, product: Product, other: Product) -> str:
     """Whose content meets whose position; nothing where that can't be told."""
     stays = [_same(product.left, other.left), _same(product.right, other.right)]
     if stays != [False, True]:

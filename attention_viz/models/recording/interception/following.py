@@ -18,7 +18,7 @@ from torch.overrides import TorchFunctionMode
 from attention_viz.errors import UnsupportedModel
 from attention_viz.models.recording.interception.products import Product, product_of
 
-__all__ = ["Following", "Heard", "Logits", "Soften", "Softmaxes", "memory_of"]
+__all__ = ["FollowedCall", "Following", "Logits", "Soften", "Softmaxes", "memory_of"]
 
 _SOFTMAX = {functional.softmax, torch.softmax, Tensor.softmax, torch.special.softmax}
 _LOGSUMEXP = {torch.logsumexp, Tensor.logsumexp, torch.special.logsumexp}
@@ -46,7 +46,7 @@ class Logits:
 
 
 @dataclass(frozen=True, eq=False)
-class Heard:
+class FollowedCall:
     """One attention call of a model's own.
 
     Attributes:
@@ -86,7 +86,7 @@ class Following(TorchFunctionMode):
     def __init__(
         self,
         parameters: frozenset[int],
-        attend: Callable[[Heard], Tensor | None],
+        attend: Callable[[FollowedCall], Tensor | None],
         *,
         busy: Callable[[], bool] = lambda: False,
         product: Callable[[Product], Tensor | None] | None = None,
@@ -164,7 +164,7 @@ class Following(TorchFunctionMode):
         if not _holds(args[1] if func is torch.einsum and isinstance(args[1], Tensor) else args[0], weights):
             raise UnsupportedModel("it multiplies values with the weights in another order")
         self.taken.add(weights.place)
-        heard = Heard(len(self.taken) - 1, weights.place, _module(), weights.logits, product, weights.way)
+        heard = FollowedCall(len(self.taken) - 1, weights.place, _module(), weights.logits, product, weights.way)
         output = self._attend(heard)
         return func(*args, **named) if output is None else product.layout(output)
 

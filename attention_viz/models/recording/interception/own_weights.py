@@ -8,7 +8,7 @@ from torch import nn
 
 from attention_viz.errors import UnsupportedModel
 from attention_viz.models.recording.differences import Real, weights_difference
-from attention_viz.models.recording.interception.following import Heard
+from attention_viz.models.recording.interception.following import FollowedCall
 
 if TYPE_CHECKING:
     from attention_viz.models.recording.runner import Pass
@@ -32,7 +32,7 @@ class OwnWeights:
     heard: int = 0
     error: float = 0.0
 
-    def hear(self, heard: Heard) -> None:
+    def hear(self, heard: FollowedCall) -> None:
         """Compare one call."""
         number, self.heard = self.heard, self.heard + 1
         modules = self.recorded.modules

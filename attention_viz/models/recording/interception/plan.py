@@ -8,19 +8,19 @@ import torch
 from torch import Tensor, nn
 
 from attention_viz.errors import UnsupportedModel
-from attention_viz.models.recording.interception.following import Following, Heard, memory_of
+from attention_viz.models.recording.interception.following import FollowedCall, Following, memory_of
 from attention_viz.models.recording.masks_read import split_mask
 from attention_viz.models.recording.recorder import Call, recording
 from attention_viz.operation.attention import attend
 
-__all__ = ["NO_PLAN", "Calls", "Plan", "Site", "computing", "parameters_of"]
+__all__ = ["NO_PLAN", "CallSite", "Calls", "InterceptionPlan", "computing", "parameters_of"]
 
 # How far what is added to the scores may be from 0 and still be rounding, as a share of the largest logit.
 _ROUNDING = 4e-6
 
 
 @dataclass(frozen=True)
-class Site:
+class CallSite:
     """One attention call of a model's own, as it was when it was proved.
 
     Attributes:
@@ -39,7 +39,7 @@ class Site:
     ways: frozenset[tuple[tuple[str, ...], tuple[str, ...]]]
     parts: tuple[str, ...] = ()
 
-    def merged(self, other: "Site") -> "Site | None":
+    def merged(self, other: "CallSite") -> "CallSite | None":
         """The site of both ways; None where they are no one site."""
         same = (self.product, self.count, self.heads) == (other.product, other.count, other.heads)
         if not same or self.scale != other.scale:
@@ -48,21 +48,21 @@ class Site:
 
 
 @dataclass(frozen=True)
-class Plan:
+class InterceptionPlan:
     """How to hear a model that computes attention in code of its own.
 
     Attributes:
         sites: its calls, in the order in which they take their values; none for a model that needs no plan.
     """
 
-    sites: tuple[Site, ...] = ()
+    sites: tuple[CallSite, ...] = ()
 
-    def merged(self, other: "Plan") -> "Plan":
+    def merged(self, other: "InterceptionPlan") -> "InterceptionPlan":
         """A plan of the ways of both."""
         sites = [one.merged(two) for one, two in zip(self.sites, other.sites, strict=False)]
         if len(self.sites) != len(other.sites) or None in sites:
             raise UnsupportedModel("it computes attention another way for a text with padding")
-        return Plan(tuple(site for site in sites if site is not None))
+        return InterceptionPlan(tuple(site for site in sites if site is not None))
 
     def listening(self, model: nn.Module) -> AbstractContextManager[object]:
         """While this thread runs the model, its calls go to whoever records, who computes them."""
@@ -73,7 +73,7 @@ class Plan:
 
 
 # Of a model that calls transformers' attention interface everywhere.
-NO_PLAN = Plan()
+NO_PLAN = InterceptionPlan()
 
 
 def parameters_of(model: nn.Module) -> frozenset[int]:
@@ -91,11 +91,11 @@ def computing() -> bool:
 class Calls:
     """Makes calls of ours of one pass's calls of the model's own; layers share what is the same in both."""
 
-    plan: Plan
+    plan: InterceptionPlan
     _allowed: list[Tensor] = field(default_factory=list[Tensor])
     _biases: list[Tensor] = field(default_factory=list[Tensor])
 
-    def attend(self, heard: Heard) -> Tensor | None:
+    def attend(self, heard: FollowedCall) -> Tensor | None:
         """What a call computes, told to whoever records: (…, query, d_v); None where nobody does."""
         recorder = recording.get()
         if recorder is None:
@@ -105,7 +105,7 @@ class Calls:
         output = recorder.compute(call)
         return output.reshape(*heard.taken.lead, *output.shape[-2:]).to(heard.taken.right.dtype)
 
-    def site(self, heard: Heard) -> Site:
+    def site(self, heard: FollowedCall) -> CallSite:
         """What is known of a call."""
         if heard.number < len(self.plan.sites):
             site = self.plan.sites[heard.number]
@@ -115,7 +115,7 @@ class Calls:
             f"{type(heard.module).__name__} computes attention another way for this text than when it was proved"
         )
 
-    def call(self, heard: Heard, site: Site) -> Call:
+    def call(self, heard: FollowedCall, site: CallSite) -> Call:
         """A call with the query, key and value of the model, and what it adds to their scores."""
         product = heard.logits.products[site.product]
         scale = site.scale * product.factor
@@ -137,7 +137,7 @@ class Calls:
         return Call(heard.module, attend(query, key, value, allowed, scale=scale, bias=bias))
 
 
-def terms_of_site(heard: Heard, site: Site) -> tuple[Tensor, Tensor, Tensor]:
+def terms_of_site(heard: FollowedCall, site: CallSite) -> tuple[Tensor, Tensor, Tensor]:
     """Query, key and value of a call: (row, head, position, width)."""
     product, taken = heard.logits.products[site.product], heard.taken
     query = _headed(product.left, product.lead, site.heads)

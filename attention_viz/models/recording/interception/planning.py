@@ -14,7 +14,7 @@ from attention_viz.models.recording.copied import copied
 from attention_viz.models.recording.differences import Difference
 from attention_viz.models.recording.interception.bias_parts import named_parts
 from attention_viz.models.recording.interception.following import Softmaxes
-from attention_viz.models.recording.interception.plan import Plan
+from attention_viz.models.recording.interception.plan import InterceptionPlan
 from attention_viz.models.recording.interception.proof import prove
 from attention_viz.models.recording.outputs.returned import outputs_of
 from attention_viz.models.recording.recorder import OURS, Call, Recorder, recording
@@ -28,7 +28,7 @@ __all__ = ["check_planned", "planned_by"]
 _LONG = 256
 
 
-def planned_by(runner: Runner, inputs: Mapping[str, Tensor], limit: int | None = None) -> Plan:
+def planned_by(runner: Runner, inputs: Mapping[str, Tensor], limit: int | None = None) -> InterceptionPlan:
     """The plan of a model, proved in a twin in float32.
 
     Args:
@@ -44,7 +44,7 @@ def planned_by(runner: Runner, inputs: Mapping[str, Tensor], limit: int | None =
         # A twin shares its numbers with the model, so those of another precision are a copy's.
         twin = replace(twin, model=copied(twin.model, {}).float())
 
-    def proved(given: Mapping[str, Tensor]) -> Plan:
+    def proved(given: Mapping[str, Tensor]) -> InterceptionPlan:
         def run() -> object:
             token = recording.set(Recorder())
             try:
@@ -145,7 +145,7 @@ def _check_batch(runner: Runner, rows: Sequence[Mapping[str, Tensor]], places: S
     """
     alone = [runner.record(row) for row in rows]
     together = {name: torch.cat([row[name] for row in rows]) for name in rows[0]}
-    found, batch = Difference(), _Kept(places=places, rows=len(rows))
+    found, batch = Difference(), _WeightsRecorder(places=places, rows=len(rows))
     token = recording.set(batch)
     try:
         settings = {"use_cache": False} if "use_cache" in runner.named else {}
@@ -162,7 +162,7 @@ def _check_batch(runner: Runner, rows: Sequence[Mapping[str, Tensor]], places: S
 
 
 @dataclass(eq=False)
-class _Kept(Batch):
+class _WeightsRecorder(Batch):
     """Keeps the weights of every row of a batch."""
 
     weights: list[Tensor] = field(default_factory=list[Tensor])

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from attention_viz.errors import UnsupportedModel
-from attention_viz.models.recording.interception.following import Following, Heard
-from attention_viz.models.recording.interception.plan import Plan, Site, computing, parameters_of
+from attention_viz.models.recording.interception.following import FollowedCall, Following
+from attention_viz.models.recording.interception.plan import CallSite, InterceptionPlan, computing, parameters_of
 from attention_viz.models.recording.interception.products import Product
 from attention_viz.models.recording.masks_read import BLOCKED_BELOW
 
@@ -25,14 +25,14 @@ _LINEAR = 1e-4
 
 
 @dataclass(eq=False)
-class _Run:
+class _ProofRun:
     """What one run of the proof heard: the calls, and what left each softmax."""
 
-    heard: list[Heard] = field(default_factory=list[Heard])
+    heard: list[FollowedCall] = field(default_factory=list[FollowedCall])
     weights: list[Tensor] = field(default_factory=list[Tensor])
 
 
-def prove(model: nn.Module, run: Callable[[], object]) -> Plan:
+def prove(model: nn.Module, run: Callable[[], object]) -> InterceptionPlan:
     """Find and prove every attention call that a model makes in code of its own.
 
     Args:
@@ -46,10 +46,10 @@ def prove(model: nn.Module, run: Callable[[], object]) -> Plan:
         )
     most = max((len(heard.logits.products) for heard in first.heard), default=0)
     moved = [_moved(model, run, first, number) for number in range(most)]
-    return Plan(tuple(_site(heard, moved) for heard in first.heard))
+    return InterceptionPlan(tuple(_site(heard, moved) for heard in first.heard))
 
 
-def _site(heard: Heard, moved: list["_Moved"]) -> Site:
+def _site(heard: FollowedCall, moved: list["_ShuffledLogits"]) -> CallSite:
     """The only one of the products behind a softmax whose cells are the logits', up to one factor."""
     products = heard.logits.products
     found: list[tuple[int, float]] = []
@@ -72,17 +72,17 @@ def _site(heard: Heard, moved: list["_Moved"]) -> Site:
         )
     # Two factors are meant exactly: rounding alone keeps what was found from being them.
     scale = next((exact for exact in (1.0, width**-0.5) if abs(scale / exact - 1) < 1e-6), scale)
-    return Site(which, len(products), scale, lead.numel(), frozenset({(heard.logits.way, heard.way)}))
+    return CallSite(which, len(products), scale, lead.numel(), frozenset({(heard.logits.way, heard.way)}))
 
 
 @dataclass(eq=False)
-class _Moved:
+class _ShuffledLogits:
     """The logits of a run in which one product of every place was put in place of random numbers."""
 
     logits: dict[int, Tensor]
     steps: dict[int, Tensor]
 
-    def scale(self, heard: Heard) -> float | None:
+    def scale(self, heard: FollowedCall) -> float | None:
         """The one factor between what was put in and by how much the logits moved; None where there is none."""
         if heard.place not in self.steps:
             return None
@@ -108,11 +108,11 @@ def _centred(numbers: Tensor, live: Tensor) -> Tensor:
     return (numbers - mean).masked_fill(~live, 0)
 
 
-def _listened(model: nn.Module, run: Callable[[], object]) -> _Run:
+def _listened(model: nn.Module, run: Callable[[], object]) -> _ProofRun:
     """A run as it is."""
-    found = _Run()
+    found = _ProofRun()
 
-    def attend(heard: Heard) -> None:
+    def attend(heard: FollowedCall) -> None:
         found.heard.append(heard)
 
     def softmax(_place: int, logits: Tensor, compute: Callable[[Tensor], Tensor]) -> Tensor:
@@ -124,7 +124,7 @@ def _listened(model: nn.Module, run: Callable[[], object]) -> _Run:
     return found
 
 
-def _moved(model: nn.Module, run: Callable[[], object], before: _Run, which: int) -> _Moved:
+def _moved(model: nn.Module, run: Callable[[], object], before: _ProofRun, which: int) -> _ShuffledLogits:
     """A run in which that product of every place is another, and every softmax gives what it gave before."""
     generator = torch.Generator().manual_seed(0)
     # Since all softmaxes give the same, the run's products come as they came, and are known by their number.
@@ -132,7 +132,7 @@ def _moved(model: nn.Module, run: Callable[[], object], before: _Run, which: int
     for heard in before.heard:
         if which < len(heard.logits.products):
             wanted.setdefault(heard.logits.products[which].number, []).append(heard.place)
-    found = _Moved({}, {})
+    found = _ShuffledLogits({}, {})
 
     def product(made: Product) -> Tensor | None:
         places = wanted.get(made.number)

@@ -34,7 +34,7 @@ class Readout:
     """
 
     model: PreTrainedModel
-    given: "_Given"
+    given: "_BodyStub"
     inputs: Mapping[str, object]
     last: Tensor
     row: Tensor
@@ -49,7 +49,7 @@ class Readout:
         Args:
             row: its output at the last position, (1, width); by default what the rest makes of it.
         """
-        body, given = body_of(model), _Given()
+        body, given = body_of(model), _BodyStub()
         memo: dict[int, Any] = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
         try:
             with HOOKS:
@@ -104,7 +104,7 @@ def hidden_of(returned: object, rows: int) -> Tensor | None:
     return hidden if isinstance(hidden, Tensor) and hidden.shape[:-1] == (1, rows) else None
 
 
-class _Given(nn.Module):
+class _BodyStub(nn.Module):
     """Stands where the body of a model stood, and gives some of what that gave."""
 
     def __init__(self) -> None:

@@ -33,7 +33,7 @@ BY_ROWS = "attention_viz_by_rows"
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _AttentionArguments:
     """What a module asks its attention for: (batch, head, position, width) each, and all else that it says."""
 
     module: nn.Module
@@ -48,7 +48,7 @@ class _Asked:
     def compute(self, function: Callable[..., tuple[Tensor, Tensor | None]]) -> tuple[Tensor, Tensor | None]:
         return function(self.module, *self.terms, self.mask, **self.others)
 
-    def rows(self, rows: slice | Tensor) -> "_Asked":
+    def rows(self, rows: slice | Tensor) -> "_AttentionArguments":
         """The same for some of the queries: every term that has a row for each is cut."""
         count = self.queries
 
@@ -58,7 +58,7 @@ class _Asked:
 
         query, key, value = self.terms
         others = {name: cut(one) for name, one in self.others.items()}
-        return _Asked(self.module, (query[..., rows, :], key, value), cut(self.mask), others)
+        return _AttentionArguments(self.module, (query[..., rows, :], key, value), cut(self.mask), others)
 
 
 @dataclass(eq=False)
@@ -96,7 +96,7 @@ class EagerRows:
         finally:
             _listening.reset(token)
 
-    def hear(self, asked: _Asked) -> Tensor:
+    def hear(self, asked: _AttentionArguments) -> Tensor:
         """What one call computes, (batch, query, head, d_v); some rows of its weights are compared on the way."""
         number, self.heard = self.heard, self.heard + 1
         if number >= len(self.modules) or self.modules[number] is not self.original.get(asked.module):
@@ -108,10 +108,10 @@ class EagerRows:
         if number in self.calls:
             self._compare(number, asked, torch.tensor(sample_of(range(asked.queries), self.count)))
         if asked.mask is None:  # where that stands for "looks everywhere", as it does in eager attention
-            asked = _Asked(asked.module, asked.terms, None, {**asked.others, "is_causal": False})
+            asked = _AttentionArguments(asked.module, asked.terms, None, {**asked.others, "is_causal": False})
         return asked.compute(sdpa_attention_forward)[0]
 
-    def _compare(self, number: int, asked: _Asked, rows: Tensor) -> Tensor:
+    def _compare(self, number: int, asked: _AttentionArguments, rows: Tensor) -> Tensor:
         output, weights = asked.rows(rows.to(asked.terms[0].device)).compute(_eager(asked.module))
         if number in self.calls:
             if weights is None:
@@ -140,7 +140,7 @@ def _attention(
     listener = _listening.get()
     if listener is None:
         raise UnsupportedModel(f"{type(module).__name__} was turned to an attention that only compares")
-    return listener.hear(_Asked(module, (query, key, value), attention_mask, others)), None
+    return listener.hear(_AttentionArguments(module, (query, key, value), attention_mask, others)), None
 
 
 AttentionInterface.register(BY_ROWS, _attention)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from torch import Tensor, nn
 
 from attention_viz.models.recording.differences import Real
-from attention_viz.models.recording.interception.following import Heard
+from attention_viz.models.recording.interception.following import FollowedCall
 from attention_viz.models.recording.interception.own_weights import OwnWeights
 from attention_viz.models.recording.references.eager_weights import EagerWeights
 from attention_viz.models.recording.runner import Pass
@@ -88,7 +88,7 @@ def _by_softmaxes(
     theirs = OwnWeights(recorded, twin.original, real)
     calls = dict(zip(recorded.numbers, recorded.calls, strict=True))
 
-    def hear(heard: Heard) -> None:
+    def hear(heard: FollowedCall) -> None:
         number = theirs.heard
         theirs.hear(heard)
         if take is not None and number in calls:

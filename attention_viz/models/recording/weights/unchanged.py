@@ -35,7 +35,7 @@ _OF_ROW, _LATER = 4, 4
 
 
 @dataclass(frozen=True, eq=False)
-class _State:
+class _WeightState:
     """What is compared: the same numbers are the same bytes.
 
     Attributes:
@@ -49,7 +49,7 @@ class _State:
     settings: list[object]
 
     @classmethod
-    def of(cls, model: nn.Module, rows: Tensor) -> "_State":
+    def of(cls, model: nn.Module, rows: Tensor) -> "_WeightState":
         modules = list(model.modules())
         parameters, buffers = (_tensors(getattr(one, name) for one in modules) for name in ("_parameters", "_buffers"))
         versions = [_version(one) for one in (*parameters, *buffers)]
@@ -58,10 +58,10 @@ class _State:
             numbers += [_sampled_rows(table, rows) for table in _tables(modules, parameters)]
         return cls(numbers, others, [*versions, *_settings(modules)])
 
-    def same_parameters(self, other: "_State") -> bool:
+    def same_parameters(self, other: "_WeightState") -> bool:
         return _equal(self.parameters, other.parameters)
 
-    def same(self, other: "_State") -> bool:
+    def same(self, other: "_WeightState") -> bool:
         return self.settings == other.settings and _equal(self.others, other.others)
 
 
@@ -78,16 +78,16 @@ class Unchanged:
     inputs: Mapping[str, Tensor]
     again: Callable[[], bool]
     _rows: Tensor = field(init=False)
-    _then: _State = field(init=False)
+    _then: _WeightState = field(init=False)
 
     def __post_init__(self) -> None:
         """Take down the model's state."""
         self._rows = _rows_read(self.inputs)
-        self._then = _State.of(self.model, self._rows)
+        self._then = _WeightState.of(self.model, self._rows)
 
     def check(self) -> None:
         """Refuse a model that is another by now."""
-        now = _State.of(self.model, self._rows)
+        now = _WeightState.of(self.model, self._rows)
         if not self._then.same_parameters(now) or not (self._then.same(now) or self.again()):
             raise changed(self.name)
         self._then = now

@@ -22,7 +22,7 @@ _VERSION = 6
 
 
 @dataclass(frozen=True)
-class _Place:
+class _TensorSpan:
     """Where a tensor stands."""
 
     shape: tuple[int, ...]
@@ -40,7 +40,7 @@ class CTranslate2File:
 
     path: Path
     model: str
-    _places: dict[str, _Place]
+    _places: dict[str, _TensorSpan]
 
     @classmethod
     def open(cls, path: Path) -> "CTranslate2File":
@@ -73,11 +73,11 @@ class CTranslate2File:
         return numbers.reshape(place.shape).astype(np.float32)
 
 
-def _place(file: BinaryIO) -> tuple[str, _Place]:
+def _place(file: BinaryIO) -> tuple[str, _TensorSpan]:
     name, rank = _text(file), file.read(1)[0]
     shape = tuple(_whole(file) for _ in range(rank))
     kind, length = file.read(1)[0], _whole(file)
-    place = _Place(shape, kind, file.tell())
+    place = _TensorSpan(shape, kind, file.tell())
     file.seek(length, 1)
     return name, place
 

@@ -13,7 +13,7 @@ from attention_viz.serving.facts import facts_of
 from attention_viz.serving.runs import Run
 from attention_viz.ui.address import State, own_contrast
 from attention_viz.ui.address.codec import Older, parameter
-from attention_viz.ui.address.kinds import Number, OneOf, Sample, Text
+from attention_viz.ui.address.kinds import AnyText, OneOf, SampleName, WholeNumber
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.selection import Group
 
@@ -90,16 +90,16 @@ class CompareChoice:
     """What the Compare page keeps in the address; the first side is what all pages share, the `State` that is known."""
 
     what: str = parameter("sentences", OneOf(tuple(KINDS)), "what is compared")
-    other: str = parameter(own_contrast(State.model), Text(), "the second sentence", applies=_two_texts)
-    other_picture: str = parameter("astronaut", Sample("picture"), "the second picture", applies=_two_pictures)
+    other: str = parameter(own_contrast(State.model), AnyText(), "the second sentence", applies=_two_texts)
+    other_picture: str = parameter("astronaut", SampleName("picture"), "the second picture", applies=_two_pictures)
     other_model: str = parameter(
         "scratch", OneOf(lambda _, state: models(state)), "the second model", applies=_is("models")
     )
     align: Alignment = parameter(
         "position", OneOf(ALIGNMENTS), "how the two texts' tokens are paired", applies=_is("sentences", "models")
     )
-    other_layer: int = parameter(0, Number(_layers), "the second head's layer", applies=_is("models", "heads"))
-    other_head: int = parameter(10, Number(_heads), "the second head", applies=_is("models", "heads"))
+    other_layer: int = parameter(0, WholeNumber(_layers), "the second head's layer", applies=_is("models", "heads"))
+    other_head: int = parameter(10, WholeNumber(_heads), "the second head", applies=_is("models", "heads"))
     moment: int = parameter(
         400, OneOf(STEPS), "the moment of training on the first side", applies=_is("snapshots"), older=Older("step")
     )

@@ -2,12 +2,12 @@
 
 from attention_viz.analysis.comparison.compare import Comparison
 from attention_viz.trace.tokens import Tokens
-from attention_viz.ui.pages.compare.sides import Side
+from attention_viz.ui.pages.compare.sides import ShownSide
 
 __all__ = ["can_choose", "pair_at", "places_of_pair"]
 
 
-def places_of_pair(comparison: Comparison, first: Side) -> tuple[int, int] | None:
+def places_of_pair(comparison: Comparison, first: ShownSide) -> tuple[int, int] | None:
     """Where the chosen pair stands on the common axes; it counts the first text's own tokens."""
     found: list[int] = []
     for position, axis, (own, shown) in zip(
@@ -39,7 +39,7 @@ def _in_first(comparison: Comparison, cell: tuple[int, int]) -> tuple[int, int] 
     return found[0], found[1]
 
 
-def pair_at(comparison: Comparison, first: Side, cell: tuple[int, int]) -> tuple[int, int] | None:
+def pair_at(comparison: Comparison, first: ShownSide, cell: tuple[int, int]) -> tuple[int, int] | None:
     """The same as positions of the first text's tokens: of a whole word its first piece."""
     rows = _in_first(comparison, cell)
     if rows is None or not can_choose(comparison, first):
@@ -48,12 +48,12 @@ def pair_at(comparison: Comparison, first: Side, cell: tuple[int, int]) -> tuple
     return query, key
 
 
-def can_choose(comparison: Comparison, first: Side) -> bool:
+def can_choose(comparison: Comparison, first: ShownSide) -> bool:
     """Whether it is known which tokens of the first text the rows and columns are."""
     return all(_groups(own, shown) for own, shown in _axes(comparison, first))
 
 
-def _axes(comparison: Comparison, first: Side) -> tuple[tuple[Tokens, Tokens], tuple[Tokens, Tokens]]:
+def _axes(comparison: Comparison, first: ShownSide) -> tuple[tuple[Tokens, Tokens], tuple[Tokens, Tokens]]:
     """The tokens that ran and what is shown of them: of queries, and of keys."""
     stream, shown, own = comparison.one.stream, comparison.one.trace, first.run.trace
     return (

@@ -12,7 +12,7 @@ from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.edits_choice import CHANGES_OR_NONE
-from attention_viz.ui.controls.pickers import Row
+from attention_viz.ui.controls.pickers import ControlRow
 from attention_viz.ui.pages.compare.choice import COMPARE_CHOICES, TRAINED
 from attention_viz.ui.pages.compare.pickers import (
     choose_kind,
@@ -46,7 +46,7 @@ def _state(selection: Selection) -> State:
     return replace(selection.shared, second="", more=0)
 
 
-def _row() -> Row:
+def _row() -> ControlRow:
     what = visit.chosen(COMPARE_CHOICES).what
     return pickers.choose(
         "Compare",
@@ -64,7 +64,7 @@ def _show_own(chosen: State) -> DeltaGenerator:
     return show_pickers(alone)
 
 
-def _controls(state: State, _row: Row) -> None:
+def _controls(state: State, _row: ControlRow) -> None:
     if visit.chosen(COMPARE_CHOICES).what == "models":
         load_second(state)
     show_other_limit()
@@ -97,7 +97,7 @@ def _offer_trained(state: State) -> None:
     st.button(f"Show {TRAINED.model} with “{TRAINED.text}”", on_click=take_trained)
 
 
-def _layout(_state: State, row: Row) -> Slots:
+def _layout(_state: State, row: ControlRow) -> Slots:
     assert row.own is not None
     trained = visit.chosen(COMPARE_CHOICES).what == "snapshots"
     named = {"controls": row.own, "changes": st.container(), "notes": st.container()}

@@ -23,11 +23,11 @@ from attention_viz.ui.parts.model_words import unknown_words, without_words
 from attention_viz.ui.parts.notices import tell
 from attention_viz.ui.parts.readings import read
 
-__all__ = ["Side", "compared", "run_first", "run_second", "show_both"]
+__all__ = ["ShownSide", "compared", "run_first", "run_second", "show_both"]
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class ShownSide:
     """One side.
 
     Attributes:
@@ -49,7 +49,7 @@ class Side:
         return self.run.fit is None
 
 
-def run_first(choice: CompareChoice, state: State, place: DeltaGenerator, height: int) -> Side | None:
+def run_first(choice: CompareChoice, state: State, place: DeltaGenerator, height: int) -> ShownSide | None:
     """The first side: an open trace, where there is one; None where there was a problem, which is told in its place."""
     first, _ = sides(choice, state)
     if (open_trace := opening.opened()) is not None:
@@ -58,13 +58,13 @@ def run_first(choice: CompareChoice, state: State, place: DeltaGenerator, height
 
 
 def run_second(
-    choice: CompareChoice, state: State, first: Side | None, place: DeltaGenerator, height: int
-) -> Side | None:
+    choice: CompareChoice, state: State, first: ShownSide | None, place: DeltaGenerator, height: int
+) -> ShownSide | None:
     """The second side; errors as for the first, and None, too, where it is the first side's run with a change."""
     _, second = sides(choice, state)
     if choice.what == "heads":
         # The same run, whether from a file or made here.
-        return None if first is None else Side(second, first.run, first.shown)
+        return None if first is None else ShownSide(second, first.run, first.shown)
     if choice.what != "edit":
         return _run(second, place, height, ())
     if first is None:
@@ -80,7 +80,7 @@ def run_second(
     return _run(second, place, height, edits)
 
 
-def _run(state: State, place: DeltaGenerator, height: int, edits: tuple[Edit, ...]) -> Side | None:
+def _run(state: State, place: DeltaGenerator, height: int, edits: tuple[Edit, ...]) -> ShownSide | None:
     refresh(state.model)
     # What is on the screen already stays there, paler, until the new one is ready.
     if not is_loaded(state.model):
@@ -96,16 +96,16 @@ def _run(state: State, place: DeltaGenerator, height: int, edits: tuple[Edit, ..
     return run
 
 
-def _read(state: State, run: Run, place: DeltaGenerator) -> Side | None:
+def _read(state: State, run: Run, place: DeltaGenerator) -> ShownSide | None:
     """The run with its weights read as the page asks; a reading that can't be had is told in its place."""
     try:
-        return Side(state, run, read(run, state))
+        return ShownSide(state, run, read(run, state))
     except AttentionVizError as error:
         show_problem(error, place)
         return None
 
 
-def show_both(choice: CompareChoice, chosen: State, first: Side | None, second: Side | None) -> None:
+def show_both(choice: CompareChoice, chosen: State, first: ShownSide | None, second: ShownSide | None) -> None:
     """What has to be said of either run: what was cut, what isn't known, and what this page leaves out."""
     if first is not None:
         show_notes(first.run, first.state)
@@ -130,7 +130,7 @@ def _remarks(trace: Trace) -> list[str]:
     return [*read_otherwise(trace), *trace.provenance.told, *([without] if without else [])]
 
 
-def compared(choice: CompareChoice, first: Side, second: Side) -> Comparison:
+def compared(choice: CompareChoice, first: ShownSide, second: ShownSide) -> Comparison:
     """Both heads on common axes; where two models cut words into different pieces, word by word."""
     traces = _in_words(first, second) if choice.what == "models" else (first.shown.trace, second.shown.trace)
     one, other = first.state, second.state
@@ -147,7 +147,7 @@ def compared(choice: CompareChoice, first: Side, second: Side) -> Comparison:
     )
 
 
-def _in_words(first: Side, second: Side) -> tuple[Trace, Trace]:
+def _in_words(first: ShownSide, second: ShownSide) -> tuple[Trace, Trace]:
     """The two runs with pieces put together to words, if there are any and words can be made of them."""
     runs = first, second
     cuts = [run.shown.trace.key_tokens(run.stream).pieces for run in runs]

@@ -7,7 +7,7 @@ from attention_viz.ui.address import own_example
 from attention_viz.ui.controls.reading import is_raw
 from attention_viz.ui.pages.compare.choice import CompareChoice
 from attention_viz.ui.pages.compare.heads import apart_of
-from attention_viz.ui.pages.compare.sides import Side, compared
+from attention_viz.ui.pages.compare.sides import ShownSide, compared
 from attention_viz.ui.selection import SHARED, Filled, Selection, update
 
 __all__ = ["follow_difference"]
@@ -16,7 +16,7 @@ __all__ = ["follow_difference"]
 _LONGEST = 128
 
 
-def follow_difference(selection: Selection, choice: CompareChoice, first: Side, second: Side) -> Selection:
+def follow_difference(selection: Selection, choice: CompareChoice, first: ShownSide, second: ShownSide) -> Selection:
     """Return the selection with the head that differs most between two sentences, as far as nobody chose another."""
     # A text that another page has opened keeps the head that it has there.
     if not _is_open(selection, first) or selection.found_for == selection.text:
@@ -32,7 +32,7 @@ def follow_difference(selection: Selection, choice: CompareChoice, first: Side, 
     return update(selection, Filled(SHARED, {"layer": layer, "head": head}))
 
 
-def _is_open(selection: Selection, first: Side) -> bool:
+def _is_open(selection: Selection, first: ShownSide) -> bool:
     """Return whether nobody chose a head or a pair; a model's own example comes with its head."""
     state = selection.shared
     short = len(first.run.trace.query_tokens(first.stream)) <= _LONGEST

@@ -21,7 +21,7 @@ from attention_viz.ui.pages.compare.chosen import can_choose, pair_at, places_of
 from attention_viz.ui.pages.compare.claims import claim, told_cells
 from attention_viz.ui.pages.compare.heads import show_heads
 from attention_viz.ui.pages.compare.page import HEIGHT
-from attention_viz.ui.pages.compare.sides import Side, compared, run_first, run_second, show_both
+from attention_viz.ui.pages.compare.sides import ShownSide, compared, run_first, run_second, show_both
 from attention_viz.ui.pages.compare.telling import follow_difference
 from attention_viz.ui.pages.compare.training import show_curve
 from attention_viz.ui.pages.compare.words import (
@@ -64,8 +64,8 @@ class CompareStudy:
         comparison: both heads on common axes; an error if they can't be compared.
     """
 
-    first: Side | None
-    second: Side | None
+    first: ShownSide | None
+    second: ShownSide | None
     comparison: Comparison | AttentionVizError | None = None
 
 
@@ -131,7 +131,7 @@ def _show_curve(choice: CompareChoice, state: State) -> None:
         show_curve(choice, state)
 
 
-def _badged(first: Side | None, second: Side | None) -> list[tuple[str, Run]]:
+def _badged(first: ShownSide | None, second: ShownSide | None) -> list[tuple[str, Run]]:
     """Return each run with its badge's label: two heads of one run have one."""
     if first is not None and second is not None and first.run is second.run:
         return [("Both", first.run)]
@@ -154,7 +154,7 @@ def _pair(choice: CompareChoice, study: CompareStudy) -> list[Part]:
     return parts
 
 
-def _take_cell(comparison: Comparison, first: Side, cell: tuple[int, int]) -> None:
+def _take_cell(comparison: Comparison, first: ShownSide, cell: tuple[int, int]) -> None:
     """A cell that was pressed becomes the chosen pair, where the first text has something there."""
     if (pair := pair_at(comparison, first, cell)) is not None:
         take_pair(*pair)
@@ -169,7 +169,7 @@ def _show_claim(choice: CompareChoice, comparison: Comparison, pair: tuple[int, 
     st.html(f'<p class="compare-claim" data-testid="compare-claim">{"".join(pieces)}</p>')
 
 
-def _three(choice: CompareChoice, first: Side, second: Side, comparison: Comparison) -> list[Part]:
+def _three(choice: CompareChoice, first: ShownSide, second: ShownSide, comparison: Comparison) -> list[Part]:
     """Return the three pictures, each with what it shows in words below it."""
     titles = {
         "one": side_words(choice, first.state, first.stream, second=False),
@@ -209,14 +209,14 @@ def _show_exports(choice: CompareChoice, comparison: Comparison) -> None:
         show_link()
 
 
-def _show_alone(choice: CompareChoice, side: Side, part: str) -> None:
+def _show_alone(choice: CompareChoice, side: ShownSide, part: str) -> None:
     with st.container():
         figure = heatmap(side.shown.trace, side.state, side.stream, theme_name())
         title = side_words(choice, side.state, side.stream, second=part == "other")
         _chart(figure, title, _KEYS[part], f"{title}, alone")
 
 
-def _pressable(comparison: Comparison, first: Side, figure: go.Figure, title: str, key: str, alt: str) -> None:
+def _pressable(comparison: Comparison, first: ShownSide, figure: go.Figure, title: str, key: str, alt: str) -> None:
     """A matrix whose cells choose their pair when they are pressed."""
     cells = [(row, column) for row in range(len(comparison.queries)) for column in range(len(comparison.keys))]
     run: Any = figure.data[0]

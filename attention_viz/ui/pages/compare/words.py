@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_viz.analysis.blocks import block_size
-from attention_viz.analysis.comparison.align import Axis
+from attention_viz.analysis.comparison.align import AlignedAxis
 from attention_viz.analysis.comparison.compare import Comparison
 from attention_viz.serving import permissions as allowed
 from attention_viz.trace.spelling import set_apart
@@ -130,7 +130,7 @@ def moved_words(comparison: Comparison) -> str:
     order = change.flatten().argsort(descending=True, stable=True)[: _NAMED_OF_LONG if long else _NAMED].tolist()
     cells = [divmod(cell, change.shape[1]) for cell in order]
 
-    def name(axis: Axis, place: int) -> str:
+    def name(axis: AlignedAxis, place: int) -> str:
         """Where a word comes again and again, its place tells which."""
         return f"{_name(axis, place)} ({place})" if long else _name(axis, place)
 
@@ -159,7 +159,7 @@ def heads_words(apart: Float[Tensor, "layer head"], chosen: tuple[int, int], lay
     )
 
 
-def said(axis: Axis, place: int, *, second: bool = False) -> str:
+def said(axis: AlignedAxis, place: int, *, second: bool = False) -> str:
     """A token in a sentence, without the mark of the space before it; of a picture or a sound by its place.
 
     Args:
@@ -179,6 +179,6 @@ def _from(comparison: Comparison, query: int, key: int) -> str:
     return " → ".join("not there" if math.isnan(one) else f"{one:.3f}" for one in numbers)
 
 
-def _name(axis: Axis, place: int) -> str:
+def _name(axis: AlignedAxis, place: int) -> str:
     name = axis.names[place]
     return axis.placed[place] or f"“{shortened(name.removeprefix('·') or name)}”"

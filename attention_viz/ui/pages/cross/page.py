@@ -9,7 +9,7 @@ from attention_viz.serving import permissions as allowed
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
-from attention_viz.ui.controls.pickers import Row
+from attention_viz.ui.controls.pickers import ControlRow
 from attention_viz.ui.controls.target import streams
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.drawing import place_picture
@@ -29,7 +29,7 @@ EXAMPLE = State(
 _HEIGHT = 560
 
 
-def _layout(state: State, _row: Row) -> Slots:
+def _layout(state: State, _row: ControlRow) -> Slots:
     notes = st.container()
     with st.container(key="cross"):
         left, right = st.columns([3.35, 1])

@@ -7,7 +7,7 @@ from typing import Any
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.address.codec import parameter
-from attention_viz.ui.address.kinds import Number, Text
+from attention_viz.ui.address.kinds import AnyText, WholeNumber
 from attention_viz.ui.selection import Group
 
 __all__ = ["EXPLORE", "ExploreChoice", "block", "step"]
@@ -25,9 +25,11 @@ def _picture(choice: object, state: State) -> bool:
 class ExploreChoice:
     """What the Explore page keeps in the address beside what all pages share."""
 
-    back: int = parameter(0, Number(_steps), "how many tokens before the last one what comes next is shown", brief=True)
+    back: int = parameter(
+        0, WholeNumber(_steps), "how many tokens before the last one what comes next is shown", brief=True
+    )
     blocked: str = parameter(
-        "", Text(longest=1_500), "patches of a picture that nobody may look at", applies=_picture, brief=True
+        "", AnyText(longest=1_500), "patches of a picture that nobody may look at", applies=_picture, brief=True
     )
 
 

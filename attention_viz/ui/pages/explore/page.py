@@ -9,7 +9,7 @@ from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
-from attention_viz.ui.controls.pickers import Row
+from attention_viz.ui.controls.pickers import ControlRow
 from attention_viz.ui.pages.explore.choice import EXPLORE
 from attention_viz.ui.pages.explore.picture import show_recorded
 from attention_viz.ui.parts import open_trace as opening
@@ -24,7 +24,7 @@ _HEIGHT = 600
 CANDIDATES_TITLE, CANDIDATES_WIDTH = "What comes next", 264
 
 
-def _layout(state: State, _row: Row) -> Slots:
+def _layout(state: State, _row: ControlRow) -> Slots:
     notes = st.container()
     # This height holds until the page's style has arrived, which lets the explorer have its own.
     with st.container(key="stage", height=_HEIGHT, border=False):
@@ -52,7 +52,7 @@ def _reserve_candidates(state: State) -> DeltaGenerator:
     return inside
 
 
-def _answer(state: State, _row: Row) -> None:
+def _answer(state: State, _row: ControlRow) -> None:
     visit.settle(EXPLORE, state)
 
 

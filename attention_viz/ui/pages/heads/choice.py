@@ -8,7 +8,7 @@ from attention_viz.analysis.metrics import METRICS
 from attention_viz.ui.address import Switch
 from attention_viz.ui.address.cells import DrawnCells
 from attention_viz.ui.address.codec import Older, parameter
-from attention_viz.ui.address.kinds import OneOf, Text
+from attention_viz.ui.address.kinds import AnyText, OneOf
 from attention_viz.ui.selection import Group
 
 __all__ = ["HEADS_CHOICES", "LONGEST_STORY", "PLOTS", "ROLE_NAMES", "SEARCHES", "VIEWS", "HeadsChoice"]
@@ -55,16 +55,16 @@ class HeadsChoice:
     view: str = parameter("roles", OneOf(tuple(VIEWS)), "how all heads are shown")
     beside: str = parameter("previous", OneOf(_metrics), "what stands up in the scatter")
     search: str = parameter("words", OneOf(tuple(SEARCHES)), "how one searches")
-    query_word: str = parameter("bank", Text(), "the word that looks", older=Older("query", _word("query")))
-    key_word: str = parameter("river", Text(), "the word looked at", older=Older("key", _word("key")))
+    query_word: str = parameter("bank", AnyText(), "the word that looks", older=Older("query", _word("query")))
+    key_word: str = parameter("river", AnyText(), "the word looked at", older=Older("key", _word("key")))
     pattern: str = parameter("", DrawnCells(), "what was drawn", brief=True)
     role: str | None = parameter(None, OneOf(ROLE_NAMES, nothing="none"), "the role whose heads stand out", brief=True)
     plot: str = parameter("weights", OneOf(tuple(PLOTS)), "how the chosen head is shown", brief=True)
     silence: Switch = parameter("off", OneOf(get_args(Switch)), "the chosen head silenced", brief=True)
     detector: str = parameter("previous", OneOf(_detectors), "the detector")
-    texts: str = parameter("", Text(), "more texts", brief=True)
-    scan: str = parameter("", Text(), "the scan of many texts that is shown", brief=True)
-    story: str = parameter("", Text(LONGEST_STORY), "the story that is put to the test", brief=True)
+    texts: str = parameter("", AnyText(), "more texts", brief=True)
+    scan: str = parameter("", AnyText(), "the scan of many texts that is shown", brief=True)
+    story: str = parameter("", AnyText(LONGEST_STORY), "the story that is put to the test", brief=True)
 
 
 HEADS_CHOICES = Group(HeadsChoice(), "heads-")

@@ -7,7 +7,7 @@ import streamlit as st
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.edits_choice import CHANGES
-from attention_viz.ui.controls.pickers import Row
+from attention_viz.ui.controls.pickers import ControlRow
 from attention_viz.ui.pages.heads.choice import HEADS_CHOICES
 from attention_viz.ui.pages.heads.standing import may_stay
 from attention_viz.ui.pages.heads.texts_box import pick_texts
@@ -20,12 +20,12 @@ __all__ = ["PAGE"]
 _HEIGHT = 720
 
 
-def _controls(_state: State, row: Row) -> None:
+def _controls(_state: State, row: ControlRow) -> None:
     with row.options:
         pick_texts()
 
 
-def _layout(state: State, _row: Row) -> Slots:
+def _layout(state: State, _row: ControlRow) -> Slots:
     notes, picture = st.container(), PicturePlace.of(may_stay(state))
     return Slots(picture, _HEIGHT, {"notes": notes})
 

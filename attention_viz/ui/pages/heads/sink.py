@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 import streamlit as st
 
 from attention_viz.analysis.roles import ROLES
-from attention_viz.analysis.rows import Rows
+from attention_viz.analysis.rows import QueryRows
 from attention_viz.analysis.sinks import attention_sinks
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving.run import Run
@@ -47,7 +47,7 @@ def _line(trace: "Trace", state: State, stream: str, layer: int, head: int) -> s
     except AttentionVizError:  # nothing tells what this model's heads write
         return ""
     queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
-    first = Rows.of(queries, keys, alike=stream != "cross").first
+    first = QueryRows.of(queries, keys, alike=stream != "cross").first
     row = dict(zip(table.columns, table.to_numpy()[table.index.get_loc((layer, head))].tolist(), strict=True))
     return sink_words(row, named(keys, first))
 

@@ -13,7 +13,7 @@ __all__ = ["may_stay", "remember"]
 
 
 @dataclass
-class _Measured:
+class _AtlasOf:
     """What the atlas on the screen is of."""
 
     of: Hashable = None
@@ -21,12 +21,12 @@ class _Measured:
 
 def may_stay(state: State) -> bool:
     """Whether the numbers of these texts were on this screen last, so that nothing has to be worked out."""
-    return is_at_hand(state) and visit.memory(_Measured).of == _what(state)
+    return is_at_hand(state) and visit.memory(_AtlasOf).of == _what(state)
 
 
 def remember(state: State) -> None:
     """Keep in mind what the atlas is of that was measured just now."""
-    visit.memory(_Measured).of = _what(state)
+    visit.memory(_AtlasOf).of = _what(state)
 
 
 def _what(state: State) -> Hashable:

@@ -10,7 +10,7 @@ from attention_viz.serving.settings import SETTINGS
 from attention_viz.trace.words.splitting import split_words
 from attention_viz.ui.address import State
 from attention_viz.ui.address.codec import Older, parameter
-from attention_viz.ui.address.kinds import Names, Number, OneOf, Text
+from attention_viz.ui.address.kinds import AnyText, Names, OneOf, WholeNumber
 from attention_viz.ui.selection import Group
 
 __all__ = ["LEARN_CHOICES", "LONGEST_FILE", "NOTATIONS", "LearnChoice", "begun", "read_progress"]
@@ -25,7 +25,7 @@ LONGEST_FILE = 10_000
 _FEWEST = 2
 
 
-_WORD = Number(range(96), nothing="the lesson's own")
+_WORD = WholeNumber(range(96), nothing="the lesson's own")
 
 
 def _lessons(choice: object, lessons: Sequence[str]) -> Sequence[str]:
@@ -42,14 +42,14 @@ class LearnChoice:
     """What the Learn page keeps in the address beside what all pages share; what is known are the lessons' names."""
 
     lesson: str = parameter("", OneOf(_lessons), "the lesson")
-    choice: str = parameter("", Text(longest=40), "its setting", brief=True)
+    choice: str = parameter("", AnyText(longest=40), "its setting", brief=True)
     notation: str = parameter("rows", OneOf(tuple(NOTATIONS)), "the notation")
     done: tuple[str, ...] = parameter((), Names(_lessons), "whose exercises were solved", brief=True)
     exercise_seed: int = parameter(
-        0, Number(range(10_000)), "the numbers of the exercises", older=Older("seed", _of_an_exercise)
+        0, WholeNumber(range(10_000)), "the numbers of the exercises", older=Older("seed", _of_an_exercise)
     )
     answers: str = parameter("off", OneOf(("on", "off")), "the answer sheet", brief=True)
-    guess: str = parameter("", Text(longest=400), "what was guessed", brief=True)
+    guess: str = parameter("", AnyText(longest=400), "what was guessed", brief=True)
     word: int | None = parameter(None, _WORD, "the word that was pressed", brief=True)
 
 

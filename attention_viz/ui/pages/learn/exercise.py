@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from attention_viz.lesson.exercise import Cells, Choice, Exercise, Table
+from attention_viz.lesson.exercise import Cells, Exercise, OptionAnswer, Table
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.pages.learn.state import Tries, another_exercise
 from attention_viz.ui.parts.markdown import plain
@@ -62,7 +62,7 @@ def table_html(table: Table) -> str:
 def _ask(exercise: Exercise, key: str) -> None:
     """What an answer is given with."""
     answer = exercise.answer
-    if isinstance(answer, Choice):
+    if isinstance(answer, OptionAnswer):
         options = answer.options
         short = max(map(len, options)) <= _SHORT
         with st.container(key="learn-short" if short else "learn-long"):
@@ -99,7 +99,7 @@ def _column_names(names: Sequence[str]) -> str:
 def _typed_answer(exercise: Exercise, key: str) -> str | None:
     """Return the answer as text that `Exercise.check` reads; None if nothing was answered yet."""
     widget: Any = widgets.content(key)
-    if isinstance(exercise.answer, Choice):
+    if isinstance(exercise.answer, OptionAnswer):
         return None if widget is None else exercise.answer.options[widget]
     if isinstance(exercise.answer, Cells):
         rows = range(len(exercise.answer.rows))

@@ -4,7 +4,7 @@ import streamlit as st
 
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
-from attention_viz.ui.controls.pickers import Row
+from attention_viz.ui.controls.pickers import ControlRow
 from attention_viz.ui.pages.learn.choice import LEARN_CHOICES
 from attention_viz.ui.parts.drawing import PicturePlace
 from attention_viz.ui.runner.page import Page, Slots
@@ -15,7 +15,7 @@ __all__ = ["PAGE"]
 _WAIT = 120
 
 
-def _layout(_state: State, row: Row) -> Slots:
+def _layout(_state: State, row: ControlRow) -> Slots:
     assert row.fold is not None
     named = {"row": row.options, "fold": row.fold, "notes": st.container()}
     wait = st.empty()

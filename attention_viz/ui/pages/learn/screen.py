@@ -10,7 +10,7 @@ import streamlit as st
 from plotly.graph_objects import Figure
 
 from attention_viz.lesson import LESSONS, Ask, Lesson, Scene, Shown
-from attention_viz.lesson.asking import Place
+from attention_viz.lesson.asking import CatalogueHead
 from attention_viz.lesson.spots import Spot
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State, write_address
@@ -214,7 +214,7 @@ def _press_spot(name: str, spots: Sequence[Spot], point: tuple[int, int]) -> Non
         set_choice(word=int(option), guess=SHOWN)
 
 
-def show_deeper(lesson: Lesson, place: Place | None) -> None:
+def show_deeper(lesson: Lesson, place: CatalogueHead | None) -> None:
     """Pages where the same can be looked at further.
 
     Args:

@@ -29,7 +29,7 @@ _FIELD = "learn-file"
 
 
 @dataclass
-class _Refusal:
+class _ProgressRefusal:
     """Why the last file with progress couldn't be opened; empty if it could."""
 
     reason: str = ""
@@ -66,7 +66,7 @@ def show_progress(done: Sequence[str], lessons: Sequence[str], on_read: Callable
     st.file_uploader(
         "Open my progress", type=["json"], max_upload_size=1, key=key, on_change=_read, args=(key, lessons, on_read)
     )
-    if refusal := visit.memory(_Refusal).reason:
+    if refusal := visit.memory(_ProgressRefusal).reason:
         st.error(plain(f"This can't be opened: {refusal}."))
 
 
@@ -75,7 +75,7 @@ def _read(key: str, lessons: Sequence[str], on_read: Callable[[tuple[str, ...]],
     if not isinstance(uploaded, UploadedFile):
         return
     widgets.renew(_FIELD)
-    refusal = visit.memory(_Refusal)
+    refusal = visit.memory(_ProgressRefusal)
     refusal.reason = ""
     try:
         on_read(read_progress(uploaded.getvalue(), lessons))

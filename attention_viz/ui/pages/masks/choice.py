@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from attention_viz.ui.address.cells import DrawnCells, from_code
 from attention_viz.ui.address.codec import Older, parameter
-from attention_viz.ui.address.kinds import Number, OneOf, Text
+from attention_viz.ui.address.kinds import AnyText, OneOf, WholeNumber
 from attention_viz.ui.selection import Group
 
 if TYPE_CHECKING:
@@ -62,22 +62,22 @@ class MaskChoice:
     """What the Masks page keeps in the address beside what all pages share; what is known is the `State`."""
 
     mask: str = parameter("causal", OneOf(tuple(MASKS)), "the mask")
-    window: int = parameter(2, Number(range(10_000)), "how wide", applies=_is("window"))
-    prefix: int = parameter(2, Number(range(10_000)), "how many are open to all", applies=_is("prefix"))
+    window: int = parameter(2, WholeNumber(range(10_000)), "how wide", applies=_is("window"))
+    prefix: int = parameter(2, WholeNumber(range(10_000)), "how many are open to all", applies=_is("prefix"))
     cells: str = parameter("", DrawnCells(), "what was drawn", applies=_is("drawn"), brief=True)
     batch: str = parameter(
         "A boat drifted by",
-        Text(),
+        AnyText(),
         "the other sentence, for `padding` and `both`",
         applies=_is(*BATCHED),
         older=Older("second", lambda address: address.get("mask") in BATCHED),
     )
     row: str = parameter("shorter", OneOf(ROWS), "which row of the batch", applies=_is(*BATCHED))
     in_layer: int | None = parameter(
-        None, Number(lambda _, state: state.layers, nothing="all"), "the only layer", applies=_is_any
+        None, WholeNumber(lambda _, state: state.layers, nothing="all"), "the only layer", applies=_is_any
     )
     in_head: int | None = parameter(
-        None, Number(lambda _, state: range(state.head_count), nothing="all"), "the only head", applies=_is_any
+        None, WholeNumber(lambda _, state: range(state.head_count), nothing="all"), "the only head", applies=_is_any
     )
 
     weights: str = parameter("difference", OneOf(SHOWN), "which weights the matrix shows", brief=True)

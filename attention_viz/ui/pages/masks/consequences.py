@@ -3,13 +3,13 @@
 import pandas
 import streamlit as st
 
-from attention_viz.explorer.mask_payload import Moved
+from attention_viz.explorer.mask_payload import MaskEffect
 from attention_viz.trace.trace import Trace
 
 __all__ = ["show_tables"]
 
 
-def show_tables(before: Trace, moved: Moved) -> None:
+def show_tables(before: Trace, moved: MaskEffect) -> None:
     """The numbers beside the matrix, and what they mean, behind a line that opens."""
     with st.expander("The same as tables"):
         st.caption(

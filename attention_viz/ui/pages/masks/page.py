@@ -7,7 +7,7 @@ import streamlit as st
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
-from attention_viz.ui.controls.pickers import Row
+from attention_viz.ui.controls.pickers import ControlRow
 from attention_viz.ui.controls.wording import WORDING
 from attention_viz.ui.pages.masks.choice import MASK_CHOICES, MaskChoice
 from attention_viz.ui.pages.masks.pickers import is_batched, pick_mask, pick_numbers, show_batch
@@ -21,13 +21,13 @@ __all__ = ["PAGE", "mask_of"]
 _HEIGHT = 660
 
 
-def _row() -> Row:
+def _row() -> ControlRow:
     here = visit.here().selection
     leave_out = WORDING if is_batched(here) else ("more",)
     return pickers.choose("Masks", leave_out=leave_out, beside=None if here.file else pick_mask)
 
 
-def _controls(state: State, row: Row) -> None:
+def _controls(state: State, row: ControlRow) -> None:
     here = visit.here().selection
     if here.file:
         visit.settle(MASK_CHOICES, state)
@@ -55,7 +55,7 @@ def _written(selection: Selection) -> tuple[State, tuple[Group[MaskChoice]]]:
     return replace(selection.shared, second=second), (MASK_CHOICES,)
 
 
-def _layout(_state: State, _row: Row) -> Slots:
+def _layout(_state: State, _row: ControlRow) -> Slots:
     notes = st.container()
     with st.container(key="stage", height=_HEIGHT, border=False):
         picture, board = st.empty(), st.container()

@@ -4,7 +4,7 @@ import threading
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, ref
 
-from attention_viz.explorer.mask_payload import Moved, moved_of
+from attention_viz.explorer.mask_payload import MaskEffect, moved_of
 
 if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 __all__ = ["moved"]
 
 # By the run with the mask: what it was compared with, in which stream, and what came of it.
-_kept: "WeakKeyDictionary[Trace, tuple[ref[Trace], str, Moved]]" = WeakKeyDictionary()
+_kept: "WeakKeyDictionary[Trace, tuple[ref[Trace], str, MaskEffect]]" = WeakKeyDictionary()
 _keeping = threading.Lock()
 
 
-def moved(before: "Trace", after: "Trace", stream: str) -> Moved:
+def moved(before: "Trace", after: "Trace", stream: str) -> MaskEffect:
     """As `moved_of`, worked out once for the same two runs and stream.
 
     It doesn't depend on the head, the pair or the view that are chosen, and of 400 tokens it takes most of a page's

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from attention_viz.ui.address.codec import parameter
-from attention_viz.ui.address.kinds import Number, OneOf
+from attention_viz.ui.address.kinds import OneOf, WholeNumber
 from attention_viz.ui.selection import Group
 
 __all__ = ["MOST_TERMS", "PIPELINE", "STEP_CHOICES", "Possible", "StepChoice", "is_pipeline"]
@@ -48,7 +48,7 @@ def _own(choice: object, known: Possible | None) -> bool:
     return known is not None and known.own
 
 
-class _Place(Number):
+class _PositionKind(WholeNumber):
     """A position of the text, which all pages have in the address: what is no number is told for all of them."""
 
     def read(self, name: str, text: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
@@ -61,14 +61,14 @@ class StepChoice:
     """What the Step by step page keeps in the address beside what all pages share; what is known is `Possible`."""
 
     step: str = parameter(PIPELINE, OneOf(_there("step")), "the step whose matrix is open")
-    query: int = parameter(0, _Place(_there("query")), "the position that looks, of the chosen pair")
-    key: int = parameter(0, _Place(_there("key")), "the position that is looked at")
-    dimension: int = parameter(0, Number(_there("dimension")), "the column of a matrix with dimensions across")
+    query: int = parameter(0, _PositionKind(_there("query")), "the position that looks, of the chosen pair")
+    key: int = parameter(0, _PositionKind(_there("key")), "the position that is looked at")
+    dimension: int = parameter(0, WholeNumber(_there("dimension")), "the column of a matrix with dimensions across")
     scale: str = parameter("model", _switch("scale"), "the scale")
     precision: str = parameter("model", _switch("precision"), "the precision")
     notation: str = parameter("rows", OneOf(_there("notation")), "the notation")
     variant: str = parameter("multi", OneOf(_there("variant")), "the variant, for `scratch`", applies=_own)
-    terms: int = parameter(6, Number(range(1, MOST_TERMS + 1)), "how many terms of the score are named")
+    terms: int = parameter(6, WholeNumber(range(1, MOST_TERMS + 1)), "how many terms of the score are named")
     all: str = parameter("no", OneOf(("no", "yes")), "all steps at once")
 
 

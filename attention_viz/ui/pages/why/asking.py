@@ -22,7 +22,7 @@ from attention_viz.ui.pages.why.choice import SIDES, WHY_CHOICES, WhyChoice
 from attention_viz.ui.parts.selection import pair_of, take_pair
 from attention_viz.views.style.wording import shortened
 
-__all__ = ["Asked", "WordQuestion", "pair_question", "pick_side", "pick_words", "word_question"]
+__all__ = ["NamedNumber", "WordQuestion", "pair_question", "pick_side", "pick_words", "word_question"]
 
 # So many likely words are offered.
 _OFFERED = 8
@@ -33,7 +33,7 @@ _ROW = "why-said"
 
 
 @dataclass(frozen=True)
-class Asked:
+class NamedNumber:
     """A number, and how it is told.
 
     Attributes:
@@ -65,7 +65,7 @@ class WordQuestion:
     first: str
     second: str
     row: int | None
-    asked: Asked | AttentionVizError
+    asked: NamedNumber | AttentionVizError
 
 
 def word_question(run: Run, state: State, choice: WhyChoice) -> WordQuestion:
@@ -96,7 +96,7 @@ def word_question(run: Run, state: State, choice: WhyChoice) -> WordQuestion:
         against = _token_of(run, state, at, second, signs, like=token)
     except AttentionVizError as error:
         return WordQuestion(offered, first, second or another, row, error)
-    number = Asked(Logit(token, at, against), f"“{shortened(first)}”", f"“{shortened(second)}”", at)
+    number = NamedNumber(Logit(token, at, against), f"“{shortened(first)}”", f"“{shortened(second)}”", at)
     return WordQuestion(offered, first, second, row, number)
 
 
@@ -150,7 +150,7 @@ def _other(state: State, trace: Trace, at: int, token: int) -> str:
     return _plain(trace.query_tokens(trace.streams[-1]).write(labels[0])) if labels else ""
 
 
-def pair_question(run: Run, state: State, choice: WhyChoice) -> Asked:
+def pair_question(run: Run, state: State, choice: WhyChoice) -> NamedNumber:
     """Return the score of the pair that is chosen on all pages, and whose rows are shown."""
     stream = run.stream(state.stream)
     layer, head = run.place(stream, state.layer, state.head)
@@ -160,7 +160,7 @@ def pair_question(run: Run, state: State, choice: WhyChoice) -> Asked:
     of = Score(layer, head, query, key, named)
     at = query if choice.side == "query" else key
     words = " → ".join(_in_quotes(tokens, position) for tokens, position in sides)
-    return Asked(of, words, "", at, choice.side)
+    return NamedNumber(of, words, "", at, choice.side)
 
 
 def pick_side() -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from attention_viz.ui.address import State
 from attention_viz.ui.address.codec import parameter
-from attention_viz.ui.address.kinds import Number, OneOf, Text
+from attention_viz.ui.address.kinds import AnyText, OneOf, WholeNumber
 from attention_viz.ui.selection import Group
 
 __all__ = ["ASKED", "BENEATH", "RANKED", "SIDES", "WHY_CHOICES", "WhyChoice"]
@@ -47,16 +47,21 @@ class WhyChoice:
     """What the Why page keeps in the address beside what all pages share."""
 
     why: str = parameter("word", OneOf(tuple(ASKED)), "which number is opened: of the next word, or of the chosen pair")
-    token: str = parameter("", Text(), "the word that is asked about; empty for the likeliest", applies=_is_word)
-    against: str = parameter("", Text(), "the word that it is told against; empty for a likely one", applies=_is_word)
+    token: str = parameter("", AnyText(), "the word that is asked about; empty for the likeliest", applies=_is_word)
+    against: str = parameter(
+        "", AnyText(), "the word that it is told against; empty for a likely one", applies=_is_word
+    )
     side: str = parameter("key", OneOf(tuple(SIDES)), "of a pair's score, whose rows are shown", applies=_is_pair)
     ranked: str = parameter("wrote", OneOf(tuple(RANKED)), "what heads are coloured and ordered by", brief=True)
-    put_from: str = parameter("", Text(), "the text whose heads are put into this one", applies=_is_put)
+    put_from: str = parameter("", AnyText(), "the text whose heads are put into this one", applies=_is_put)
     writer_layer: int | None = parameter(
-        None, Number(_layers, _LARGEST), "of a pair's score, the layer of the head that is told of", applies=_is_pair
+        None,
+        WholeNumber(_layers, _LARGEST),
+        "of a pair's score, the layer of the head that is told of",
+        applies=_is_pair,
     )
     writer_head: int | None = parameter(
-        None, Number(_heads, _LARGEST), "of a pair's score, the head that is told of", applies=_is_pair
+        None, WholeNumber(_heads, _LARGEST), "of a pair's score, the head that is told of", applies=_is_pair
     )
     open: str | None = parameter(
         None, OneOf(tuple(BENEATH), nothing="nothing"), "what is open beneath the number", brief=True

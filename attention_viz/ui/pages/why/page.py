@@ -8,7 +8,7 @@ import streamlit as st
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
-from attention_viz.ui.controls.pickers import Row
+from attention_viz.ui.controls.pickers import ControlRow
 from attention_viz.ui.pages.why.choice import WHY_CHOICES, WhyChoice
 from attention_viz.ui.pages.why.stories import offer_stories
 from attention_viz.ui.parts.drawing import PicturePlace
@@ -26,12 +26,12 @@ def _state(selection: Selection) -> State:
     return replace(selection.shared, more=0)
 
 
-def _controls(state: State, _row: Row) -> None:
+def _controls(state: State, _row: ControlRow) -> None:
     # A model that predicts no words has scores alone.
     visit.settle(WHY_CHOICES, state, default=None if state.facts.predicts else WhyChoice("pair"))
 
 
-def _layout(_state: State, _row: Row) -> Slots:
+def _layout(_state: State, _row: ControlRow) -> Slots:
     with st.container(key="why-asked", horizontal=True, vertical_alignment="center", gap="small"):
         asked = st.container(horizontal=True, vertical_alignment="center", gap="small", width="content")
         ranked = st.container(key="why-order", width="content")

@@ -19,7 +19,7 @@ __all__ = ["ask_other", "put_all"]
 
 
 @dataclass
-class _Stopped:
+class _StoppedRuns:
     """Which runs the visitor stopped: of the heads of which text, for which number."""
 
     of: tuple[str, str] | None = None
@@ -69,7 +69,7 @@ def _put(one: Silenced, slots: Slots, other: str) -> Patched:
     if len(found.runs) == count:
         _end(one, found, other, slots)
         return found
-    stopped = visit.memory(_Stopped).of == (other, one.name)
+    stopped = visit.memory(_StoppedRuns).of == (other, one.name)
     with slots["told"].container(horizontal=True, vertical_alignment="center", gap="small"):
         if stopped or not runs_at_once(one, count):
             if not st.button(f"Run {count - len(found.runs)} heads", key="why-put-run"):
@@ -85,7 +85,7 @@ def _put(one: Silenced, slots: Slots, other: str) -> Patched:
         told.caption(f"Estimated by a gradient; {done} of {count} heads run")
 
     found = run_patches(one.run, request, other, of, report)
-    visit.memory(_Stopped).of = None
+    visit.memory(_StoppedRuns).of = None
     _end(one, found, other, slots)
     with slots["board"]:
         tell_put(one.name, one.place, other, found.known, "run")
@@ -101,7 +101,7 @@ def _end(one: Silenced, found: Patched, other: str, slots: Slots) -> None:
 
 
 def _stop(other: str, name: str) -> None:
-    visit.memory(_Stopped).of = (other, name)
+    visit.memory(_StoppedRuns).of = (other, name)
 
 
 def _words(found: Patched) -> str:

@@ -10,14 +10,14 @@ from attention_viz.models.circuits.asked import Logit
 from attention_viz.models.circuits.decomposition import HELD
 from attention_viz.models.patching.patching import TOTAL
 from attention_viz.serving.patches import Patched
-from attention_viz.serving.why import Written
+from attention_viz.serving.why import WrittenNumber
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.parts.exports import csv_bytes, model_part
 
 __all__ = ["offer_puts", "offer_rows"]
 
 
-def offer_rows(trace: Trace, found: Written) -> None:
+def offer_rows(trace: Trace, found: WrittenNumber) -> None:
     """A button for the rows as CSV, and one as JSON."""
     name = f"attention_{model_part(trace)}_why"
     forms = {
@@ -68,13 +68,13 @@ def _puts(trace: Trace, of: Logit, other: str, found: Patched) -> bytes:
     return csv_bytes(pandas.DataFrame(rows, columns=["layer", "head", "estimate", "effect"]).assign(**origin))
 
 
-def _csv(trace: Trace, found: Written) -> bytes:
+def _csv(trace: Trace, found: WrittenNumber) -> bytes:
     """The rows; what they are of stands in columns of its own, as a spreadsheet knows nothing else."""
     origin = _origin(trace, found)
     return csv_bytes(found.table.assign(**{name: origin[name] for name in ("of", "model", "total", "held")}))
 
 
-def _json(trace: Trace, found: Written) -> bytes:
+def _json(trace: Trace, found: WrittenNumber) -> bytes:
     rows: list[dict[str, object]] = [
         {str(name): None if pandas.isna(cell) else cell for name, cell in row.items()}
         for row in found.table.astype(object).to_dict("records")
@@ -83,7 +83,7 @@ def _json(trace: Trace, found: Written) -> bytes:
     return json.dumps(told, ensure_ascii=False, indent=1, allow_nan=False).encode("utf-8", "replace")
 
 
-def _origin(trace: Trace, found: Written) -> dict[str, object]:
+def _origin(trace: Trace, found: WrittenNumber) -> dict[str, object]:
     origin = trace.provenance
     return {
         "of": str(found.of),

@@ -11,12 +11,12 @@ from attention_viz.explorer.why_payload import Question, largest_heads, name_of,
 from attention_viz.models.circuits.asked import Score
 from attention_viz.serving.patches import Patched
 from attention_viz.serving.runs import Run
-from attention_viz.serving.why import Written, words_written, written
+from attention_viz.serving.why import WrittenNumber, words_written, written
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.pages.why.asking import (
-    Asked,
+    NamedNumber,
     WordQuestion,
     pair_question,
     pick_side,
@@ -40,11 +40,11 @@ from attention_viz.ui.runner.loading import load_text
 from attention_viz.ui.runner.page import Part, Parts, Slots, raise_again
 from attention_viz.ui.selection import SHARED, Filled, Selection, resolve, update
 
-__all__ = ["OpenNumber", "WhyStudy", "load", "settle", "study", "view", "why_not"]
+__all__ = ["ShownNumber", "WhyStudy", "load", "settle", "study", "view", "why_not"]
 
 
 @dataclass(frozen=True, eq=False)
-class OpenNumber:
+class ShownNumber:
     """A number that is on the screen.
 
     Attributes:
@@ -53,8 +53,8 @@ class OpenNumber:
         largest: the heads that wrote most, with what each wrote.
     """
 
-    asked: Asked
-    found: Written
+    asked: NamedNumber
+    found: WrittenNumber
     packed: bytes
     place: tuple[int, int]
     largest: tuple[tuple[int, int, float], ...]
@@ -73,7 +73,7 @@ class WhyStudy:
     run: Run
     slots: Slots
     words: WordQuestion | None = None
-    number: OpenNumber | AttentionVizError | None = None
+    number: ShownNumber | AttentionVizError | None = None
 
 
 load = load_text
@@ -143,7 +143,7 @@ def study(run: Run, selection: Selection, slots: Slots) -> WhyStudy:
     return WhyStudy(run, slots, words, number)
 
 
-def _opened(run: Run, state: State, asked: Asked, choice: WhyChoice) -> OpenNumber:
+def _opened(run: Run, state: State, asked: NamedNumber, choice: WhyChoice) -> ShownNumber:
     """Open a number. A next word's head is that of all pages.
 
     A score's own head doesn't write it, so there it is one that was pressed, or the one that wrote most.
@@ -156,10 +156,10 @@ def _opened(run: Run, state: State, asked: Asked, choice: WhyChoice) -> OpenNumb
     if isinstance(asked.of, Score):
         place = _writer(run, asked.of, stream, choice) or (largest[0][:2] if largest else place)
     packed = pack_why(run.trace, question, found.table, found.fetched)
-    return OpenNumber(asked, found, packed, place, largest)
+    return ShownNumber(asked, found, packed, place, largest)
 
 
-def _largest(run: Run, state: State, asked: Asked, found: Written) -> tuple[tuple[int, int, float], ...]:
+def _largest(run: Run, state: State, asked: NamedNumber, found: WrittenNumber) -> tuple[tuple[int, int, float], ...]:
     """Return the heads that wrote most of a number, with what each wrote."""
     named = run.stream(state.stream) if len(run.trace.streams) > 1 else None
     return tuple(largest_heads(found.table, asked.side, stream=named))
@@ -189,7 +189,7 @@ def view(study: WhyStudy, selection: Selection) -> Parts:
         Part("ranked", pick_ranked),
         *([Part("other", ask_other)] if choice.ranked == "put" else []),
     ]
-    if isinstance(study.number, OpenNumber):
+    if isinstance(study.number, ShownNumber):
         number, wrote = study.number, _wrote(study.number, run.stream(state.stream))
         exports = functools.partial(exports, first=functools.partial(offer_rows, run.trace, number.found))
         slides = functools.partial(present_written, run, state, wrote)
@@ -198,11 +198,11 @@ def view(study: WhyStudy, selection: Selection) -> Parts:
     elif study.number is not None:
         parts.append(Part("picture", functools.partial(raise_again, study.number)))
     parts.append(Part("beneath", lambda: functools.partial(_show_beneath, study, state)))
-    if isinstance(study.number, OpenNumber) and study.number.largest:
+    if isinstance(study.number, ShownNumber) and study.number.largest:
         # Last, since of a long text it takes the longest.
         parts.append(Part("board", lambda: functools.partial(_silence, study, state, choice)))
     # The slide of heads of another text waits for their runs; the others wait for nothing.
-    waits = choice.ranked == "put" and isinstance(study.number, OpenNumber) and bool(study.number.largest)
+    waits = choice.ranked == "put" and isinstance(study.number, ShownNumber) and bool(study.number.largest)
     return Parts(parts, exports=exports, slides=None if waits else slides, runs=[("", run)])
 
 
@@ -228,7 +228,7 @@ def _show_pickers(study: WhyStudy, state: State) -> None:
         pick_side()
 
 
-def _wrote(number: OpenNumber, stream: str) -> Wrote | None:
+def _wrote(number: ShownNumber, stream: str) -> Wrote | None:
     """Return the head that wrote most; None if no head wrote it."""
     if not number.largest:
         return None
@@ -237,7 +237,7 @@ def _wrote(number: OpenNumber, stream: str) -> Wrote | None:
     return Wrote(stream, layer, head, asked.at, contribution, number.found.total, name)
 
 
-def _show_number(study: WhyStudy, number: OpenNumber, state: State, choice: WhyChoice) -> None:
+def _show_number(study: WhyStudy, number: ShownNumber, state: State, choice: WhyChoice) -> None:
     study.slots.picture.place.empty()
     show_why(number.packed, number.place, choice.ranked, _take_head, _take_number)
 
@@ -250,7 +250,7 @@ def _show_beneath(study: WhyStudy, state: State) -> None:
 def _silence(study: WhyStudy, state: State, choice: WhyChoice) -> None:
     """Show what becomes of the number without heads and with another text's, and hand over the slides of the latter."""
     number = study.number
-    assert isinstance(number, OpenNumber)
+    assert isinstance(number, ShownNumber)
     one = Silenced(study.run, state, number.asked.of, name_of(number.packed), number.place)
     found = _silenced(one, study, number)
     if choice.ranked != "put":
@@ -263,7 +263,7 @@ def _silence(study: WhyStudy, state: State, choice: WhyChoice) -> None:
     present_written(study.run, state, wrote, put)
 
 
-def _silenced(one: Silenced, study: WhyStudy, number: OpenNumber) -> Patched | None:
+def _silenced(one: Silenced, study: WhyStudy, number: ShownNumber) -> Patched | None:
     if not isinstance(one.of, Score):
         stream = one.run.stream(one.state.stream)
         words = words_written(one.run, one.state.request, stream, one.place, one.of.position)

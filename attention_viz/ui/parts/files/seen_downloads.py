@@ -43,8 +43,8 @@ def show_seen_downloads(run: Run, state: State) -> None:
                 _button(label, name, form, functools.partial(_drawn, document, form))
     elif _has_words(trace):
         name = f"words_{model_part(trace)}"
-        _button("Word times (CSV)", name, "csv", lambda: csv_bytes(word_times(_Name(trace), trace)))
-        _button("Word times (WebVTT)", name, "vtt", lambda: to_webvtt(word_times(_Name(trace), trace)).encode())
+        _button("Word times (CSV)", name, "csv", lambda: csv_bytes(word_times(_OwnerName(trace), trace)))
+        _button("Word times (WebVTT)", name, "vtt", lambda: to_webvtt(word_times(_OwnerName(trace), trace)).encode())
 
 
 def instead_of_page(run: Run, stream: str, layer: int, head: int) -> Mapping[str, Callable[[], bytes]]:
@@ -55,7 +55,7 @@ def instead_of_page(run: Run, stream: str, layer: int, head: int) -> Mapping[str
     return {"Explorer (HTML)": lambda: explore(part, stream=stream, layer=layer, head=head).html().encode()}
 
 
-class _Name:
+class _OwnerName:
     """Whose trace it is, for what asks a model for nothing else."""
 
     def __init__(self, trace: Trace) -> None:

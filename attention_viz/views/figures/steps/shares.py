@@ -8,7 +8,7 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from attention_viz.steps.arithmetic import Term, open_cell
+from attention_viz.steps.arithmetic import ProductTerm, open_cell
 from attention_viz.steps.head import OpenHead, open_head
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.axes import arrange, labelled_axis
@@ -95,19 +95,19 @@ def _add_column(figure: go.Figure, place: int, numbers: list[float], keys: list[
     figure.update_xaxes(range=reach, showticklabels=False, showgrid=False, **where)
 
 
-def _terms(opened: OpenHead, query: int) -> tuple[Term, ...]:
+def _terms(opened: OpenHead, query: int) -> tuple[ProductTerm, ...]:
     """The row's terms; of one that may look at nothing, each key as blocked."""
     terms = open_cell(opened, "weights", query, 0).terms
     blocked = (("entry", -math.inf), ("entry − largest", -math.inf))
-    return terms or tuple(Term(label, blocked, 0.0) for label in opened.trace.key_tokens(opened.stream).written)
+    return terms or tuple(ProductTerm(label, blocked, 0.0) for label in opened.trace.key_tokens(opened.stream).written)
 
 
-def _largest(terms: tuple[Term, ...], keys: int) -> tuple[Term, ...]:
+def _largest(terms: tuple[ProductTerm, ...], keys: int) -> tuple[ProductTerm, ...]:
     """Those with the largest products in their order, named with their positions, and one for all others together."""
     largest = set(heapq.nlargest(_MOST_BARS - 1, range(len(terms)), lambda place: terms[place].product))
     others = [term for place, term in enumerate(terms) if place not in largest]
     entry = max(term.factors[0][1] for term in others)
-    together = Term(f"{len(others):,} others", (("entry", entry),), math.fsum(term.product for term in others))
+    together = ProductTerm(f"{len(others):,} others", (("entry", entry),), math.fsum(term.product for term in others))
     named = [f"{term.label} ({place})" if place < keys else term.label for place, term in enumerate(terms)]
     return (*(replace(terms[place], label=named[place]) for place in sorted(largest)), together)
 
@@ -119,7 +119,7 @@ def _bound(entries: Any) -> None:
         entries.hovertext = (*entries.hovertext[:-1], entries.hovertext[-1].replace(": ", ": at most ", 1))
 
 
-def _columns(terms: tuple[Term, ...]) -> tuple[list[float], list[float], list[float]]:
+def _columns(terms: tuple[ProductTerm, ...]) -> tuple[list[float], list[float], list[float]]:
     total = math.fsum(term.product for term in terms) or 1.0
     return (
         [term.factors[0][1] for term in terms],

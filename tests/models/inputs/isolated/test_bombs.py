@@ -19,7 +19,7 @@ from attention_viz.models.bounded.limits import Limits
 from attention_viz.models.inputs.chat_template import render_chat
 from attention_viz.models.inputs.isolated import asking
 from attention_viz.models.inputs.isolated.asking import TextProcess
-from attention_viz.models.inputs.isolated.slots import Slots
+from attention_viz.models.inputs.isolated.slots import ProcessSlots
 from attention_viz.models.inputs.isolated.tokenizer import IsolatedTokenizer
 from attention_viz.models.inputs.labelling import label_ids
 from attention_viz.models.inputs.text import Wording, read
@@ -270,7 +270,7 @@ MISBEHAVING = "tests.models.bounded.misbehaving"
 
 
 def test_no_more_processes_run_than_there_are_slots_however_many_are_busy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "_slots", Slots(2))
+    monkeypatch.setattr(asking, "_slots", ProcessSlots(2))
     TextProcess("first", module=MISBEHAVING).ask("", {"echo": 1})  # its image has started then
     several = [TextProcess(str(n), module=MISBEHAVING) for n in range(5)]
     gc.collect()
@@ -285,7 +285,7 @@ def test_no_more_processes_run_than_there_are_slots_however_many_are_busy(monkey
 
 
 def test_one_that_finds_no_slot_in_time_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "_slots", Slots(1))
+    monkeypatch.setattr(asking, "_slots", ProcessSlots(1))
     busy, other = (TextProcess(name, module=MISBEHAVING) for name in ("busy", "other"))
     busy.ask("", {"echo": 1})
     with ThreadPoolExecutor(1) as pool:
@@ -298,7 +298,7 @@ def test_one_that_finds_no_slot_in_time_says_so(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_few_processes_are_kept_and_the_others_start_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "_slots", Slots(2))
+    monkeypatch.setattr(asking, "_slots", ProcessSlots(2))
     before = children()
     several: list[Any] = [IsolatedTokenizer.load(folder_of(tmp_path / str(n), {}), str(n)) for n in range(4)]
     assert len(children() - before) == 2

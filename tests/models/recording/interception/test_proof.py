@@ -10,7 +10,7 @@ from torch import Tensor, nn
 import attention_viz as av
 from attention_viz.errors import UnsupportedModel
 from attention_viz.models.recording import probe
-from attention_viz.models.recording.interception.plan import Plan, Site
+from attention_viz.models.recording.interception.plan import CallSite, InterceptionPlan
 from tests.models.families import build, eager, ids
 from tests.models.own_code import InFloat32, Within, build_own, softmax_alone, with_layers, wrapped_own
 
@@ -56,7 +56,7 @@ def with_layer(soften: Callable[[Tensor, Tensor], Tensor]) -> nn.Module:
     return model
 
 
-def changed(site: Site, term: str) -> Site:
+def changed(site: CallSite, term: str) -> CallSite:
     if term == "heads":
         return replace(site, heads=1)
     if term == "product":
@@ -71,11 +71,11 @@ def test_a_plan_with_another_term_is_refused(term: str, monkeypatch: pytest.Monk
     model = build_own("xlnet") if term == "product" else with_layers(softmax_alone)
     made = probe.planned_by
 
-    def mutated(*args: object) -> Plan:
+    def mutated(*args: object) -> InterceptionPlan:
         plan = made(*args)  # pyright: ignore[reportArgumentType] -- whatever the probe gives
         if term == "count":
-            return Plan(plan.sites[:-1])
-        return Plan((changed(plan.sites[0], term), *plan.sites[1:]))
+            return InterceptionPlan(plan.sites[:-1])
+        return InterceptionPlan((changed(plan.sites[0], term), *plan.sites[1:]))
 
     monkeypatch.setattr(probe, "planned_by", mutated)
     with pytest.raises(UnsupportedModel):

@@ -75,7 +75,7 @@ def test_a_run_that_fails_says_so_instead_of_a_picture(fresh: None, monkeypatch:
         raise ModelNotFound("the file is damaged")
 
     monkeypatch.setattr(picture, "run_request", fail)
-    monkeypatch.setattr("attention_viz.ui.parts.drawing.draw", fail)
+    monkeypatch.setattr("attention_viz.ui.parts.drawing.run_request", fail)
     screen = Screen().open("/")
     assert screen.alerts == ["The file is damaged."]
     assert RECORDED not in screen.words

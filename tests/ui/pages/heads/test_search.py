@@ -15,9 +15,9 @@ def script() -> None:
     from attention_viz.ui.address import State
     from attention_viz.ui.pages.heads.choice import HEADS_CHOICES
     from attention_viz.ui.pages.heads.search import Atlas, follow_text, show_search
-    from attention_viz.ui.selection import Opened
+    from attention_viz.ui.selection import PageOpened
 
-    visit.send(Opened({}, (HEADS_CHOICES,)))
+    visit.send(PageOpened({}, (HEADS_CHOICES,)))
     visit.settle(HEADS_CHOICES, DETECTORS)
     text = st.text_area("Sentence", "the bank of the river", key="text")
     trace, here = av.scratch(text), visit.here()

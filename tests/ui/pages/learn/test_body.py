@@ -13,7 +13,7 @@ import pytest
 
 from attention_viz.edits.edit import Edit
 from attention_viz.lesson import EXERCISES, LESSONS, Scene, answer_sheet
-from attention_viz.lesson.exercise import Cells, Choice
+from attention_viz.lesson.exercise import Cells, OptionAnswer
 from attention_viz.lesson.words import in_words
 from attention_viz.models.model import AttentionModel
 from attention_viz.serving.facts import facts_of
@@ -197,7 +197,7 @@ def test_a_room_is_asked_each_lessons_question_and_exercise_and_has_the_answers_
         answer = ["The marked cells are wrong"] if name == "masks" else ["Answer: ", made.solution]
         assert told == [made.question, *answer, made.working]
         assert len(exercise["given"]) == len(answer_sheet(SCENE, [0], [one.exercise])[0].given)
-        assert (exercise["picture"] is not None) == isinstance(made.answer, Choice)
+        assert (exercise["picture"] is not None) == isinstance(made.answer, OptionAnswer)
         assert all(slide["source"].startswith(f"{place}. {one.title}") for slide in screen.slides)
         # What is made from a picture or a sound names no sentence.
         of_text = name not in ("picture", "sound")

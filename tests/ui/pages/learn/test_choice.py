@@ -18,7 +18,7 @@ from attention_viz.ui.pages.learn.exercise import answer_key, table_html
 from attention_viz.ui.pages.learn.text import term
 from attention_viz.ui.parts.links import link
 from attention_viz.ui.presenting.choice import presented
-from attention_viz.ui.selection import Opened, Picked, Selection, answer, update
+from attention_viz.ui.selection import PageOpened, Picked, Selection, answer, update
 
 LESSONS = ("why", "vectors", "plain")
 
@@ -50,10 +50,10 @@ def test_a_link_that_asked_to_present_shows_the_first_slide() -> None:
 
 
 def test_a_lesson_that_is_done_stays_done_at_the_next_run() -> None:
-    selection = update(Selection(), Opened({"lesson": "plain", "done": "why"}, (LEARN_CHOICES,)))
+    selection = update(Selection(), PageOpened({"lesson": "plain", "done": "why"}, (LEARN_CHOICES,)))
     selection = answer(selection, LEARN_CHOICES, LESSONS)
     selection = update(selection, Picked(LEARN_CHOICES, {"done": ("why", "plain")}))
-    selection = answer(update(selection, Opened({}, (LEARN_CHOICES,))), LEARN_CHOICES, LESSONS)
+    selection = answer(update(selection, PageOpened({}, (LEARN_CHOICES,))), LEARN_CHOICES, LESSONS)
     assert selection.of(LEARN_CHOICES).done == ("why", "plain")
     assert selection.part(LEARN_CHOICES).written()["done"] == "why.plain"
 
