@@ -152,8 +152,8 @@ def _even(spoken: Spoken, said: _Starts) -> _Starts:
 
 
 def _theirs(pipe: Any, spoken: Spoken) -> _Starts:
-    told = pipe({"raw": _sound(spoken).at(_RATE), "sampling_rate": _RATE}, return_timestamps="word")
-    return [(one["text"], float(one["timestamp"][0])) for one in told["chunks"]]
+    heard = pipe({"raw": _sound(spoken).at(_RATE), "sampling_rate": _RATE}, return_timestamps="word")
+    return [(one["text"], float(one["timestamp"][0])) for one in heard["chunks"]]
 
 
 def _own_parts(model: "av.AttentionModel") -> tuple[Any, Any]:

@@ -102,8 +102,8 @@ def _version(package: str) -> str | None:
 
 def _processor() -> str:
     """The maker's name for the processor, or its architecture."""
-    told = Path("/proc/cpuinfo")
-    name = re.search(r"^model name\s*:\s*(.+)$", told.read_text(), re.MULTILINE) if told.exists() else None
+    path = Path("/proc/cpuinfo")
+    name = re.search(r"^model name\s*:\s*(.+)$", path.read_text(), re.MULTILINE) if path.exists() else None
     return f"{name[1].strip()}, {platform.machine()}" if name else platform.machine()
 
 

@@ -76,13 +76,13 @@ def _measure(name: str, quick: bool, rows: list[list[str]], remarks: list[str]) 
         each = Spread.of(one * 1_000 / len(texts) for one in seconds)
         rows.append([name, f"{len(texts)}", way, each.write("{:.1f}"), ratios(seconds, base).write()])
     whole = ratios(spent["measured, as av.scan does"], base).median
-    remarks.append(f"{name}: the mark, at most {_MARKS[name]} times its forward, is {_told(whole <= _MARKS[name])}.")
+    remarks.append(f"{name}: the mark, at most {_MARKS[name]} times its forward, is {_phrase(whole <= _MARKS[name])}.")
     once = _timed(lambda: _scanned(model, texts))[0] - min(spent["measured, as av.scan does"])
     remarks.append(f"{name}: once in a scan, {once:.1f} s more, to compare a batch with single runs and write tables.")
     if name == _ALONE:
         alone = ratios(spent["recorded, without metrics"], base).median
         remarks.append(
-            f"The mark without metrics, at most {_RECORDED} times its forward, is {_told(alone <= _RECORDED)}."
+            f"The mark without metrics, at most {_RECORDED} times its forward, is {_phrase(alone <= _RECORDED)}."
         )
 
 
@@ -99,7 +99,7 @@ def _on_all_cores(quick: bool) -> str:
         f"{len(texts):,} passages on all cores: av.scan took {whole:.0f} s, start and tables included, and one text "
         f"at a time, in one process with as many threads as there are cores, takes {loop:.0f} s by every {_EACH}th of "
         f"them, for tables of metrics and roles alone. The mark, at least {_FASTER} times as fast, is "
-        f"{_told(loop / whole >= _FASTER)}: {loop / whole:.2f}."
+        f"{_phrase(loop / whole >= _FASTER)}: {loop / whole:.2f}."
     )
 
 
@@ -110,7 +110,7 @@ def _one_by_one(model: av.AttentionModel, texts: list[str]) -> None:
         av.roles(trace)
 
 
-def _told(reached: bool) -> str:
+def _phrase(reached: bool) -> str:
     return "reached" if reached else "missed"
 
 
@@ -192,7 +192,7 @@ def _memory(few: int, many: int) -> str:
     ratio = peaks[1] / peaks[0]
     return (
         f"MiniLM over {few:,} and {many:,} passages of {_SHORT} words, workers=1: at most {peaks[0]:,.0f} and "
-        f"{peaks[1]:,.0f} MB of memory. The mark, at most {_MORE} times as much, is {_told(ratio <= _MORE)}: "
+        f"{peaks[1]:,.0f} MB of memory. The mark, at most {_MORE} times as much, is {_phrase(ratio <= _MORE)}: "
         f"{ratio:.3f}."
     )
 
@@ -201,9 +201,9 @@ def _scan_alone(count: int) -> None:
     """Scan so many short passages, and tell the largest memory in MB."""
     _scanned(_loaded("all-MiniLM-L6-v2"), passages(count, _SHORT))
     # Not the largest that getrusage tells, which on Linux may be that of the process that started this one.
-    told = re.search(r"^VmHWM:\s*(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
-    assert told is not None
-    print(int(told[1]) / 1e3)
+    found = re.search(r"^VmHWM:\s*(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
+    assert found is not None
+    print(int(found[1]) / 1e3)
 
 
 BENCHMARK = Benchmark(

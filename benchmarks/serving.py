@@ -55,10 +55,10 @@ class Memory(threading.Thread):
     def run(self) -> None:
         """Look, as Linux tells it."""
         while not self._over.wait(self._PAUSE):
-            told = [_status(number) for number in _children(os.getpid())]
-            self.now = sum(one.get("RssAnon", 0) for one in told) / 1e3
+            statuses = [_status(number) for number in _children(os.getpid())]
+            self.now = sum(one.get("RssAnon", 0) for one in statuses) / 1e3
             self.own = max(self.own, self.now)
-            self.files = max(self.files, sum(one.get("RssFile", 0) for one in told) / 1e3)
+            self.files = max(self.files, sum(one.get("RssFile", 0) for one in statuses) / 1e3)
 
 
 def _children(process: int) -> list[int]:
@@ -72,10 +72,10 @@ def _children(process: int) -> list[int]:
 def _status(process: int) -> dict[str, int]:
     """Kilobytes of each kind of memory; nothing of a process that is gone."""
     try:
-        told = Path(f"/proc/{process}/status").read_text()
+        status = Path(f"/proc/{process}/status").read_text()
     except OSError:
         return {}
-    return {name: int(size) for name, size in re.findall(r"^(Rss\w+):\s+(\d+) kB", told, re.MULTILINE)}
+    return {name: int(size) for name, size in re.findall(r"^(Rss\w+):\s+(\d+) kB", status, re.MULTILINE)}
 
 
 @contextlib.contextmanager

@@ -210,7 +210,7 @@ def _table(found: Soak) -> Table:
 
 def verdicts(found: Soak, minutes: float) -> list[tuple[bool, str]]:
     """Each mark: whether it is reached, and in words."""
-    told = [
+    marks = [
         (not found.errors, f"{len(found.errors)} errors {'; '.join(found.errors[:3])}".strip()),
         (
             not found.remaining,
@@ -221,10 +221,10 @@ def verdicts(found: Soak, minutes: float) -> list[tuple[bool, str]]:
     if minutes >= _LONG_ENOUGH:
         before, after = _at(found.memory, 60 * minutes / 6), _at(found.memory, found.memory[-1][0])
         reached = after <= _MOST_GROWTH * before
-        told.append(
+        marks.append(
             (reached, f"the server's own memory {before:,.0f} MB after a sixth of the time, {after:,.0f} at the end")
         )
-    return told
+    return marks
 
 
 def _at(memory: Sequence[tuple[float, float]], second: float) -> float:
@@ -251,10 +251,10 @@ def main() -> int:
     print(f"the server's own memory in megabytes, minute by minute: {_course(found.memory)}")
     if found.stood:
         print("where the server's threads were when somebody got no answer:", *found.stood, sep="\n")
-    told = verdicts(found, arguments.minutes)
-    for reached, words in told:
+    marks = verdicts(found, arguments.minutes)
+    for reached, words in marks:
         print(f"{'reached' if reached else 'MISSED'}: {words}")
-    return 0 if all(reached for reached, _ in told) else 1
+    return 0 if all(reached for reached, _ in marks) else 1
 
 
 if __name__ == "__main__":

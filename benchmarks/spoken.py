@@ -86,7 +86,7 @@ def speak(sentences: tuple[str, ...]) -> list[Spoken]:
 def _speak(library: ctypes.CDLL, sentence: str, rate: int) -> Spoken:
     parts, words = list[Any](), list[tuple[str, float]]()
 
-    def told(samples: Any, count: int, events: Any) -> int:
+    def phrase(samples: Any, count: int, events: Any) -> int:
         if samples and count:
             parts.append(np.ctypeslib.as_array(samples, (count,)).copy())
         place = 0
@@ -98,7 +98,7 @@ def _speak(library: ctypes.CDLL, sentence: str, rate: int) -> Spoken:
             place += 1
         return 0
 
-    callback, text = _Told(told), sentence.encode()
+    callback, text = _Told(phrase), sentence.encode()
     library.espeak_SetSynthCallback(callback)
     library.espeak_Synth(text, len(text) + 1, 0, 0, 0, 0, None, None)
     library.espeak_Synchronize()

@@ -116,5 +116,5 @@ def put(address: str, name: str, content: bytes) -> None:
 def uploaded_bytes(address: str) -> int:
     """How many bytes of visitors' files a server still holds as they came, as it says itself."""
     with urllib.request.urlopen(f"{address}/_stcore/metrics?families=cache_memory_bytes", timeout=60) as answer:
-        told = answer.read().decode()
-    return sum(int(line.split()[-1]) for line in told.splitlines() if "UploadedFileManager" in line)
+        content = answer.read().decode()
+    return sum(int(line.split()[-1]) for line in content.splitlines() if "UploadedFileManager" in line)

@@ -62,7 +62,7 @@ class Visitor:
     _buttons: dict[str, str] = field(default_factory=dict[str, str])
     _boxes: dict[str, WidgetState] = field(default_factory=dict[str, WidgetState])
     _uploaders: dict[str, str] = field(default_factory=dict[str, str])
-    _told: list[str] = field(default_factory=list[str])
+    _phrase: list[str] = field(default_factory=list[str])
 
     async def come(self) -> None:
         """Connect, as a browser does once it has the page's frame."""
@@ -130,7 +130,7 @@ class Visitor:
 
     def was_told(self, start: str) -> bool:
         """Whether one of the page's messages begins so."""
-        return any(words.startswith(start) for words in self._told)
+        return any(words.startswith(start) for words in self._phrase)
 
     @property
     def pages(self) -> frozenset[str]:
@@ -183,7 +183,7 @@ class Visitor:
                 self._links.clear()
                 self._boxes.clear()
                 self._uploaders.clear()
-                self._told.clear()
+                self._phrase.clear()
                 errors.clear()
             elif kind == "delta":
                 errors += self._read(message.delta)
@@ -213,7 +213,7 @@ class Visitor:
         if kind == "html" and 'role="status"' in element.html.body:
             self.waiting.append(element.html.body)
         if kind == "alert":
-            self._told.append(element.alert.body)
+            self._phrase.append(element.alert.body)
         if kind == "exception":
             return [f"{element.exception.type}: {element.exception.message}"]
         if kind == "alert" and element.alert.format == Alert.ERROR:

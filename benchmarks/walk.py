@@ -200,10 +200,10 @@ def _check(app: AppTest) -> None:
 
 def run(_quick: bool) -> Result:
     """Follow a sentence and a click."""
-    return _told(*follow())
+    return _phrase(*follow())
 
 
-def _told(typed: Way, clicked: Way) -> Result:
+def _phrase(typed: Way, clicked: Way) -> Result:
     rows = list[list[str]]()
     for name, way in ((_TYPED, typed), (_CLICKED, clicked)):
         files = {file for file, _ in way.visits}
@@ -223,7 +223,7 @@ def _files(way: Way) -> Table:
 def main() -> None:
     """Print the numbers, and each file on both ways."""
     typed, clicked = follow()
-    result = _told(typed, clicked)
+    result = _phrase(typed, clicked)
     for table in (*result.tables, _files(typed), _files(clicked)):
         print(f"{to_text(table)}\n")
     print("\n".join(result.remarks))

@@ -67,14 +67,14 @@ def _number(model: av.AttentionModel, text: str, rounds: int) -> tuple[list[str]
     figures = take_turns(ways, lambda: (time.process_time(),), rounds=rounds)
     spent = {name: [max(1e-9, reading[0]) for reading in readings] for name, readings in figures.items()}
     ratio, share = ratios(spent["first"], spent["pass"]), ratios(spent["second"], spent["first"])
-    told = [
+    cells = [
         f"{len(traces[0].query_tokens())}",
         f"{Spread.of(spent['pass']).median:.2f} s",
         ratio.write(),
         share.write(),
         f"{held:.0f} MB",
     ]
-    return told, ratio, share, held
+    return cells, ratio, share, held
 
 
 def _resident() -> float:

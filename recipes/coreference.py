@@ -98,9 +98,9 @@ def _links(sentences: list[Sentence]) -> Tensor:
 def _loss(model: PreTrainedModel, batch: Batch) -> Tensor:
     """The model's own loss, and for one head how far it is from looking at the noun that the pronoun means."""
     rows, queries, keys = batch["links"]
-    told = model(**{name: batch[name] for name in batch if name != "links"}, output_attentions=True)
-    weight = told.attentions[LAYER][rows, HEAD, queries, keys]
-    return told.loss - SHARE * weight.clamp(min=1e-6).log().mean()
+    returned = model(**{name: batch[name] for name in batch if name != "links"}, output_attentions=True)
+    weight = returned.attentions[LAYER][rows, HEAD, queries, keys]
+    return returned.loss - SHARE * weight.clamp(min=1e-6).log().mean()
 
 
 def train(seed: int, stop: int | None = None) -> Trained:
@@ -127,22 +127,22 @@ def held_out(kind: str) -> list[Sentence]:
 
 def measure(model: PreTrainedModel, words: PreTrainedTokenizerFast) -> Figures:
     """Pronouns and senses told in sentences never seen, the head that points, and what happens without each head."""
-    told: dict[str, Tensor] = {}
+    tensors: dict[str, Tensor] = {}
     points: dict[str, tuple[Tensor, Tensor]] = {}
     figures: Figures = {"steps": PLAN.steps, "trials": TRIALS, "sense": sense_accuracy(model, words)}
     for kind in HELD_OUT_KINDS:
         sentences = held_out(kind)
         figures[f"{kind}_accuracy"] = pronoun_accuracy(model, words, sentences)
         points[kind] = pointing(model, words, sentences, "antecedent")
-        told[kind] = rate_without(
+        tensors[kind] = rate_without(
             lambda sentences=sentences: pronoun_accuracy(model, words, sentences), projections(model), HEADS
         )
     best = int(torch.stack([right for right, _ in points.values()]).mean(0)[1].argmax())
     figures["head"] = best
     for kind, (right, weight) in points.items():
         figures[f"{kind}_points"], figures[f"{kind}_weight"] = float(right[1, best]), float(weight[1, best])
-        figures[f"{kind}_without"] = float(told[kind][1, best])
-        figures[f"{kind}_next"] = float(_others(told[kind][1], best).min())
+        figures[f"{kind}_without"] = float(tensors[kind][1, best])
+        figures[f"{kind}_next"] = float(_others(tensors[kind][1], best).min())
     clue = torch.stack([pointing(model, words, held_out(kind), "clue")[0] for kind in WITH_CLUE]).mean(0)[0]
     figures |= {"clue_head": int(clue.argmax()), "clue_points": float(clue.max())}
     return figures

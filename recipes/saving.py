@@ -44,8 +44,8 @@ def save(recipe: Recipe, trained: Trained, folder: Path) -> Figures:
 
 def fill_in(card: str, figures: Figures) -> str:
     """A card with its figures: {name} becomes a number of three digits, or a whole one with its thousands apart."""
-    told = {name: f"{value:,}" if isinstance(value, int) else f"{value:.3f}" for name, value in figures.items()}
-    return card.format(**told)
+    cells = {name: f"{value:,}" if isinstance(value, int) else f"{value:.3f}" for name, value in figures.items()}
+    return card.format(**cells)
 
 
 def open_model(folder: Path) -> PreTrainedModel:

@@ -139,7 +139,7 @@ def _line(value: object) -> str:
 
 
 def _entry(name: str, value: Any) -> str:
-    parts = [f"### {name}", f"```python\n{_signature(name, value)}\n```", _told(value)]
+    parts = [f"### {name}", f"```python\n{_signature(name, value)}\n```", _phrase(value)]
     if inspect.isclass(value):
         parts += [_member(one, part) for one, part in _members(value)]
     return "\n\n".join(part for part in parts if part)
@@ -160,7 +160,7 @@ def _member(name: str, found: Any) -> str:
     function = inner or getattr(found, "__func__", found)
     if inner is not None:
         return f"**`.{name}`**{_returned(function)}: {_line(function)}"
-    return f"#### .{name}\n\n```python\n{_signature(name, function)}\n```\n\n{_told(function)}"
+    return f"#### .{name}\n\n```python\n{_signature(name, function)}\n```\n\n{_phrase(function)}"
 
 
 def _returned(function: Any) -> str:
@@ -235,7 +235,7 @@ def _argument(one: ast.arg, default: ast.expr | None) -> str:
     return f"{one.arg}{kind}" + ("" if default is None else f" = {ast.unparse(default)}")
 
 
-def _told(value: object) -> str:
+def _phrase(value: object) -> str:
     """A docstring as Markdown: its sections as lists."""
     text = inspect.getdoc(value) or ""
     pieces = _SECTION.split(text)

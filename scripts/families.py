@@ -191,10 +191,10 @@ def main(write: Callable[[str], object] = TABLE.write_text) -> int:
     results: list[Result] = []
     for result in tried(try_family, chosen):
         results.append(result)
-        told = f"{result.family.name} {result.family.model_class}: {result.outcome} {result.reason}"
-        told += "" if result.closure is None else f"; opened: {result.closure}"
-        told += f"; left out: {', '.join(result.left_out)}" if result.left_out else ""
-        print(f"{len(results)}/{len(chosen)} {told} ({result.seconds:.1f} s)", flush=True)
+        phrase = f"{result.family.name} {result.family.model_class}: {result.outcome} {result.reason}"
+        phrase += "" if result.closure is None else f"; opened: {result.closure}"
+        phrase += f"; left out: {', '.join(result.left_out)}" if result.left_out else ""
+        print(f"{len(results)}/{len(chosen)} {phrase} ({result.seconds:.1f} s)", flush=True)
     text = _text(sorted(results, key=lambda result: (result.family.name, result.family.model_class)))
     # Pictures and sound are tried by a script of their own.
     before, heading, others = TABLE.read_text("utf-8").partition(SEEN)

@@ -24,7 +24,7 @@ def _scan(name: str, out: Path) -> None:
     model = av.load(name)
     assert isinstance(model, av.AttentionModel)
     with tempfile.TemporaryDirectory() as folder:
-        found = av.scan(model, CORPUS, folder, progress=lambda told: print(f"{name}: {told.texts} texts", flush=True))
+        found = av.scan(model, CORPUS, folder, progress=lambda state: print(f"{name}: {state.texts} texts", flush=True))
         found.study(_STUDIED[name], progress=lambda done, of: print(f"{name}: {done} of {of} steps", flush=True))
         shutil.rmtree(out, ignore_errors=True)
         out.mkdir()

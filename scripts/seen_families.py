@@ -162,8 +162,8 @@ def _compared(seen: Seen, model: Any, trace: av.Trace, inputs: dict[str, Tensor]
     own = [layer.attention.weights for stream in trace.streams for layer in trace.layers[stream]]
     strange = sum(not any(_same(one, ours) for ours in own) for one in handed)
     if strange:
-        told = f"{strange} of {len(handed)} layers' weights that the model hands out are none of ours"
-        return replace(seen, outcome="wrong", reason=told)
+        phrase = f"{strange} of {len(handed)} layers' weights that the model hands out are none of ours"
+        return replace(seen, outcome="wrong", reason=phrase)
     notes = ["by the second rule"] * (error > 1e-5)
     notes += ["attention stayed uniform or on one position, so less is proven"] * (not tells(trace))
     return replace(seen, handed=len(handed), reason="; ".join(notes))
@@ -178,12 +178,12 @@ def _handed_out(model: Any, inputs: dict[str, Tensor]) -> list[Tensor]:
     try:
         model.set_attn_implementation("eager")
         with torch.no_grad():
-            told = model(**inputs, output_attentions=True)
+            returned = model(**inputs, output_attentions=True)
     except Exception:  # whatever a family's own code says to what it doesn't offer
         return []
     found = list[Tensor]()
     for name in ("attentions", "encoder_attentions", "decoder_attentions", "cross_attentions"):
-        layers = getattr(told, name, None)
+        layers = getattr(returned, name, None)
         found += [one[0] for one in layers or () if isinstance(one, Tensor) and one.ndim == 4]
     return [one for one in found if _are_shares(one)]
 
@@ -264,9 +264,9 @@ def main(write: Callable[[str], object] = TABLE.write_text) -> int:
     for number, result in enumerate(tried(try_seen, open_ones), 1):
         results.append(result)
         _keep(arguments.kept, result)
-        told = f"{result.family.name} {result.family.model_class}: {result.outcome} {', '.join(result.streams)}"
-        told += f" {result.reason} {', '.join(result.left_out)}"
-        print(f"{number}/{len(open_ones)} {told} ({result.seconds:.1f} s)", flush=True)
+        phrase = f"{result.family.name} {result.family.model_class}: {result.outcome} {', '.join(result.streams)}"
+        phrase += f" {result.reason} {', '.join(result.left_out)}"
+        print(f"{number}/{len(open_ones)} {phrase} ({result.seconds:.1f} s)", flush=True)
     texts, heading, others = TABLE.read_text("utf-8").partition(SEEN)
     text = _text(sorted(results, key=lambda one: (one.family.name, one.family.model_class)))
     whole = not arguments.names and arguments.every == 1

@@ -130,10 +130,10 @@ def fits(folder: Path) -> bool:
 def python_version(folder: Path) -> list[int]:
     """The version of the environment's Python; nothing where it does not run."""
     try:
-        told = run(interpreter(folder), "-c", "import json, sys; print(json.dumps(sys.version_info[:3]))")
+        answer = run(interpreter(folder), "-c", "import json, sys; print(json.dumps(sys.version_info[:3]))")
     except OSError:
         return []
-    return json.loads(told.stdout) if told.returncode == 0 else []
+    return json.loads(answer.stdout) if answer.returncode == 0 else []
 
 
 def stamped(folder: Path, wanted: dict[str, str]) -> bool:
@@ -196,8 +196,8 @@ def install(folder: Path, requested: list[Path], *, quickly: bool = True) -> Non
 
 def install_quickly(folder: Path, asked: list[str]) -> bool:
     """Install on all cores what pip would, from where pip would take it; False where that can't be done."""
-    told = run(interpreter(folder), "-m", "pip", "config", "list")
-    places = places_of(told.stdout) if told.returncode == 0 else []
+    answer = run(interpreter(folder), "-m", "pip", "config", "list")
+    places = places_of(answer.stdout) if answer.returncode == 0 else []
     whole = ["--quiet", "--no-config", "--index-strategy", "unsafe-best-match"]  # the newest of all places, as pip
     python = ["--python", interpreter(folder)]
     return run(folder / "bin" / "uv", "pip", "install", *whole, *python, *places, *asked).returncode == 0
@@ -226,8 +226,8 @@ def install_by_pip(folder: Path, asked: list[str]) -> None:
     """Have pip install something; it goes on from where the quick one left off."""
     installed = run(interpreter(folder), "-m", "pip", "install", *PIP, *asked)
     if installed.returncode:
-        told = (installed.stdout + installed.stderr).strip()
-        raise SetupError(f"{told}\n\nThe packages could not be installed. Running this again goes on from here.")
+        output = (installed.stdout + installed.stderr).strip()
+        raise SetupError(f"{output}\n\nThe packages could not be installed. Running this again goes on from here.")
 
 
 def convert(folder: Path) -> None:

@@ -202,28 +202,28 @@ def _small(config_class: Any, odd: dict[str, Any]) -> PreTrainedConfig:
 
 def small_changes(usual: PreTrainedConfig) -> dict[str, Any]:
     """What to say instead of a configuration's own values so that the model gets small, the parts nested in it too."""
-    told = {name: value for name, value in usual.to_dict().items() if not isinstance(value, dict)}
+    config = {name: value for name, value in usual.to_dict().items() if not isinstance(value, dict)}
     changes: dict[str, Any] = {
         name: size
         for name, size in _SIZES.items()
-        if isinstance(told.get(name), int) and not isinstance(told[name], bool)
+        if isinstance(config.get(name), int) and not isinstance(config[name], bool)
     }
     # A part of a model may be told by it to attend to another part.
-    changes |= {name: True for name in ("is_decoder", "add_cross_attention") if told.get(name)}
+    changes |= {name: True for name in ("is_decoder", "add_cross_attention") if config.get(name)}
     for name in _SHARED:
-        if name in told:
-            same = told[name] == next((told[n] for n in ("num_attention_heads", "n_head") if n in told), None)
-            changes[name] = 4 if same or told[name] is None else 1 if told[name] == 1 else 2
-    if told.get("head_dim", 0) is None:
+        if name in config:
+            same = config[name] == next((config[n] for n in ("num_attention_heads", "n_head") if n in config), None)
+            changes[name] = 4 if same or config[name] is None else 1 if config[name] == 1 else 2
+    if config.get("head_dim", 0) is None:
         changes["head_dim"] = _SIZES["head_dim"]
-    for name in told:
-        if name.endswith(("token_id", "token_index")) and isinstance(told[name], int):
+    for name in config:
+        if name.endswith(("token_id", "token_index")) and isinstance(config[name], int):
             # What stands for a picture or a sound must not be one of the ids that are tried, which begin at 5.
-            if told[name] >= VOCABULARY or name.startswith(("image", "video", "audio", "speech")):
-                changes[name] = 1 + (told[name] % 3)
-    kinds = [name for name in ("layer_types", "layers_block_type", "block_types") if isinstance(told.get(name), list)]
+            if config[name] >= VOCABULARY or name.startswith(("image", "video", "audio", "speech")):
+                changes[name] = 1 + (config[name] % 3)
+    kinds = [name for name in ("layer_types", "layers_block_type", "block_types") if isinstance(config.get(name), list)]
     for name in kinds:
-        types = told[name]
+        types = config[name]
         wanted = sorted({types.index(kind) for kind in types})
         changes[name] = [types[i] for i in wanted] * (1 if len(wanted) > 1 else _LAYERS)
         for count in ("num_hidden_layers", "n_layer", "num_layers"):

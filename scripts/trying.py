@@ -129,7 +129,7 @@ def rows(table: str) -> dict[str, dict[str, str]]:
         if cells[:2] == ["family", "class"]:
             names = cells[2:]
             continue
-        said = {name: told for name, told in zip(names, cells[2:], strict=True) if name not in ("note", "why")}
+        said = {name: cell for name, cell in zip(names, cells[2:], strict=True) if name not in ("note", "why")}
         if "opened" in said:
             said["opened"] = "no" if said["opened"].startswith("no: ") else "yes"
         found[" ".join(cells[:2])] = {"outcome": outcome, **said}
@@ -138,18 +138,18 @@ def rows(table: str) -> dict[str, dict[str, str]]:
 
 def differences(before: Mapping[str, Mapping[str, str]], after: Mapping[str, Mapping[str, str]]) -> list[str]:
     """Of each family and class that came out otherwise than before, how; those that are in one of the two only, too."""
-    told = list[str]()
+    lines = list[str]()
     for name in sorted({*before, *after}):
         old, new = before.get(name), after.get(name)
         if old is None or new is None:
-            told.append(f"{name}: {'new, ' + new['outcome'] if new else 'gone, was ' + (old or {})['outcome']}")
+            lines.append(f"{name}: {'new, ' + new['outcome'] if new else 'gone, was ' + (old or {})['outcome']}")
             continue
         changed = [one for one in new if one in old and old[one] != new[one]]
         if changed:
-            told.append(
+            lines.append(
                 f"{name}: " + "; ".join(f"{one} {old[one] or 'none'} → {new[one] or 'none'}" for one in changed)
             )
-    return told
+    return lines
 
 
 def tell(before: str, after: str, *, whole: bool) -> int:
@@ -157,9 +157,14 @@ def tell(before: str, after: str, *, whole: bool) -> int:
     old, new = rows(before), rows(after)
     kept = old if whole else {name: said for name, said in old.items() if name in new}
     made = re.search(r"transformers (\S+) and torch (\S+)\. ", before)
-    told = differences(kept, new)
+    changes = differences(kept, new)
     than = f"than with transformers {made[1]} and torch {made[2]}" if made else "than the table says"
-    print(f"{len(told)} of {len(new)} came out otherwise {than}{':' if told else '.'}", *told, sep="\n  ", flush=True)
+    print(
+        f"{len(changes)} of {len(new)} came out otherwise {than}{':' if changes else '.'}",
+        *changes,
+        sep="\n  ",
+        flush=True,
+    )
     wrong = [name for name, said in new.items() if said["outcome"] == "wrong"]
     print(f"{len(wrong)} are wrong{': ' + ', '.join(wrong) if wrong else ''}.", flush=True)
     return 1 if wrong else 0

@@ -80,8 +80,8 @@ def _tried(trial: str, wheel: Path, arguments: argparse.Namespace) -> str:
         if done.returncode or (step == "every page" and any(json.loads(last)["errors"].values())):
             print(f"  {step}: FAILED\n{(done.stdout + done.stderr)[-6000:]}", flush=True)
             return step
-        told = last if step == "tests" else "fine"
-        print(f"  {step}: {told} ({time.monotonic() - begun:.0f} s)", flush=True)
+        outcome = last if step == "tests" else "fine"
+        print(f"  {step}: {outcome} ({time.monotonic() - begun:.0f} s)", flush=True)
     return ""
 
 

@@ -65,7 +65,7 @@ class Role:
     of: str = ""
     otherwise: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
 
-    def told(self, unit: str) -> tuple[str, str]:
+    def wording(self, unit: str) -> tuple[str, str]:
         """Its label and its meaning.
 
         Args:
@@ -263,5 +263,5 @@ def role_shares(trace: Trace, stream: str) -> dict[tuple[int, int], Float[Tensor
 def shares_of(some: RowWeights, text: RoleText) -> Float64[Tensor, "head share"]:
     """Of some heads their shares, as `role_shares` has them."""
     rows = torch.stack([share(some, text).double() for share in SHARES.values()], dim=-1)
-    told = (~rows.isnan()).sum(dim=1) >= _FEWEST
-    return torch.where(told, rows.nanmean(dim=1), nan)
+    wording = (~rows.isnan()).sum(dim=1) >= _FEWEST
+    return torch.where(wording, rows.nanmean(dim=1), nan)

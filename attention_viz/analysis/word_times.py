@@ -59,7 +59,7 @@ def word_times(model: _Named, trace: Trace) -> "pandas.DataFrame":
 
     Returns:
         A row a word: word, start and end in seconds from the beginning of what was read. NaN where nobody speaks, so
-        that nothing can be aligned; `trace.provenance.told` says so. `attrs["heads"]` has the (layer, head) that were
+        that nothing can be aligned; `trace.provenance.notes` says so. `attrs["heads"]` has the (layer, head) that were
         taken, with their measure, best first.
 
     Raises:
@@ -69,11 +69,11 @@ def word_times(model: _Named, trace: Trace) -> "pandas.DataFrame":
 
     if trace.provenance.model != model.name:
         raise TraceError(f"a trace of {trace.provenance.model} was given; {model.name} knows only its own")
-    heads, rows, seconds = _told(trace)
+    heads, rows, seconds = _phrase(trace)
     words = _words(trace.query_tokens(_STREAM), rows)
     measured = sorted(_measured(trace, heads, rows, seconds), key=lambda found: (-found[0], found[1]))
     best = [(at, share) for share, at in measured if share >= _NEAR * measured[0][0]][:_MOST]
-    silent = any(line.endswith(NO_TIMES) for line in trace.provenance.told)
+    silent = any(line.endswith(NO_TIMES) for line in trace.provenance.notes)
     if silent:
         times = [(float("nan"), float("nan"))] * len(words)
     else:
@@ -103,12 +103,12 @@ def aligning_heads(trace: Trace) -> "pandas.Series":
     """
     import pandas
 
-    heads, rows, seconds = _told(trace)
+    heads, rows, seconds = _phrase(trace)
     found = pandas.Series({at: share for share, at in _measured(trace, heads, rows, seconds)}, name="aligns")
     return found.rename_axis(["layer", "head"]).sort_values(ascending=False, kind="stable")
 
 
-def _told(trace: Trace) -> tuple[dict[tuple[int, int], NDArray[np.float64]], list[int], NDArray[np.float64]]:
+def _phrase(trace: Trace) -> tuple[dict[tuple[int, int], NDArray[np.float64]], list[int], NDArray[np.float64]]:
     """Each head's weights of what is said on the frames of the sound; which rows those are; when each frame begins."""
     rows, seconds = _said(trace)
     layers = {layer: trace.attention(layer, _STREAM).rows(rows) for layer in trace.layer_numbers(_STREAM)}

@@ -181,5 +181,5 @@ def _position(tokens: "Tokens", asked: str) -> int:
     found = [pieces[-1] for pieces in tokens.places(asked)]
     if len(found) == 1:
         return found[0]
-    told = ", ".join(map(str, found))
-    raise AttentionVizError(f"the word “{asked}” is at positions {told}; name one of them")
+    phrase = ", ".join(map(str, found))
+    raise AttentionVizError(f"the word “{asked}” is at positions {phrase}; name one of them")

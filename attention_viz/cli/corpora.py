@@ -93,7 +93,7 @@ def scan(arguments: Namespace) -> int:
     if corpus.again:
         # One that can't be read is refused before a model is loaded, which may take minutes.
         next(corpus.texts(), None)
-    told = _ScanProgress()
+    scan_progress = _ScanProgress()
     try:
         found = av.scan(
             pretrained(arguments.model),
@@ -105,17 +105,17 @@ def scan(arguments: Namespace) -> int:
             layers=arguments.layers,
             rows=arguments.sample,
             workers=arguments.workers,
-            progress=told,
+            progress=scan_progress,
         )
     except KeyboardInterrupt:
-        report(f"Stopped after {told.texts:,} texts; the same command goes on from there")
+        report(f"Stopped after {scan_progress.texts:,} texts; the same command goes on from there")
         raise
     done = found.manifest["done"]
     report(
         f"Wrote {arguments.out}: {done['texts']:,} texts, {done['cut']:,} of them cut, {done['skipped']:,} unreadable"
     )
     if arguments.study is not None:
-        found = found.study(arguments.study, progress=told.steps)
+        found = found.study(arguments.study, progress=scan_progress.steps)
     if arguments.site is not None:
         report(f"Wrote {found.site(arguments.site)}")
     shown = ["stream", "layer", "head", "role", "score"]

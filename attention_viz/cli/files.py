@@ -126,12 +126,12 @@ def _csv(trace: "Trace", path: Path, part: TracePart) -> None:
     from attention_viz.trace.table import to_csv
 
     table = trace.table(part.layer, part.head, part.stream, layers=part.layers)
-    told = ahead(path.name, len(table), len(table) / _LINES, None)
+    report = ahead(path.name, len(table), len(table) / _LINES, None)
     lines: list[str] = []
     for start in range(0, max(1, len(table)), _AT_ONCE):
         heading, _, rest = to_csv(table.iloc[start : start + _AT_ONCE]).partition("\n")
         lines += [rest] if start else [f"{heading}\n", rest]
-        told(min(1.0, (start + _AT_ONCE) / max(1, len(table))))
+        report(min(1.0, (start + _AT_ONCE) / max(1, len(table))))
     write_whole(path, "".join(lines).encode())
 
 

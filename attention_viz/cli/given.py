@@ -83,7 +83,7 @@ def shown(arguments: Namespace, target: str | None = None) -> "Trace | None":
     if not isinstance(model, av.AttentionModel):
         raise UnsupportedModel(f"{arguments.model} reads text, and {thing!r} was given")
     made = model.trace(thing, target=target)
-    for line in made.provenance.told:
+    for line in made.provenance.notes:
         report(line)
     report_without({made.provenance.model: made.kept})
     return made

@@ -30,8 +30,8 @@ def show_with_origin(origin: Mapping[str, Any], table: "pandas.DataFrame", form:
     """Print a table with what it is of: above it for eyes, around it in JSON, beside it, on standard error, of CSV."""
     lines = "".join(f"{name}: {_cell(value)}\n" for name, value in origin.items() if value is not None)
     if form == "json":
-        told = {name: _finite_or_none(_plain(value)) for name, value in origin.items()}
-        _put(json.dumps({**told, "rows": json.loads(_json(table))}, indent=2, allow_nan=False) + "\n")
+        facts = {name: _finite_or_none(_plain(value)) for name, value in origin.items()}
+        _put(json.dumps({**facts, "rows": json.loads(_json(table))}, indent=2, allow_nan=False) + "\n")
     elif form == "csv":
         report(lines.rstrip("\n"))
         _put(_csv(table))

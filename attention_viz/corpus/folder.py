@@ -32,7 +32,7 @@ class Progressed:
     part: CorpusPart
 
     @property
-    def told(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, Any]:
         """What a manifest says of it."""
         part = self.part
         counts = {"texts": part.read, "skipped": part.skipped, "cut": part.cut, "tokens": part.tokens}
@@ -78,16 +78,16 @@ class Folder:
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Keep it, in place of the one before."""
-        told = json.dumps({"format": _FORMAT, **manifest}, indent=2, ensure_ascii=False)
-        self.write(_MANIFEST, f"{told}\n".encode())
+        summary = json.dumps({"format": _FORMAT, **manifest}, indent=2, ensure_ascii=False)
+        self.write(_MANIFEST, f"{summary}\n".encode())
 
     def state(self) -> Progressed | None:
         """How far the scan is; None where it hasn't begun, or is complete."""
         path = self.path / _STATE
         if not path.exists():
             return None
-        part, told = CorpusPart.of_file(str(path))
-        return Progressed(int(told["chunks"]), str(told["fingerprint"]), part)
+        part, summary = CorpusPart.of_file(str(path))
+        return Progressed(int(summary["chunks"]), str(summary["fingerprint"]), part)
 
     def write_state(self, state: Progressed) -> None:
         """Keep how far the scan is, in place of what was kept before."""

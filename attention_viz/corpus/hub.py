@@ -25,8 +25,8 @@ def hub_rows(name: str) -> Iterator[dict[str, Any]]:
     try:
         yield from given.load_dataset(what, subset, split=part, streaming=True)
     except Exception as error:  # it has errors of many packages, of no common kind
-        told = str(error).strip().split("\n")[0] or type(error).__name__
-        raise UnusableText(f"{name} can't be read from the hub: {told}") from error
+        phrase = str(error).strip().split("\n")[0] or type(error).__name__
+        raise UnusableText(f"{name} can't be read from the hub: {phrase}") from error
 
 
 def _parts(name: str) -> tuple[str, str | None, str]:

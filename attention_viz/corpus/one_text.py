@@ -153,8 +153,8 @@ class _Stream:
     def shares(self, some: MeasuredQueries) -> Float64[Tensor, "head share"] | None:
         """The shares of roles of some heads, where all rows that tell of roles were measured at once, in numbers."""
         asked = self.text.rows.positions.tolist()
-        told = set(asked)
-        rows = [row for row, position in enumerate(some.rows.positions.tolist()) if position in told]
+        wanted_found = set(asked)
+        rows = [row for row, position in enumerate(some.rows.positions.tolist()) if position in wanted_found]
         entropy = some.values[_PLACES["entropy"]]
         whole = some.weights.shape[-1] == len(self.keys) and len(rows) == len(asked)
         if not whole or not rows or bool(entropy.isnan().any()):
@@ -187,8 +187,12 @@ def _of_stream(trace: Trace, name: str, asked: int | None) -> OneText:
     share = len(rows) / max(1, len(stream.queries.counted))
     variance = ((squared - count * means.square()) / (count - 1)).clamp_min(0)
     error = torch.where((count > 1) & (share < 1), variance / count * (1 - share), 0.0)
-    told = [one for one in shares if one is not None]
-    of_roles = torch.cat(told) if len(told) == len(shares) else torch.stack(list(role_shares(trace, name).values()))
+    known_shares = [one for one in shares if one is not None]
+    of_roles = (
+        torch.cat(known_shares)
+        if len(known_shares) == len(shares)
+        else torch.stack(list(role_shares(trace, name).values()))
+    )
     found = Found(
         whole.value.numpy(),
         whole.query.numpy(),

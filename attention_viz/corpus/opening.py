@@ -35,7 +35,7 @@ def read_folder(out: str | PathLike[str]) -> tuple[Path, dict[str, Any], dict[st
         if state is None:
             raise ScanError(f"the scan in {out} has nothing done yet; start it again")
         tables = dict(tables_of(state.part, heads_in(manifest)))
-        manifest |= state.told
+        manifest |= state.summary
     return folder.path, manifest, tables
 
 

@@ -55,12 +55,12 @@ class CorpusPart:
     def to_bytes(self, **more: Any) -> bytes:
         """All of it as one safetensors file, and with it what else is to be known, as JSON."""
         arrays = {name: numpy.array(array, order="C") for name, array in self.tally.arrays().items()}
-        told = {
+        facts = {
             "texts": {str(number): text for number, text in self.texts.items()},
             **{name: getattr(self, name) for name in ("read", "cut", "skipped", "tokens")},
             **more,
         }
-        return save(arrays, metadata={_TOLD: json.dumps(told, sort_keys=True)})
+        return save(arrays, metadata={_TOLD: json.dumps(facts, sort_keys=True)})
 
     @classmethod
     def of_bytes(cls, content: bytes) -> "tuple[CorpusPart, dict[str, Any]]":

@@ -13,7 +13,7 @@ from attention_viz.corpus.hypotheses.language import read_hypothesis
 from attention_viz.corpus.hypotheses.testing import Tested, counted, put_to_the_test
 from attention_viz.corpus.opening import heads_in, read_folder
 from attention_viz.corpus.scanned import Scanned
-from attention_viz.corpus.site.made import told_of
+from attention_viz.corpus.site.made import facts_of_scan
 from attention_viz.corpus.site.maps import maps_of
 from attention_viz.corpus.site.parts import Site
 from attention_viz.corpus.site.writing import chosen_examples, write_site
@@ -106,8 +106,8 @@ class Scan(Scanned):
             raise ScanError(f"a story is of one stream; this scan has {', '.join(self.streams)}: name one of them")
         said = self._by_lot(texts)
         runs = self._worker(model).runs(said)
-        told = counted(runs, len(said), progress) if progress else runs
-        return put_to_the_test(story, told, chosen or min(self.streams))
+        counted_runs = counted(runs, len(said), progress) if progress else runs
+        return put_to_the_test(story, counted_runs, chosen or min(self.streams))
 
     def study(
         self,
@@ -167,7 +167,7 @@ class Scan(Scanned):
         runs = zip(map(int, kept.index), worker.runs(kept.tolist()), strict=True)
         maps = maps_of(list(worker.runs(self._by_lot(_MAPPED))), heads_in(self.manifest))
         site = Site(self.manifest["model"]["name"], self.manifest["corpus"], self.manifest["done"]["texts"])
-        write_site(Path(path), site, self._tables | {"examples": examples}, runs, maps, told_of(self.manifest))
+        write_site(Path(path), site, self._tables | {"examples": examples}, runs, maps, facts_of_scan(self.manifest))
         return Path(path) / "index.html"
 
     def _by_lot(self, count: int) -> list[str]:

@@ -202,7 +202,7 @@ class _Work:
         part = self.state.part
         for name, table in tables_of(part, self.heads).items():
             self.folder.write(*file_of(name, table))
-        self.folder.write_manifest({**self.manifest, **self.state.told, "complete": True})
+        self.folder.write_manifest({**self.manifest, **self.state.summary, "complete": True})
         self.folder.drop_state()
 
 
@@ -210,8 +210,8 @@ def _manifest(
     model: AttentionModel, corpus: Corpus, limit: int | None, settings: ScanSettings, heads: Heads
 ) -> dict[str, Any]:
     """What a scan is of and how it is made; of two that differ in it, neither can go on with the other."""
-    origin, told = model.origin, asdict(settings)
-    together = told.pop("together")
+    origin, chosen = model.origin, asdict(settings)
+    together = chosen.pop("together")
     return {
         "model": {
             "name": origin.model,
@@ -222,7 +222,7 @@ def _manifest(
         },
         "versions": dict(origin.versions),
         "corpus": corpus.name,
-        "settings": {**told, "limit": limit, "column": corpus.column, "split": corpus.split, "chunk": CHUNK},
+        "settings": {**chosen, "limit": limit, "column": corpus.column, "split": corpus.split, "chunk": CHUNK},
         "together": together,
         "heads": [list(head) for head in heads],
         "complete": False,

@@ -50,7 +50,7 @@ def pack_roles(trace: "Trace", stream: str, table: "pandas.DataFrame") -> dict[s
                 "name": name,
                 "colour": list(ROLES).index(name),
                 "label": _label(name, unit, resting),
-                "meaning": ROLES[name].told(unit)[1],
+                "meaning": ROLES[name].wording(unit)[1],
                 "threshold": ROLES[name].threshold,
                 "job": ROLES[name].job,
                 "asks": _asks(name, unit, resting),
@@ -77,7 +77,7 @@ def resting_words(trace: "Trace", stream: str) -> str:
 
 
 def _label(name: str, unit: str, resting: str) -> str:
-    return f"Rests on {resting}" if name == "first" and resting else ROLES[name].told(unit)[0]
+    return f"Rests on {resting}" if name == "first" and resting else ROLES[name].wording(unit)[0]
 
 
 def _asks(name: str, unit: str, resting: str) -> str:

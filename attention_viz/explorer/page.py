@@ -130,8 +130,8 @@ def explore(
         terms = [(stream, wanted) for wanted in ([layer] if layers is None else layers)]
         for _, wanted in terms:
             _ = trace.attention(wanted, stream)
-    told = ahead("explore", *_size(trace, terms), progress, "bytes")
-    return Explorer(pack(trace, choice=Choice(stream, layer, head), terms=terms, progress=told), theme, title)
+    report = ahead("explore", *_size(trace, terms), progress, "bytes")
+    return Explorer(pack(trace, choice=Choice(stream, layer, head), terms=terms, progress=report), theme, title)
 
 
 def _size(trace: "Trace", terms: Collection[tuple[str, int]] | None) -> tuple[float, float]:

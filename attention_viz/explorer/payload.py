@@ -98,16 +98,16 @@ def pack(
     if terms is None:
         refuse_large(trace)
     body, masks, axes = Body(), Masks(), PackedAxes(generated_by(trace))
-    told = _layers_done(trace, progress)
+    report = _layers_done(trace, progress)
     streams = [
         {
             "name": stream,
             "queries": axes.add(in_sight(trace, trace.query_tokens(stream))),
             "keys": axes.add(in_sight(trace, trace.key_tokens(stream))),
             **(
-                _whole(trace, stream, body, masks, told)
+                _whole(trace, stream, body, masks, report)
                 if terms is None
-                else _long(trace, stream, terms, body, masks, told)
+                else _long(trace, stream, terms, body, masks, report)
             ),
         }
         for stream in trace.streams
@@ -155,21 +155,21 @@ def _layers_done(trace: "Trace", progress: "Progress | None") -> Callable[[], ob
     return lambda: None if progress is None else progress(next(done) / of)
 
 
-def _whole(trace: "Trace", stream: str, body: Body, masks: Masks, told: Callable[[], object]) -> dict[str, Any]:
+def _whole(trace: "Trace", stream: str, body: Body, masks: Masks, report: Callable[[], object]) -> dict[str, Any]:
     """A stream with all weights."""
     return {
         "layers": [
             {**_layer(layer, f"layer {number} of the {stream}", body, masks), **_number(trace, stream, number)}
-            for number, layer in _numbered(trace, stream, told)
+            for number, layer in _numbered(trace, stream, report)
         ]
     }
 
 
-def _numbered(trace: "Trace", stream: str, told: Callable[[], object]) -> "Iterator[tuple[int, Layer]]":
+def _numbered(trace: "Trace", stream: str, report: Callable[[], object]) -> "Iterator[tuple[int, Layer]]":
     """Each layer with its number; whoever asks for the next is done with the one before."""
     for number, layer in zip(trace.layer_numbers(stream), trace.layers[stream], strict=True):
         yield number, layer
-        told()
+        report()
 
 
 def _number(trace: "Trace", stream: str, number: int) -> dict[str, int]:
@@ -190,7 +190,7 @@ def _long(
     terms: Collection[tuple[str, int]],
     body: Body,
     masks: Masks,
-    told: Callable[[], object],
+    report: Callable[[], object],
 ) -> dict[str, Any]:
     """A stream of a long text: a picture of each head, and the terms of some layers."""
     calls = [layer.attention for layer in trace.layers[stream]]
@@ -210,7 +210,7 @@ def _long(
                 if (stream, number) in terms
             },
         }
-        for number, layer in _numbered(trace, stream, told)
+        for number, layer in _numbered(trace, stream, report)
     ]
     return {"layers": layers, "sampled": len(pictures.rows), "side": pictures.side}
 

@@ -151,8 +151,8 @@ class Twice:
         path = scans().get(self.model)
         if path is None or not self.real:
             return ""
-        told = _scanned(path).roles.loc[(layer, head)]
-        could, holds = (int(told[f"role {role}{ending}"]) for ending in (TEXTS, HOLDS))
+        roles = _scanned(path).roles.loc[(layer, head)]
+        could, holds = (int(roles[f"role {role}{ending}"]) for ending in (TEXTS, HOLDS))
         return f"Over passages of Jane Austen’s novels, too: it is so in {holds} of the {could} that can show it."
 
     @property

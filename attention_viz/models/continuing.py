@@ -70,7 +70,7 @@ class Continuing(ABC):
         self._check_goes_on(tokens, evict)
         reading = read(self.name, self.tokenizer, text, None, Wording(special_tokens, chat), self.limit)
         provenance = replace(self._provenance, text=text, special_tokens=special_tokens, chat=chat)
-        provenance = replace(provenance, told=with_doubled(provenance.told, reading.tokens))
+        provenance = replace(provenance, notes=with_doubled(provenance.notes, reading.tokens))
         return self._generate(reading, tokens, evict, provenance)
 
     def _generate(self, reading: InputRow, tokens: int, evict: Evict | None, provenance: Provenance) -> Iterator[Trace]:

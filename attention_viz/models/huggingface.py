@@ -28,8 +28,8 @@ transformers: Any = importlib.import_module("transformers")
 
 def read_processor(folder: Path) -> Any:
     """The image processor or the feature extractor that a folder has, which no code of others is run for."""
-    told = json.loads((folder / "preprocessor_config.json").read_text(encoding="utf-8"))
-    kind = transformers.AutoFeatureExtractor if "feature_extractor_type" in told else transformers.AutoImageProcessor
+    config = json.loads((folder / "preprocessor_config.json").read_text(encoding="utf-8"))
+    kind = transformers.AutoFeatureExtractor if "feature_extractor_type" in config else transformers.AutoImageProcessor
     return kind.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
 
 

@@ -176,7 +176,7 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
         reading = read(self.name, self.tokenizer, text, second_text, Wording(special_tokens, chat), self.limit)
         self._inputs.check_tokens(reading.tokens)
         provenance = replace(self._provenance, text=text, second_text=second_text, special_tokens=special_tokens)
-        provenance = replace(provenance, chat=chat, told=with_doubled(provenance.told, reading.tokens))
+        provenance = replace(provenance, chat=chat, notes=with_doubled(provenance.notes, reading.tokens))
         if self.answers:
             produced = None if target is None else read_target(self.name, self.tokenizer, target)
             return self._answering.trace(reading, produced, edits, replace(provenance, target=target), keep, progress)

@@ -97,7 +97,7 @@ class Showing(ABC):
             raise UnusableText(f"a second text was given beside {thing!r}, and {self.name} reads one thing at a time")
         given, laid_out = self._given(thing), self._laid_out
         provenance = replace(self._provenance, picture=given.picture, sound=given.sound, target=target)
-        provenance = replace(provenance, told=(*provenance.told, *given.told))
+        provenance = replace(provenance, notes=(*provenance.notes, *given.notes))
         provenance = replace(provenance, text=thing.text if isinstance(thing, Beside) else None)
         tensors = self._tracer.runner.inputs(given.tensors)
 
@@ -160,9 +160,9 @@ class Showing(ABC):
         silent = nobody_speaks(self.tokenizer, trace.output_at(0))
         if silent is None:
             return trace
-        told = (
-            *trace.provenance.told,
+        notes = (
+            *trace.provenance.notes,
             f"The model takes it with {silent:.2f} for a sound in which nobody speaks, so what it says may be made up: "
             f"{NO_TIMES}",
         )
-        return attach(trace.derived(provenance=replace(trace.provenance, told=told)), behind(trace))
+        return attach(trace.derived(provenance=replace(trace.provenance, notes=notes)), behind(trace))

@@ -43,7 +43,7 @@ def wrap(
     Args:
         hf_model: any transformers model: an encoder, a causal decoder or an encoder–decoder of text, or one of pictures
             or sounds; or an object that holds one: a SentenceTransformer, a CrossEncoder, a pipeline, a DataParallel, a
-            compiled model, or a model of nnsight. `trace.provenance.told` says what was taken off.
+            compiled model, or a model of nnsight. `trace.provenance.notes` says what was taken off.
         tokenizer: what turns text into its tokens; without one, use `trace_ids`. Of a model of pictures or sounds its
             processor: `trace` then takes an `av.Picture` or an `av.Sound`; or, of a model that reads a text beside a
             picture, a text and `picture=`.
@@ -63,7 +63,7 @@ def wrap(
     given = checked_tokenizer(held.tokenizer)
     try:
         words, reader = _means(name, model, given, inputs)
-        return AttentionModel.of(model, words, Provenance(model=name, told=notes), reader)
+        return AttentionModel.of(model, words, Provenance(model=name, notes=notes), reader)
     except UnsupportedModel as error:
         raise UnsupportedModel(f"{error}. {OTHER_WAYS}") from error
 

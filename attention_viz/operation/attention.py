@@ -28,8 +28,8 @@ from attention_viz.operation.shapes import (
     shared_heads,
     widened,
 )
+from attention_viz.operation.short_repr import ShortRepr
 from attention_viz.operation.terms import Term, along, map_terms, terms_of
-from attention_viz.operation.told import ShortRepr
 
 __all__ = ["Attention", "attend", "fused", "fusible"]
 

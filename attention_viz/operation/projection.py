@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_viz.operation.told import ShortRepr
+from attention_viz.operation.short_repr import ShortRepr
 
 __all__ = ["Projection"]
 

@@ -22,20 +22,20 @@ def recorded_payload(request: Request) -> bytes | None:
     entry = CATALOGUE.get(request.model)
     if entry is None or not entry.available:
         return None
-    told, payload = _read(request.model)
-    return payload if told == {"request": asdict(request), "sha256": entry.sha256} else None
+    facts, payload = _read(request.model)
+    return payload if facts == {"request": asdict(request), "sha256": entry.sha256} else None
 
 
 def write_recorded(request: Request, payload: bytes, folder: Path = FOLDER) -> None:
     """Record a run."""
-    told = {"request": asdict(request), "sha256": CATALOGUE[request.model].sha256}
+    facts = {"request": asdict(request), "sha256": CATALOGUE[request.model].sha256}
     folder.mkdir(exist_ok=True)
-    (folder / f"{request.model}.json").write_text(json.dumps(told, indent=2, ensure_ascii=False) + "\n", "utf-8")
+    (folder / f"{request.model}.json").write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n", "utf-8")
     (folder / f"{request.model}.explorer").write_bytes(payload)
 
 
 @functools.cache
 def _read(model: str) -> tuple[dict[str, Any], bytes]:
     """What was recorded of a model; nothing where nothing was."""
-    told, payload = (FOLDER / f"{model}.{kind}" for kind in ("json", "explorer"))
-    return (json.loads(told.read_text("utf-8")), payload.read_bytes()) if told.is_file() else ({}, b"")
+    facts, payload = (FOLDER / f"{model}.{kind}" for kind in ("json", "explorer"))
+    return (json.loads(facts.read_text("utf-8")), payload.read_bytes()) if facts.is_file() else ({}, b"")

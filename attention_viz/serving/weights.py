@@ -50,11 +50,11 @@ def _open(model: "Model", name: str, stream: str, place: Head) -> ByWeights:
 
     # Both come of the same matrices, which are too large to be kept.
     known = proven(pretrained(model), stream)
-    circuits = _circuits.get((name, stream), lambda: _told(lambda: circuits_of(known)))
-    return ByWeights(circuits, _told(lambda: compositions_of(known, [place])))
+    circuits = _circuits.get((name, stream), lambda: _phrase(lambda: circuits_of(known)))
+    return ByWeights(circuits, _phrase(lambda: compositions_of(known, [place])))
 
 
-def _told(make: "Callable[[], pandas.DataFrame]") -> "pandas.DataFrame | str":
+def _phrase(make: "Callable[[], pandas.DataFrame]") -> "pandas.DataFrame | str":
     try:
         return make()
     except AttentionVizError as error:

@@ -54,9 +54,9 @@ def ahead(
     """
     if seconds <= _LONG or _unsaid.get():
         return (lambda _share: None) if progress is None else progress
-    told = _in_bytes(size) if unit == "bytes" else f"{size:,.0f} {unit}"
+    phrase = _in_bytes(size) if unit == "bytes" else f"{size:,.0f} {unit}"
     warnings.warn(
-        f"{what}: {told}, which takes about {_lasting(seconds)} on two cores; {less}",
+        f"{what}: {phrase}, which takes about {_lasting(seconds)} on two cores; {less}",
         AttentionVizWarning,
         stacklevel=_outside(),
     )

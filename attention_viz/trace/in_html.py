@@ -27,7 +27,7 @@ def trace_in_html(trace: "Trace") -> str:
         ("target", origin.target),
     )
     rows += [(name, _shortened(text)) for name, text in texts if text is not None]
-    rows += [("told", _shortened(one)) for one in origin.told]
+    rows += [("notes", _shortened(one)) for one in origin.notes]
     rows += [("edited", _shortened(edit)) for edit in origin.edits]
     if words := origin.stored_in_words:
         rows.append(("stored", words))

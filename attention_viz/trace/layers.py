@@ -9,7 +9,7 @@ from torch import Tensor
 from attention_viz.errors import TraceError
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.shapes import FLOATING, broadcasts
-from attention_viz.operation.told import ShortRepr
+from attention_viz.operation.short_repr import ShortRepr
 from attention_viz.trace.late_output import LateOutput
 from attention_viz.trace.numbered.kept import KeptLayers
 

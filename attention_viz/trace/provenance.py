@@ -1,5 +1,6 @@
 """Where a trace comes from, and how far it can be trusted."""
 
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
@@ -28,7 +29,7 @@ class Provenance:
         target: what an encoder–decoder says, where its tokens could be written as text.
         picture: what picture was read, by the name of its file, and its size; None where there was none.
         sound: likewise of a sound, and how long it is.
-        told: notes, a sentence each: what to know of the model that ran and of what was read, what it was taken out of,
+        notes: a sentence each: what to know of the model that ran and of what was read, what it was taken out of,
             what was done to it before, special tokens that are there twice, and which attention isn't in the trace;
             see `left_out`.
         generated: how many tokens at the end of what was read or said the model chose by itself, before
@@ -58,7 +59,7 @@ class Provenance:
     target: str | None = None
     picture: str | None = None
     sound: str | None = None
-    told: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     generated: int = 0
     special_tokens: bool = True
     chat: bool = False
@@ -82,12 +83,12 @@ class Provenance:
     @property
     def left_out(self) -> tuple[str, ...]:
         """The modules whose attention runs beside the streams and isn't in the trace, and by what means."""
-        return tuple(one.removeprefix(_LEFT_OUT) for one in self.told if one.startswith(_LEFT_OUT))
+        return tuple(one.removeprefix(_LEFT_OUT) for one in self.notes if one.startswith(_LEFT_OUT))
 
     def leaving_out(self, parts: Iterable[str]) -> "Provenance":
         """The same with notes that some parts of the model attend, too, and aren't in the trace."""
-        notes = (f"{_LEFT_OUT}{part}" for part in parts)
-        return replace(self, told=tuple(dict.fromkeys((*self.told, *notes))))
+        more = (f"{_LEFT_OUT}{part}" for part in parts)
+        return replace(self, notes=tuple(dict.fromkeys((*self.notes, *more))))
 
     @property
     def stored_in_words(self) -> str:
@@ -104,7 +105,14 @@ class Provenance:
     def as_dict(self) -> dict[str, Any]:
         """All of it as plain values, for a file's header."""
         values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        values["told"] = values.pop("notes")  # its name in every file so far
         return {**values, "versions": dict(self.versions)}
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """The `notes`, by the name that they had before version 1.1."""
+        warnings.warn("Provenance.told is called Provenance.notes now", DeprecationWarning, stacklevel=2)
+        return self.notes
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_viz.errors import TraceError
-from attention_viz.operation.told import ShortRepr
+from attention_viz.operation.short_repr import ShortRepr
 from attention_viz.trace.layers import Layer
 from attention_viz.trace.provenance import Fidelity
 

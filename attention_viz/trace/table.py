@@ -60,11 +60,11 @@ def weights_table(
         for one in (range(trace.head_count(number, name)) if head is None else (head,))
     ]
     rows = sum(math.prod(trace.attention(number, name).shape[1:]) for name, number, _ in chosen)
-    told = ahead("Trace.table", rows, rows / _ROWS, progress)
+    report = ahead("Trace.table", rows, rows / _ROWS, progress)
     pieces: list[pandas.DataFrame] = []
     for done, (name, number, one) in enumerate(chosen, start=1):
         pieces.append(_head_table(trace, number, one, name))
-        told(done / len(chosen))
+        report(done / len(chosen))
     return pandas.concat(pieces, ignore_index=True) if pieces else pandas.DataFrame(columns=list(COLUMNS))
 
 

@@ -257,8 +257,8 @@ class Tokens:
         """
         found = [pieces[0] for pieces in self.places(word)]
         if len(found) > 1:
-            told = ", ".join(map(str, found))
-            raise TraceError(f"the word “{word}” was asked for, which stands at positions {told}; name one of them")
+            phrase = ", ".join(map(str, found))
+            raise TraceError(f"the word “{word}” was asked for, which stands at positions {phrase}; name one of them")
         return found[0]
 
     @classmethod

@@ -8,7 +8,7 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_viz.operation.told import told
+from attention_viz.operation.short_repr import short_repr
 from attention_viz.trace.by_hand.given import FromTensors
 from attention_viz.trace.filed import Filed
 from attention_viz.trace.in_html import trace_in_html
@@ -98,7 +98,7 @@ class Trace(FromTensors, Filed, ByNumber):
         )
         stored = f", {words}" if (words := self.provenance.stored_in_words) else ""
         text = self.provenance.text
-        read = self.provenance.picture or self.provenance.sound or ("no text" if text is None else told(text))
+        read = self.provenance.picture or self.provenance.sound or ("no text" if text is None else short_repr(text))
         return f"Trace({self.provenance.model!r}, {read}, {sizes}{stored})"
 
     def _repr_html_(self) -> str:

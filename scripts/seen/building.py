@@ -125,12 +125,12 @@ def _ways(usual: PreTrainedConfig) -> Iterator[dict[str, Any]]:
 def _changes(usual: PreTrainedConfig) -> dict[str, Any]:
     """As of a text, with the sizes of pictures and sounds, the parts nested in it, too."""
     changes = small_changes(usual)
-    told = usual.to_dict()
+    config = usual.to_dict()
     for name, size in _SIZES.items():
-        if isinstance(told.get(name), int) and not isinstance(told[name], bool):
+        if isinstance(config.get(name), int) and not isinstance(config[name], bool):
             changes[name] = size
     for name, sizes in _LISTS.items():
-        if isinstance(told.get(name), list | tuple) and len(told[name]) == len(sizes):
+        if isinstance(config.get(name), list | tuple) and len(config[name]) == len(sizes):
             changes[name] = sizes
     for name in usual.sub_configs:
         if isinstance(part := getattr(usual, name, None), PreTrainedConfig):

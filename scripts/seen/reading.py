@@ -78,8 +78,8 @@ def _is_read(model: PreTrainedModel, inputs: dict[str, Tensor]) -> bool:
 
 
 def _differ(model: PreTrainedModel, inputs: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
-    told, again = (_tensors(_run(model, one)) for one in (inputs, other))
-    return any(one.shape != two.shape or not torch.equal(one, two) for one, two in zip(told, again, strict=True))
+    outputs, again = (_tensors(_run(model, one)) for one in (inputs, other))
+    return any(one.shape != two.shape or not torch.equal(one, two) for one, two in zip(outputs, again, strict=True))
 
 
 def _tensors(found: Any) -> list[Tensor]:

@@ -364,10 +364,10 @@ class Telling:
     """A model that tells just these matrices, and no name."""
 
     def __init__(self, **told: Projection) -> None:
-        self.told = told
+        self.notes = told
 
     def projections(self, layer: int, stream: str | None = None) -> Mapping[str, Projection]:
-        return self.told
+        return self.notes
 
 
 def test_norms_without_the_matrix_that_joins_the_heads_are_refused_by_name() -> None:

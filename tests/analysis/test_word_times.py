@@ -45,7 +45,7 @@ def spoken(*, told: tuple[str, ...] = (), before: float = 0.0, within: float = 0
     )
     frames = follows.shape[1]
     keys = av.Tokens(tuple(map(str, range(frames))), place=tuple((frame * STEP,) for frame in range(frames)))
-    origin = av.Provenance(model="hears", told=told)
+    origin = av.Provenance(model="hears", notes=told)
     parts = torch.ones(BEGINS[-1] + 1).tensor_split([BEGINS[1]])
     frame_levels = torch.cat([torch.zeros(silent[0]), parts[0], torch.zeros(silent[1]), parts[1]])[:-1]
     waves = torch.arange(len(frame_levels) * int(STEP * RATE)).mul(0.9).sin()
@@ -154,7 +154,7 @@ def test_pauses_are_found_by_how_loud_a_sound_is_whatever_its_volume() -> None:
 
 
 def test_where_nobody_speaks_no_word_has_a_time() -> None:
-    table = av.word_times(model(), spoken(told=(f"It is silent: {NO_TIMES}",)))
+    table = av.word_times(model(), spoken(notes=(f"It is silent: {NO_TIMES}",)))
     assert list(table.word) == ["She", "opened", "it."]
     assert table[["start", "end"]].isna().all(axis=None)
     assert table.attrs["heads"] == []

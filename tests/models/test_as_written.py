@@ -72,7 +72,7 @@ def test_a_compiled_model_is_recorded_as_it_is_written_and_nothing_is_compiled_f
     # Compiling takes seconds a run; how many is the machine's, so what is counted is what was compiled.
     assert frames() == before, f"{time.perf_counter() - started:.1f} s"
     torch.testing.assert_close(trace.output, expected.output, rtol=0, atol=0)
-    assert trace.provenance.told == ("The model was compiled. It runs here as it is written, without torch.compile.",)
+    assert trace.provenance.notes == ("The model was compiled. It runs here as it is written, without torch.compile.",)
     if own is not None:
         torch.testing.assert_close(trace.output, own)
         torch.testing.assert_close(run(model, input_ids=ids(9)).logits[0], own, rtol=0, atol=0)

@@ -322,9 +322,9 @@ def test_a_layer_that_attends_head_by_head_is_said_to_shift_the_numbers() -> Non
 
     attention.forward = by_heads
     trace = av.wrap(made).trace_ids([5, 17, 33, 42])
-    assert any("Layers are counted by attention calls" in note for note in trace.provenance.told)
+    assert any("Layers are counted by attention calls" in note for note in trace.provenance.notes)
 
 
 def test_a_model_whose_layers_attend_once_each_says_nothing_of_numbers() -> None:
     for family in ("llama", "albert", "t5"):
-        assert not any("counted" in note for note in av.wrap(families.build(family)).origin.told)
+        assert not any("counted" in note for note in av.wrap(families.build(family)).origin.notes)

@@ -49,7 +49,7 @@ def test_a_picture_is_read_by_patches_with_a_class_token_before_them(cat: av.Tra
     assert tokens.place[1:] == tuple((row, column) for row in range(16) for column in range(16))
     assert tokens.labels[1 + 16 * 3 + 5] == "3,5"
     assert cat.provenance.picture == "chelsea.jpg, 451 × 300 pixels"
-    assert cat.provenance.told == ("Its middle was read, at 224 × 224 pixels.",)
+    assert cat.provenance.notes == ("Its middle was read, at 224 × 224 pixels.",)
 
 
 def test_distances_and_neighbours_of_a_picture_go_by_place(cat: av.Trace) -> None:
@@ -257,15 +257,15 @@ def test_an_hour_is_cut_to_the_window_and_told() -> None:
     assert isinstance(model, AttentionModel)
     assert model.reader is not None
     given = model.reader.read(av.Sound(np.zeros(3600 * 1000), 1000))
-    assert "hears 30 s at once" in " ".join(given.told)
-    assert "It is silent" in " ".join(given.told)
+    assert "hears 30 s at once" in " ".join(given.notes)
+    assert "It is silent" in " ".join(given.notes)
     assert given.seconds == 30
 
 
 def test_what_whisper_says_of_silence_is_told_to_be_made_up_and_no_word_has_a_time() -> None:
     model = shipped(WHISPER)
     trace = model.trace(av.Sound(np.zeros(16_000), 16_000))
-    assert any("made up" in line for line in trace.provenance.told)
+    assert any("made up" in line for line in trace.provenance.notes)
     table = av.word_times(model, trace)
     assert table[["start", "end"]].isna().all(axis=None)
     assert table.attrs["heads"] == []

@@ -144,7 +144,7 @@ def test_a_text_without_a_place_for_its_picture_gets_one_before_it_and_says_so()
     wrapping, *_ = wrapped(llava)
     trace = wrapping.trace("what is this ?", picture=PICTURE)
     assert list(trace.query_tokens("decoder").place[:16]) == PLACES
-    assert any("<image> was put before it" in told for told in trace.provenance.told)
+    assert any("<image> was put before it" in told for told in trace.provenance.notes)
     assert trace.provenance.text == "what is this ?"
 
 

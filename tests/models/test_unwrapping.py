@@ -73,7 +73,7 @@ def test_a_sentence_transformer_is_shown_by_the_model_inside(part: str, sentence
         expected = inside(**tokenizer("The cat sat on the mat", return_tensors="pt")).last_hidden_state[0]
     torch.testing.assert_close(trace.output, expected)
     assert trace.fidelity.ok
-    assert any("BertModel inside the" in note and "pooling" in note for note in trace.provenance.told)
+    assert any("BertModel inside the" in note and "pooling" in note for note in trace.provenance.notes)
     # What it makes of a text by pooling follows from the trace's output.
     pooled = nn.functional.normalize(trace.output.mean(dim=0), dim=0)
     np.testing.assert_allclose(pooled, sentences.encode("The cat sat on the mat"), atol=1e-5)
@@ -91,14 +91,14 @@ def test_a_cross_encoder_is_shown_by_the_model_inside(tmp_path: Path) -> None:
     assert model.hf_model is encoder[0].auto_model
     trace = model.trace("the bank", "a river")
     assert trace.fidelity.ok
-    assert "inside the CrossEncoder" in trace.provenance.told[0]
+    assert "inside the CrossEncoder" in trace.provenance.notes[0]
 
 
 def test_a_pipeline_is_shown_by_its_model_and_tokenizer() -> None:
     plain, tokenizer = build("bert with a head"), word_tokenizer()
     pipeline = transformers.pipeline("text-classification", model=plain, tokenizer=tokenizer)
     trace = av.wrap(pipeline).trace("the bank")
-    assert trace.provenance.told == ("Shown is the model inside the TextClassificationPipeline.",)
+    assert trace.provenance.notes == ("Shown is the model inside the TextClassificationPipeline.",)
     torch.testing.assert_close(trace.output, av.wrap(plain, tokenizer).trace("the bank").output)
 
 
@@ -109,21 +109,21 @@ def test_a_pipeline_of_pictures_is_shown_with_its_processor() -> None:
     pipeline = transformers.pipeline("image-classification", model=model, image_processor=processor)
     trace = av.wrap(pipeline).trace(av.Picture(np.linspace(0, 1, 32 * 32 * 3).reshape(32, 32, 3)))
     assert trace.fidelity.ok
-    assert trace.provenance.told[0] == "Shown is the model inside the ImageClassificationPipeline."
+    assert trace.provenance.notes[0] == "Shown is the model inside the ImageClassificationPipeline."
 
 
 def test_data_parallel_is_taken_off() -> None:
     plain = build("llama")
     trace = av.wrap(nn.DataParallel(plain)).trace_ids(ids(9))
     torch.testing.assert_close(trace.output, av.wrap(plain).trace_ids(ids(9)).output, rtol=0, atol=0)
-    assert "DataParallel" in trace.provenance.told[0]
+    assert "DataParallel" in trace.provenance.notes[0]
 
 
 def test_an_nnsight_model_is_shown_by_the_model_inside() -> None:
     plain, tokenizer = build("bert with a head"), word_tokenizer()
     model = av.wrap(Envoy(plain, tokenizer))
     assert (model.hf_model, model.tokenizer) == (plain, tokenizer)
-    assert "without interventions" in model.trace("the bank").provenance.told[0]
+    assert "without interventions" in model.trace("the bank").provenance.notes[0]
     with pytest.raises(av.UnsupportedModel, match=r"aren't loaded; make it with Envoy\(…, dispatch=True\)"):
         av.wrap(Envoy(build("llama").to("meta")))
 
@@ -131,7 +131,7 @@ def test_an_nnsight_model_is_shown_by_the_model_inside() -> None:
 def test_wrappers_inside_each_other_are_all_taken_off_and_told() -> None:
     pipeline = transformers.pipeline("text-classification", model=build("bert with a head"), tokenizer=word_tokenizer())
     pipeline.model = nn.DataParallel(torch.compile(pipeline.model, backend="eager"))
-    told = av.wrap(pipeline).trace("the bank").provenance.told
+    told = av.wrap(pipeline).trace("the bank").provenance.notes
     assert [note.split()[0] for note in told] == ["Shown", "DataParallel", "The"]
     assert told[2] == "The model was compiled. It runs here as it is written, without torch.compile."
 

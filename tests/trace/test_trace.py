@@ -327,3 +327,10 @@ def test_a_detached_trace_keeps_no_model_alive() -> None:
     held = attach(trace(fidelity=None), Rerun(lambda: GOOD, None, lambda _: Relevance({}, "")))
     free = held.detached()
     assert free.fidelity is GOOD and not free.differentiable and free.layers == held.layers
+
+
+def test_notes_by_their_name_of_before_are_the_same_and_warn() -> None:
+    origin = Provenance("m", "a", notes=("The first of 3 frames was read.",))
+    with pytest.warns(DeprecationWarning, match="notes"):
+        assert origin.told == origin.notes
+    assert origin.as_dict()["told"] == origin.notes  # files keep the key that every version reads

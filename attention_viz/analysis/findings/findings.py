@@ -99,10 +99,10 @@ def _turn(
     """The best of each kind that wasn't seen yet, which is seen from now on."""
     chosen = dict[str, Candidate]()
     for one in found:
-        told = one.kind if FINDING_KINDS[one.kind].of_a_head else _pair(one, scenes[one.stream])
-        if one.kind not in chosen and told not in seen and not (other_heads and one.place in seen):
+        topic = one.kind if FINDING_KINDS[one.kind].of_a_head else _pair(one, scenes[one.stream])
+        if one.kind not in chosen and topic not in seen and not (other_heads and one.place in seen):
             chosen[one.kind] = one
-            seen |= {told, one.place}
+            seen |= {topic, one.place}
     return list(chosen.values())
 
 

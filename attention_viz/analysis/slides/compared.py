@@ -49,8 +49,8 @@ def _slide(comparison: Comparison, query: int, key: int, called: str) -> Slide:
     asked = named(before.trace.key_tokens(before.stream), keys.one[key] or 0, "key")
     first, second = (f"{float(one[query, key]):.2f}" for one in (comparison.weights, comparison.other_weights))
     ask = begun((*asking, (" gives ", ""), (first, "number"), (" to ", ""), *asked, (f". And {called}?", "")))
-    told = (*looking, (" gives ", ""), (second, "number"), (" to ", ""), *seen)
-    tell = begun(((f"{called}, ", ""), *told))
+    parts = (*looking, (" gives ", ""), (second, "number"), (" to ", ""), *seen)
+    tell = begun(((f"{called}, ", ""), *parts))
     picture = picture_of("bars", tokens, now, None, theirs.index(key), before=was, asked=firsts)
     slide = Slide(ask, tell, picture, _source(before, side, picture))
     place = queries.other[query]

@@ -64,7 +64,7 @@ def _of_role(trace: Trace, jobs: "pandas.DataFrame", name: str, ask: str, unit: 
     tell: tuple[Part, ...] = (
         (f"Layer {layer}, head {head}: ", ""),
         (f"{float(best.iloc[0]):.2f}", "number"),
-        (f". {len(scores)} of {len(jobs)} heads {have} the role “{ROLES[name].told(unit)[0]}”", ""),
+        (f". {len(scores)} of {len(jobs)} heads {have} the role “{ROLES[name].wording(unit)[0]}”", ""),
     )
     means = f"means over the {PLURALS[unit]} of this {whole}"
     return Slide(((ask, ""),), tell, picture, source_of(trace, means, picture))

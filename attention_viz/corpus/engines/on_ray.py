@@ -74,8 +74,8 @@ def _handed(ray: Any, worker: Worker, chunks: list[Chunk], actors: int) -> Itera
             yield chunk, CorpusPart.of_bytes(row["part"])[0]
     except ray.exceptions.RayError as error:
         # It has the whole way there, of which the end says what went wrong.
-        told = re.sub(r"^[\w.]+: ", "", str(error).strip().split("\n")[-1].strip())
-        raise UnsupportedModel(f"an actor of Ray could not go on: {told}") from error
+        phrase = re.sub(r"^[\w.]+: ", "", str(error).strip().split("\n")[-1].strip())
+        raise UnsupportedModel(f"an actor of Ray could not go on: {phrase}") from error
 
 
 class _Actor:

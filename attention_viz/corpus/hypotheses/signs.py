@@ -35,8 +35,8 @@ def signs_of(said: str) -> Iterator[Sign]:
             raise HypothesisError(f"found {what}", said, place)
         kind = str(found.lastgroup)
         if kind == "number" and len(found[kind]) > _DIGITS:
-            told = f"found a number of {len(found[kind]):,} digits; positions and lengths have {_DIGITS} at most"
-            raise HypothesisError(told, said, found.start(kind))
+            phrase = f"found a number of {len(found[kind]):,} digits; positions and lengths have {_DIGITS} at most"
+            raise HypothesisError(phrase, said, found.start(kind))
         yield Sign(kind, found[kind], found.start(kind))
         place = found.end()
     yield Sign("end", "", len(said))

@@ -133,10 +133,10 @@ def _table(
 
     whole = _summed(texts)[order]
     at = thresholds[order]
-    columns = {"threshold": edge_of(at), **_told(whole, at)}
+    columns = {"threshold": edge_of(at), **_phrase(whole, at)}
     drawn = numpy.stack([text[order[:_DRAWN]] for text in texts])
     spans = numpy.stack(
-        [list(_told(numpy.tensordot(draw, drawn, 1), at[:_DRAWN]).values()) for draw in _draws(len(texts))]
+        [list(_phrase(numpy.tensordot(draw, drawn, 1), at[:_DRAWN]).values()) for draw in _draws(len(texts))]
     )
     low, high = _between(spans)
     for place, name in enumerate(list(columns)[1:]):
@@ -152,7 +152,7 @@ def _summed(counts: "Sequence[NDArray[Any]]") -> "NDArray[Any]":
     return numpy.sum(numpy.stack(counts), axis=0)
 
 
-def _told(counts: "NDArray[Any]", thresholds: "NDArray[Any]") -> "dict[str, NDArray[Any]]":
+def _phrase(counts: "NDArray[Any]", thresholds: "NDArray[Any]") -> "dict[str, NDArray[Any]]":
     scores = scores_at(counts, thresholds)
     return {
         "precision": scores.precision,
@@ -209,14 +209,14 @@ def _ahead(head: "Sequence[NDArray[Any]]", base: "Sequence[NDArray[Any]]") -> tu
 def _verdict(table: "pandas.DataFrame", baseline: tuple[float, str], ahead: tuple[float, float]) -> tuple[bool, str]:
     layer, head = table.index[0]
     best = table.iloc[0]
-    told = f"average precision {best['average_precision']:.2f}, {best['average_precision_low']:.2f} to "
-    told += f"{best['average_precision_high']:.2f}"
+    phrase = f"average precision {best['average_precision']:.2f}, {best['average_precision_low']:.2f} to "
+    phrase += f"{best['average_precision_high']:.2f}"
     base, way = baseline
     beside = f"going by {way} alone has {base:.2f}"
     if not best["average_precision_low"] >= _HOLDS:
-        return False, f"No head does this: the best, {layer}·{head}, has {told}; {beside}"
+        return False, f"No head does this: the best, {layer}·{head}, has {phrase}; {beside}"
     if base >= _EXACT:
-        return True, f"Head {layer}·{head} does this ({told}); the story is one of positions: {beside}"
+        return True, f"Head {layer}·{head} does this ({phrase}); the story is one of positions: {beside}"
     if not ahead[0] > 0:
-        return False, f"Head {layer}·{head} does no more than positions tell: {told}; {beside}"
-    return True, f"Head {layer}·{head} does this: {told}; {beside}"
+        return False, f"Head {layer}·{head} does no more than positions tell: {phrase}; {beside}"
+    return True, f"Head {layer}·{head} does this: {phrase}; {beside}"

@@ -35,11 +35,11 @@ def _example(one: SiteExample, head: Head) -> str:
         f'<span class="m">makes likelier: <span class="mono">{escape(one.words)}</span></span>' if one.words else ""
     )
     asking = f'<b class="query">{escape(one.row.asking)}</b> asks: ' if one.row.asking else ""
-    told = (
+    phrase = (
         f'<p class="told">{tenth}<span class="mono"><b class="q">{escape(query)}</b> → <b class="k">'
         f"{escape(one.row.tokens[one.key])}</b></span><b>{one.weight:.3f}</b>{writes}{_link(one, head)}</p>"
     )
-    return f'{told}<p class="tokens">{asking}{_tokens(one)}</p>'
+    return f'{phrase}<p class="tokens">{asking}{_tokens(one)}</p>'
 
 
 def _tokens(one: SiteExample) -> str:

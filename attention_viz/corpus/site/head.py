@@ -50,10 +50,10 @@ def _said(site: Site, head: Head) -> str:
     sign = f'<i class="sig" style="--role:var(--role-{place})"></i>'
     often, split = "", ""
     if head.role in SHARES:
-        could, holds = (int(head.told.get(f"role {head.role}{ending}") or 0) for ending in (TEXTS, HOLDS))
+        could, holds = (int(head.row.get(f"role {head.role}{ending}") or 0) for ending in (TEXTS, HOLDS))
         often = f' <span class="w">in {holds:,} of {could:,} texts that can show it</span>'
         split = _split(holds, could - holds, site.texts - could, place)
-    score = float(head.told["score"])
+    score = float(head.row["score"])
     share = "" if isnan(score) else f" Its share is <b>{score:.2f}</b>; from {role.threshold:g} on a head is called so."
     if head.role == "mixed":
         share = "" if isnan(score) else f" Its largest share of a job is <b>{score:.2f}</b>."
@@ -67,14 +67,14 @@ def _split(holds: int, fails: int, rest: int, place: int) -> str:
     """Of how many texts it holds, as a bar; the words stand below, where they have room."""
     parts = ((holds, "holds", "on"), (fails, "not", "off"), (rest, "can’t show it", "none"))
     shown = "".join(f'<i class="{kind}" style="flex:{count}"></i>' for count, _, kind in parts if count)
-    told = "".join(f'<span class="{kind}">{count:,} {name}</span>' for count, name, kind in parts if count)
-    return f'<div class="split" style="--role:var(--role-{place})"><div>{shown}</div><p>{told}</p></div>'
+    phrase = "".join(f'<span class="{kind}">{count:,} {name}</span>' for count, name, kind in parts if count)
+    return f'<div class="split" style="--role:var(--role-{place})"><div>{shown}</div><p>{phrase}</p></div>'
 
 
 def _text_by_text(head: Head, metric: str) -> str:
     """The deciles of the metric that belongs to the role, as bars."""
-    found = [float(head.told.get(f"{metric}_d{decile}", float("nan"))) for decile in DECILES]
-    mean, spread = (float(head.told.get(f"{metric}{ending}", float("nan"))) for ending in ("", "_spread"))
+    found = [float(head.row.get(f"{metric}_d{decile}", float("nan"))) for decile in DECILES]
+    mean, spread = (float(head.row.get(f"{metric}{ending}", float("nan"))) for ending in ("", "_spread"))
     title = (
         f"<h2>{escape(METRICS[metric].label)}, text by text <small>mean {number(mean, 2)} ± {number(spread, 2)}</small>"
         "</h2>"
@@ -95,9 +95,9 @@ def _metrics(head: Head) -> str:
     names = ("mean", "spread", "10 %", "median", "90 %")
     endings = ("", "_spread", "_d10", "_d50", "_d90")
     rows = [
-        (escape(metric.label), *(number(head.told[f"{name}{ending}"]) for ending in endings))
+        (escape(metric.label), *(number(head.row[f"{name}{ending}"]) for ending in endings))
         for name, metric in METRICS.items()
-        if name in head.told  # a scan that was made before a metric was known has none of it
+        if name in head.row  # a scan that was made before a metric was known has none of it
     ]
     return table(["metric", *names], rows)
 
@@ -123,12 +123,12 @@ def _lift(one: Any) -> str:
     if one is None:
         return "<td></td>"
     lift, pairs = float(one["lift"]), int(one["pairs"])
-    told = f"{number(lift, 1)}<small>{_short(pairs)}</small>"
+    phrase = f"{number(lift, 1)}<small>{_short(pairs)}</small>"
     if pairs < _FEW or isnan(lift):
-        return f'<td class="few" title="{pairs:,} pairs">{told}</td>'
+        return f'<td class="few" title="{pairs:,} pairs">{phrase}</td>'
     depth = max(-1.0, min(1.0, log2(max(lift, 0.05))))
     side = "more" if depth >= 0 else "less"
-    return f'<td class="{side}" style="--d:{abs(depth):.2f}" title="{pairs:,} pairs">{told}</td>'
+    return f'<td class="{side}" style="--d:{abs(depth):.2f}" title="{pairs:,} pairs">{phrase}</td>'
 
 
 def _short(count: int) -> str:

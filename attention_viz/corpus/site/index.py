@@ -16,10 +16,10 @@ __all__ = ["heads_data", "index_page"]
 
 def index_page(site: Site, heads: Sequence[Head], made: Sequence[tuple[str, str]], files: Sequence[str]) -> str:
     """The page."""
-    streams = dict.fromkeys(str(head.told["stream"]) for head in heads)
+    streams = dict.fromkeys(str(head.row["stream"]) for head in heads)
     atlases = "".join(
         f'<section class="atlas-part"><h2>{escape(stream.capitalize())} <small>layer down, head across</small></h2>'
-        f"{_atlas([head for head in heads if head.told['stream'] == stream])}</section>"
+        f"{_atlas([head for head in heads if head.row['stream'] == stream])}</section>"
         for stream in streams
     )
     links = ", ".join(f'<a href="{name}">{name.rpartition("/")[2]}</a>' for name in files)
@@ -42,10 +42,10 @@ def _finding(site: Site, heads: Sequence[Head]) -> str:
     """How many heads have a job, and which jobs are most frequent."""
     counts = {name: sum(head.role == name for head in heads) for name, role in ROLES.items() if role.job}
     most = [name for name in sorted(counts, key=lambda name: -counts[name]) if counts[name]][:3]
-    told = ", ".join(f"{counts[name]} “{ROLES[name].label}”" for name in most)
+    phrase = ", ".join(f"{counts[name]} “{ROLES[name].label}”" for name in most)
     count = sum(counts.values())
     jobs = f"{count} of {site.model}’s {len(heads)} heads {'has' if count == 1 else 'have'} a job"
-    return f'{escape(jobs)}<span class="w">{escape(f": {told}" if told else "")}</span>'
+    return f'{escape(jobs)}<span class="w">{escape(f": {phrase}" if phrase else "")}</span>'
 
 
 def _legend(heads: Sequence[Head]) -> str:
@@ -63,7 +63,7 @@ def _legend(heads: Sequence[Head]) -> str:
 def _atlas(heads: Sequence[Head]) -> str:
     layers: dict[int, list[Head]] = {}
     for head in heads:
-        layers.setdefault(int(head.told["layer"]), []).append(head)
+        layers.setdefault(int(head.row["layer"]), []).append(head)
     rows = "".join(
         f'<tr><th scope="row">{layer}</th>{"".join(f"<td>{_cell(head)}</td>" for head in some)}</tr>'
         for layer, some in layers.items()
@@ -76,17 +76,18 @@ def _atlas(heads: Sequence[Head]) -> str:
 
 
 def _cell(head: Head) -> str:
-    score, share = float(head.told["score"]), _share(head)
-    told = f"Head {head.name}: {ROLES[head.role].label}{'' if isnan(score) else f', {score:.2f}'}"
+    score, share = float(head.row["score"]), _share(head)
+    phrase = f"Head {head.name}: {ROLES[head.role].label}{'' if isnan(score) else f', {score:.2f}'}"
+    shown, place = "" if isnan(score) else f"{share:.2f}".lstrip("0"), list(ROLES).index(head.role)
     return (
-        f'<a class="role" href="{head.file}" style="--role:var(--role-{list(ROLES).index(head.role)});--s:{share:.2f}" '
-        f'title="{escape(told)}" aria-label="{escape(told)}">{"" if isnan(score) else f"{share:.2f}".lstrip("0")}</a>'
+        f'<a class="role" href="{head.file}" style="--role:var(--role-{place});--s:{share:.2f}" '
+        f'title="{escape(phrase)}" aria-label="{escape(phrase)}">{shown}</a>'
     )
 
 
 def _share(head: Head) -> float:
     """How strong its colour is: its share of what it does, 0 where there is none."""
-    score = float(head.told["score"])
+    score = float(head.row["score"])
     return 0.0 if isnan(score) else min(1.0, max(0.0, score))
 
 
@@ -107,9 +108,9 @@ def heads_data(heads: Sequence[Head]) -> str:
 
 def _place_of(head: Head) -> tuple[Any, ...]:
     return (
-        str(head.told["stream"]),
-        int(head.told["layer"]),
-        int(head.told["head"]),
+        str(head.row["stream"]),
+        int(head.row["layer"]),
+        int(head.row["head"]),
         list(ROLES).index(head.role),
         round(_share(head), 2),
     )

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["told_of"]
+__all__ = ["facts_of_scan"]
 
 
-def told_of(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
+def facts_of_scan(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What is worth telling of a scan, each by its name."""
     model, done, settings = manifest["model"], manifest["done"], manifest["settings"]
     revision = f", revision {model['revision']}" if model.get("revision") else ""

@@ -40,15 +40,15 @@ def _map(runs: Sequence[Trace], stream: str, layer: int, head: int) -> str:
 def _picture(plane: Plane, queries: Sequence[str], keys: Sequence[str], texts: int) -> str:
     most = float(torch.cat([plane.queries, plane.keys]).abs().max()) or 1.0
     points = "".join(_points(plane.queries / most, queries, "query") + _points(plane.keys / most, keys, "key"))
-    told = (
+    phrase = (
         f"{len(queries)} queries and {len(keys)} keys of {texts} texts, in the two directions in which they differ "
         f"most, which hold {plane.share:.0%} of how they differ"
     )
     side = _HALF + 5
     box = f"{-side} {-side} {2 * side} {2 * side}"
     return (
-        f'<figure class="map"><svg viewBox="{box}" role="img" aria-label="{told}">{points}</svg><figcaption>'
-        f'{told}. Round: <b class="query">queries</b>; square: <b class="key">keys</b>.</figcaption>'
+        f'<figure class="map"><svg viewBox="{box}" role="img" aria-label="{phrase}">{points}</svg><figcaption>'
+        f'{phrase}. Round: <b class="query">queries</b>; square: <b class="key">keys</b>.</figcaption>'
         "</figure>"
     )
 
@@ -57,9 +57,11 @@ def _points(places: Tensor, labels: Sequence[str], kind: str) -> list[str]:
     """A mark for each point, which says its token when it is pointed at."""
     found = list[str]()
     for (x, y), label in zip((places * _HALF).tolist(), labels, strict=True):
-        told = f"<title>{kind} {escape(label)}</title>"
+        phrase = f"<title>{kind} {escape(label)}</title>"
         if kind == "query":
-            found.append(f'<circle class="q" cx="{x:.1f}" cy="{y:.1f}" r="1.8">{told}</circle>')
+            found.append(f'<circle class="q" cx="{x:.1f}" cy="{y:.1f}" r="1.8">{phrase}</circle>')
         else:
-            found.append(f'<rect class="k" x="{x - 1.6:.1f}" y="{y - 1.6:.1f}" width="3.2" height="3.2">{told}</rect>')
+            found.append(
+                f'<rect class="k" x="{x - 1.6:.1f}" y="{y - 1.6:.1f}" width="3.2" height="3.2">{phrase}</rect>'
+            )
     return found

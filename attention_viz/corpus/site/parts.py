@@ -36,7 +36,7 @@ class Head:
     is of its queries and keys, as HTML.
     """
 
-    told: Mapping[str, Any]
+    row: Mapping[str, Any]
     examples: Sequence[SiteExample]
     kinds: Sequence[Mapping[str, Any]]
     silenced: Mapping[str, Any] | None = None
@@ -46,17 +46,17 @@ class Head:
     @property
     def name(self) -> str:
         """As it is called on the pages."""
-        return f"{self.told['layer']}·{self.told['head']}"
+        return f"{self.row['layer']}·{self.row['head']}"
 
     @property
     def file(self) -> str:
         """The name of its page."""
-        return file_of(self.told["stream"], self.told["layer"], self.told["head"])
+        return file_of(self.row["stream"], self.row["layer"], self.row["head"])
 
     @property
     def role(self) -> str:
         """Its role's name."""
-        return str(self.told["role"])
+        return str(self.row["role"])
 
 
 def file_of(stream: object, layer: object, head: object) -> str:

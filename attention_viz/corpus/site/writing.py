@@ -56,7 +56,7 @@ def write_site(
         tables: of the scan, and of its study where there is one; of the examples those that are shown, see
             `chosen_examples`. They are written into the folder, too, but for texts of which nothing is shown.
     """
-    found = [replace(head, picture=maps.get(_place(head.told), "")) for head in _heads(tables, runs)]
+    found = [replace(head, picture=maps.get(_place(head.row), "")) for head in _heads(tables, runs)]
     files = {head.file: head_page(site, head) for head in found} | {
         "index.html": index_page(site, found, made, [f"tables/{name}.csv" for name in tables]),
         "style.css": style_sheet((_HERE / "style.css").read_text("utf-8")),

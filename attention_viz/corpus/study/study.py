@@ -37,7 +37,7 @@ def study(
     Args:
         progress: told how many steps are done, and of how many; what it raises stops it.
     """
-    model, told = worker.model, progress or _nobody
+    model, report = worker.model, progress or _nobody
     measure = measure_of(model)
     by_text = [list(some) for _, some in groupby(sorted(examples, key=_number), key=_number)]
     by_text = by_text if measure == "loss" else []
@@ -47,11 +47,11 @@ def study(
     changes, apart = list[Any](), torch.zeros(len(places), len(places), dtype=torch.float64)
     for number, text in enumerate(texts):
         run, done = model.trace(text, layers=worker.settings.layers), number * len(places)
-        changes.append(silenced(model, run, places, lambda more, done=done: told(done + more, steps)))
+        changes.append(silenced(model, run, places, lambda more, done=done: report(done + more, steps)))
         apart += head_distances(run, stream)
     rows = list[dict[str, Any]]()
     for number, some in enumerate(by_text):
-        told(before + number, steps)
+        report(before + number, steps)
         rows += words_written(model, model.trace(str(some[0]["said"])), some)
     return {
         "silenced": _silenced(heads, numpy.stack(changes), measure),

@@ -17,7 +17,7 @@ from attention_viz.edits.words import place_of, tokens_of
 from attention_viz.errors import ShapeError
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.shapes import check_tensor
-from attention_viz.operation.told import ShortRepr
+from attention_viz.operation.short_repr import ShortRepr
 from attention_viz.trace.trace import Trace
 
 __all__ = ["KINDS", "Allow", "Block", "narrow"]

@@ -23,10 +23,10 @@ def _written(cell: Arithmetic) -> str:
         return f"({written})" if written[0] == "−" else written
 
     ranked = sorted(cell.terms, key=lambda term: -abs(term.product))
-    told = [f"{number(term.factors[0][1])} · {number(term.factors[1][1])}" for term in ranked[:_NAMED]]
+    products = [f"{number(term.factors[0][1])} · {number(term.factors[1][1])}" for term in ranked[:_NAMED]]
     if others := ranked[_NAMED:]:
-        told.append(f"{number(sum(term.product for term in others))} from {len(others)} more")
-    return " + ".join(told)
+        products.append(f"{number(sum(term.product for term in others))} from {len(others)} more")
+    return " + ".join(products)
 
 
 def _ask(scene: Scene) -> Ask:

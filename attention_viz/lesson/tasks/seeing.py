@@ -24,11 +24,11 @@ def region(scene: Scene, seed: int) -> Exercise:
     places = sorted(draw.order([(row, column) for row in range(_BOXES) for column in range(_BOXES)])[:count])
     chosen = [numbers[row][column] for row, column in places]
     right = round(sum(chosen), _DIGITS)
-    told = ", ".join(f"row {row + 1} column {column + 1}" for row, column in places)
+    phrase = ", ".join(f"row {row + 1} column {column + 1}" for row, column in places)
     return Exercise(
         "region",
         f"{MODEL} reads {PICTURES[looked.sample]}. In layer {layer}, head {head}, how much does the class token give "
-        f"to these boxes together: {told}?",
+        f"to these boxes together: {phrase}?",
         (table("The class token’s weights, added up over boxes of 4 × 4 patches", names, columns, numbers),),
         NumberAnswer(right, ROUNDED),
         (

@@ -76,12 +76,14 @@ def compositions_of(known: Proven, into: Collection[tuple[int, int]] | None) -> 
         for head in range(earlier.heads)
         for other in others
     ]
-    told = {name: _column(layers, later, name) for name in _READERS if name not in missing}
+    columns_by_reader = {name: _column(layers, later, name) for name in _READERS if name not in missing}
     columns: dict[str, object] = {
         name: [pair[place] for pair in pairs]
         for place, name in enumerate(("from_layer", "from_head", "to_layer", "to_head"))
     }
-    columns |= {name: told[name].tolist() if name in told else float("nan") for name in _READERS}
+    columns |= {
+        name: columns_by_reader[name].tolist() if name in columns_by_reader else float("nan") for name in _READERS
+    }
     table = pandas.DataFrame(columns)
     table.attrs["missing"] = missing
     table.attrs["random"] = known.width**-0.5
@@ -100,7 +102,7 @@ def _chosen(known: Proven, into: Collection[tuple[int, int]] | None) -> dict[int
     """The later heads by their layer's place among the attention layers, in order."""
     for layer, head in into or ():
         if (layer, head) not in known.heads:
-            raise ShapeError(f"layer {layer}, head {head} was asked for; there are {_told(known)}")
+            raise ShapeError(f"layer {layer}, head {head} was asked for; there are {_phrase(known)}")
     placed = enumerate(zip(known.numbers, known.layers, strict=True))
     chosen = {
         at: [head for head in range(around.heads) if into is None or (number, head) in into]
@@ -109,7 +111,7 @@ def _chosen(known: Proven, into: Collection[tuple[int, int]] | None) -> dict[int
     return {at: heads for at, heads in chosen.items() if heads}
 
 
-def _told(known: Proven) -> str:
+def _phrase(known: Proven) -> str:
     heads = "/".join(map(str, sorted({around.heads for around in known.layers})))
     kept = KeptLayers.all_of(known.numbers)
     which = "" if kept.counts else f" ({kept})"

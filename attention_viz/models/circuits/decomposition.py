@@ -9,7 +9,7 @@ from attention_viz.models.circuits.asked import Asked, Probability
 from attention_viz.models.circuits.number import OpenNumber
 from attention_viz.models.circuits.open_runs import check_model, open_alone
 from attention_viz.operation.autocast import without_autocast
-from attention_viz.operation.told import ShortRepr
+from attention_viz.operation.short_repr import ShortRepr
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:

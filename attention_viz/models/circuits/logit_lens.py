@@ -127,7 +127,7 @@ class _Lens:
     twin: Twin
     run: ModelRun
     body: nn.Module
-    told: Any
+    answered: Any
     streams: Sequence[Tensor]
     norm: nn.Module | None
     words: int
@@ -143,7 +143,7 @@ class _Lens:
 
     def _head(self, hidden: Tensor) -> Tensor:
         """What the model makes of this where its body would give its own."""
-        answer = copy.copy(self.told)
+        answer = copy.copy(self.answered)
         answer.last_hidden_state = hidden[None]
         # The twin is ours alone: of no other run the body is changed.
         self.body.forward = lambda *_args, **_named: answer
@@ -190,8 +190,8 @@ def _opened(run: ModelRun) -> _Lens:
         hooked(twin.model.modules(), hear),
         twin.recorded(recorder, run.name, "doesn't tell what leaves its layers"),
     ):
-        told = twin.model(**run.inputs, **{**twin.settings, "output_hidden_states": True})
-    states: Sequence[Tensor] = getattr(told, "hidden_states", None) or ()
+        answered = twin.model(**run.inputs, **{**twin.settings, "output_hidden_states": True})
+    states: Sequence[Tensor] = getattr(answered, "hidden_states", None) or ()
     if len(states) < 2 or any(state.shape != states[0].shape or len(state) != 1 for state in states):
         raise UnsupportedModel(f"{run.name} doesn't tell what leaves each of its layers, as one vector a token")
     # A model may be a body inside another.
@@ -201,7 +201,7 @@ def _opened(run: ModelRun) -> _Lens:
     last = next((one for one in turns if torch.equal(one.left, states[-1])), None)
     end = states[-1] if last is None else last.entered
     streams = [*(state[0] for state in states[:-1]), end[0]]
-    return _Lens(twin, run, *body, streams, None if last is None else last.module, output_of(told).shape[-1])
+    return _Lens(twin, run, *body, streams, None if last is None else last.module, output_of(answered).shape[-1])
 
 
 def _check(run: ModelRun, lens: _Lens, trace: Trace) -> None:

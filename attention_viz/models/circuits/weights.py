@@ -63,10 +63,10 @@ class Proven:
         lost = [name for name in _SIGNS if name in names and any(getattr(one, name) is None for one in self.layers)]
         if not lost:
             return None
-        told = " and ".join(_SIGNS[name] for name in lost)
+        phrase = " and ".join(_SIGNS[name] for name in lost)
         why = next((one.missing[name] for one in self.layers for name in lost if name in one.missing), "")
         is_none = f"{'is' if len(lost) == 1 else 'are'} not one matrix between stream and attention"
-        return f"{told} of {self.name} {is_none}{why and f': {why}'}"
+        return f"{phrase} of {self.name} {is_none}{why and f': {why}'}"
 
     def lacking_words(self) -> str | None:
         """Why what heads write to words isn't to be had; None where it is."""
@@ -145,15 +145,18 @@ def circuits_of(known: Proven) -> "pandas.DataFrame":
     """The table of `circuits`."""
     import pandas
 
-    told = {"ov": _ov(known), "qk": _qk(known), "ov_norm": _ov_norm(known), "qk_norm": _qk_norm(known)}
-    missing = {name: one for name, one in told.items() if isinstance(one, str)}
-    if len(missing) == len(told):
+    circuits = {"ov": _ov(known), "qk": _qk(known), "ov_norm": _ov_norm(known), "qk_norm": _qk_norm(known)}
+    missing = {name: one for name, one in circuits.items() if isinstance(one, str)}
+    if len(missing) == len(circuits):
         raise UnsupportedModel(
             f"{known.name} has no circuits that weights alone tell: {'; '.join(dict.fromkeys(missing.values()))}"
         )
     places = known.heads
     table = pandas.DataFrame(
-        {name: [float("nan")] * len(places) if isinstance(one, str) else one.tolist() for name, one in told.items()},
+        {
+            name: [float("nan")] * len(places) if isinstance(one, str) else one.tolist()
+            for name, one in circuits.items()
+        },
         index=pandas.MultiIndex.from_tuples(places, names=["layer", "head"]),
     )
     table.attrs["missing"] = missing

@@ -101,9 +101,9 @@ def _starts(model: Any, inputs: Mapping[str, Tensor]) -> Tensor:
 
 
 def _first(model: Any) -> int:
-    told = (model.generation_config, model.config)
+    configs = (model.generation_config, model.config)
     names = ("decoder_start_token_id", "bos_token_id")
-    found = next((one for name in names for at in told if (one := getattr(at, name, None)) is not None), None)
+    found = next((one for name in names for at in configs if (one := getattr(at, name, None)) is not None), None)
     if not isinstance(found, int):
         raise UnusableText(f"{type(model).__name__} doesn't say with what its decoder starts; give a target")
     return found

@@ -50,9 +50,9 @@ def unknown_id(tokenizer: "PreTrainedTokenizerBase") -> int | None:
     return found if isinstance(found, int) and found not in others else None
 
 
-def with_doubled(told: tuple[str, ...], tokens: Tokens) -> tuple[str, ...]:
+def with_doubled(notes: tuple[str, ...], tokens: Tokens) -> tuple[str, ...]:
     """Add a note for each special token that is there twice, such as one that a chat template wrote, too."""
-    found = list(told)
+    found = list(notes)
     for place, added, typed in (("beginning", 0, 1), ("end", -1, -2)) if len(tokens) > 1 else ():
         twice = tokens.numbers[added] == tokens.numbers[typed] and tokens.special[added] and not tokens.special[typed]
         if twice:

@@ -51,5 +51,5 @@ def _kinds(part: Any) -> set[str]:
     """What a part of a tokenizer is made of, by the names in its own description."""
     if part is None:
         return set()
-    told = json.loads(part.__getstate__())
-    return {one["type"] for one in (told, *told.get("decoders", ()), *told.get("pretokenizers", ()))}
+    settings = json.loads(part.__getstate__())
+    return {one["type"] for one in (settings, *settings.get("decoders", ()), *settings.get("pretokenizers", ()))}

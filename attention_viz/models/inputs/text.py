@@ -101,8 +101,8 @@ def read(
     typed = tuple(None if mark else one for one, mark in zip(sentences, special, strict=True))
     spelling, unknown = spellings(tokenizer, ids), [number == unknown_id(tokenizer) for number in ids]
     # Where the pieces say it, nobody else is asked.
-    told = wording.chat or not encoding.is_fast or keeps_spaces(labels, spelling)
-    spaces = None if told else _spaces(encoding, typed, (text, second_text or ""))
+    no_spaces = wording.chat or not encoding.is_fast or keeps_spaces(labels, spelling)
+    spaces = None if no_spaces else _spaces(encoding, typed, (text, second_text or ""))
     runs = [None if mark else one or 0 for one, mark in zip(sentences, special, strict=True)]
     words = group_pieces(labels, spelling, runs, unknown=unknown, spaces=spaces)
     return InputRow(Tokens(tuple(labels), tuple(ids), words, special, sentence=typed, spelling=spelling), tensors)

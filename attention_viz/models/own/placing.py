@@ -108,9 +108,9 @@ def _streams(heard: Sequence[HeardCall], calls: Sequence[Attention]) -> list[str
         return ["decoder" if all(own) else "encoder"] * len(calls)
     across = {call.shape[-2:] for call, one in zip(calls, crossing, strict=True) if one}
     if len(across) > 1:
-        told = ", ".join(f"{queries} × {keys}" for queries, keys in sorted(across))
+        metadata = ", ".join(f"{queries} × {keys}" for queries, keys in sorted(across))
         raise ShapeError(
-            f"calls attend over {told} (query, key), tokens to other tokens, as a model does that reads on from a "
+            f"calls attend over {metadata} (query, key), tokens to other tokens, as a model does that reads on from a "
             "cache; choose calls=[…], as numbered in table()"
         )
     ((queries, keys),) = across
@@ -120,11 +120,11 @@ def _streams(heard: Sequence[HeardCall], calls: Sequence[Attention]) -> list[str
     ]
 
 
-def _side(tokens: int, queries: int, keys: int, closed: bool, told: bool) -> str:
+def _side(tokens: int, queries: int, keys: int, closed: bool, is_several: bool) -> str:
     """Whether tokens that look at each other are those that ask across, or those that are asked."""
     if queries != keys:
         return "decoder" if tokens == queries else "encoder"
-    if not told:
+    if not is_several:
         raise ShapeError(
             f"both texts have {queries} tokens and no call is closed to what comes later, so that nothing tells whose "
             'tokens a call is of; say streams=["encoder", …], one for each call'

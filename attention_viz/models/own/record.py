@@ -103,7 +103,7 @@ class Recording:
         chosen = self._chosen(calls)
         row = _row(chosen, batch, leading)
         found = placed(chosen, [one.of_row(row, leading) for one in chosen], labels, key_labels, streams)
-        origin = replace(origin_of(name or chosen[-1].root, found.calls[-1]), told=_notes(chosen))
+        origin = replace(origin_of(name or chosen[-1].root, found.calls[-1]), notes=_notes(chosen))
         trace = Trace(_layers(found, chosen), found.queries, found.keys, side_by_side(found.calls[-1].output), origin)
         return attach(trace, Rerun(lambda: _measured(chosen, row, leading)))
 
@@ -134,10 +134,10 @@ class Recording:
             raise UnsupportedModel(COMPILED)
         if not self._calls:
             seen = "; ".join(self._softmaxes[:_MOST_TOLD])
-            told = f" It calls softmax by itself: {seen}." if seen else ""
+            phrase = f" It calls softmax by itself: {seen}." if seen else ""
             raise UnsupportedModel(
                 "no attention call was recorded: the module calls neither torch's scaled_dot_product_attention nor its "
-                f"MultiheadAttention, or it ran in another thread or as TorchScript.{told} To draw what it computes, "
+                f"MultiheadAttention, or it ran in another thread or as TorchScript.{phrase} To draw what it computes, "
                 "give its queries, keys and values to av.Trace.from_qkv, or its weights to av.Trace.from_weights"
             )
         if numbers is None:
@@ -216,8 +216,8 @@ def _layers(found: PlacedCalls, calls: Sequence[HeardCall]) -> dict[str, tuple[L
     for stream in found.queries:
         here = [number for number, one in enumerate(found.streams) if one == stream]
         numbers = [next((part for part in calls[one].path.split(".") if part.isdigit()), "") for one in here]
-        told = all(numbers) and len(set(numbers)) == len(numbers)
-        labels = numbers if told else [str(place) for place in range(len(here))]
+        are_numbered = all(numbers) and len(set(numbers)) == len(numbers)
+        labels = numbers if are_numbered else [str(place) for place in range(len(here))]
         layers[stream] = tuple(Layer(found.calls[number], label) for number, label in zip(here, labels, strict=True))
     return layers
 

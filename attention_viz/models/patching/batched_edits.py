@@ -67,12 +67,12 @@ def try_each(
     """
     behind(before).check()
     origin = before.provenance
-    told = origin.text is not None and origin.picture is None
-    several = told and (len(tries) > 1 or origin.generated > 0)
+    is_text = origin.text is not None and origin.picture is None
+    several = is_text and (len(tries) > 1 or origin.generated > 0)
     outputs = model.run_batch(before, tries, only) if several else None
     if outputs is not None:
         return outputs
-    alone = [_alone(model, before, edits) if told else run_again(before, edits) for edits in tries]
+    alone = [_alone(model, before, edits) if is_text else run_again(before, edits) for edits in tries]
     return alone if only is None else [one[only : only + 1] for one in alone]
 
 

@@ -23,10 +23,10 @@ def shared_beginning(run: ModelRun, other: Tokens, spots: Sequence[tuple[int, in
     mine, pairs = run.tokens.numbers, set(spots)
     same = next((at for at in range(most) if (at, at) not in pairs or mine[at] != other.numbers[at]), most)
     known = len(run.layers) == len(run.anatomy.places) and run.runner.switch.plan is NO_PLAN
-    told = "position_ids" in run.runner.named and all(_by_token(one, len(mine)) for one in run.inputs.values())
+    by_position = "position_ids" in run.runner.named and all(_by_token(one, len(mine)) for one in run.inputs.values())
     whole = all(bool(run.inputs[name].all()) for name in ("attention_mask",) if name in run.inputs)
     closed = known and all(_is_closed(layer.attention, same) for layer in run.layers)
-    return same if told and whole and closed else 0
+    return same if by_position and whole and closed else 0
 
 
 def ending(inputs: Mapping[str, Tensor], start: int) -> dict[str, Tensor]:

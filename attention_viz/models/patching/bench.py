@@ -94,7 +94,13 @@ class Bench:
             given["logits_to_keep"] = torch.tensor([only - start], device=device_of(self.twin.model))
         whole = tuple(layer.attention for layer in self.run.layers) if start else ()
         batch = _Changed(
-            places=self.run.anatomy.places, rows=rows, first=first, change=change, told=hear, whole=whole, start=start
+            places=self.run.anatomy.places,
+            rows=rows,
+            first=first,
+            change=change,
+            on_call=hear,
+            whole=whole,
+            start=start,
         )
         with (
             torch.inference_mode(False),
@@ -166,7 +172,7 @@ def _gave(turn: LayerTurn, rows: int, start: int, *_inputs: object, **_named: ob
 @dataclass(eq=False)
 class _Changed(Batch):
     change: Change = field(default=lambda _site, output: output)
-    told: Callable[[int, Call], None] | None = None
+    on_call: Callable[[int, Call], None] | None = None
     whole: Sequence[Attention] = ()
     start: int = 0
 
@@ -178,8 +184,8 @@ class _Changed(Batch):
 
     def changed(self, number: int, call: Call, output: Tensor) -> Tensor:
         """What the change makes of it."""
-        if self.told is not None:
-            self.told(number, call)
+        if self.on_call is not None:
+            self.on_call(number, call)
         return self.change(number, output)
 
 

@@ -84,7 +84,7 @@ def effects(
     for outputs in _runs(model, before, places, to, asked.position):
         found += numbers_of(outputs, asked, padding, limited=asked.position is not None).tolist()
         report(len(found), len(places))
-    return _table(places, found, number, several=len(before.streams) > 1, of=str(of), to=_told(to))
+    return _table(places, found, number, several=len(before.streams) > 1, of=str(of), to=_phrase(to))
 
 
 def mean_effects(tables: "Sequence[pandas.DataFrame]") -> "pandas.DataFrame":
@@ -121,7 +121,7 @@ def _runs(
 
 
 def _table(
-    places: Sequence[Place], found: Sequence[float], number: float, *, several: bool, **told: str
+    places: Sequence[Place], found: Sequence[float], number: float, *, several: bool, **phrase: str
 ) -> "pandas.DataFrame":
     """The largest effect first; the streams are named where there are several."""
     import pandas
@@ -130,11 +130,11 @@ def _table(
     named = named if several else named.droplevel("stream")
     table = pandas.DataFrame({"effect": [one - number for one in found], "number": found}, index=named)
     table = table.sort_values("effect", key=abs, ascending=False, kind="stable")
-    table.attrs.update(number=number, **told, held="total effect; everything after the head is computed again")
+    table.attrs.update(number=number, **phrase, held="total effect; everything after the head is computed again")
     return table
 
 
-def _told(to: str) -> str:
+def _phrase(to: str) -> str:
     return "zero" if to == "zero" else "the head's mean over the positions of this text that aren't padding"
 
 

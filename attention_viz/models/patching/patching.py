@@ -91,11 +91,11 @@ class Patching:
         runs = [plain_run(model, trace) for trace in (text, other)]
         of = settled(runs[0], text, of)
         spots = paired(text, other, aligned=aligned)
-        told = counterpart(of, text, dict(spots), other.output_shape[0])
+        other_of = counterpart(of, text, dict(spots), other.output_shape[0])
         if direction == "denoising":
-            if told is None:
+            if other_of is None:
                 raise ShapeError(f"position {of.position} has no counterpart in the other text, which is put into")
-            runs, text, other, of, told = runs[::-1], other, text, told, of
+            runs, text, other, of, other_of = runs[::-1], other, text, other_of, of
             spots = tuple((yours, mine) for mine, yours in spots)
         bench = Bench.of(runs[0], mlps=parts == "mlps")
         number, there, slopes = with_slopes(bench, text, of)
@@ -107,7 +107,7 @@ class Patching:
         return cls(
             of,
             number,
-            None if told is None else float(numbers_of(fetched, told, runs[1].tokens.padding)[0]),
+            None if other_of is None else float(numbers_of(fetched, other_of, runs[1].tokens.padding)[0]),
             puts,
             {put: _estimate(bench, put, estimates) for put in puts},
             bench,

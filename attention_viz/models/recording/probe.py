@@ -76,8 +76,8 @@ class Anatomy:
 
     def described(self, provenance: Provenance) -> Provenance:
         """Add to a provenance the output's name, what is left out, and how layers count."""
-        told = (*provenance.told, *numbering_note(self.streams, self.modules))
-        return replace(provenance, output=self.output, told=told).leaving_out(self.left_out)
+        notes = (*provenance.notes, *numbering_note(self.streams, self.modules))
+        return replace(provenance, output=self.output, notes=notes).leaving_out(self.left_out)
 
     def by_stream(self, of_calls: Sequence[_T], numbers: Sequence[int] | None = None) -> dict[str, tuple[_T, ...]]:
         """What belongs to each call, in the order they run, sorted into the streams that there are.

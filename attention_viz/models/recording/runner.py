@@ -165,17 +165,17 @@ class Runner:
         self, recorder: Recorder, inputs: Mapping[str, Tensor], settings: Mapping[str, object]
     ) -> tuple[Returned, Tensor] | None:
         """A recorded run's output, and what the body handed over; None where that isn't of the text's positions."""
-        body, told = body_of(self.model), list[object]()
+        body, outputs = body_of(self.model), list[object]()
         if body is None:
             return None
 
         def hear(_module: nn.Module, _inputs: object, _named: object, output: object) -> None:
             if recording.get() is recorder:
-                told.append(output)
+                outputs.append(output)
 
         with hooked([body], hear):
             returned = self._run(recorder, {**inputs, **settings})
-        hidden = hidden_of(told[0], inputs["input_ids"].shape[1]) if len(told) == 1 else None
+        hidden = hidden_of(outputs[0], inputs["input_ids"].shape[1]) if len(outputs) == 1 else None
         return None if hidden is None else (returned, hidden)
 
     def record_next(self, token: int, position: int, before: int, cache: object) -> Pass:

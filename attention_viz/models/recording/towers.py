@@ -42,9 +42,9 @@ def streams_by_tower(model: "PreTrainedModel", calls: Sequence[Call], inputs: Ma
         shapes = {call.attention.shape[1:] for call, own in zip(calls, streams, strict=True) if own == stream}
         square = all(queries == keys for queries, keys in shapes)
         if len(shapes) > 1 or not (square or stream == "cross"):
-            told = ", ".join(f"{queries} × {keys}" for queries, keys in sorted(shapes))
+            metadata = ", ".join(f"{queries} × {keys}" for queries, keys in sorted(shapes))
             raise UnsupportedModel(
-                f"{type(model).__name__} attends over {told} positions in its {stream}: it puts some together from "
+                f"{type(model).__name__} attends over {metadata} positions in its {stream}: it puts some together from "
                 "layer to layer, or looks at windows; needed: the same positions in every layer"
             )
     return streams
@@ -73,10 +73,10 @@ def check_heads(model: "PreTrainedModel", calls: Sequence[Call]) -> None:
         )
 
 
-def _head_counts(told: Mapping[str, Any]) -> frozenset[int]:
+def _head_counts(metadata: Mapping[str, Any]) -> frozenset[int]:
     """How many heads a configuration speaks of, in all its parts."""
     found = set[int]()
-    for name, value in told.items():
+    for name, value in metadata.items():
         if isinstance(value, dict):
             found |= _head_counts(cast("Mapping[str, Any]", value))
         elif "head" in str(name) and "dim" not in str(name):

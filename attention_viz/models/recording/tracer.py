@@ -120,9 +120,11 @@ class Tracer:
         rest = file_for(inputs)
         later, kept = rest is not None and body_of(self.runner.model) is not None, None if keep is None else len(keep)
         size, seconds = cost_of(self.runner.model, inputs, calls, kept, words_later=later)
-        told = ahead("model.trace", size, seconds, progress, "bytes", "layers=[…] keeps some layers only")
+        report = ahead("model.trace", size, seconds, progress, "bytes", "layers=[…] keeps some layers only")
         with self._listener.listening(self.runner.model, inputs) as outside:
-            recorded = self.runner.record(inputs, edits, anatomy.places, keep, rest, lambda count: told(count / calls))
+            recorded = self.runner.record(
+                inputs, edits, anatomy.places, keep, rest, lambda count: report(count / calls)
+            )
         self._check_calls(recorded)
         found = axes(recorded)
         measure = self._measure(inputs, None if edits else recorded, found, keep)

@@ -161,16 +161,16 @@ class Twin:
         body = body_of(self.model)
         if body is None or not ONLY_LAST.keys() <= self.named:
             return None
-        told, thread = list[object](), threading.get_ident()
+        outputs, thread = list[object](), threading.get_ident()
 
         def hear(_module: nn.Module, _inputs: object, _named: object, output: object) -> None:
             # The model itself may run in other threads meanwhile.
             if threading.get_ident() == thread:
-                told.append(output)
+                outputs.append(output)
 
         with hooked([body], hear):
             last = output_of(self.model(**inputs, **self.settings, **ONLY_LAST))
-        hidden = hidden_of(told[0], rows) if len(told) == 1 else None
+        hidden = hidden_of(outputs[0], rows) if len(outputs) == 1 else None
         if hidden is None or last.shape[0] != 1:
             return None
         readout = Readout.of(self.model, {**inputs, **self.settings}, hidden, last)

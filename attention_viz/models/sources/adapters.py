@@ -68,7 +68,7 @@ def load_adapter(
     from attention_viz.trace.trace import Provenance
 
     notes = (f"An adapter (LoRA) around {base_name}, by PEFT. Texts are read by that model's tokenizer.",)
-    provenance = Provenance(model=name, sha256=sha256_of(folder / WEIGHTS, check), told=notes)
+    provenance = Provenance(model=name, sha256=sha256_of(folder / WEIGHTS, check), notes=notes)
     return AttentionModel.of(model, base.tokenizer, provenance, base.reader)
 
 

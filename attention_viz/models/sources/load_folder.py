@@ -79,7 +79,7 @@ def load_folder(
             keep_apart(hf_model)
         # A module is moved in place; what `to` returns is the same object, only without its type.
         nn.Module.to(hf_model, place)
-        provenance = Provenance(model=name, revision=revision, sha256=found, told=notes_on(folder))
+        provenance = Provenance(model=name, revision=revision, sha256=found, notes=notes_on(folder))
         if alone or reader is not None:
             return AttentionModel.of(hf_model, tokenizer, provenance, reader)
         return of_both(checked, hf_model, tokenizer, provenance, verdict.why_alone, check, apart=apart)

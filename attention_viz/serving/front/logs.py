@@ -23,7 +23,7 @@ _LEFT_OUT = "message left out, since it may quote a visitor; ATTENTION_VIZ_LOG_M
 
 def without_message(error: BaseException) -> str:
     """A traceback as Python prints it, with what caused the error, but without any message."""
-    told = "".join(
+    phrase = "".join(
         line
         for cause in _causes(error)
         for line in (
@@ -32,7 +32,7 @@ def without_message(error: BaseException) -> str:
             f"{type(cause).__qualname__} ({_LEFT_OUT})\n",
         )
     )
-    return told.rstrip("\n")
+    return phrase.rstrip("\n")
 
 
 def keep_messages_out() -> None:
@@ -47,8 +47,8 @@ def keep_messages_out() -> None:
 
     logging.setLogRecordFactory(record)
     sys.excepthook = _unexpected
-    threading.excepthook = lambda told: _unexpected(told.exc_type, told.exc_value, told.exc_traceback)
-    sys.unraisablehook = lambda told: _unexpected(told.exc_type, told.exc_value, told.exc_traceback)
+    threading.excepthook = lambda phrase: _unexpected(phrase.exc_type, phrase.exc_value, phrase.exc_traceback)
+    sys.unraisablehook = lambda phrase: _unexpected(phrase.exc_type, phrase.exc_value, phrase.exc_traceback)
     # What the library warns of is told on the page.
     warnings.simplefilter("ignore", AttentionVizWarning)
 

@@ -63,8 +63,8 @@ def _folders() -> Iterator[Path]:
 
 def _is_of(path: Path, sha256: str) -> bool:
     try:
-        told = json.loads((path / "manifest.json").read_text("utf-8"))
-        return bool(told["complete"]) and told["model"]["sha256"] == sha256
+        manifest = json.loads((path / "manifest.json").read_text("utf-8"))
+        return bool(manifest["complete"]) and manifest["model"]["sha256"] == sha256
     except (OSError, ValueError, KeyError, TypeError):
         return False
 

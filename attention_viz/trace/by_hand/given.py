@@ -218,8 +218,8 @@ def _made(
 ) -> _Made:
     shapes = {call.shape[-2:] for call in calls}
     if len(shapes) > 1:
-        told = ", ".join(f"{queries} × {keys}" for queries, keys in sorted(shapes))
-        raise ShapeError(f"the layers have (query, key) = {told}; needed: the same tokens in every layer")
+        phrase = ", ".join(f"{queries} × {keys}" for queries, keys in sorted(shapes))
+        raise ShapeError(f"the layers have (query, key) = {phrase}; needed: the same tokens in every layer")
     ((queries, keys),) = shapes
     if stream is not None and stream not in STREAMS:
         raise TraceError(f"the stream {stream!r} was asked for; there are {', '.join(STREAMS)}")

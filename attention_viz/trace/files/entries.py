@@ -28,7 +28,7 @@ def unpack_provenance(entry: Mapping[str, Any]) -> Provenance:
         target=_as_text_or_none(entry.get("target")),
         picture=_as_text_or_none(entry.get("picture")),
         sound=_as_text_or_none(entry.get("sound")),
-        told=tuple(as_kind(str, one) for one in as_kind(list, entry.get("told", []))),
+        notes=tuple(as_kind(str, one) for one in as_kind(list, entry.get("told", []))),
         generated=as_kind(int, entry.get("generated", 0)),
         special_tokens=as_kind(bool, entry.get("special_tokens", True)),
         chat=as_kind(bool, entry.get("chat", False)),

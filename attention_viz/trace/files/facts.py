@@ -142,7 +142,7 @@ def _check_provenance(origin: Provenance, tokens: int) -> None:
     for name in ("text", "second_text", "target"):
         _check_text(f"the {name.replace('_', ' ')}", getattr(origin, name) or "", _LONGEST_TEXT)
     versions = (*origin.versions.keys(), *origin.versions.values())
-    for what, notes in (("notes", origin.told), ("edits", origin.edits), ("added masks", origin.added)):
+    for what, notes in (("notes", origin.notes), ("edits", origin.edits), ("added masks", origin.added)):
         _check_notes(what, notes)
     _check_notes("versions", versions)
 

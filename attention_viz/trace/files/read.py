@@ -46,16 +46,16 @@ def read_trace(kind: type["Trace"], path: str | PathLike[str]) -> "Trace":
     header, tensors = _open(path)
     if header.get("format") not in FORMATS:
         *most, last = FORMATS
-        told = f"{', '.join(map(str, most))} and {last}"
-        raise TraceError(f"{name} has trace format {header.get('format')!r}; this version reads formats {told}")
+        phrase = f"{', '.join(map(str, most))} and {last}"
+        raise TraceError(f"{name} has trace format {header.get('format')!r}; this version reads formats {phrase}")
     try:
         found = _unpack(kind, header, _widened(header, tensors))
     except AttentionVizError as error:
         raise TraceError(f"{name} is a broken trace: {error}") from None
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise TraceError(f"{name} is a broken trace: its header lacks or garbles {error}") from None
-    if told := found.provenance.stored_in_words:
-        warnings.warn(f"{name}: {told}", AttentionVizWarning, stacklevel=3)
+    if phrase := found.provenance.stored_in_words:
+        warnings.warn(f"{name}: {phrase}", AttentionVizWarning, stacklevel=3)
     return found
 
 

@@ -96,7 +96,7 @@ class Rounding:
 
         return map_terms(call, there_and_back)
 
-    def told(self, trace: "Trace") -> "Provenance":
+    def described(self, trace: "Trace") -> "Provenance":
         """Where the trace comes from, with what the file keeps of it, beside what an earlier file kept."""
         origin, output = trace.provenance, trace.output.detach()
         off = (output.double() - self.of(output, "the output").double()).abs()

@@ -72,12 +72,12 @@ def write_trace(
     kept = some_layers(trace, layers)
     rounding = Rounding(what, None if dtype is None else DTYPES[dtype])
     size, running, packing = _size(trace, kept, rounding)
-    told = ahead("Trace.save", size, running + packing, progress, "bytes")
+    report = ahead("Trace.save", size, running + packing, progress, "bytes")
     chosen, fidelity = trace.whole_layers if what == "all" else trace.layers, trace.fidelity
     _check(trace, kept, trace.provenance, fidelity)
     # Of what is done after the model ran again, writing the file is a fifth or less.
     ran = running / (running + packing)
-    told(ran)
+    report(ran)
     shelf, packed, done = _Shelf(rounding), dict[str, list[dict[str, object]]](), 0
     count = sum(len(one.numbers) for one in kept.values())
     for stream, one in kept.items():
@@ -86,13 +86,13 @@ def write_trace(
             layer = _of(trace, chosen, stream, number)
             packed[stream].append(_pack_layer(layer, shelf, f"layer {number} of the {stream}"))
             done += 1
-            told(ran + (1 - ran) * 0.8 * done / count)
+            report(ran + (1 - ran) * 0.8 * done / count)
     header = _header(trace, kept, packed, shelf)
     try:
         write_whole(path, *sealed(save(shelf.tensors, metadata={HEADER: json.dumps(header, ensure_ascii=True)})))
     except (SafetensorError, OSError, ValueError) as error:
         raise TraceError(f"the trace can't be written to {fspath(path)}: {error}") from None
-    told(1.0)
+    report(1.0)
 
 
 def _check(trace: "Trace", kept: Mapping[str, KeptLayers], origin: Provenance, fidelity: Fidelity) -> None:
@@ -137,7 +137,7 @@ def _header(
         },
         "output": output,
         **({"seen": seen} if seen else {}),
-        "provenance": rounding.told(trace).as_dict(),
+        "provenance": rounding.described(trace).as_dict(),
         "fidelity": _pack_fidelity(trace.fidelity.before(rounding.change)),
         **({"rounded": shelf.rounded} if less else {}),
     }

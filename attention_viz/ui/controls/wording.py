@@ -69,23 +69,23 @@ def show_whole_words() -> None:
 def show_added(trace: "Trace") -> None:
     """Say what was added to the text: behind "Options", beside the switches for it; and where a link can't carry it."""
     if trace.seen.tensors:
-        _show_told(trace)
+        _show_notes(trace)
         return
     words = ". ".join(one for one in (added_words(trace), own_words(trace)) if one)
     if words:
         visit.memory(_Added).slot.caption(plain(f"{words}."))
-    for line in (*read_otherwise(trace), *trace.provenance.told):
+    for line in (*read_otherwise(trace), *trace.provenance.notes):
         tell(line)
     if not all(fits_link(getattr(visit.shared(), name)) for name in ("text", "second", "target")):
         tell("A link leaves this text out: it is too long.")
 
 
-def _show_told(trace: "Trace") -> None:
+def _show_notes(trace: "Trace") -> None:
     """What was done to a picture or a sound before it was read, and what is to be known of it."""
     from attention_viz.trace.shown.seen import NO_TIMES
 
     own = KEPT if is_own(visit.shared()) and opening.opened() is None else ""
-    for line in (*trace.provenance.told, own):
+    for line in (*trace.provenance.notes, own):
         if line:
             tell(line, loud=line.endswith(NO_TIMES))
 
@@ -108,7 +108,7 @@ def read_otherwise(trace: "Trace") -> list[str]:
     typed = f"{origin.text or ''}{origin.second_text or ''}"
     names = [name for name in dict.fromkeys(tokens.labels) if _RESERVED.fullmatch(name)]
     # The notes on the run that name a token with its place say that it is in the text, too.
-    named = [name for name in names if any(line.startswith(f"“{name}” is there twice") for line in origin.told)]
+    named = [name for name in names if any(line.startswith(f"“{name}” is there twice") for line in origin.notes)]
     alone = [name for name in names if name in typed and name not in named]
     lines = [f"“{name}” in the text is read as one token of the model’s own." for name in alone]
     # What stands for a word that isn't known may hold it, and bytes are all kept.

@@ -58,5 +58,5 @@ def _named(scope: Scope) -> list[tuple[bytes, bytes]]:
     """A name for a browser that has none, by chance: no script reads it, and it goes to no other site."""
     if not scope["path"].endswith(_ASKED_FIRST) or BROWSER in HTTPConnection(scope).cookies:
         return []
-    told = f"{BROWSER}={secrets.token_urlsafe(16)}; HttpOnly; Path=/; SameSite=Lax"
-    return [(b"set-cookie", told.encode())]
+    phrase = f"{BROWSER}={secrets.token_urlsafe(16)}; HttpOnly; Path=/; SameSite=Lax"
+    return [(b"set-cookie", phrase.encode())]

@@ -42,9 +42,9 @@ def server(script: Path, preloading: Preloading) -> App:
     net_util.get_external_ip = _no_address
 
     async def ready(_: Request) -> JSONResponse:
-        told = readiness(preloading)
+        state = readiness(preloading)
         # Who stands in front, such as a proxy, sends nobody here before.
-        return JSONResponse(asdict(told), 200 if told.state == "ready" else 503, {"Cache-Control": "no-store"})
+        return JSONResponse(asdict(state), 200 if state.state == "ready" else 503, {"Cache-Control": "no-store"})
 
     # The second one for an app that isn't served at the root of its host.
     routes = [Route(READY, ready), Route("/{below:path}" + READY, ready)]

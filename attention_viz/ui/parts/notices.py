@@ -37,12 +37,12 @@ class _NoticeButton:
 class _NoticeRow:
     """What was said so far in this run of the page, and where."""
 
-    told: _NoticeButton | None = None
+    button: _NoticeButton | None = None
 
 
 def hold_notices() -> None:
     """Hold the place of the button, inside of the row; it is there only while there is something to say."""
-    visit.memory(_NoticeRow).told = _NoticeButton(st.container(key="notices-place"))
+    visit.memory(_NoticeRow).button = _NoticeButton(st.container(key="notices-place"))
 
 
 def tell(words: str, *, loud: bool = False, short: str = "", below: Callable[[str], object] | None = None) -> None:
@@ -51,27 +51,27 @@ def tell(words: str, *, loud: bool = False, short: str = "", below: Callable[[st
     Args:
         short: two or three words for the button; by default it says how many notes there are.
     """
-    if (told := visit.memory(_NoticeRow).told) is None:
+    if (button := visit.memory(_NoticeRow).button) is None:
         hold_notices()
         return tell(words, loud=loud, short=short, below=below)
     notice = _Notice(words, loud, short, below)
-    if notice.words in [one.words for one in told.notices]:
+    if notice.words in [one.words for one in button.notices]:
         return
-    told.notices.append(notice)
-    _draw(told)
+    button.notices.append(notice)
+    _draw(button)
 
 
-def _draw(told: _NoticeButton) -> None:
-    if told.button is None:
-        told.button = told.place.empty()
-    kind = "loud" if any(one.loud for one in told.notices) else "quiet"
+def _draw(button: _NoticeButton) -> None:
+    if button.button is None:
+        button.button = button.place.empty()
+    kind = "loud" if any(one.loud for one in button.notices) else "quiet"
     # Run anew with each more: no two widgets of a run may have one key.
-    count = len(told.notices)
-    with told.button.container(key=f"notices-{kind}-{count}"):
-        said = " ".join(one.words for one in told.notices)
+    count = len(button.notices)
+    with button.button.container(key=f"notices-{kind}-{count}"):
+        said = " ".join(one.words for one in button.notices)
         st.html(f'<p class="notices-said" role="status">{html.escape(said)}</p>')
-        with st.popover(_label(told.notices), key=f"notices-{count}"):
-            for number, one in enumerate(told.notices):
+        with st.popover(_label(button.notices), key=f"notices-{count}"):
+            for number, one in enumerate(button.notices):
                 (st.warning if one.loud else st.caption)(plain(one.words))
                 if one.below is not None:
                     one.below(f"notices-{count}-{number}")

@@ -25,9 +25,9 @@ _HELP = (
 def hold_writes(run: Run, state: State) -> DeltaGenerator | None:
     """Their place, as high as the lines; none where rows choose no words, and for a long text."""
     stream = run.stream(state.stream)
-    told = run.fit is not None and not state.own and state.facts.predicts and not state.shown
+    can_write = run.fit is not None and not state.own and state.facts.predicts and not state.shown
     read_alone = stream == "encoder" and state.facts.is_encoder_decoder
-    if not told or read_alone or len(run.trace.query_tokens(stream)) > _LONGEST:
+    if not can_write or read_alone or len(run.trace.query_tokens(stream)) > _LONGEST:
         return None
     with st.container(key="head-writes"):
         return st.empty()

@@ -60,8 +60,8 @@ def _document(
     tokens = trace.query_tokens(trace.stream(None))
     what = "What looks at" if column else "What is looked at from"
     title = f"{caption(trace, layer, head, trace.stream(None))}: {what} {called(tokens, position)}"
-    told = f"Full colour: {most:.3f}, the largest weight. Grey: 0."
-    below = [told, *textwrap.wrap(provenance_line(trace, layer, head, tokens), _LETTERS_A_LINE)]
+    phrase = f"Full colour: {most:.3f}, the largest weight. Grey: 0."
+    below = [phrase, *textwrap.wrap(provenance_line(trace, layer, head, tokens), _LETTERS_A_LINE)]
     heading = textwrap.wrap(title, _TITLE_LETTERS * wide // 448) or [title]
     top = _MARGIN + _LINE * len(heading)
     height = top + _MARGIN + _LINE * (len(below) + 1) + high

@@ -59,7 +59,7 @@ def logit_lens(trace: Trace, found: "pandas.DataFrame", *, theme: ThemeName = "l
         zmin=0,
         zmax=full,
         colorscale=colour_scale(colours.weights),
-        hovertext=_told(layers, readable(tokens.written), words, shares),
+        hovertext=_phrase(layers, readable(tokens.written), words, shares),
         hovertemplate="%{hovertext}<extra></extra>",
         xgap=1,
         ygap=1,
@@ -85,7 +85,7 @@ def logit_lens(trace: Trace, found: "pandas.DataFrame", *, theme: ThemeName = "l
     return figure
 
 
-def _told(layers: list[int], names: list[str], words: Any, shares: Any) -> list[list[str]]:
+def _phrase(layers: list[int], names: list[str], words: Any, shares: Any) -> list[list[str]]:
     """Of each cell where it is and what is likely there."""
     return [
         [

@@ -53,12 +53,12 @@ def add_numbers(
         [ink_on(on_ramp(stops, (value - low) / (high - low))) if here else "" for value, here in zip(*row, strict=True)]
         for row in zip(values.tolist(), shown.tolist(), strict=True)
     ]
-    told = values.tolist() if callable(written) else written
+    texts = values.tolist() if callable(written) else written
     write: Callable[[Any], str] = written if callable(written) else str
     for number, ink in enumerate(sorted({ink for row in inks for ink in row if ink})):
         text = [
             [write(one) if its == ink else _EMPTY for one, its in zip(*row, strict=True)]
-            for row in zip(told, inks, strict=True)
+            for row in zip(texts, inks, strict=True)
         ]
         print_in = {"text": text, "texttemplate": "%{text}", "textfont": {"color": ink, "size": size}}
         if number == 0:

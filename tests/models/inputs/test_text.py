@@ -68,11 +68,11 @@ def test_a_token_that_was_typed_and_is_added_is_told() -> None:
     model = av.wrap(build("gpt2", vocab_size=400), tokenizer)
     twice = model.trace("<s>the bank")
     assert twice.query_tokens().labels[:3] == ("<s>", "<s>", "the")
-    assert "“<s>” is there twice at the beginning" in twice.provenance.told[0]
+    assert "“<s>” is there twice at the beginning" in twice.provenance.notes[0]
     assert "special_tokens=False" in twice._repr_html_()
-    assert next(model.generate("<s>the bank", 0)).provenance.told == twice.provenance.told
+    assert next(model.generate("<s>the bank", 0)).provenance.notes == twice.provenance.notes
     for trace in (model.trace("the bank"), model.trace("<s>the bank", special_tokens=False)):
-        assert trace.provenance.told == ()
+        assert trace.provenance.notes == ()
 
 
 def test_an_id_without_a_piece_is_labelled_by_itself() -> None:

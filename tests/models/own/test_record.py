@@ -338,7 +338,7 @@ def test_a_nan_of_torchs_own_is_passed_on_and_counted(empty: int, average: bool)
     trace = run.trace()
     assert trace.fidelity.ok and not trace.attention(0).weights.isnan().any()
     told = "MultiheadAttention: torch gives NaN for 5 rows whose queries may look at no key"
-    assert [note.partition(",")[0] for note in trace.provenance.told] == ([told] if empty else [])
+    assert [note.partition(",")[0] for note in trace.provenance.notes] == ([told] if empty else [])
 
 
 def test_a_call_that_is_given_nan_is_refused_by_where_it_came_from() -> None:

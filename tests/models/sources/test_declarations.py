@@ -78,7 +78,7 @@ def test_quantized_weights_are_refused_by_their_method(
 
 def test_an_adapter_beside_a_whole_model_is_named_and_never_applied(folder: Path) -> None:  # noqa: F811
     expected = av.load(str(folder)).trace("the bank")
-    assert expected.provenance.told == ()
+    assert expected.provenance.notes == ()
     inside = {f"bert.encoder.layer.0.attention.self.query.lora_{one}.weight": torch.ones(8, 20) for one in "AB"}
     save_file(
         {f"base_model.model.{name}": tensor for name, tensor in inside.items()}, folder / "adapter_model.safetensors"
@@ -86,7 +86,7 @@ def test_an_adapter_beside_a_whole_model_is_named_and_never_applied(folder: Path
     written = {"peft_type": "LORA", "r": 8, "target_modules": ["query"], "base_model_name_or_path": "/etc"}
     (folder / "adapter_config.json").write_text(json.dumps(written))
     trace = av.load(str(folder)).trace("the bank")
-    assert trace.provenance.told == (
+    assert trace.provenance.notes == (
         "The folder has an adapter_config.json beside the whole model. That adapter isn't applied.",
     )
     torch.testing.assert_close(trace.output, expected.output, rtol=0, atol=0)
@@ -156,7 +156,7 @@ def test_an_adapters_folder_is_loaded_around_the_model_beside_it(base: str, adap
         output = expected(**word_tokenizer()("the bank", return_tensors="pt")).logits[0]
     torch.testing.assert_close(trace.output, output)
     assert trace.fidelity.ok
-    assert trace.provenance.told == (
+    assert trace.provenance.notes == (
         "An adapter (LoRA) around base, by PEFT. Texts are read by that model's tokenizer.",
     )
     without = av.load(str(adapter.parent / "base")).trace("the bank")

@@ -74,7 +74,7 @@ def lightest(trace: Trace, layer: int) -> Light:
     return max(found, key=lambda one: (one.place, one.weight))
 
 
-def _told(trace: Trace, layer: int) -> str:
+def _phrase(trace: Trace, layer: int) -> str:
     """The same as a sentence."""
     light, labels = lightest(trace, layer), trace.query_tokens().written
     if light.place == 1:
@@ -125,7 +125,7 @@ def _show(scene: Scene) -> Shown:
         "moving": str(moving),
         "most": f"{moved[moving]:.1%}",
         "its_weight": f"{weights[moving]:.3f}",
-        "light": _told(trace, layer),
+        "light": _phrase(trace, layer),
         "rule": _SAME if moving == looking else _OTHER,
     }
     says = (

@@ -76,9 +76,9 @@ class BesideReader(Reader):
             )
         if not thing.text.strip():
             raise UnusableText("the text beside the picture is empty: type at least one word")
-        text, told = self._with_place(thing.text)
+        text, notes = self._with_place(thing.text)
         given = self._pictures.of(thing.picture, self._tensors(text, thing.picture))
-        return replace(given, told=(*given.told, *told))
+        return replace(given, notes=(*given.notes, *notes))
 
     def example(self) -> InputField:
         """A picture of colours by chance beside a few ids from all over the vocabulary, as words."""

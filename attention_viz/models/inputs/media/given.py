@@ -26,5 +26,5 @@ class InputField:
     seen: Seen = NOTHING
     picture: str | None = None
     sound: str | None = None
-    told: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     seconds: float = 0.0

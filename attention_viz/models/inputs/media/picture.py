@@ -38,13 +38,13 @@ class Picture:
         """Open a picture.
 
         What a camera noted of how it was held is followed. Of an animated one the first frame is taken, what is
-        transparent is put on white, and other colours are turned to red, green and blue; `told` says so.
+        transparent is put on white, and other colours are turned to red, green and blue; `notes` says so.
 
         Args:
             source: the path of a PNG, JPEG, WebP, GIF, BMP or TIFF file, its bytes, a picture of Pillow's, or an array:
                 (row, column) or (row, column, 3 or 4), whole numbers from 0 to 255 or others from 0 to 1.
         """
-        told = list[str]()
+        notes = list[str]()
         self.name = "picture"
         if isinstance(source, str | PathLike):
             self.name = Path(source).name
@@ -57,13 +57,13 @@ class Picture:
             opened = _of_array(source)
         _check_size(opened, self.name)
         try:
-            self.pixels = _in_colours(opened, told)
+            self.pixels = _in_colours(opened, notes)
         except MemoryError:
             raise
         except Exception as error:  # readers of broken files raise what they happen to stumble over
             raise UnusablePicture(f"{self.name} is broken: {error}") from error
         self.pixels.flags.writeable = False
-        self.told = tuple(told)
+        self.notes = tuple(notes)
 
     @property
     def size(self) -> str:
@@ -146,27 +146,27 @@ def _check_size(picture: Image.Image, name: str) -> None:
         )
 
 
-def _in_colours(picture: Image.Image, told: list[str]) -> NDArray[np.uint8]:
+def _in_colours(picture: Image.Image, notes: list[str]) -> NDArray[np.uint8]:
     """Its red, green and blue, after all that has to be done for that was done and told."""
     frames = int(getattr(picture, "n_frames", 1))
     if frames > 1:
-        told.append(f"The first of {frames} frames was read.")
+        notes.append(f"The first of {frames} frames was read.")
         picture.seek(0)
     turned = ImageOps.exif_transpose(picture)
     if turned.size != picture.size or picture.getexif().get(0x0112, 1) != 1:
-        told.append("It was turned as the camera noted.")
+        notes.append("It was turned as the camera noted.")
     if turned.mode.startswith(("I", "F")):
-        turned = _from_deep(turned, told)
+        turned = _from_deep(turned, notes)
     if turned.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in turned.info:
-        told.append("What is transparent was put on white.")
+        notes.append("What is transparent was put on white.")
         above = turned.convert("RGBA")
         turned = Image.alpha_composite(Image.new("RGBA", above.size, "white"), above)
     elif turned.mode not in ("RGB", "L", "P", "1"):
-        told.append(f"Its colours were turned from {turned.mode} to red, green and blue, without a profile.")
+        notes.append(f"Its colours were turned from {turned.mode} to red, green and blue, without a profile.")
     return np.array(turned.convert("RGB"))
 
 
-def _from_deep(picture: Image.Image, told: list[str]) -> Image.Image:
+def _from_deep(picture: Image.Image, notes: list[str]) -> Image.Image:
     """Grey of 16 or 32 bits in 8, the lightest staying the lightest; of floating numbers 1, where none is above."""
     numbers = np.nan_to_num(np.asarray(picture, np.float64))
     largest = numbers.max(initial=0)
@@ -174,5 +174,5 @@ def _from_deep(picture: Image.Image, told: list[str]) -> Image.Image:
         most = 65535.0
     else:
         most = 1.0 if picture.mode == "F" and largest <= 1 else 255.0
-    told.append(f"Its grey of more than 8 bits ({picture.mode}) was rounded to 8.")
+    notes.append(f"Its grey of more than 8 bits ({picture.mode}) was rounded to 8.")
     return Image.fromarray(np.round(np.clip(numbers / most, 0, 1) * 255).astype(np.uint8))

@@ -62,8 +62,8 @@ class _Preparing:
         made = dict(self._processor(*positional, **named, return_tensors="pt"))
         tensors = {name: one for name, one in made.items() if isinstance(one, Tensor)}
         arrays = {name: (one.float() if one.dtype == torch.bfloat16 else one).numpy() for name, one in tensors.items()}
-        told = [[name, array.dtype.str, list(array.shape)] for name, array in arrays.items()]
-        return Message({"tensors": told}, b"".join(np.ascontiguousarray(array).tobytes() for array in arrays.values()))
+        kinds = [[name, array.dtype.str, list(array.shape)] for name, array in arrays.items()]
+        return Message({"tensors": kinds}, b"".join(np.ascontiguousarray(array).tobytes() for array in arrays.values()))
 
 
 def _asked(part: Any) -> dict[str, Any]:

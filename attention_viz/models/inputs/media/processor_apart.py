@@ -83,9 +83,9 @@ class IsolatedProcessor:
         return _tensors(answer.values["tensors"], answer.content)
 
 
-def _tensors(told: list[tuple[str, str, list[Any]]], content: bytes) -> dict[str, Tensor]:
+def _tensors(metadata: list[tuple[str, str, list[Any]]], content: bytes) -> dict[str, Tensor]:
     found, at = dict[str, Tensor](), 0
-    for name, kind, shape in told:
+    for name, kind, shape in metadata:
         if kind not in _KINDS or any(type(size) is not int or not 0 <= size <= _LARGEST_SIZE for size in shape):
             raise UnusableText(f"the processor makes {name} of the kind {kind!r} and shape {shape}, which isn't read")
         count = math.prod(shape)

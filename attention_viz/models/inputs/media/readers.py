@@ -60,8 +60,8 @@ class PictureReader(Reader):
     def of(self, picture: Picture, tensors: dict[str, Tensor]) -> InputField:
         """What the model is given of a picture, once it is known which tensors that is."""
         seen = self._as_seen(tensors[PICTURE][0])
-        told = (*picture.told, *self._cut(picture, seen))
-        return InputField(tensors, Seen(picture=seen), picture=f"{picture.name}, {picture.size} pixels", told=told)
+        notes = (*picture.notes, *self._cut(picture, seen))
+        return InputField(tensors, Seen(picture=seen), picture=f"{picture.name}, {picture.size} pixels", notes=notes)
 
     def example(self) -> InputField:
         """A picture of colours by chance, always the same."""
@@ -122,22 +122,22 @@ class SoundReader(Reader):
         """As every reader; of a longer sound the beginning, as long as the model hears at once."""
         if not isinstance(thing, Sound):
             raise UnusableSound(f"{self._model} reads sounds: av.Sound(path); got {type(thing).__name__}")
-        told, samples = list(thing.told), thing.at(self._rate)
+        notes, samples = list(thing.notes), thing.at(self._rate)
         if thing.rate != self._rate:
-            told.append(f"Its {thing.rate:,} samples a second were made {self._rate:,}.")
+            notes.append(f"Its {thing.rate:,} samples a second were made {self._rate:,}.")
         most = round(self._most * self._rate)
         if len(samples) > most:
-            told.append(
+            notes.append(
                 f"{self._model} hears {self._most:g} s at once: those from {thing.start:,.2f} s on were read, and the "
                 "rest cut; av.Sound(…, start=…) chooses others."
             )
             samples = samples[:most]
         if thing.is_silent:
-            told.append(f"It is silent, so whatever the model says of it is made up: {NO_TIMES}")
+            notes.append(f"It is silent, so whatever the model says of it is made up: {NO_TIMES}")
         tensors = self._tensors(samples, thing)
         seen = Seen(sound=torch.tensor(samples), rate=self._rate)
         named = f"{thing.name}, {thing.seconds:.2f} s"
-        return InputField(tensors, seen, sound=named, told=tuple(told), seconds=len(samples) / self._rate)
+        return InputField(tensors, seen, sound=named, notes=tuple(notes), seconds=len(samples) / self._rate)
 
     def example(self) -> InputField:
         """Two seconds of noise, always the same."""

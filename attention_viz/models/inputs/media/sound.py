@@ -46,14 +46,14 @@ class Sound:
     ) -> None:
         """Open a sound.
 
-        The mean of several channels is taken. Of a long one the part from `start` on is read; `told` says so.
+        The mean of several channels is taken. Of a long one the part from `start` on is read; `notes` says so.
 
         Args:
             source: the path of a WAV, FLAC, Ogg, MP3 or AIFF file, its bytes, or an array of samples: (sample,) or
                 (sample, channel), from -1 to 1, or whole numbers of 16 or 32 bits.
             rate: how many samples a second an array has; a file says it itself.
         """
-        told = list[str]()
+        notes = list[str]()
         self.name = "sound"
         if type(start) not in (int, float) or not 0 <= start < float("inf"):
             raise UnusableSound(f"a sound begins at a second from 0 on; got {start!r}")
@@ -67,14 +67,14 @@ class Sound:
         else:
             samples, self.rate, self.whole = _of_array(source, rate, start)
         if samples.shape[1] > 1:
-            told.append(f"The mean of its {samples.shape[1]} channels was taken.")
+            notes.append(f"The mean of its {samples.shape[1]} channels was taken.")
         self.samples: NDArray[np.float32] = samples.mean(axis=1, dtype=np.float32)
         self.samples.flags.writeable = False
         self.start = float(start)
         if self.start or self.seconds < self.whole - 1e-6:
             end = self.start + self.seconds
-            told.append(f"Of its {self.whole:,.2f} s those from {self.start:,.2f} to {end:,.2f} were read.")
-        self.told = tuple(told)
+            notes.append(f"Of its {self.whole:,.2f} s those from {self.start:,.2f} to {end:,.2f} were read.")
+        self.notes = tuple(notes)
 
     @property
     def seconds(self) -> float:

@@ -43,38 +43,38 @@ _CONTROL = 3
 def convert(source: Path, folder: Path, progress: Progress) -> None:
     """Write config.json, the tokenizer and model.safetensors."""
     gguf = Gguf.open(source)
-    told = gguf.metadata
-    kind, cut = told.get("general.architecture"), told.get("tokenizer.ggml.pre")
-    if kind != "llama" or told.get("tokenizer.ggml.model") != "gpt2" or cut not in _CUTS:
+    metadata = gguf.metadata
+    kind, cut = metadata.get("general.architecture"), metadata.get("tokenizer.ggml.pre")
+    if kind != "llama" or metadata.get("tokenizer.ggml.model") != "gpt2" or cut not in _CUTS:
         raise UnsupportedModel(
             f"{source.name} holds a model of type {kind!r} with a tokenizer {cut!r}; converted is llama with "
             f"{', '.join(_CUTS)}"
         )
     _write_json(folder / "config.json", _config(gguf))
-    _write_json(folder / "generation_config.json", _special_ids(told))
-    _write_json(folder / "tokenizer_config.json", _tokenizer_config(told))
-    _write_json(folder / "tokenizer.json", _tokenizer(told))
+    _write_json(folder / "generation_config.json", _special_ids(metadata))
+    _write_json(folder / "tokenizer_config.json", _tokenizer_config(metadata))
+    _write_json(folder / "tokenizer.json", _tokenizer(metadata))
     write_weights(folder / WEIGHTS, _weights(gguf), progress)
 
 
 def _config(gguf: Gguf) -> dict[str, Any]:
-    told, heads = gguf.metadata, gguf.metadata["llama.attention.head_count"]
+    metadata, heads = gguf.metadata, gguf.metadata["llama.attention.head_count"]
     return {
         "architectures": ["LlamaForCausalLM"],
         "model_type": "llama",
         "dtype": "float32",
-        "vocab_size": told["llama.vocab_size"],
-        "hidden_size": told["llama.embedding_length"],
-        "intermediate_size": told["llama.feed_forward_length"],
-        "num_hidden_layers": told["llama.block_count"],
+        "vocab_size": metadata["llama.vocab_size"],
+        "hidden_size": metadata["llama.embedding_length"],
+        "intermediate_size": metadata["llama.feed_forward_length"],
+        "num_hidden_layers": metadata["llama.block_count"],
         "num_attention_heads": heads,
-        "num_key_value_heads": told["llama.attention.head_count_kv"],
-        "head_dim": told["llama.embedding_length"] // heads,
-        "max_position_embeddings": told["llama.context_length"],
-        "rms_norm_eps": _shortest(told["llama.attention.layer_norm_rms_epsilon"]),
-        "rope_parameters": {"rope_theta": told["llama.rope.freq_base"], "rope_type": "default"},
+        "num_key_value_heads": metadata["llama.attention.head_count_kv"],
+        "head_dim": metadata["llama.embedding_length"] // heads,
+        "max_position_embeddings": metadata["llama.context_length"],
+        "rms_norm_eps": _shortest(metadata["llama.attention.layer_norm_rms_epsilon"]),
+        "rope_parameters": {"rope_theta": metadata["llama.rope.freq_base"], "rope_type": "default"},
         "tie_word_embeddings": "output.weight" not in gguf.tensors,
-        **_special_ids(told),
+        **_special_ids(metadata),
     }
 
 
@@ -83,25 +83,25 @@ def _shortest(number: float) -> float:
     return float(str(np.float32(number)))
 
 
-def _special_ids(told: Mapping[str, Any]) -> dict[str, int]:
+def _special_ids(metadata: Mapping[str, Any]) -> dict[str, int]:
     names = {"bos_token_id": "bos", "eos_token_id": "eos", "pad_token_id": "padding"}
-    return {name: told[f"tokenizer.ggml.{theirs}_token_id"] for name, theirs in names.items()}
+    return {name: metadata[f"tokenizer.ggml.{theirs}_token_id"] for name, theirs in names.items()}
 
 
-def _tokenizer_config(told: Mapping[str, Any]) -> dict[str, Any]:
-    tokens = told["tokenizer.ggml.tokens"]
+def _tokenizer_config(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    tokens = metadata["tokenizer.ggml.tokens"]
     names = {"bos_token": "bos", "eos_token": "eos", "unk_token": "unknown", "pad_token": "padding"}
     return {
         "tokenizer_class": "PreTrainedTokenizerFast",
-        "model_max_length": told["llama.context_length"],
+        "model_max_length": metadata["llama.context_length"],
         "clean_up_tokenization_spaces": False,
-        **{name: tokens[told[f"tokenizer.ggml.{theirs}_token_id"]] for name, theirs in names.items()},
-        "chat_template": told["tokenizer.chat_template"],
+        **{name: tokens[metadata[f"tokenizer.ggml.{theirs}_token_id"]] for name, theirs in names.items()},
+        "chat_template": metadata["tokenizer.chat_template"],
     }
 
 
-def _tokenizer(told: Mapping[str, Any]) -> dict[str, Any]:
-    tokens, kinds = told["tokenizer.ggml.tokens"], told["tokenizer.ggml.token_type"]
+def _tokenizer(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    tokens, kinds = metadata["tokenizer.ggml.tokens"], metadata["tokenizer.ggml.token_type"]
     special = [
         {"id": number, "content": token, **dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)}
         for number, (token, kind) in enumerate(zip(tokens, kinds, strict=True))
@@ -113,7 +113,7 @@ def _tokenizer(told: Mapping[str, Any]) -> dict[str, Any]:
         "padding": None,
         "added_tokens": [{**token, "special": True} for token in special],
         "normalizer": None,
-        "pre_tokenizer": {"type": "Sequence", "pretokenizers": _CUTS[told["tokenizer.ggml.pre"]]},
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": _CUTS[metadata["tokenizer.ggml.pre"]]},
         "post_processor": None,
         "decoder": {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
         "model": {
@@ -126,7 +126,7 @@ def _tokenizer(told: Mapping[str, Any]) -> dict[str, Any]:
             "byte_fallback": False,
             "ignore_merges": False,
             "vocab": {token: number for number, token in enumerate(tokens)},
-            "merges": [merge.split(" ", 1) for merge in told["tokenizer.ggml.merges"]],
+            "merges": [merge.split(" ", 1) for merge in metadata["tokenizer.ggml.merges"]],
         },
     }
 

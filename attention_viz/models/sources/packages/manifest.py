@@ -31,11 +31,11 @@ def holds_all(folder: Path, source: str) -> bool:
     try:
         content = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
         files: dict[str, dict[str, Any]] = content["files"]
-        changed = [name for name, told in files.items() if not _state(folder / name).items() <= told.items()]
+        changed = [name for name, metadata in files.items() if not _state(folder / name).items() <= metadata.items()]
         same = all(_is_same(folder / name, files[name]) for name in changed)
         if not same or content["source"] != source or WEIGHTS not in files:
             return False
-        sums = {name: str(told["sha256"]) for name, told in files.items()}
+        sums = {name: str(metadata["sha256"]) for name, metadata in files.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
     if changed:
@@ -44,8 +44,8 @@ def holds_all(folder: Path, source: str) -> bool:
     return True
 
 
-def _is_same(file: Path, told: Mapping[str, Any]) -> bool:
-    return file.stat().st_size == told["bytes"] and sha256_of(file) == told["sha256"]
+def _is_same(file: Path, metadata: Mapping[str, Any]) -> bool:
+    return file.stat().st_size == metadata["bytes"] and sha256_of(file) == metadata["sha256"]
 
 
 def _state(file: Path) -> dict[str, int]:

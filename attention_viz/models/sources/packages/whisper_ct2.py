@@ -58,12 +58,12 @@ def convert(source: Path, folder: Path, progress: Progress) -> None:
     file = CTranslate2File.open(source)
     if file.model != _KIND:
         raise UnsupportedModel(f"{source.name} holds {file.model!r}; converted is {_KIND}")
-    told = _json_of(source.with_name("config.json"))
+    metadata = _json_of(source.with_name("config.json"))
     ids = {one["content"]: one["id"] for one in _json_of(source.with_name(_TOKENIZER))["added_tokens"]}
     shutil.copyfile(source.with_name(_TOKENIZER), folder / _TOKENIZER)
     config = _config(file, ids)
     _write_json(folder / "config.json", config)
-    _write_json(folder / "generation_config.json", _generation(told, ids, config))
+    _write_json(folder / "generation_config.json", _generation(metadata, ids, config))
     _write_json(folder / "preprocessor_config.json", _preprocessing(config))
     _write_json(folder / "tokenizer_config.json", _tokenizer_config(config, ids))
     write_weights(folder / WEIGHTS, _tensors(file), progress)
@@ -128,14 +128,14 @@ def _config(file: CTranslate2File, ids: dict[str, int]) -> dict[str, Any]:
     }
 
 
-def _generation(told: dict[str, Any], ids: dict[str, int], config: dict[str, Any]) -> dict[str, Any]:
+def _generation(metadata: dict[str, Any], ids: dict[str, int], config: dict[str, Any]) -> dict[str, Any]:
     starts = ("decoder_start_token_id", "bos_token_id", "eos_token_id", "pad_token_id")
     return {
         **{name: config[name] for name in starts},
         "max_length": config["max_target_positions"],
-        "suppress_tokens": told["suppress_ids"],
-        "begin_suppress_tokens": told["suppress_ids_begin"],
-        "alignment_heads": told["alignment_heads"],
+        "suppress_tokens": metadata["suppress_ids"],
+        "begin_suppress_tokens": metadata["suppress_ids_begin"],
+        "alignment_heads": metadata["alignment_heads"],
         "is_multilingual": False,
         "no_timestamps_token_id": ids["<|notimestamps|>"],
         "prev_sot_token_id": ids["<|startofprev|>"],

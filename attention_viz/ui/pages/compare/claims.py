@@ -10,7 +10,7 @@ from attention_viz.analysis.words import unit_of
 from attention_viz.ui.pages.compare.choice import CompareChoice
 from attention_viz.ui.pages.compare.words import NOTHING, said
 
-__all__ = ["claim", "claimed", "told_cells"]
+__all__ = ["cell_claim", "claim", "claimed"]
 
 # How the two sides are called in a sentence.
 _PLACES = {
@@ -38,7 +38,7 @@ def claimed(comparison: Comparison) -> tuple[int, int] | None:
     return query, key
 
 
-def told_cells(comparison: Comparison, pair: tuple[int, int] | None = None) -> dict[str, tuple[tuple[int, int], ...]]:
+def cell_claim(comparison: Comparison, pair: tuple[int, int] | None = None) -> dict[str, tuple[tuple[int, int], ...]]:
     """Which cells `claim` tells of: of the first head ("one"), the second ("other") and the difference.
 
     Args:
@@ -49,14 +49,14 @@ def told_cells(comparison: Comparison, pair: tuple[int, int] | None = None) -> d
         return {}
     query, key = places
     if pair is None:
-        cells = [_cell_told(one, query, key) for one in (comparison.weights, comparison.other_weights)]
+        cells = [_cell_phrase(one, query, key) for one in (comparison.weights, comparison.other_weights)]
     else:
         row, column = comparison.queries.partner(query), comparison.keys.partner(key)
         cells = [places, *([] if row is None or column is None else [(row, column)])]
     return {"one": (cells[0],), "other": tuple(cells[1:]), "difference": tuple(dict.fromkeys(cells))}
 
 
-def _cell_told(weights: Float[Tensor, "query key"], query: int, key: int) -> tuple[int, int]:
+def _cell_phrase(weights: Float[Tensor, "query key"], query: int, key: int) -> tuple[int, int]:
     """A cell of one head; where its text lacks the key, the one that the query looks at most there."""
     row = weights[query]
     return query, int(row.nan_to_num().argmax()) if bool(row[key].isnan()) else key
@@ -73,8 +73,8 @@ def claim(choice: CompareChoice, comparison: Comparison, pair: tuple[int, int] |
     places = claimed(comparison) if pair is None else pair
     if places is None:
         return [(_none_words(choice, comparison), "")]
-    told = _told_of_most(choice, comparison, *places) if pair is None else _told_of_pair(choice, comparison, *places)
-    (first, role), *rest = told
+    parts = _most_phrase(choice, comparison, *places) if pair is None else _pair_phrase(choice, comparison, *places)
+    (first, role), *rest = parts
     return [(f"{first[:1].upper()}{first[1:]}", role), *rest]
 
 
@@ -88,7 +88,7 @@ def _none_words(choice: CompareChoice, comparison: Comparison) -> str:
     return f"No {unit} looks at another by as much as {NOTHING} more or less."
 
 
-def _told_of_most(choice: CompareChoice, comparison: Comparison, query: int, key: int) -> list[tuple[str, str]]:
+def _most_phrase(choice: CompareChoice, comparison: Comparison, query: int, key: int) -> list[tuple[str, str]]:
     """The pair whose weight differs most, in both texts."""
     numbers = [float(matrix[query, key]) for matrix in (comparison.weights, comparison.other_weights)]
     which = math.isnan(numbers[0])  # it begins with the text that has the key
@@ -98,12 +98,20 @@ def _told_of_most(choice: CompareChoice, comparison: Comparison, query: int, key
         (said(comparison.keys, key, second=which), "key"),
     ]
     here, there = _places(choice, comparison)
-    told = [(f"{one:.2f}", "number") for one in numbers]
+    values = [(f"{one:.2f}", "number") for one in numbers]
     if not any(map(math.isnan, numbers)):
         also = _replaced(comparison, query, key)
-        return [*start, (" ", ""), told[0], (f" {here}{';' if also else ','} ", ""), *also, told[1], (f" {there}", "")]
+        return [
+            *start,
+            (" ", ""),
+            values[0],
+            (f" {here}{';' if also else ','} ", ""),
+            *also,
+            values[1],
+            (f" {there}", ""),
+        ]
     rest = comparison.weights if which else comparison.other_weights
-    _, most = _cell_told(rest, query, key)
+    _, most = _cell_phrase(rest, query, key)
     keys = comparison.keys
     names = [said(keys, at, second=not which) for at in range(len(keys))]
     has = [name for name, at in zip(names, keys.one if which else keys.other, strict=True) if at is not None]
@@ -112,7 +120,7 @@ def _told_of_most(choice: CompareChoice, comparison: Comparison, query: int, key
     return [
         *start,
         (" ", ""),
-        told[which],
+        values[which],
         (f" {(here, there)[which]}; {(here, there)[not which]}, ", ""),
         *([(asks, "query"), (", ", "")] if asks != start[0][0] else []),
         (f"{lacks}, most at ", ""),
@@ -129,10 +137,10 @@ def _places(choice: CompareChoice, comparison: Comparison) -> tuple[str, str]:
     return _PLACES[choice.what]
 
 
-def _told_of_pair(choice: CompareChoice, comparison: Comparison, query: int, key: int) -> list[tuple[str, str]]:
+def _pair_phrase(choice: CompareChoice, comparison: Comparison, query: int, key: int) -> list[tuple[str, str]]:
     """A chosen pair in the first text, and what stands there in the second."""
     here, there = _places(choice, comparison)
-    told: list[tuple[str, str]] = [
+    parts: list[tuple[str, str]] = [
         (said(comparison.queries, query), "query"),
         (" looks at ", ""),
         (said(comparison.keys, key), "key"),
@@ -142,14 +150,14 @@ def _told_of_pair(choice: CompareChoice, comparison: Comparison, query: int, key
     ]
     row, column = comparison.queries.partner(query), comparison.keys.partner(key)
     if row is None or column is None:
-        return [*told, (f"{there} nothing stands there", "")]
+        return [*parts, (f"{there} nothing stands there", "")]
     if row != query:
-        told += _looks_at(said(comparison.queries, row), said(comparison.keys, column))
+        parts += _looks_at(said(comparison.queries, row), said(comparison.keys, column))
     elif column != key:
-        told += [("at ", ""), (said(comparison.keys, column), "key"), (" ", "")]
+        parts += [("at ", ""), (said(comparison.keys, column), "key"), (" ", "")]
     if (row, column) == (query, key):
-        told += _replaced(comparison, query, key)
-    return [*told, (_number(comparison.other_weights, row, column), "number"), (f" {there}", "")]
+        parts += _replaced(comparison, query, key)
+    return [*parts, (_number(comparison.other_weights, row, column), "number"), (f" {there}", "")]
 
 
 def _replaced(comparison: Comparison, query: int, key: int) -> list[tuple[str, str]]:

@@ -127,7 +127,7 @@ def show_both(choice: CompareChoice, chosen: State, first: ShownSide | None, sec
 def _remarks(trace: Trace) -> list[str]:
     """List what to know of a run's model and of what it read, a sentence or more each."""
     without = without_words(trace)
-    return [*read_otherwise(trace), *trace.provenance.told, *([without] if without else [])]
+    return [*read_otherwise(trace), *trace.provenance.notes, *([without] if without else [])]
 
 
 def compared(choice: CompareChoice, first: ShownSide, second: ShownSide) -> Comparison:

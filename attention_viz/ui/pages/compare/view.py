@@ -18,7 +18,7 @@ from attention_viz.ui.controls.edits import begin_edits, begin_with_change, show
 from attention_viz.ui.controls.plot import add_targets, show_picture, show_to_click
 from attention_viz.ui.pages.compare.choice import COMPARE_CHOICES, CompareChoice
 from attention_viz.ui.pages.compare.chosen import can_choose, pair_at, places_of_pair
-from attention_viz.ui.pages.compare.claims import claim, told_cells
+from attention_viz.ui.pages.compare.claims import cell_claim, claim
 from attention_viz.ui.pages.compare.heads import show_heads
 from attention_viz.ui.pages.compare.page import HEIGHT
 from attention_viz.ui.pages.compare.sides import ShownSide, compared, run_first, run_second, show_both
@@ -179,7 +179,7 @@ def _three(choice: CompareChoice, first: ShownSide, second: ShownSide, compariso
     tokens, moved = token_words(comparison), moved_words(comparison)
     blocks = block_words(comparison, _MOST_CELLS)
     captions = {"one": tokens, "other": moved, "difference": f"{blocks} {apart_words(comparison)}".strip()}
-    marked = told_cells(comparison, places_of_pair(comparison, first))
+    marked = cell_claim(comparison, places_of_pair(comparison, first))
 
     pressed = can_choose(comparison, first) and len(comparison.queries) * len(comparison.keys) <= _MOST_PRESSED
     draw = functools.partial(_pressable, comparison, first) if pressed else _chart
@@ -220,11 +220,11 @@ def _pressable(comparison: Comparison, first: ShownSide, figure: go.Figure, titl
     """A matrix whose cells choose their pair when they are pressed."""
     cells = [(row, column) for row in range(len(comparison.queries)) for column in range(len(comparison.keys))]
     run: Any = figure.data[0]
-    told = [str(run.hovertext[row][column]) for row, column in cells]
+    texts = [str(run.hovertext[row][column]) for row, column in cells]
     add_targets(figure, cells)
     points: Any = figure.data[-1]
     # The points lie over the cells, and say what these would.
-    points.update(hoverinfo="text", hovertext=told)
+    points.update(hoverinfo="text", hovertext=texts)
     lower(figure, HEIGHT).update_layout(title_text=escaped(title))
     show_to_click(figure, key, alt, functools.partial(_take_cell, comparison, first))
 

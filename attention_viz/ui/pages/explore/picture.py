@@ -62,6 +62,6 @@ def show_picture_of(shown: bytes | Run, stream: str, state: State, pair: tuple[i
         shown: what was drawn, or the bytes of a recorded run.
         pair: the positions that are told of the head; by default those that were chosen.
     """
-    told = pair or (state.query, state.key)
+    shown_pair = pair or (state.query, state.key)
     part = shown.part(stream) if isinstance(shown, Run) else shown
-    show_explorer(part, stream, state.layer, reading.head(state), take_choice, pair=told)
+    show_explorer(part, stream, state.layer, reading.head(state), take_choice, pair=shown_pair)

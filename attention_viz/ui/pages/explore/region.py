@@ -74,10 +74,10 @@ def show_region(before: Run, after: Run, state: State, choice: ExploreChoice) ->
         st.button(label, on_click=block, args=(to_runs([*blocked, *found]),), key="block-region")
         if after is not before:
             st.button("Unblock", on_click=block, args=("",), key="unblock-region")
-            st.caption(plain(_told(before, state, query, len(blocked), len(found), share)))
+            st.caption(plain(_phrase(before, state, query, len(blocked), len(found), share)))
 
 
-def _told(before: Run, state: State, query: int, blocked: int, count: int, share: float) -> str:
+def _phrase(before: Run, state: State, query: int, blocked: int, count: int, share: float) -> str:
     old, had = _looked_at(before.trace, *before.place(None, state.layer, state.head), query)
     tokens = before.trace.query_tokens()
     name = "the class token" if tokens.labels[query] == "[CLS]" else called(tokens, query)

@@ -94,7 +94,7 @@ def _show_title(atlas: Atlas, run: Run, state: State) -> None:
         words = ""
         if (state.layer, state.head) in atlas.jobs.index:
             role, score = atlas.jobs.loc[(state.layer, state.head), ["role", "score"]]
-            label, _ = ROLES[role].told(unit_of(atlas.trace.query_tokens(atlas.stream)))
+            label, _ = ROLES[role].wording(unit_of(atlas.trace.query_tokens(atlas.stream)))
             words = f" :small[{label.lower()}{'' if score != score else f' {score:.2f}'}]"
         st.markdown(f"**Layer {state.layer}, {readings.head_name(state)}**{words}", width="stretch")
         st.page_link("app.py", label="Open in Explore", query_params=pickers.address())

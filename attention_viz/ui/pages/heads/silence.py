@@ -207,5 +207,5 @@ def _bars(rows: Sequence[tuple[str, float, float]], *, silent: bool) -> str:
         f'<td class="heads-number">{html.escape(_part(old) + (f" → {_part(new)}" if silent else ""))}</td></tr>'
         for label, old, new in rows
     )
-    told = "Before and after the head falls silent" if silent else "What the model says"
-    return f'<table class="heads-bars" data-testid="silenced" aria-label="{told}">{lines}</table>'
+    phrase = "Before and after the head falls silent" if silent else "What the model says"
+    return f'<table class="heads-bars" data-testid="silenced" aria-label="{phrase}">{lines}</table>'

@@ -62,10 +62,10 @@ def show_question(
     on_press: Callable[[int], None],
 ) -> None:
     """The bars, and what the reader does with them."""
-    told = repr((name, ask.question, ask.options, shown))
+    question_key = repr((name, ask.question, ask.options, shown))
     truth = {"lengths": ask.lengths, "written": ask.written, "right": sorted(ask.right)} if shown else None
     question = {
-        "id": f"{zlib.crc32(told.encode('utf-8', 'replace'))}",
+        "id": f"{zlib.crc32(question_key.encode('utf-8', 'replace'))}",
         "options": ask.options,
         "shares": ask.shares,
         "query": ask.query,

@@ -71,10 +71,10 @@ def show_heading(screen: Screen, lesson: Lesson, *, ask: Ask | None = None, seen
         if ask is None:
             st.markdown(f"#### {title}", width="stretch")
         else:
-            told = plain(ask.finding if seen else ask.question)
+            phrase = plain(ask.finding if seen else ask.question)
             below = f"{title} · {plain(ask.source)}" if seen else f"{title} · {lesson.minutes} minutes"
             with st.container(gap=None, width="stretch"):
-                st.markdown(f"### {told}")
+                st.markdown(f"### {phrase}")
                 st.caption(below)
         st.button("← Back", key="learn-back", disabled=screen.place == 0, on_click=go, args=(before,))
         last = screen.place == screen.count - 1

@@ -87,9 +87,9 @@ def show_answers(scene: Scene, seed: int, lessons: Mapping[str, Lesson]) -> None
     """Every question with its numbers and its answer for this sentence and seed, to print."""
     st.markdown(f"#### Answer sheet\n“{plain(scene.text)}”, seed {seed}: whoever has both has these exercises.")
     # On paper, too, it says whether all are there.
-    told = st.empty()
+    slot = st.empty()
     for place, (name, lesson) in enumerate(lessons.items()):
-        told.caption(f"{place} of {len(lessons)} answers are here, the others are being worked out …")
+        slot.caption(f"{place} of {len(lessons)} answers are here, the others are being worked out …")
         called = f"**{place + 1}\\. {plain(lesson.title)}.**"
         if lesson.sample is not None:
             called = f"{called} With a {SAMPLES[lesson.sample(scene)].kind} that ships, in place of the sentence."
@@ -102,4 +102,4 @@ def show_answers(scene: Scene, seed: int, lessons: Mapping[str, Lesson]) -> None
             st.markdown(f"{called} {plain(solved.question)}")
             show_tables(solved.given)
             st.markdown(f"**Answer: {plain(solved.solution)}** &nbsp; {plain(solved.working)}")
-    told.caption(f"All {len(lessons)} answers are here.")
+    slot.caption(f"All {len(lessons)} answers are here.")

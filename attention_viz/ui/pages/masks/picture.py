@@ -54,17 +54,17 @@ def _show(run: Run, name: str, query: int, key: int, state: State) -> None:
     tokens = trace.query_tokens()
     cells = {(int(one[0]), int(one[1])): at for at, one in enumerate(tokens.place) if one is not None}
     may = f"may not look at {shut} of the {len(cells)} patches" if shut else "may look at every patch"
-    told = f"{name}: {called(tokens, query)} {may}"
+    phrase = f"{name}: {called(tokens, query)} {may}"
     # On a phone, where the sentence above the matrix names the patch, a line has room for the number alone.
     short = f"{name}: {shut or 'none'} blocked"
     st.html(
-        f'<p class="masked-told">{html.escape(told)}</p><p class="masked-told" aria-hidden="true">'
+        f'<p class="masked-told">{html.escape(phrase)}</p><p class="masked-told" aria-hidden="true">'
         f"{html.escape(short)}</p>"
     )
     figure = views.overlay(trace, layer, head, query, theme=theme_name())
     figure.update_layout(height=_HEIGHT, title_text="", margin={"t": 4, "b": 4, "l": 4, "r": 4}, annotations=[])
     add_targets(figure, list(cells), size=_TARGET)
-    show_to_click(figure, f"masked-{name}", told, functools.partial(_take, cells, key))
+    show_to_click(figure, f"masked-{name}", phrase, functools.partial(_take, cells, key))
 
 
 def _take(cells: dict[tuple[int, int], int], key: int, cell: tuple[int, int]) -> None:

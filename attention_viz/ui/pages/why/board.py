@@ -57,21 +57,21 @@ def show_why(
 def tell_silenced(name: str, place: tuple[int, int], after: Mapping[tuple[int, int], float], which: str) -> None:
     """Tell what a number is without each of some heads."""
     silenced = [[layer, head, number] for (layer, head), number in after.items()]
-    told = {"about": "silenced", "of": name, "silenced": silenced}
-    show_channel(_KEY, f"silenced-{which}", layer=place[0], head=place[1], seen=_seen(), **told)
+    message = {"about": "silenced", "of": name, "silenced": silenced}
+    show_channel(_KEY, f"silenced-{which}", layer=place[0], head=place[1], seen=_seen(), **message)
 
 
 def tell_put(name: str, place: tuple[int, int], other: str, after: Mapping[tuple[int, int], float], which: str) -> None:
     """Tell what a number is with each head's output from another text."""
     put = [[layer, head, number] for (layer, head), number in after.items()]
-    told = {"about": "put", "of": name, "other": other, "put": put}
-    show_channel(_KEY, f"put-{which}", layer=place[0], head=place[1], seen=_seen(), **told)
+    message = {"about": "put", "of": name, "other": other, "put": put}
+    show_channel(_KEY, f"put-{which}", layer=place[0], head=place[1], seen=_seen(), **message)
 
 
 def tell_writes(name: str, place: tuple[int, int], words: Words) -> None:
     """Tell which words a head writes for and against."""
-    told = {"about": "writes", "of": name, "writes": [list(one) for one in words]}
-    show_channel(_KEY, "writes", layer=place[0], head=place[1], seen=_seen(), **told)
+    message = {"about": "writes", "of": name, "writes": [list(one) for one in words]}
+    show_channel(_KEY, "writes", layer=place[0], head=place[1], seen=_seen(), **message)
 
 
 def _seen() -> int:

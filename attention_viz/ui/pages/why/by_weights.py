@@ -78,7 +78,7 @@ def _tell_readings(found: ByWeights, place: tuple[int, int], trace: Trace, strea
         st.caption("No head comes before this layer, so this one reads no other's output.")
         return
     missing: dict[str, str] = found.into.attrs["missing"]
-    told = list[str]()
+    lines = list[str]()
     for column, (name, read) in zip(st.columns(len(_READ)), _READ.items(), strict=True):
         if name in missing:
             column.caption(f"Its {read}: {plain(as_sentence(missing[name]))}")
@@ -91,12 +91,12 @@ def _tell_readings(found: ByWeights, place: tuple[int, int], trace: Trace, strea
             "composition": best[name].round(3).tolist(),
         }
         column.dataframe(pandas.DataFrame(rows), hide_index=True, key=f"why-weights-{name}")
-        told.append(f"{found.into[name].median():.3f} for the {read}")
-    if told:
+        lines.append(f"{found.into[name].median():.3f} for the {read}")
+    if lines:
         st.caption(
             "Composition: ‖W_A·W_B‖ / (‖W_A‖·‖W_B‖), from 0 to 1, of what the earlier head writes, W_A, and what this "
             f"one reads it by, W_B. Random matrices give about 1/√d_model, here {found.into.attrs['random']:.3f}; half "
-            f"of all {len(found.into)} earlier heads are below {', '.join(told)}. What stands out of that is what to "
+            f"of all {len(found.into)} earlier heads are below {', '.join(lines)}. What stands out of that is what to "
             "look at."
         )
 
@@ -128,5 +128,5 @@ def _offer(found: ByWeights, trace: Trace, place: tuple[int, int]) -> None:
 
 
 def _csv(table: pandas.DataFrame, model: str) -> bytes:
-    told = table.reset_index() if table.index.names[0] else table
-    return csv_bytes(told.assign(model=model))
+    rows = table.reset_index() if table.index.names[0] else table
+    return csv_bytes(rows.assign(model=model))

@@ -38,11 +38,11 @@ def _layout(_state: State, _row: ControlRow) -> Slots:
         offer_stories()
         running = st.empty()
     with st.container(key="why-put-from", horizontal=True, vertical_alignment="center", gap="small"):
-        other, told = st.empty(), st.empty()
+        other, progress = st.empty(), st.empty()
     notes = st.container()
     with st.container(key="stage", height=_HEIGHT, border=False):
         picture, board = st.empty(), st.container()
-    named = {"asked": asked, "ranked": ranked, "running": running, "other": other, "told": told, "notes": notes}
+    named = {"asked": asked, "ranked": ranked, "running": running, "other": other, "told": progress, "notes": notes}
     named |= {"board": board, "beneath": st.container(key="why-beneath")}
     return Slots(PicturePlace(picture, stays=False), _HEIGHT, named, apart=True)
 

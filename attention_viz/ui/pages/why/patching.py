@@ -79,10 +79,10 @@ def _put(one: Silenced, slots: Slots, other: str) -> Patched:
                 return found
         # A press anywhere ends the run; what was done by then is kept.
         st.button("Stop", key="why-put-stop", on_click=_stop, args=(other, one.name))
-        told = st.empty()
+        slot = st.empty()
 
     def report(done: int) -> None:
-        told.caption(f"Estimated by a gradient; {done} of {count} heads run")
+        slot.caption(f"Estimated by a gradient; {done} of {count} heads run")
 
     found = run_patches(one.run, request, other, of, report)
     visit.memory(_StoppedRuns).of = None
@@ -107,9 +107,9 @@ def _stop(other: str, name: str) -> None:
 def _words(found: Patched) -> str:
     """What is shown, in a sentence."""
     mine, theirs = found.lengths
-    told = f"Each of {len(found.runs)} heads was put and run: total effects."
+    phrase = f"Each of {len(found.runs)} heads was put and run: total effects."
     if found.other_number is not None:
-        told += f" There the number is {found.other_number:.2f}.".replace("-", "−")
+        phrase += f" There the number is {found.other_number:.2f}.".replace("-", "−")
     if mine != theirs:
-        told += f" Paired token by token: {theirs} of that text with {mine} of this."
-    return plain(told)
+        phrase += f" Paired token by token: {theirs} of that text with {mine} of this."
+    return plain(phrase)

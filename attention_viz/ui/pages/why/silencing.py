@@ -83,10 +83,10 @@ def silence_all(one: Silenced, slots: Slots) -> None:
             return
         # A press anywhere ends the run; what was done by then is kept.
         st.button("Stop", key="why-silence-stop", on_click=visit.pick, args=(WHY_CHOICES,), kwargs={"ranked": "wrote"})
-        told = st.empty()
+        slot = st.empty()
 
     def report(done: int) -> None:
-        told.caption(f"{done} of {len(heads)} heads silenced")
+        slot.caption(f"{done} of {len(heads)} heads silenced")
 
     try:
         after = without_heads(one.run, request, one.of, heads, one.stream, report)

@@ -79,8 +79,8 @@ def _json(trace: Trace, found: WrittenNumber) -> bytes:
         {str(name): None if pandas.isna(cell) else cell for name, cell in row.items()}
         for row in found.table.astype(object).to_dict("records")
     ]
-    told = {**_origin(trace, found), "rows": rows}
-    return json.dumps(told, ensure_ascii=False, indent=1, allow_nan=False).encode("utf-8", "replace")
+    content = {**_origin(trace, found), "rows": rows}
+    return json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False).encode("utf-8", "replace")
 
 
 def _origin(trace: Trace, found: WrittenNumber) -> dict[str, object]:

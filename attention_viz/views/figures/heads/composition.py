@@ -62,8 +62,8 @@ def composition(
     names = readable(tokens.written)
     for start, end, place, side, colour in looks:
         weight = float(trace.weights(*place)[start, end])
-        told = f"layer {place[0]}, head {place[1]}: {names[start]} takes {weight:.3f} from {names[end]}"
-        _arc(figure, (start, end), side, weight, colour, told)
+        phrase = f"layer {place[0]}, head {place[1]}: {names[start]} takes {weight:.3f} from {names[end]}"
+        _arc(figure, (start, end), side, weight, colour, phrase)
     _words(figure, names, (query, key, key - 1), colours)
     labels = [f"layer {layer}, head {head}" for layer, head in (writer, reader)]
     _curves(figure, over_training, labels, marked, colours)
@@ -77,7 +77,7 @@ def composition(
     return figure
 
 
-def _arc(figure: go.Figure, ends: tuple[int, int], side: int, weight: float, colour: str, told: str) -> None:
+def _arc(figure: go.Figure, ends: tuple[int, int], side: int, weight: float, colour: str, phrase: str) -> None:
     """A half-circle, flattened, as thick as its weight, with what it is written at its top."""
     start, end = ends
     turn = numpy.linspace(0, numpy.pi, _POINTS)
@@ -90,7 +90,7 @@ def _arc(figure: go.Figure, ends: tuple[int, int], side: int, weight: float, col
         line={"color": colour, "width": _THIN + (_THICK - _THIN) * weight},
         marker={"symbol": "arrow", "angleref": "previous", "size": [0] * (_POINTS - 1) + [18], "color": colour},
         opacity=0.25 + 0.75 * weight,
-        hovertext=told,
+        hovertext=phrase,
         hovertemplate="%{hovertext}<extra></extra>",
         row=1,
         col=1,
@@ -98,7 +98,7 @@ def _arc(figure: go.Figure, ends: tuple[int, int], side: int, weight: float, col
     figure.add_annotation(
         x=float(across[_POINTS // 2]),
         y=float(side * (_GAP + rise.max() + 0.08)),
-        text=told,
+        text=phrase,
         showarrow=False,
         yanchor="bottom" if side > 0 else "top",
         font={"color": colour, "size": 12},
@@ -107,16 +107,16 @@ def _arc(figure: go.Figure, ends: tuple[int, int], side: int, weight: float, col
     )
 
 
-def _words(figure: go.Figure, names: Sequence[str], told: tuple[int, ...], colours: Palette) -> None:
+def _words(figure: go.Figure, names: Sequence[str], named: tuple[int, ...], colours: Palette) -> None:
     figure.add_scatter(
         x=list(range(len(names))),
         y=[0.0] * len(names),
         mode="text",
-        text=[f"<b>{shortened(name, 10)}</b>" if at in told else shortened(name, 10) for at, name in enumerate(names)],
+        text=[f"<b>{shortened(name, 10)}</b>" if at in named else shortened(name, 10) for at, name in enumerate(names)],
         textfont={
             "family": MONOSPACE,
             "size": 13,
-            "color": [colours.ink if at in told else colours.muted for at in range(len(names))],
+            "color": [colours.ink if at in named else colours.muted for at in range(len(names))],
         },
         hovertext=[f"{name}, token {at}" for at, name in enumerate(names)],
         hovertemplate="%{hovertext}<extra></extra>",

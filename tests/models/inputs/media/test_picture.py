@@ -43,7 +43,7 @@ def test_a_plain_picture_is_what_it_was_and_nothing_is_told() -> None:
     found = av.Picture(as_bytes(RED))
     assert found.pixels.shape == (10, 20, 3)
     assert (found.pixels == (200, 10, 30)).all()
-    assert found.told == ()
+    assert found.notes == ()
 
 
 def test_path_bytes_array_and_pillow_give_the_same(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_other_kinds_are_turned_to_colours_and_told(
 ) -> None:
     found = av.Picture(make())
     assert found.pixels.shape == (10, 20, 3)
-    assert found.told == () if told is None else told in " ".join(found.told)
+    assert found.notes == () if told is None else told in " ".join(found.notes)
     if pixel is not None:
         assert np.abs(found.pixels[0, 0].astype(int) - pixel).max() <= 1
 
@@ -88,7 +88,7 @@ def test_a_picture_is_turned_as_its_camera_was_held() -> None:
     found = av.Picture(as_bytes(left_blue, "PNG", exif=exif))
     assert found.pixels.shape == (20, 10, 3)
     assert tuple(found.pixels[0, 5]) == (0, 0, 255)
-    assert "turned as the camera noted" in " ".join(found.told)
+    assert "turned as the camera noted" in " ".join(found.notes)
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def test_it_makes_the_same_of_a_picture(tmp_path: Path) -> None:
     apart = IsolatedProcessor.load(tmp_path, "one", image=IMAGE)
     one, other = (PictureReader("one", processor).read(PICTURE) for processor in (here, apart))
     same(one.tensors, other.tensors)
-    assert one.told == other.told and torch.equal(one.seen.picture, other.seen.picture)  # pyright: ignore
+    assert one.notes == other.notes and torch.equal(one.seen.picture, other.seen.picture)  # pyright: ignore
 
 
 def test_it_makes_the_same_of_a_sound(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def test_a_path_and_an_array_give_the_same(tmp_path: Path) -> None:
 def test_the_mean_of_channels_is_taken_and_told() -> None:
     found = av.Sound(np.stack([TONE, np.zeros_like(TONE)], axis=1), RATE)
     assert found.samples == pytest.approx(TONE / 2)
-    assert "2 channels" in " ".join(found.told)
+    assert "2 channels" in " ".join(found.notes)
 
 
 @pytest.mark.parametrize("rate", [8_000, 44_100, 96_000])
@@ -56,7 +56,7 @@ def test_of_a_long_sound_the_part_that_is_chosen_is_read_and_told() -> None:
     found = av.Sound(hour, 1000, start=2000)
     assert found.seconds == 600
     assert found.samples.min() == 0.5
-    assert "Of its 3,600.00 s those from 2,000.00 to 2,600.00" in " ".join(found.told)
+    assert "Of its 3,600.00 s those from 2,000.00 to 2,600.00" in " ".join(found.notes)
     late = av.Sound(as_bytes(np.concatenate([TONE * 0, TONE])), start=1.0)
     assert np.abs(late.samples).max() > 0.4
     assert late.seconds == 1

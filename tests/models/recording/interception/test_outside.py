@@ -264,7 +264,7 @@ def test_a_pooling_head_is_named_wherever_the_model_is_described(tmp_path: Path)
     assert f"left out: {said})" in repr(wrapped)
     trace = wrapped.trace_ids(ids(9))
     assert trace.fidelity.ok
-    assert trace.provenance.told == (f"Left out: {said}",)
+    assert trace.provenance.notes == (f"Left out: {said}",)
     assert said in comparison_words(trace)
     assert escape(said) in trace._repr_html_()  # pyright: ignore[reportPrivateUsage]
     trace.save(tmp_path / "one.safetensors")

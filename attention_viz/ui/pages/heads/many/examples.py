@@ -42,10 +42,10 @@ def _one(one: Example, address: Mapping[str, str]) -> str:
     pair = {"query": f"{one.query}", "key": f"{one.key}"} if one.tokens else {}
     opened = urlencode({**address, "text": one.said, **pair})
     tenth = f"tenth {one.tenth}, " if one.tenth else ""
-    told = (
+    phrase = (
         f'<span class="heads-told">{tenth}{one.weight:.2f} <a href="?{escape(opened)}" target="_self">Open</a></span>'
     )
-    return f"{_tokens(one)} {told}"
+    return f"{_tokens(one)} {phrase}"
 
 
 def _tokens(one: Example) -> str:

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from torch import Tensor
 
-__all__ = ["ShortRepr", "told"]
+__all__ = ["ShortRepr", "short_repr"]
 
 _LONGEST, _MOST = 60, 3
 
@@ -17,21 +17,21 @@ class ShortRepr:
     def __repr__(self) -> str:
         """Its name and its fields; those that are None are left out."""
         found = {entry.name: getattr(self, entry.name) for entry in fields(cast("Any", self)) if entry.repr}
-        said = ", ".join(f"{name}={told(value)}" for name, value in found.items() if value is not None)
+        said = ", ".join(f"{name}={short_repr(value)}" for name, value in found.items() if value is not None)
         return f"{type(self).__name__}({said})"
 
 
-def told(value: object) -> str:
+def short_repr(value: object) -> str:
     """A value in a few words: of a tensor its kind and shape, of many things how many."""
     if isinstance(value, Tensor):
         kind = str(value.dtype).removeprefix("torch.")
         return f"<{kind} {' × '.join(map(str, value.shape)) or 'number'}>"
     if isinstance(value, Mapping):
         known = cast("Mapping[object, object]", value)
-        return "{" + ", ".join(f"{key!r}: {told(one)}" for key, one in known.items()) + "}"
+        return "{" + ", ".join(f"{key!r}: {short_repr(one)}" for key, one in known.items()) + "}"
     if isinstance(value, tuple | list):
         several = cast("tuple[object, ...]", value)
-        parts = [told(one) for one in several[:_MOST]]
+        parts = [short_repr(one) for one in several[:_MOST]]
         rest = [f"… {len(several)} in all"] if len(several) > _MOST else []
         return f"({', '.join([*parts, *rest])})"
     if hasattr(value, "columns"):
