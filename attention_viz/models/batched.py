@@ -3,6 +3,7 @@
 The pass ends at the last attention that is kept: nobody asks for what the model would make of it.
 """
 
+import contextlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,7 +15,7 @@ from attention_viz.errors import UnsupportedModel
 from attention_viz.models.as_written import refuse_autocast
 from attention_viz.models.inputs.text import InputRow
 from attention_viz.models.recording.batch import Batch
-from attention_viz.models.recording.recorder import Call, of_row, recording
+from attention_viz.models.recording.recorder import Call, RunEnded, of_row
 from attention_viz.models.recording.tracer import TokenAxes, Tracer
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.cutting import narrowed
@@ -24,10 +25,6 @@ from attention_viz.trace.provenance import Fidelity, Provenance
 from attention_viz.trace.trace import Trace
 
 __all__ = ["calls_together", "traces_together"]
-
-
-class _Enough(Exception):
-    """All that is kept was heard."""
 
 
 @dataclass(eq=False)
@@ -45,7 +42,7 @@ class _LayerRecorder(Batch):
         if self.keep is None or number in self.keep:
             self.kept[number] = call
         if number == self.last:
-            raise _Enough
+            raise RunEnded
         return super().computed(number, call)
 
 
@@ -89,14 +86,8 @@ def calls_together(
     batch = _LayerRecorder(places=places, rows=len(readings), keep=keep)
     refuse_autocast(tracer.name, runner.model)
     given = runner.inputs(_filled(readings, filling))
-    token = recording.set(batch)
-    try:
-        with runner.door, torch.no_grad(), runner.switch.ours():
-            _ = runner.model(**given, **_without_output(runner.named))
-    except _Enough:
-        pass
-    finally:
-        recording.reset(token)
+    with contextlib.suppress(RunEnded), runner.hearing(batch):
+        _ = runner.model(**given, **_without_output(runner.named))
     if batch.heard != batch.last + 1:
         raise UnsupportedModel(f"{tracer.name} doesn't run a batch as it runs its rows")
     return batch.kept

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import torch
 from torch import Tensor
 
 from attention_viz.edits.apply import snapshots
@@ -14,7 +13,7 @@ from attention_viz.edits.places import check_places, concerns
 from attention_viz.errors import UnusableText
 from attention_viz.models.inputs.padding import unpadded
 from attention_viz.models.recording.gradients import ModelRun
-from attention_viz.models.recording.recorder import Recorder, recording
+from attention_viz.models.recording.recorder import Recorder
 from attention_viz.trace.rerun import behind
 from attention_viz.trace.trace import Trace
 
@@ -70,12 +69,8 @@ def _hand_over(run: ModelRun) -> Any:
     encoder: Any = run.runner.model.get_encoder()
     named = inspect.signature(encoder.forward).parameters
     inputs = {name: one for name, one in run.inputs.items() if name in named}
-    token = recording.set(Recorder((), run.anatomy.places, ()))
-    try:
-        with run.runner.door, torch.no_grad(), run.runner.switch.ours():
-            return encoder(**inputs)
-    finally:
-        recording.reset(token)
+    with run.runner.hearing(Recorder((), run.anatomy.places, ())):
+        return encoder(**inputs)
 
 
 def _decode(run: ModelRun, first: int, encoded: Any, edits: Sequence[Edit]) -> Tensor:

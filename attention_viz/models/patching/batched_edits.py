@@ -16,7 +16,7 @@ from attention_viz.errors import UnsupportedModel
 from attention_viz.models.inputs.text import InputRow
 from attention_viz.models.patching.again import run_again
 from attention_viz.models.recording.batch import Batch
-from attention_viz.models.recording.recorder import Call, recording
+from attention_viz.models.recording.recorder import Call
 from attention_viz.models.recording.tracer import Tracer
 from attention_viz.models.recording.weights.device import device_of
 from attention_viz.scratch.protocol import Model
@@ -123,12 +123,8 @@ def _run_rows(tracer: Tracer, reading: InputRow, tries: Sequence[Sequence[Edit]]
     settings: dict[str, Any] = {"use_cache": False} if "use_cache" in runner.named else {}
     if only is not None and "logits_to_keep" in runner.named:
         settings["logits_to_keep"] = torch.tensor([only], device=device_of(runner.model))
-    token = recording.set(_RowEdits(places=tracer.anatomy.places, rows=rows, tries=tries))
-    try:
-        with runner.door, torch.no_grad(), runner.switch.ours():
-            result = runner.model(**inputs, **settings)
-    finally:
-        recording.reset(token)
+    with runner.hearing(_RowEdits(places=tracer.anatomy.places, rows=rows, tries=tries)):
+        result = runner.model(**inputs, **settings)
     returned = result if isinstance(result, tuple) else tuple(result.values())
     return [one for one in returned if isinstance(one, Tensor)]
 

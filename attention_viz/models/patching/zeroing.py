@@ -19,7 +19,7 @@ from attention_viz.errors import AttentionVizError, UnsupportedModel, first_line
 from attention_viz.models.patching.turns import LayerTurn, layer_turns
 from attention_viz.models.recording.batch import Batch, whole_output
 from attention_viz.models.recording.gradients import ModelRun
-from attention_viz.models.recording.recorder import OURS, Call, recording
+from attention_viz.models.recording.recorder import OURS, Call, heard_by
 from attention_viz.operation.autocast import without_autocast
 
 __all__ = ["value_zeroing"]
@@ -63,11 +63,8 @@ def _turned(run: ModelRun, turn: LayerTurn, number: int) -> Tensor:
 
 def _columns(run: ModelRun, turn: LayerTurn, number: int, keys: range) -> Tensor:
     batch = _Zeroed(run.edits, run.anatomy.places, rows=1 + len(keys), first=turn.first, number=number, keys=keys)
-    token = recording.set(batch)
-    try:
+    with heard_by(batch):
         whole, *others = turn.again(1 + len(keys)).double()
-    finally:
-        recording.reset(token)
     expected = turn.left[0].double()
     if whole.shape != expected.shape or (whole - expected).abs().max() > _ROUNDING * expected.abs().max():
         raise UnsupportedModel(f"a layer of {run.name} gives something else when it is run by itself, in a batch")

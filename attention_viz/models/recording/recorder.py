@@ -4,7 +4,8 @@ The function is registered once with transformers' attention and mask interfaces
 that several threads can run one model at the same time and each hears only its own calls.
 """
 
-from collections.abc import Callable, Collection, Sequence
+import contextlib
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -25,7 +26,7 @@ from attention_viz.operation.reach import is_causal
 from attention_viz.operation.terms import Term, map_terms, same_terms
 from attention_viz.trace.resting import RestingFile
 
-__all__ = ["OURS", "Call", "Recorder", "asked", "of_row", "recording"]
+__all__ = ["OURS", "Call", "Recorder", "RunEnded", "asked", "heard_by", "of_row", "recording"]
 
 OURS = "attention_viz"
 
@@ -205,6 +206,22 @@ def _memory(mask: Tensor) -> object:
 
 
 recording: ContextVar[Recorder | None] = ContextVar("recording", default=None)
+
+
+class RunEnded(BaseException):
+    """Ends a run whose rest nobody needs; not an `Exception`, which a model's own code could catch."""
+
+
+@contextlib.contextmanager
+def heard_by(recorder: Recorder) -> Generator[None]:
+    """Have a recorder hear the attention calls that are made inside."""
+    token = recording.set(recorder)
+    try:
+        yield
+    finally:
+        recording.reset(token)
+
+
 # Called at each attention call while a model is loaded; what it raises ends the load.
 asked: ContextVar[Callable[[], object]] = ContextVar("asked", default=lambda: None)
 

@@ -5,7 +5,7 @@ import inspect
 import platform
 import sys
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
@@ -20,7 +20,7 @@ from attention_viz.models.huggingface import PreTrainedModel
 from attention_viz.models.recording.implementation import Switch
 from attention_viz.models.recording.outputs.readout import ONLY_LAST, Readout, body_of, hidden_of
 from attention_viz.models.recording.outputs.returned import Returned, named_output_of, output_of
-from attention_viz.models.recording.recorder import Call, Recorder, recording
+from attention_viz.models.recording.recorder import Call, Recorder, heard_by, recording
 from attention_viz.models.recording.twin import Twin
 from attention_viz.models.recording.weights.device import device_of
 from attention_viz.models.recording.wiring import Listener, Wiring, hooked
@@ -217,21 +217,20 @@ class Runner:
         return Pass.of(returned, recorder), around
 
     def _run(self, recorder: Recorder, inputs: Mapping[str, object]) -> Returned:
-        token = recording.set(recorder)
-        try:
-            with self.door, torch.no_grad(), self.switch.ours():
-                return named_output_of(self.model(**(self.settings | dict(inputs))))
-        finally:
-            recording.reset(token)
+        with self.hearing(recorder):
+            return named_output_of(self.model(**(self.settings | dict(inputs))))
+
+    @contextlib.contextmanager
+    def hearing(self, recorder: Recorder, *, slopes: bool = False) -> Generator[None]:
+        """Have the model attend by our function, with a recorder that hears it, and keep gradients only if asked."""
+        with heard_by(recorder), self.door, torch.inference_mode(False) if slopes else contextlib.nullcontext():
+            with torch.set_grad_enabled(slopes), self.switch.ours():
+                yield
 
     def run_open(self, recorder: Recorder, inputs: Mapping[str, Tensor]) -> Tensor:
         """Run with a recorder of the caller's, and let gradients be asked for afterwards."""
-        token = recording.set(recorder)
-        try:
-            with self.door, torch.inference_mode(False), torch.enable_grad(), self.switch.ours():
-                return output_of(self.model(**inputs, **self.settings))
-        finally:
-            recording.reset(token)
+        with self.hearing(recorder, slopes=True):
+            return output_of(self.model(**inputs, **self.settings))
 
     def run_own(self, inputs: Mapping[str, Tensor]) -> Tensor | None:
         """The model's output as it is, not a twin's.

@@ -20,7 +20,7 @@ from attention_viz.models.recording.interception.following import FollowedCall, 
 from attention_viz.models.recording.interception.plan import NO_PLAN, InterceptionPlan, parameters_of
 from attention_viz.models.recording.outputs.readout import ONLY_LAST, Readout, body_of, hidden_of
 from attention_viz.models.recording.outputs.returned import output_of
-from attention_viz.models.recording.recorder import OURS, Recorder, recording
+from attention_viz.models.recording.recorder import OURS, Recorder, heard_by
 from attention_viz.models.recording.wiring import HOOKS, hooked
 
 __all__ = ["Hear", "Twin"]
@@ -181,16 +181,13 @@ class Twin:
         self, recorder: Recorder, name: str, cannot: str = "can't be run", *, slopes: bool = False
     ) -> Generator[None]:
         """Whatever the twin runs inside computes our attention, and a recorder hears its calls."""
-        token = recording.set(recorder)
         try:
-            with self.door, torch.set_grad_enabled(slopes), self.turned(OURS):
+            with heard_by(recorder), self.door, torch.set_grad_enabled(slopes), self.turned(OURS):
                 yield
         except AttentionVizError:
             raise
         except Exception as error:
             raise UnsupportedModel(f"{name} {cannot}: {type(error).__name__}: {first_line(error)}") from error
-        finally:
-            recording.reset(token)
 
     @contextlib.contextmanager
     def turned(self, implementation: str | None) -> Generator[None]:

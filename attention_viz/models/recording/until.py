@@ -8,7 +8,7 @@ from torch import Tensor
 
 from attention_viz.edits.edit import Edit
 from attention_viz.errors import UnsupportedModel
-from attention_viz.models.recording.recorder import Call, Recorder
+from attention_viz.models.recording.recorder import Call, Recorder, RunEnded
 from attention_viz.models.recording.runner import Runner
 
 __all__ = ["UNCHANGED", "Intervention", "call_of"]
@@ -32,15 +32,11 @@ UNCHANGED = Intervention()
 def call_of(runner: Runner, inputs: Mapping[str, Tensor], number: int, changed: Intervention = UNCHANGED) -> Call:
     """The call of one number, head first, of a run that goes no further."""
     recorder = _UntilRecorder(changed.edits, changed.places, (number,), last=number)
-    with contextlib.suppress(_EnoughError):
+    with contextlib.suppress(RunEnded):
         _ = runner.run_open(recorder, inputs)
     if not (calls := recorder.calls()):
         raise UnsupportedModel(f"{type(runner.model).__name__} made no attention call {number} for this input")
     return calls[0]
-
-
-class _EnoughError(BaseException):
-    """Ends a run whose rest nobody needs; no `Exception`, which a model's own code could catch."""
 
 
 @dataclass(eq=False)
@@ -53,5 +49,5 @@ class _UntilRecorder(Recorder):
         """As every recorder."""
         output = super().hear(call)
         if self.count > self.last:
-            raise _EnoughError
+            raise RunEnded
         return output

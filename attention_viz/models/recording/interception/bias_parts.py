@@ -22,7 +22,7 @@ from attention_viz.models.recording.interception.plan import (
 )
 from attention_viz.models.recording.interception.products import Product
 from attention_viz.models.recording.masks_read import split_mask
-from attention_viz.models.recording.recorder import OURS, Call, Recorder, recording
+from attention_viz.models.recording.recorder import OURS, Call, Recorder, heard_by
 from attention_viz.models.recording.runner import Runner
 from attention_viz.models.recording.twin import Twin
 
@@ -81,13 +81,9 @@ class _Runs:
             output = recorder.compute(call)
             return output.reshape(*heard.taken.lead, *output.shape[-2:]).to(heard.taken.right.dtype)
 
-        token = recording.set(recorder)
         following = Following(parameters_of(self.twin.model), attend, busy=computing, product=change)
-        try:
-            with following:
-                self.twin.run(self.inputs, OURS)
-        finally:
-            recording.reset(token)
+        with heard_by(recorder), following:
+            self.twin.run(self.inputs, OURS)
         return found
 
 

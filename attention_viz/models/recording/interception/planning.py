@@ -17,7 +17,7 @@ from attention_viz.models.recording.interception.following import Softmaxes
 from attention_viz.models.recording.interception.plan import InterceptionPlan
 from attention_viz.models.recording.interception.proof import prove
 from attention_viz.models.recording.outputs.returned import outputs_of
-from attention_viz.models.recording.recorder import OURS, Call, Recorder, recording
+from attention_viz.models.recording.recorder import OURS, Call, Recorder, heard_by
 from attention_viz.models.recording.runner import Runner
 from attention_viz.models.recording.twin import Twin
 from attention_viz.operation.kernel import BOUNDS
@@ -46,11 +46,8 @@ def planned_by(runner: Runner, inputs: Mapping[str, Tensor], limit: int | None =
 
     def proved(given: Mapping[str, Tensor]) -> InterceptionPlan:
         def run() -> object:
-            token = recording.set(Recorder())
-            try:
+            with heard_by(Recorder()):
                 return twin.run(given, OURS)
-            finally:
-                recording.reset(token)
 
         return prove(twin.model, run)
 
@@ -146,13 +143,9 @@ def _check_batch(runner: Runner, rows: Sequence[Mapping[str, Tensor]], places: S
     alone = [runner.record(row) for row in rows]
     together = {name: torch.cat([row[name] for row in rows]) for name in rows[0]}
     found, batch = Difference(), _WeightsRecorder(places=places, rows=len(rows))
-    token = recording.set(batch)
-    try:
-        settings = {"use_cache": False} if "use_cache" in runner.named else {}
-        with runner.door, torch.no_grad(), runner.switch.ours():
-            outputs = outputs_of(runner.model(**together, **settings))
-    finally:
-        recording.reset(token)
+    settings = {"use_cache": False} if "use_cache" in runner.named else {}
+    with runner.hearing(batch):
+        outputs = outputs_of(runner.model(**together, **settings))
     for row, one in enumerate(alone):
         found.add(outputs[row], one.output[:])
         for weights, call in zip(batch.weights, one.calls, strict=True):
