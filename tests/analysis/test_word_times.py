@@ -154,7 +154,7 @@ def test_pauses_are_found_by_how_loud_a_sound_is_whatever_its_volume() -> None:
 
 
 def test_where_nobody_speaks_no_word_has_a_time() -> None:
-    table = av.word_times(model(), spoken(notes=(f"It is silent: {NO_TIMES}",)))
+    table = av.word_times(model(), spoken(told=(f"It is silent: {NO_TIMES}",)))
     assert list(table.word) == ["She", "opened", "it."]
     assert table[["start", "end"]].isna().all(axis=None)
     assert table.attrs["heads"] == []

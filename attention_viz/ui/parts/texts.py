@@ -38,5 +38,5 @@ def _take_kept() -> None:
     # Anything can come from a browser.
     for key in _SHARED if isinstance(kept, dict) else ():
         if isinstance(text := kept.get(key), str):
-            # A pair of positions in the URL belongs to this text.
-            visit.send(Filled(SHARED, {key: text[: SETTINGS.longest_input]}, stays=True))
+            # What else the URL says belongs to this text.
+            visit.send(Filled(SHARED, {key: text[: SETTINGS.longest_input]}, stays=True, late=True))

@@ -48,14 +48,14 @@ class Filled:
         values: by the names of the parameters.
         notices: a sentence for each value that had to give way.
         stays: whether they count as chosen from now on.
-        brief: the only names that are written until a person chooses something; None for all.
+        late: whether they belong to the URL that was read, so that nothing follows from them.
     """
 
     group: Group[Any]
     values: Mapping[str, Any]
     notices: tuple[str, ...] = ()
     stays: bool = False
-    brief: frozenset[str] | None = None
+    late: bool = False
 
 
 @dataclass(frozen=True)

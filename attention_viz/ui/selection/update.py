@@ -1,11 +1,11 @@
 """`update`: the selection after an event, as a pure function."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, assert_never
 
 from attention_viz.ui.address.codec import modernised
-from attention_viz.ui.address.state import State, opened_on, own_example
+from attention_viz.ui.address.state import opened_on, own_example
 from attention_viz.ui.selection.answer import answer
 from attention_viz.ui.selection.events import Clicked, Event, FileClosed, FileOpened, Filled, PageOpened, Picked
 from attention_viz.ui.selection.value import PAIR, SHARED, Group, GroupValues, Selection
@@ -24,17 +24,32 @@ _HEAD = ("layer", "head", "stream")
 def update(selection: Selection, event: Event) -> Selection:
     """Return the selection after an event."""
     after = _applied(selection, event)
-    return after if isinstance(event, PageOpened) else _followed(selection.shared, after)
+    match event:
+        case PageOpened(groups=groups):
+            # The URL says what its own page shows.
+            return _followed(selection, after, but={group.id for group in groups}) if selection.parts else after
+        case Filled(late=True) | FileClosed():
+            return after
+        case _:
+            return _followed(selection, after, by_hand=isinstance(event, Picked | Clicked))
 
 
-def _followed(before: State, selection: Selection) -> Selection:
+def _followed(
+    before: Selection, selection: Selection, *, by_hand: bool = False, but: Collection[str] = ()
+) -> Selection:
     """Return the selection with what follows on each page from other shared values."""
-    if selection.shared == before:
+    if selection.shared == before.shared:
         return selection
-    for part in selection.parts.values():
-        if part.group is not None and part.group.follow is not None and not part.unread:
-            values = part.group.follow(before, selection.shared)
-            selection = selection.having(part.group, replace(part, value=replace(part.value, **values)))
+    for name, part in selection.parts.items():
+        group = part.group
+        # What a link asks for stays until it is answered, unless a person has chosen otherwise meanwhile.
+        if group is None or group.follow is None or name in but or (part.unread and not by_hand):
+            continue
+        values = group.follow(selection.of(group), before.shared, selection.shared)
+        if values:
+            pending = {name: text for name, text in part.pending.items() if name not in values}
+            part = replace(part, value=replace(part.value, **values), pending=pending)
+            selection = selection.having(group, part)
     return selection
 
 
@@ -48,10 +63,9 @@ def _applied(selection: Selection, event: Event) -> Selection:
             part = selection.part(group)
             chosen = part.chosen | event.values.keys() if event.stays else part.chosen - event.values.keys()
             value = replace(selection.of(group), **event.values)
-            brief = part.brief if event.brief is None else event.brief
             touched = part.touched and not event.notices
             notices = (*part.notices, *event.notices)
-            part = replace(part, value=value, chosen=chosen, notices=notices, touched=touched, brief=brief)
+            part = replace(part, value=value, chosen=chosen, notices=notices, touched=touched)
             return selection.having(group, part)
         case Clicked():
             return _clicked(selection, event)
@@ -60,7 +74,7 @@ def _applied(selection: Selection, event: Event) -> Selection:
             found = update(selection, Filled(SHARED, values))
             return replace(found, file=number, under=selection.under or selection)
         case FileClosed():
-            return _closed(selection)
+            return _restored(selection)
         case _:
             assert_never(event)
 
@@ -86,7 +100,9 @@ def _opened(selection: Selection, event: PageOpened) -> Selection:
     default = replace(SHARED.default, text=own_example(model), **opened_on(model))
     if event.example is None:
         return answer(selection, SHARED, default=default)
-    selection = answer(selection, SHARED, default=event.example if model == event.example.model else default)
+    if model != event.example.model:
+        return answer(selection, SHARED, default=default)
+    selection = answer(selection, SHARED, default=event.example)
     return update(selection, Filled(SHARED, {"stream": event.example.stream}, stays=True))
 
 
@@ -97,7 +113,7 @@ def _asked(selection: Selection, group: Group[Any], asked: Mapping[str, str]) ->
     if not asked:
         return selection
     names = part.unread | asked.keys()
-    return selection.having(group, replace(part, pending={**part.pending, **asked}, unread=names))
+    return selection.having(group, replace(part, pending={**part.pending, **asked}, unread=names, notices=()))
 
 
 def _picked(selection: Selection, group: Group[Any], values: Mapping[str, Any]) -> Selection:
@@ -109,6 +125,9 @@ def _picked(selection: Selection, group: Group[Any], values: Mapping[str, Any]) 
     if group.id == SHARED.id:
         found = _implied(selection, found)
     part = selection.part(group)
+    # What a person chooses is no longer asked of the URL.
+    pending = {name: text for name, text in part.pending.items() if name not in values}
+    part = replace(part, pending=pending, unread=part.unread - values.keys())
     chosen = (part.chosen | values.keys()) - (found.keys() - values.keys())
     if group.id == SHARED.id and not {"layer", "head"} & found.keys():
         # A head that nobody chose stays free where the same is picked again.
@@ -144,6 +163,26 @@ def _clicked(selection: Selection, event: Clicked) -> Selection:
     # A pair in a head that nobody chose leaves that head free: another text opens on its own finding.
     moved = {name: value for name, value in values.items() if name in PAIR or getattr(before, name) != value}
     return _picked(selection, SHARED, moved)
+
+
+def _restored(selection: Selection) -> Selection:
+    """Return the selection as it was before a file was opened, with what was chosen on the pages since."""
+    under = selection.under
+    if under is None:
+        return selection
+    opened = update(under, FileOpened(1, {name: getattr(selection.shared, name) for name in _TEXTS}))
+    closed = _closed(selection)
+    part = closed.part(SHARED)
+    pair = {name: getattr(under.shared, name) for name in PAIR}
+    chosen = part.chosen | (under.chosen & set(PAIR))
+    closed = closed.having(SHARED, replace(part, value=replace(closed.shared, **pair), chosen=chosen))
+    followed = _followed(selection, closed)
+    for group_id, part in closed.parts.items():
+        # What opening the file took comes back, where nothing else was chosen since.
+        is_as_opened = group_id in under.parts and part.value == opened.parts[group_id].value
+        if part.group is not None and part.group.follow is not None and is_as_opened:
+            followed = followed.having(part.group, replace(part, value=under.parts[group_id].value))
+    return replace(followed, found_for=under.found_for)
 
 
 def _closed(selection: Selection) -> Selection:

@@ -19,13 +19,14 @@ class Group(Generic[ChoiceT]):
         default: their values at first, in a frozen dataclass of parameters.
         prefix: the prefix of their widgets' keys.
         name: the name in `Selection.parts`, if the prefix is empty.
-        follow: returns the values that follow when the shared values change: from those before and after.
+        follow: returns the values that follow when the shared values change: from the group's own before, and the
+            shared ones before and after.
     """
 
     default: ChoiceT
     prefix: str = ""
     name: str = ""
-    follow: Callable[[State, State], Mapping[str, Any]] | None = None
+    follow: Callable[[ChoiceT, State, State], Mapping[str, Any]] | None = None
 
     @property
     def id(self) -> str:
@@ -63,7 +64,6 @@ class GroupValues:
         known: what the options depended on last.
         notices: a sentence for each part of the URL that is impossible, until a person chooses something.
         touched: whether a person chose something since the URL was read.
-        brief: the only names that are written until then; None for all.
         group: the group whose values they are.
     """
 
@@ -75,15 +75,11 @@ class GroupValues:
     known: object = None
     notices: tuple[str, ...] = ()
     touched: bool = False
-    brief: frozenset[str] | None = None
     group: Group[Any] | None = None
 
     def written(self) -> dict[str, str]:
         """Return the URL parameters that reproduce the values, and those that are still pending."""
-        found = write(self.value, self.known)
-        if self.brief is not None and not self.touched:
-            found = {name: text for name, text in found.items() if name in self.brief}
-        return found | dict(self.pending)
+        return write(self.value, self.known) | dict(self.pending)
 
 
 @dataclass(frozen=True)

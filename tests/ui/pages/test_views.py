@@ -1,14 +1,16 @@
 """What pages decide, as plain functions of a run and a selection: no page is drawn here, and no browser is needed."""
 
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
 
 import attention_viz as av
 from attention_viz.serving.runs import Run, run_request
-from attention_viz.ui.address import State
+from attention_viz.ui.address import State, own_example
 from attention_viz.ui.pages.compare import page as compare_page
-from attention_viz.ui.pages.compare.choice import COMPARE_CHOICES
+from attention_viz.ui.pages.compare.choice import COMPARE_CHOICES, CompareChoice, beside
+from attention_viz.ui.pages.compare.contrast import contrast
 from attention_viz.ui.pages.cross import page as cross_page
 from attention_viz.ui.pages.cross import view as cross
 from attention_viz.ui.pages.explore import view as explore
@@ -26,7 +28,8 @@ from attention_viz.ui.pages.why import view as why
 from attention_viz.ui.pages.why.choice import WHY_CHOICES
 from attention_viz.ui.runner.loading import ReadStudy
 from attention_viz.ui.runner.page import Parts
-from attention_viz.ui.selection import SHARED, FileOpened, Group, PageOpened, Picked, Selection, update
+from attention_viz.ui.selection import SHARED, FileOpened, Filled, Group, PageOpened, Picked, Selection, update
+from tests.shipped import MINILM, SMOLLM2
 
 # Compare has a name of before that another page has today.
 ALL = (EXPLORE, STEP_CHOICES, MASK_CHOICES, HEADS_CHOICES, WHY_CHOICES, LEARN_CHOICES)
@@ -77,7 +80,7 @@ def test_explore_goes_back_to_the_last_token_when_the_model_goes_on_by_another_n
     selection = picked(picked(opened(**COPY), SHARED, more=3), EXPLORE, back=2)
     selection = picked(explore.settle(selection, run(selection)), SHARED, more=4)
     part = selection.part(EXPLORE)
-    assert part.value.back == (2 if part.unread else 0)
+    assert part.value.back == 0
 
 
 def test_cross_attention_offers_an_example_for_a_model_without_any() -> None:
@@ -127,7 +130,7 @@ def test_a_batch_takes_the_place_of_a_pair_and_nothing_that_the_model_added_is_m
     assert (state.second, state.more) == ("", 0)
     assert "second" not in masks_page.PAGE.address(selection)
     alone = masks_page.PAGE.state(picked(selection, MASK_CHOICES, mask="none"))
-    assert alone.second == ("" if "mask" in selection.part(MASK_CHOICES).pending else "A boat")
+    assert alone.second == "A boat"
 
 
 def test_no_mask_is_put_on_a_file() -> None:
@@ -175,3 +178,15 @@ def test_the_course_opens_on_a_lesson_that_there_is_and_forgets_a_guess_about_an
     selection = picked(selection, LEARN_CHOICES, guess="shown", word=1)
     other = picked(selection, SHARED, text="the dog sat").of(LEARN_CHOICES)
     assert (other.guess, other.word, other.lesson) == ("", None, choice.lesson)
+
+
+def test_the_second_side_follows_the_first_until_somebody_chooses_it() -> None:
+    start = replace(State(), model=MINILM, text=own_example(MINILM))
+    brought = replace(CompareChoice(), what="models", other=contrast(start), **beside(start))
+    selection = update(update(Selection(), PageOpened({})), Filled(COMPARE_CHOICES, asdict(brought)))
+    moved = update(selection, Picked(SHARED, {"model": SMOLLM2}))
+    assert moved.of(COMPARE_CHOICES).other == contrast(moved.shared) != brought.other
+    assert moved.of(COMPARE_CHOICES).other_model == MINILM
+    chosen = update(selection, Picked(COMPARE_CHOICES, {"other_model": "induction", "other": "typed"}))
+    kept = update(chosen, Picked(SHARED, {"model": SMOLLM2})).of(COMPARE_CHOICES)
+    assert (kept.other_model, kept.other) == ("induction", "typed")

@@ -194,7 +194,8 @@ class Session(RuleBasedStateMachine):
         self.send(FileClosed())
         assert self.boxes_under is not None
         self.boxes, self.boxes_under = self.boxes_under, None
-        assert self.now.file == 0 and self.now.under is None and self.pair == (None, None)
+        assert self.now.file == 0 and self.now.under is None
+        assert self.pair == (under.shared.query, under.shared.key)
         assert self.head == (under.shared.layer, under.shared.head) and self.now.shared.stream == under.shared.stream
         assert self.now.head_is_free == under.head_is_free
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from attention_viz.ui.address import State
 from attention_viz.ui.address.codec import write
 from attention_viz.ui.selection import (
     SHARED,
@@ -12,11 +13,13 @@ from attention_viz.ui.selection import (
     Group,
     PageOpened,
     Picked,
+    Ran,
     Selection,
     answer,
+    resolve,
     update,
 )
-from tests.ui.selection.dives import DIVE, VALUES, WRITTEN, Dive, Values, open_dive
+from tests.ui.selection.dives import DEPTHS, DIVE, VALUES, WRITTEN, Dive, Values, open_dive
 
 
 def test_the_url_is_read_at_the_first_run_and_the_selection_holds_after_it() -> None:
@@ -42,13 +45,6 @@ def test_what_a_page_fills_in_is_still_there_after_another_page() -> None:
     selection = answer(update(selection, PageOpened({}, (VALUES,))), VALUES, "xyz")
     assert selection.of(DIVE).depth == 2
     assert open_dive({}, selection).of(DIVE).depth == 2
-
-
-def test_the_url_is_what_the_page_before_wrote_until_something_is_chosen() -> None:
-    selection = update(open_dive({}), Filled(DIVE, {"depth": 2}, brief=frozenset({"depth"})))
-    assert selection.part(DIVE).written() == {"depth": "2"}
-    selection = update(selection, Picked(DIVE, {"boat": "large"}))
-    assert selection.part(DIVE).written() == WRITTEN | {"depth": "2", "boat": "large"}
 
 
 def test_a_link_with_an_old_name_opens_the_same_and_is_written_with_the_new_one() -> None:
@@ -132,3 +128,67 @@ def test_a_second_file_leaves_what_was_chosen_before_the_first() -> None:
     opened = update(update(before, FileOpened(1, {"text": "One."})), FileOpened(2, {"text": "Two."}))
     assert (opened.file, opened.shared.text) == (2, "Two.")
     assert update(opened, FileClosed()).shared == before.shared
+
+
+def test_what_is_picked_before_the_url_is_answered_stays() -> None:
+    selection = update(Selection(), PageOpened({"depth": "4", "note": "of the link"}, (DIVE,)))
+    picked = answer(update(selection, Picked(DIVE, {"note": "typed"})), DIVE, DEPTHS)
+    assert picked.of(DIVE).note == "typed" and picked.of(DIVE).depth == 4
+
+
+def _deeper(_dive: Dive, before: State, after: State) -> dict[str, int]:
+    return {"depth": 3} if before.text != after.text else {}
+
+
+def test_what_a_link_asks_for_gives_way_to_a_text_that_is_typed_before_it_is_answered() -> None:
+    group = Group(Dive(), "follows-", follow=_deeper)
+    opened = update(Selection(), PageOpened({"depth": "4", "boat": "large"}, (group,)))
+    typed = answer(update(opened, Picked(SHARED, {"text": "typed"})), group, DEPTHS)
+    assert typed.of(group).depth == 1 and typed.of(group).boat == "large"
+    # Nobody chose what a page fills in while the link is not answered.
+    assert answer(update(opened, Filled(SHARED, {"text": "filled"})), group, DEPTHS).of(group).depth == 4
+
+
+def test_other_pages_follow_also_when_back_leads_to_another_text() -> None:
+    group = Group(Dive(), "follows-", follow=_deeper)
+    selection = answer(update(Selection(), PageOpened({"depth": "4"}, (group,))), group, DEPTHS)
+    back = update(selection, PageOpened({"text": "before"}, (VALUES,), again=True))
+    assert back.of(group).depth == 3
+    # Back on the page itself its URL says what is shown.
+    own = update(selection, PageOpened({"text": "before", "depth": "2"}, (group,), again=True))
+    assert answer(own, group, DEPTHS).of(group).depth == 2
+
+
+def test_a_text_that_comes_after_its_url_changes_nothing_else_that_the_url_says() -> None:
+    group = Group(Dive(), "follows-", follow=_deeper)
+    selection = answer(update(Selection(), PageOpened({"depth": "4"}, (group,))), group, DEPTHS)
+    assert update(selection, Filled(SHARED, {"text": "late"}, late=True)).of(group).depth == 4
+    assert update(selection, Filled(SHARED, {"text": "another"})).of(group).depth == 3
+
+
+def test_a_file_that_is_closed_gives_back_what_it_took() -> None:
+    group = Group(Dive(), "follows-", follow=_deeper)
+    before = answer(update(Selection(), PageOpened({"depth": "4"}, (group,))), group, DEPTHS)
+    before = resolve(update(before, Clicked(0, 1, None, (2, 1))), Ran({"encoder": (4, 4)}, lambda: None))
+    opened = update(before, FileOpened(1, {"text": "of the file"}))
+    assert (opened.shared.query, opened.of(group).depth) == (None, 3)
+    closed = update(opened, FileClosed())
+    assert closed.shared == before.shared and closed.of(group).depth == 4 and closed.found_for == before.text
+    # What was chosen meanwhile stays, and a text that is typed has none of the pair.
+    boat = update(update(opened, Picked(group, {"boat": "large"})), FileClosed())
+    assert boat.of(group).boat == "large"
+    assert update(opened, Picked(SHARED, {"text": "typed"})).shared.query is None
+
+
+def test_what_another_page_asks_for_replaces_what_was_chosen_and_what_was_said_of_it() -> None:
+    selection = open_dive({"depth": "400"})
+    assert selection.part(DIVE).notices
+    asked = update(selection, PageOpened({}, (DIVE,), asked={"depth": "2", "of another page": "x"}))
+    assert not asked.part(DIVE).notices
+    assert answer(asked, DIVE, DEPTHS).of(DIVE).depth == 2
+
+
+def test_an_example_of_the_page_says_nothing_of_another_model() -> None:
+    example = replace(State(), model="induction", stream="decoder")
+    opened = update(Selection(), PageOpened({"model": "translation", "stream": "cross"}, example=example))
+    assert opened.shared.stream == "cross"

@@ -1,6 +1,6 @@
 """What the Compare page keeps in the address: what is compared with what."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from attention_viz.serving.runs import Run
 from attention_viz.ui.address import State, own_contrast
 from attention_viz.ui.address.codec import Older, parameter
 from attention_viz.ui.address.kinds import AnyText, OneOf, SampleName, WholeNumber
+from attention_viz.ui.pages.compare.contrast import contrast
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.selection import Group
 
@@ -22,6 +23,7 @@ __all__ = [
     "CURVES",
     "KINDS",
     "PAIRED",
+    "SECOND",
     "STEPS",
     "TRAINED",
     "CompareChoice",
@@ -109,7 +111,22 @@ class CompareChoice:
     metric: str = parameter("induction", OneOf(_curves), "the metric that is shown", applies=_is("snapshots"))
 
 
-COMPARE_CHOICES = Group(CompareChoice(), "compare-")
+# What belongs to the second of two models.
+SECOND = ("other_model", "other_layer", "other_head")
+
+
+def _follow(choice: CompareChoice, before: State, after: State) -> Mapping[str, Any]:
+    """Have the second side that nobody chose follow from the first: its sentence, and its model."""
+    found = dict[str, Any]()
+    if (before.model, before.text) != (after.model, after.text) and choice.other == contrast(before):
+        found["other"] = contrast(after)
+    second = {name: getattr(choice, name) for name in SECOND}
+    if choice.what == "models" and before.model != after.model and second == beside(before):
+        found |= beside(after)
+    return found
+
+
+COMPARE_CHOICES = Group(CompareChoice(), "compare-", follow=_follow)
 
 
 def sides(choice: CompareChoice, state: State) -> tuple[State, State]:

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -24,6 +24,7 @@ from attention_viz.ui.pages.compare.choice import (
     COMPARE_CHOICES,
     KINDS,
     PAIRED,
+    SECOND,
     STEPS,
     TRAINED,
     CompareChoice,
@@ -52,34 +53,14 @@ __all__ = [
 ]
 
 
-@dataclass
-class _FilledIn:
-    """What the page filled in by itself, and for what.
-
-    Attributes:
-        contrast: the second sentence, until somebody types another.
-        beside: the first model that the second one was chosen for.
-    """
-
-    contrast: str = ""
-    beside: str = ""
-
-
 def choose_kind() -> None:
     """Choose what is compared, as the URL asks, and fill in what the first side brings along."""
     state = replace(visit.shared(), second="", more=0)
-    own, filled_in = contrast(state), visit.memory(_FilledIn)
-    asked = any(
-        visit.pending(COMPARE_CHOICES, name) is not None for name in ("other_model", "other_layer", "other_head")
-    )
-    choice = visit.settle(COMPARE_CHOICES, state, default=replace(CompareChoice(), other=own))
-    if choice.other == filled_in.contrast:  # brought by the model or the sentence of until now
-        visit.fill(COMPARE_CHOICES, other=own)
-    filled_in.contrast = own
-    if choice.what == "models" and filled_in.beside != state.model:
-        filled_in.beside = state.model
-        if not asked:
-            visit.fill(COMPARE_CHOICES, **beside(state))
+    choice = visit.settle(COMPARE_CHOICES, state, default=replace(CompareChoice(), other=contrast(state)))
+    chosen = visit.here().selection.part(COMPARE_CHOICES).chosen
+    second = beside(state)
+    if choice.what == "models" and chosen.isdisjoint(SECOND) and second:
+        visit.fill(COMPARE_CHOICES, **second)
 
 
 def settle_second(state: State) -> None:

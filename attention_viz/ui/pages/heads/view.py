@@ -56,6 +56,8 @@ class HeadsStudy:
 
 def load(state: State, slots: Slots) -> Run | None:
     """Run the sentence; None after a problem."""
+    if opened_in_explore():
+        st.switch_page("app.py", query_params=pickers.address())
     begin_edits()
     if visit.pending(HEADS_CHOICES, "silence") == "on":
         arrive_silent()
@@ -77,8 +79,6 @@ def settle(selection: Selection, run: Run) -> Selection:
 def study(run: Run, selection: Selection, slots: Slots) -> HeadsStudy:
     """Run the other texts, and measure all heads, with the picture's slot filled meanwhile."""
     state = selection.shared
-    if opened_in_explore():
-        st.switch_page("app.py", query_params=pickers.address())
     with slots["notes"]:
         more = run_texts(run, state, selection.of(HEADS_CHOICES).texts)
     place = slots.picture.to_fill()

@@ -53,7 +53,7 @@ class LearnChoice:
     word: int | None = parameter(None, _WORD, "the word that was pressed", brief=True)
 
 
-def _follow(before: State, after: State) -> Mapping[str, Any]:
+def _follow(_choice: LearnChoice, before: State, after: State) -> Mapping[str, Any]:
     """Let go of a guess about another text."""
     return {"guess": "", "word": None} if before.text != after.text else {}
 

@@ -74,7 +74,7 @@ def _score(state: State) -> tuple[object, ...]:
     return (*texts, state.stream, state.layer, state.head, state.query, state.key)
 
 
-def _let_go(before: State, after: State) -> Mapping[str, None]:
+def _let_go(_choice: WhyChoice, before: State, after: State) -> Mapping[str, None]:
     """Return what follows from another score: the head that was chosen of the one before is none of its writers."""
     return {} if _score(before) == _score(after) else {"writer_layer": None, "writer_head": None}
 

@@ -22,7 +22,7 @@ from attention_viz.ui.pages.compare.choice import (
     numbers,
     sides,
 )
-from attention_viz.ui.pages.compare.claims import claim, told_cells
+from attention_viz.ui.pages.compare.claims import cell_claim, claim
 from attention_viz.ui.pages.compare.words import (
     apart_words,
     block_words,
@@ -194,13 +194,13 @@ def test_the_claim_tells_what_differs_most_between_two_words() -> None:
         f"“bank” looks at “river” 0.58 in the first sentence; at “city” {weight[1]:.2f} in the second"
     )
     for found in (av.compare(one, other, 0, 4), av.compare(other, one, 0, 4, align="token"), av.compare(*moved, 0, 1)):
-        cells, sides = told_cells(found), (found.weights, found.other_weights)
+        cells, sides = cell_claim(found), (found.weights, found.other_weights)
         # The cells that are marked hold the numbers that are told.
         marked = [f"{float(side[cells[part][0]]):.2f}" for part, side in zip(("one", "other"), sides, strict=True)]
         told = [text for text, role in claim(CompareChoice(), found) if role == "number"]
         assert sorted(marked) == sorted(told)
         assert cells["difference"] == tuple(dict.fromkeys((*cells["one"], *cells["other"])))
-    assert told_cells(av.compare(one, one, 0, 4)) == {}
+    assert cell_claim(av.compare(one, one, 0, 4)) == {}
     assert claim(CompareChoice(), av.compare(one, one, 0, 4)) == [
         ("Both sentences are the same: type another one, or change a word.", "")
     ]
