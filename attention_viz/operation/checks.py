@@ -1,7 +1,7 @@
 """What an attention call may be made of: each rule by its name, before torch refuses it in its own words."""
 
 import math
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -9,9 +9,6 @@ from torch import Tensor
 from attention_viz.errors import ShapeError
 from attention_viz.operation.shapes import FLOATING, broadcasts, heads_of, shape_of_weights, shapes_in_words
 from attention_viz.operation.terms import Term, terms_of
-
-if TYPE_CHECKING:
-    from attention_viz.operation.attention import Attention
 
 __all__ = ["check_call"]
 
@@ -22,7 +19,23 @@ _fitting: set[tuple[object, ...]] = set()
 _PLAIN = (int, float, type(None))
 
 
-def check_call(call: "Attention") -> None:
+class _CallInputs(Protocol):
+    """What every attention call has: its inputs, and the shape of its weights."""
+
+    @property
+    def query(self) -> Tensor: ...
+
+    @property
+    def key(self) -> Tensor: ...
+
+    @property
+    def value(self) -> Tensor: ...
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+
+def check_call(call: _CallInputs) -> None:
     """Refuse what can't be computed.
 
     Calls of one kind and shape are checked once: a model's pass makes the same call in each of its layers.
@@ -98,7 +111,7 @@ def _check_inputs(query: Tensor, key: Tensor, value: Tensor) -> None:
     shape_of_weights(query, key, value)
 
 
-def _check_extra(term: Term, value: object, call: "Attention") -> None:
+def _check_extra(term: Term, value: object, call: _CallInputs) -> None:
     """Refuse a further tensor that doesn't stretch to the weights, or to their heads."""
     if not isinstance(value, Tensor):
         return
