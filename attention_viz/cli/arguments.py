@@ -1,4 +1,4 @@
-"""What commands have in common: how one is added, and the arguments that several of them take."""
+"""Commands' common parts: adding one, and shared arguments."""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -49,7 +49,7 @@ def command_of(
 
 
 def add_model(command: argparse.ArgumentParser, *, required: bool = True) -> None:
-    """Which model; it isn't required where a trace in a file knows its own."""
+    """Add the model option; optional if a trace file knows its own."""
     command.add_argument(
         "--model",
         required=required,
@@ -61,7 +61,7 @@ def add_model(command: argparse.ArgumentParser, *, required: bool = True) -> Non
 def add_text(
     command: argparse.ArgumentParser, name: str = "text", *, several: bool = False, again: bool = False
 ) -> None:
-    """A text, or a trace in a file in its place."""
+    """Add a text, or a trace file instead."""
     if name == "text":
         command.add_argument("text", nargs="*" if several else "?", metavar="TEXT", help=TEXT)
     else:

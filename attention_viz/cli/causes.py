@@ -1,4 +1,4 @@
-"""What each command does that asks about several runs, or about what a number rests on."""
+"""Commands about several runs, or about a number's causes."""
 
 import math
 from argparse import Namespace
@@ -17,7 +17,7 @@ __all__ = ["circuits", "compare", "effects", "patch", "why"]
 
 
 def compare(arguments: Namespace) -> int:
-    """Print which heads differ most between two texts, or, of one head, the cells that do."""
+    """Print heads that differ most, or one head's cells."""
     import attention_viz as av
 
     where = (arguments.layer, arguments.head)
@@ -76,7 +76,7 @@ def why(arguments: Namespace) -> int:
 
 
 def circuits(arguments: Namespace) -> int:
-    """Print what a model's weights alone tell of its heads, or, of one head, of those that it reads."""
+    """Print heads by weights, or one head's sources."""
     import pandas
 
     import attention_viz as av
@@ -100,7 +100,7 @@ def circuits(arguments: Namespace) -> int:
 
 
 def effects(arguments: Namespace) -> int:
-    """Print what becomes of a number without each head, the largest effect first."""
+    """Print a number without each head, largest effect first."""
     import attention_viz as av
     from attention_viz.models.patching.effects import mean_effects
 
@@ -135,7 +135,7 @@ def effects(arguments: Namespace) -> int:
 
 
 def patch(arguments: Namespace) -> int:
-    """Print what each head does when it is put from one text into another, the largest effect first."""
+    """Print heads' patch effects, largest first."""
     import attention_viz as av
 
     (read,), loaded = given(arguments)
@@ -169,13 +169,11 @@ def patch(arguments: Namespace) -> int:
 
 
 def _is_blocked(trace: "Trace", asked: "Score") -> bool:
-    """Whether the query may not look at the key."""
     row = trace.attention(asked.layer, asked.stream).head(asked.head).rows(slice(asked.query, asked.query + 1))
     return float(row.masked[0, asked.key]) == -math.inf
 
 
 def _position(tokens: "Tokens", asked: str) -> int:
-    """A position, told by its number or by a word that stands in the text once."""
     if asked.isascii() and asked.isdigit():
         return int(asked)
     found = [pieces[-1] for pieces in tokens.places(asked)]

@@ -1,4 +1,4 @@
-"""What each command does: asks the library, and hands on what it says."""
+"""Each command: calls the library, prints the result."""
 
 from argparse import Namespace
 from typing import TYPE_CHECKING
@@ -28,7 +28,7 @@ def trace(arguments: Namespace) -> int:
 
 
 def findings(arguments: Namespace) -> int:
-    """Print what a person should look at in a text; of several texts each finding with its text."""
+    """Print a text's findings; several texts' with their text."""
     import pandas
 
     import attention_viz as av
@@ -51,7 +51,7 @@ def findings(arguments: Namespace) -> int:
 
 
 def heads(arguments: Namespace) -> int:
-    """Print the metrics of every head, or some of them with the largest of the first on top."""
+    """Print heads' metrics, largest of the first on top."""
     import attention_viz as av
     from attention_viz.analysis.head_table import COUNT, RANDOM
 
@@ -80,7 +80,6 @@ def heads(arguments: Namespace) -> int:
 
 
 def _without_counts(table: "pandas.DataFrame") -> "pandas.DataFrame":
-    """The table for eyes, without its counts; which of its means rest on few tokens is said beside it."""
     from attention_viz.analysis.head_table import COUNT, few_behind
     from attention_viz.analysis.metrics import METRICS
 
@@ -93,7 +92,7 @@ def _without_counts(table: "pandas.DataFrame") -> "pandas.DataFrame":
 
 
 def find(arguments: Namespace) -> int:
-    """Print the heads that link one word to another."""
+    """Print the heads that link two words."""
     import attention_viz as av
 
     (made,), _ = given(arguments)
@@ -103,7 +102,7 @@ def find(arguments: Namespace) -> int:
 
 
 def completion(arguments: Namespace) -> int:
-    """Print a shell's script that completes the words of this program."""
+    """Print a shell's completion script."""
     from attention_viz.cli.completion import script
 
     print(script(arguments.whole, arguments.shell), end="")
@@ -111,7 +110,7 @@ def completion(arguments: Namespace) -> int:
 
 
 def verify(arguments: Namespace) -> int:
-    """Print how far ours is from the model's own; 1 where that is too far."""
+    """Print our error; return 1 if too large."""
     from attention_viz.models import CATALOGUE
 
     known = CATALOGUE.get(arguments.model)
@@ -136,7 +135,7 @@ def _measured(error: float | None) -> str:
 
 
 def models(arguments: Namespace) -> int:
-    """Print the catalogue, or bring models onto this machine."""
+    """Print the catalogue, or download models."""
     from attention_viz.models import catalogue
 
     if arguments.install is not None or arguments.convert:

@@ -1,4 +1,4 @@
-"""Scripts that complete the program's words in a shell, made from what the parser itself takes."""
+"""Shell completion scripts, made from the parser."""
 
 import argparse
 import shlex
@@ -30,11 +30,7 @@ complete -o default -F _attention_viz attention-viz
 
 
 def script(parser: argparse.ArgumentParser, shell: str) -> str:
-    """What a shell has to evaluate.
-
-    Commands and options are completed, and after an option its choices, the names of models, or files; likewise what
-    stands without an option, such as the shell of `completion`.
-    """
+    """Return completion code for commands, options, choices, models and files."""
     commands = _commands(parser)
     values = [line for name, command in commands.items() for line in _values(name, command)]
     options = [line for name, command in commands.items() for line in _others(name, command)]
@@ -58,7 +54,6 @@ def _options(command: argparse.ArgumentParser) -> list[str]:
 
 
 def _others(name: str, command: argparse.ArgumentParser) -> list[str]:
-    """What may stand anywhere: options, and in their place the words of what has no option."""
     words = [word for one in command._get_positional_actions() for word in _words(one) or ()]  # pyright: ignore[reportPrivateUsage]
     lines = [f'        "{name} -"*) COMPREPLY=($(compgen -W {_quoted(_options(command))} -- "$word"));;']
     if words:
@@ -67,7 +62,6 @@ def _others(name: str, command: argparse.ArgumentParser) -> list[str]:
 
 
 def _values(name: str, command: argparse.ArgumentParser) -> list[str]:
-    """What may follow each option."""
     found: list[str] = []
     for option, action in command._option_string_actions.items():  # pyright: ignore[reportPrivateUsage]
         if (words := _words(action)) is not None:
@@ -77,7 +71,7 @@ def _values(name: str, command: argparse.ArgumentParser) -> list[str]:
 
 
 def _words(action: argparse.Action) -> list[str] | None:
-    """The words that an option takes: none for a file, None where anything may follow."""
+    """None if anything may follow; empty for a file."""
     if action.choices is not None:
         return [str(one) for one in action.choices]
     if action.metavar == "MODEL":

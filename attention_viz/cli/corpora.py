@@ -124,8 +124,6 @@ def scan(arguments: Namespace) -> int:
 
 
 class _ScanProgress:
-    """Says now and then how far a scan is."""
-
     def __init__(self) -> None:
         self.texts = 0
         self._last = time.monotonic()
@@ -151,7 +149,6 @@ class _ScanProgress:
 
 
 def _span(seconds: float) -> str:
-    """A time in the unit that suits it."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5_400 else f"{seconds / 3_600:.1f} h"

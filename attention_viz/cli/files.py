@@ -1,4 +1,4 @@
-"""What `trace` writes: one kind of file for each ending."""
+"""The files `trace` writes, one kind per ending."""
 
 import importlib.util
 from argparse import Namespace
@@ -27,13 +27,13 @@ _LESS = ("what", "dtype")
 
 @dataclass(frozen=True)
 class TracePart:
-    """What of a trace is written, and how.
+    """The part of a trace to write.
 
     Attributes:
-        layer: only this layer, or the one that the explorer opens on.
-        layers: only these layers; of the explorer those whose numbers go along.
-        laid_out: how a picture is, as `heatmap_svg` takes it.
-        less: what a saved trace leaves out, as `Trace.save` takes it.
+        layer: only this, or the explorer's opening one.
+        layers: only these; of the explorer, those with numbers.
+        laid_out: for `heatmap_svg`.
+        less: left out by `Trace.save`.
     """
 
     layer: int | None = None
@@ -46,18 +46,14 @@ class TracePart:
 
 @dataclass(frozen=True)
 class FileKind:
-    """A kind of file.
-
-    Attributes:
-        holds: what it holds, in a few words.
-    """
+    """A kind of file, with its content in words."""
 
     holds: str
     write: "Writer"
 
 
 def check_target(arguments: Namespace) -> Path:
-    """Refuse, before anything is loaded, what couldn't be written in the end."""
+    """Refuse an unwritable target before loading anything."""
     path, ending = Path(arguments.out), Path(arguments.out).suffix.lower()
     places = [f"--{name}" for name in ("layer", "head", "stream") if getattr(arguments, name) is not None]
     if ending not in ENDINGS:
@@ -85,7 +81,6 @@ def check_target(arguments: Namespace) -> Path:
 
 
 def _check_less(arguments: Namespace, ending: str) -> None:
-    """Refuse --layers where one layer is meant already, and what only a saved trace can leave out elsewhere."""
     less = [f"--{name}" for name in _LESS if getattr(arguments, name) is not None]
     if ending != ".safetensors" and less:
         arguments.usage_error(f"argument --out: {ending} is no saved trace; leave out {', '.join(less)}")
@@ -103,14 +98,14 @@ def part_of(arguments: Namespace) -> TracePart:
 
 
 def layout_of(arguments: Namespace) -> dict[str, Any]:
-    """How a picture is to be laid out, as far as it was asked for, by the names that `heatmap_svg` has."""
+    """Return the requested layout by `heatmap_svg`'s names."""
     found = {name: getattr(arguments, name) for name in _LAYOUT if getattr(arguments, name) is not None}
     Sheet.asked(**found)
     return found
 
 
 def write(trace: "Trace", path: Path, part: TracePart) -> None:
-    """Write a trace, or a part of it, by the path's ending."""
+    """Write a trace or its part, by the path's ending."""
     try:
         ENDINGS[path.suffix.lower()].write(trace, path, part)
     except OSError as error:

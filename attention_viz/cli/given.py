@@ -1,4 +1,4 @@
-"""What a command is given: texts, traces in files, and the model, which is loaded once however many texts there are."""
+"""A command's inputs: texts, trace files, and a model loaded once."""
 
 import sys
 from argparse import Namespace
@@ -34,12 +34,7 @@ _SAME = 1e-3
 def given(
     arguments: Namespace, second: str | None = None, target: str | None = None
 ) -> "tuple[list[Trace], AttentionModel | Scratch | None]":
-    """The traces that a command is about, and the model where one had to be loaded.
-
-    Args:
-        arguments: with `text` (one, several or None), `texts` and `trace` where the command has them, and `model`.
-        second: a second sentence for each text.
-    """
+    """Return a command's traces, and any model loaded."""
     texts = _texts(arguments)
     files: list[str] = arguments.trace or []
     if not texts and not files:
@@ -59,7 +54,7 @@ def given(
 
 
 def report_without(models: "Mapping[str, Mapping[str, KeptLayers]]") -> None:
-    """Say which layers of a hybrid have no softmax attention."""
+    """Report a hybrid's layers without softmax attention."""
     for name, streams in models.items():
         for stream, kept in streams.items():
             if kept.note:
@@ -67,7 +62,7 @@ def report_without(models: "Mapping[str, Mapping[str, KeptLayers]]") -> None:
 
 
 def shown(arguments: Namespace, target: str | None = None) -> "Trace | None":
-    """The trace of the picture or the sound that a command was given; None where it was given none."""
+    """Return a picture's or sound's trace, else None."""
     files = {"picture": arguments.picture, "sound": arguments.sound}
     if all(path is None for path in files.values()):
         return None
@@ -97,13 +92,9 @@ def trace_of(
     model: "AttentionModel | Scratch | None",
     option: str,
 ) -> "tuple[Trace, AttentionModel | Scratch | None]":
-    """The trace of the one text that an option gives, or of the file that stands in its place; and the model.
+    """Return an option's trace, and the model if loaded.
 
-    Where a model had to be loaded for the text, it is handed back, so that what follows needn't load it again.
-
-    Args:
-        model: the one that is loaded already; None where none is.
-        option: the text's, such as "--other"; the file's is "--other-trace".
+    `option` is the text's, such as "--other"; the file's is "--other-trace".
     """
     if (text is None) == (file is None):
         arguments.usage_error(f"needed: {option} TEXT or {option}-trace FILE")
@@ -116,7 +107,7 @@ def trace_of(
 def model_behind(
     arguments: Namespace, traces: "Sequence[Trace]", model: "AttentionModel | Scratch | None"
 ) -> "tuple[AttentionModel, list[Trace]]":
-    """The model that computed some traces, and the traces as it computes them now: those from files are run anew."""
+    """Return traces' model; traces from files run anew."""
     names = dict.fromkeys(one.provenance.model for one in traces)
     if len(names) > 1:
         raise AttentionVizError(f"traces of several models were given: {', '.join(names)}")
@@ -175,7 +166,7 @@ def _load(file: str, model: str | None) -> "Trace":
 
 
 def _texts(arguments: Namespace) -> list[str]:
-    """All texts that were given, those in a file a line each."""
+    """A file has one text a line."""
     own: list[str | None] = arguments.text if isinstance(arguments.text, list) else [arguments.text]
     found = [given_text(one) for one in own if one is not None]
     path = getattr(arguments, "texts", None)
@@ -194,7 +185,7 @@ def _texts(arguments: Namespace) -> list[str]:
 
 
 def given_text(argument: str) -> str:
-    """What was given, or for - what standard input holds, without the line's end that a shell adds."""
+    """Return the text, or standard input for -, without line end."""
     if argument != "-":
         return whole(_no_trace(argument))
     try:
@@ -204,7 +195,7 @@ def given_text(argument: str) -> str:
 
 
 def _no_trace(text: str) -> str:
-    """The text, refused where it is the path of a trace, which nobody means to have read word by word."""
+    """Refuse a trace's path as text, which nobody means literally."""
     try:
         if "\n" in text or not Path(text).is_file():
             return text
@@ -219,7 +210,7 @@ def _no_trace(text: str) -> str:
 
 
 def whole(text: str) -> str:
-    """The text, refused where a shell handed over bytes that are no characters, which no file could hold later."""
+    """Return the text; refuse bytes that are no characters."""
     try:
         text.encode()
     except UnicodeEncodeError as error:

@@ -1,4 +1,4 @@
-"""What can be asked on the command line, in which words."""
+"""The command line's commands and options."""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ __all__ = ["parser"]
 
 
 def parser() -> argparse.ArgumentParser:
-    """All commands with their options; each sets `run` to the function that does it."""
+    """Return all commands; each sets `run` to its function."""
     top = argparse.ArgumentParser(
         prog="attention-viz",
         description="See what attention in a transformer really computes.",
@@ -96,7 +96,6 @@ def _trace(added: "Commands") -> None:
 
 
 def _add_layout(command: argparse.ArgumentParser) -> None:
-    """How a picture is laid out for print, by the names that `views.save` has."""
     layout = command.add_argument_group("pictures for print")
     layout.add_argument("--width", metavar="LENGTH", help="such as 170mm, 85mm, 6.7in, 480pt; a PDF is exactly so wide")
     layout.add_argument("--height", metavar="LENGTH", help="written like the width; by default what the picture needs")

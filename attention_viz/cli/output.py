@@ -1,4 +1,4 @@
-"""What is printed: tables for eyes, CSV for spreadsheets, JSON for programs."""
+"""Output: tables for eyes, CSV for spreadsheets, JSON for programs."""
 
 import json
 import math
@@ -27,7 +27,7 @@ def show_pairs(pairs: Mapping[str, str]) -> None:
 
 
 def show_with_origin(origin: Mapping[str, Any], table: "pandas.DataFrame", form: str) -> None:
-    """Print a table with what it is of: above it for eyes, around it in JSON, beside it, on standard error, of CSV."""
+    """Print table and origin: above, in JSON, or standard error (CSV)."""
     lines = "".join(f"{name}: {_cell(value)}\n" for name, value in origin.items() if value is not None)
     if form == "json":
         facts = {name: _finite_or_none(_plain(value)) for name, value in origin.items()}
@@ -40,12 +40,12 @@ def show_with_origin(origin: Mapping[str, Any], table: "pandas.DataFrame", form:
 
 
 def report(message: str) -> None:
-    """Say something about the work, where it doesn't get into the result."""
+    """Report on the work, outside the result."""
     print(message, file=sys.stderr, flush=True)
 
 
 def one_line(text: str) -> str:
-    """Text without line ends, and without anything else that a terminal would obey instead of showing it."""
+    """Remove line ends and anything a terminal would obey."""
     return "".join(map(_visible, " ".join(text.split())))
 
 
@@ -59,7 +59,6 @@ def _put(text: str) -> None:
 
 
 def _table(table: "pandas.DataFrame") -> str:
-    """Columns side by side: numbers to the right, words to the left."""
     columns: list[list[str]] = []
     table = _for_eyes(table)
     for name in table.columns:
@@ -73,7 +72,6 @@ def _table(table: "pandas.DataFrame") -> str:
 
 
 def _for_eyes(table: "pandas.DataFrame") -> "pandas.DataFrame":
-    """The table with each token as people read it in place of the tokenizer's own piece."""
     for own, written in _READ_AS.items():
         if written in table.columns and own in table.columns:
             table = table.assign(**{own: table[written]}).drop(columns=written)
@@ -90,7 +88,7 @@ def _cell(value: Any) -> str:
 
 
 def _csv(table: "pandas.DataFrame") -> str:
-    """Text quoted, and none that a spreadsheet would run as a formula; what is not a number is an empty cell."""
+    """Quote text, and let no spreadsheet run it as a formula; NaN is an empty cell."""
     rows = [",".join(map(_csv_cell, row)) for row in zip(*(table[name] for name in table.columns), strict=True)]
     return "".join(f"{line}\n" for line in (",".join(map(str, table.columns)), *rows))
 
@@ -106,14 +104,14 @@ def _csv_cell(value: Any) -> str:
 
 
 def _json(table: "pandas.DataFrame") -> str:
-    """A list with an object a row, in ASCII; what is not a number is null."""
+    """One object a row, in ASCII; NaN is null."""
     columns = {str(name): [_finite_or_none(_plain(value)) for value in table[name]] for name in table.columns}
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     return json.dumps(rows, indent=2, allow_nan=False) + "\n"
 
 
 def _plain(value: Any) -> Any:
-    """A value of Python's own for one of numpy's; None for a cell of pandas that is empty."""
+    """Convert numpy values to Python's; pandas' empty cells to None."""
     if type(value).__name__ == "NAType":
         return None
     return value.item() if hasattr(value, "item") else value

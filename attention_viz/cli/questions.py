@@ -1,4 +1,4 @@
-"""What can be asked about several runs and about what wrote a number: compare, why, effects, patch, circuits."""
+"""Options of compare, why, effects, patch and circuits."""
 
 from typing import TYPE_CHECKING
 
@@ -162,7 +162,6 @@ def add_circuits(added: "Commands") -> None:
 
 
 def _add_other(command: "ArgumentParser", purpose: str) -> None:
-    """The second of two texts, or a trace in a file in its place."""
     command.add_argument("--other", metavar="TEXT", help=purpose)
     command.add_argument("--other-trace", metavar="FILE", help="a saved trace in place of --other")
 

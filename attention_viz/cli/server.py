@@ -1,4 +1,4 @@
-"""The app's server as a process of its own: started, waited for, ended. Standard library only."""
+"""The app's server as a process: start, wait, end. Standard library only."""
 
 import os
 import signal
@@ -26,11 +26,11 @@ _NOT_FOUND = 404
 
 
 def start(port: int, *options: str, log: IO[bytes] | int | None = None) -> subprocess.Popen[bytes]:
-    """Start the app's server on a port, with the project's configuration.
+    """Start the app's server on a port.
 
     Args:
-        options: more of Streamlit's own, such as "--server.address=127.0.0.1".
-        log: takes what it prints: a file, or a file's number; by default that goes where ours goes.
+        options: Streamlit's, such as "--server.address=127.0.0.1".
+        log: output file or its number; ours by default.
     """
     command = [sys.executable, "-m", "attention_viz.ui.process", "run", "app.py", f"--server.port={port}", *options]
     # Streamlit's greeting names an address that works on this machine only; what goes wrong is still logged.
@@ -41,9 +41,9 @@ def start(port: int, *options: str, log: IO[bytes] | int | None = None) -> subpr
 
 
 def exit_on_signals() -> None:
-    """Leave by `SystemExit` when this program is told to end or its terminal closes, so that it stops its server.
+    """Raise `SystemExit` on termination or hangup, to stop the server.
 
-    Without that a signal would end this program alone and leave the server on its port.
+    Otherwise it would keep its port.
     """
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name):  # Windows has no SIGHUP
@@ -59,7 +59,7 @@ def _leave(number: int, _frame: object) -> None:
 def wait_until_healthy(
     server: subprocess.Popen[bytes], port: int, seconds: float = 60, host: str = "127.0.0.1"
 ) -> bool:
-    """Wait until the server answers; False when it ended or the time is over."""
+    """Wait for the server; False if it ended or timed out."""
     direct = build_opener(ProxyHandler({}))  # a proxy for the internet must not be asked for this machine
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}/_stcore/health"
     deadline = time.monotonic() + seconds

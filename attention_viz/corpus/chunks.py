@@ -1,4 +1,4 @@
-"""A corpus in chunks, each of which is one piece of work, and what tells one corpus from another."""
+"""A corpus in chunks of work, and its fingerprint."""
 
 import hashlib
 from collections.abc import Iterable, Iterator
@@ -13,11 +13,11 @@ CHUNK = 64
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some texts that follow each other.
+    """Consecutive texts.
 
     Attributes:
-        number: its place among the chunks, from 0.
-        start: the number of its first text.
+        number: from 0.
+        start: its first text's number.
         fingerprint: of all texts up to its end.
     """
 
@@ -28,7 +28,7 @@ class Chunk:
 
 
 def chunks_of(texts: Iterable[str], size: int = CHUNK) -> Iterator[Chunk]:
-    """A corpus in chunks; none of it is read before it is asked for."""
+    """Split a corpus into chunks, read lazily."""
     ahead, number, fingerprint = iter(texts), 0, ""
     while some := tuple(islice(ahead, size)):
         fingerprint = _following(fingerprint, some)

@@ -1,4 +1,4 @@
-"""A scan's folder: its manifest, how far it is, its tables; one process at a time writes it."""
+"""A scan's folder, written by one process at a time."""
 
 import contextlib
 import json
@@ -21,11 +21,7 @@ _FORMAT = 1
 
 @dataclass(frozen=True, eq=False)
 class Progressed:
-    """How far a scan is.
-
-    Attributes:
-        chunks: how many chunks are done, from the start on.
-    """
+    """A scan's progress: `chunks` done from the start."""
 
     chunks: int
     fingerprint: str
@@ -47,7 +43,7 @@ class Folder:
 
     @contextlib.contextmanager
     def locked(self) -> Generator[None]:
-        """Made where it isn't there, and in use by nobody else; what a killed process left half written is removed."""
+        """Create and lock the folder, removing a killed process's half-written files."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             others = [one.name for one in self.path.iterdir() if not one.name.startswith(".")]
@@ -65,7 +61,7 @@ class Folder:
             raise ScanError(f"another process scans into {self.path} at this moment; wait for it or stop it") from None
 
     def manifest(self) -> dict[str, Any] | None:
-        """What the scan is of and how it was made; None where there is none."""
+        """Return the scan's manifest; None if there is none."""
         try:
             found = json.loads((self.path / _MANIFEST).read_text("utf-8"))
         except FileNotFoundError:
@@ -82,7 +78,7 @@ class Folder:
         self.write(_MANIFEST, f"{summary}\n".encode())
 
     def state(self) -> Progressed | None:
-        """How far the scan is; None where it hasn't begun, or is complete."""
+        """Return the progress; None if not begun or complete."""
         path = self.path / _STATE
         if not path.exists():
             return None
@@ -90,15 +86,15 @@ class Folder:
         return Progressed(int(summary["chunks"]), str(summary["fingerprint"]), part)
 
     def write_state(self, state: Progressed) -> None:
-        """Keep how far the scan is, in place of what was kept before."""
+        """Replace the stored progress."""
         self.write(_STATE, state.part.to_bytes(chunks=state.chunks, fingerprint=state.fingerprint))
 
     def drop_state(self) -> None:
-        """Forget how far it is: the tables say all."""
+        """Delete the progress once the tables are complete."""
         (self.path / _STATE).unlink(missing_ok=True)
 
     def write(self, name: str, content: bytes) -> None:
-        """Write one of its files whole, or leave the one that is there."""
+        """Write a file whole, or leave the old one."""
         try:
             write_whole(self.path / name, content)
         except OSError as error:

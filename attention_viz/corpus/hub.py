@@ -1,4 +1,4 @@
-"""Data sets on the hub, read row by row over the network, by Hugging Face's package `datasets`."""
+"""Hub data sets, read row by row by Hugging Face's `datasets`."""
 
 import importlib
 from collections.abc import Iterator
@@ -14,11 +14,10 @@ _PART = "train"
 
 
 def hub_rows(name: str) -> Iterator[dict[str, Any]]:
-    """The rows of a data set, each when it is asked for.
+    """Yield a data set's rows lazily.
 
     Args:
-        name: "hub:NAME", "hub:NAME:PART", or "hub:NAME:SUBSET:PART" of one that comes in subsets; the part is "train"
-            where none is named.
+        name: "hub:NAME", "hub:NAME:PART" or "hub:NAME:SUBSET:PART"; the part defaults to "train".
     """
     what, subset, part = _parts(name)
     given = _datasets()
@@ -30,7 +29,6 @@ def hub_rows(name: str) -> Iterator[dict[str, Any]]:
 
 
 def _parts(name: str) -> tuple[str, str | None, str]:
-    """A data set's name on the hub, its subset, and the part that is read."""
     what, *others = name.removeprefix(ON_HUB).split(":")
     if not what or not all(others) or len(others) > 2:
         raise UnusableText(f"{name!r} names no data set; needed: hub:NAME, hub:NAME:PART or hub:NAME:SUBSET:PART")

@@ -1,4 +1,4 @@
-"""Which kinds of tokens look at which, beside what chance would give."""
+"""Weights between kinds of tokens, beside chance."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -23,12 +23,11 @@ _ONE_HOT = numpy.eye(len(KINDS), dtype=numpy.float32)
 
 
 class Looks(NamedTuple):
-    """What queries of each kind give to keys of each kind, summed over queries.
+    """Weights between kinds, summed over queries.
 
     Attributes:
-        expected: what they would give if each query spread evenly what it doesn't give to keys on which heads rest;
-            and, for those keys, if it spread all of its weight evenly.
-        pairs: how many pairs of a query and a key that it may look at there are.
+        expected: with non-resting weight spread evenly; for resting keys, all weight.
+        pairs: number of visible pairs.
     """
 
     weight: Float64[Tensor, "head query_kind key_kind"]

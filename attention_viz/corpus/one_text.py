@@ -1,4 +1,4 @@
-"""What one text adds to a scan: of each head the metrics, shares of roles, looks by kind, and its best examples."""
+"""One text's part of a scan: each head's metrics, roles, looks, examples."""
 
 import functools
 from collections.abc import Iterable, Sequence
@@ -32,12 +32,12 @@ Heads = tuple[tuple[str, int, int], ...]
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """Of each metric and head, (metric, head), the query of a text with the most of it, and the key it looks at most.
+    """Each metric's best query in a text, and its heaviest key: (metric, head).
 
     Attributes:
-        value: what that query has of the metric; −∞ where none has what it asks for.
-        key: the position of the key that gets most of it.
-        pair: the ids of both tokens, (metric, head, 2).
+        value: the query's metric; −∞ if none applies.
+        key: a position.
+        pair: both token ids, (metric, head, 2).
     """
 
     value: "NDArray[Any]"
@@ -49,13 +49,13 @@ class Found:
 
 @dataclass(frozen=True, eq=False)
 class OneText:
-    """The numbers of one text; heads stand in the order of `heads_of`.
+    """One text's numbers, heads as in `heads_of`.
 
     Attributes:
-        means: each metric's mean over the queries, (metric, head); NaN where none has what it asks for.
-        squares: the square of each mean's standard error, 0 where all queries were measured.
-        shares: the share of each role, (role, head).
-        looks: which kinds look at which, (head, query kind, key kind), and the pairs there are of them in each head.
+        means: over queries, (metric, head); NaN if none applies.
+        squares: squared standard errors, 0 if all queries were measured.
+        shares: (role, head).
+        looks: (head, query kind, key kind), with pairs per head.
     """
 
     means: "NDArray[Any]"
@@ -67,7 +67,7 @@ class OneText:
 
 
 def heads_of(trace: Trace) -> Heads:
-    """The stream, layer and number of each head, in the order of the arrays."""
+    """List each head's stream, layer and number in array order."""
     return tuple(
         (stream, layer, head)
         for stream in trace.streams
@@ -77,11 +77,7 @@ def heads_of(trace: Trace) -> Heads:
 
 
 def one_text(trace: Trace, rows: int | None = None) -> OneText:
-    """Measure one text.
-
-    Args:
-        rows: from how many queries at most; as of `head_table`.
-    """
+    """Measure one text; `rows` limits its queries as in `head_table`."""
     parts = [_of_stream(trace, stream, rows) for stream in trace.streams]
     along = {"means": 1, "queries": 1, "squares": 1, "shares": 1}
     joined = {
@@ -96,7 +92,7 @@ def one_text(trace: Trace, rows: int | None = None) -> OneText:
 
 
 class _QueryPart(NamedTuple):
-    """What some queries of one layer add; of the last four the largest value counts, all others are summed."""
+    """Partial results: the last four take the maximum, others the sum."""
 
     sums: Tensor
     weight: Tensor
@@ -110,8 +106,6 @@ class _QueryPart(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Stream:
-    """What is known of the tokens of one stream of a run."""
-
     trace: Trace
     name: str
     queries: Tokens
@@ -146,12 +140,12 @@ class _Stream:
         return _QueryPart(some.sums(), looks.weight, looks.expected, pairs, value, positions[row], key, most)
 
     def open_to(self, some: MeasuredQueries) -> Bool[Tensor, "row key"]:
-        """At which keys some queries may look, in any head: heads that are measured together have one mask."""
+        """Mark keys visible to queries in any head; heads measured together share a mask."""
         allowed = self.trace.attention(some.heads[0][0], self.name).allowed
         return _open(allowed, some.rows.positions, some.weights.shape)
 
     def shares(self, some: MeasuredQueries) -> Float64[Tensor, "head share"] | None:
-        """The shares of roles of some heads, where all rows that tell of roles were measured at once, in numbers."""
+        """Return heads' role shares; None unless all role rows were measured at once."""
         asked = self.text.rows.positions.tolist()
         wanted_found = set(asked)
         rows = [row for row, position in enumerate(some.rows.positions.tolist()) if position in wanted_found]
@@ -169,7 +163,7 @@ class _Stream:
         return shares_of(RowWeights(some.heads, unbroken, room, known), self.text)
 
     def ids(self, query: Tensor, key: Tensor) -> "NDArray[Any]":
-        """The ids of the tokens of pairs; −1 where nobody knows them."""
+        """Return pairs' token ids; −1 if unknown."""
         known = [numpy.array(tokens.ids) for tokens in (self.queries, self.keys)]
         return numpy.stack([known[0][query.numpy()], known[1][key.numpy()]], axis=-1)
 
@@ -211,14 +205,13 @@ def _has_letters(text: str) -> bool:
 
 
 def _together(one: _QueryPart, other: _QueryPart) -> _QueryPart:
-    """Both parts of a layer."""
     later = other.value > one.value
     summed = [a + b for a, b in zip(one[:4], other[:4], strict=True)]
     return _QueryPart(*summed, *(torch.where(later, b, a) for a, b in zip(one[4:], other[4:], strict=True)))
 
 
 def _joined(layers: Iterable[_QueryPart]) -> _QueryPart:
-    """The heads of all layers, one after the other: they stand last in sums and in what is found, first in looks."""
+    """Join heads: last axis of sums and findings, first of looks."""
     along = (-1, 0, 0, 0, -1, -1, -1, -1)
     return _QueryPart(
         *(torch.cat(list(one), dim=axis) for one, axis in zip(zip(*layers, strict=True), along, strict=True))
@@ -226,7 +219,6 @@ def _joined(layers: Iterable[_QueryPart]) -> _QueryPart:
 
 
 def _open(allowed: Tensor | None, rows: Tensor, shape: Sequence[int]) -> Bool[Tensor, "row key"]:
-    """At which keys some queries may look, in any head."""
     if allowed is None:
         return torch.ones(shape[-2:], dtype=torch.bool)
     whole = allowed.flatten(0, -3).any(dim=0) if allowed.ndim > 2 else allowed

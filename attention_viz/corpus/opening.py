@@ -1,4 +1,4 @@
-"""What a scan's folder says, whether it is complete or was stopped."""
+"""A scan's folder, complete or stopped."""
 
 from os import PathLike
 from pathlib import Path
@@ -15,7 +15,7 @@ _TABLES = ("heads", "kinds", "examples", "texts")
 
 
 def read_folder(out: str | PathLike[str]) -> tuple[Path, dict[str, Any], dict[str, Any]]:
-    """The folder, its manifest, and its tables; of one that was stopped, with what is done."""
+    """Return folder, manifest and tables; partial ones if it was stopped."""
     import pandas
 
     folder = Folder(Path(out))
@@ -40,5 +40,5 @@ def read_folder(out: str | PathLike[str]) -> tuple[Path, dict[str, Any], dict[st
 
 
 def heads_in(manifest: dict[str, Any]) -> Heads:
-    """The stream, layer and number of each head that was scanned."""
+    """List the scanned heads by stream, layer and number."""
     return tuple((str(stream), int(layer), int(head)) for stream, layer, head in manifest["heads"])

@@ -1,4 +1,4 @@
-"""What is known of a part of a corpus: its sums, the texts that examples are of, and what became of the others."""
+"""A corpus part: its sums, example texts, and the others' fate."""
 
 import json
 from dataclasses import dataclass
@@ -19,12 +19,12 @@ _TOLD = "told"
 
 @dataclass(frozen=True, eq=False)
 class CorpusPart:
-    """A chunk of a corpus, or all chunks from its start on.
+    """A chunk, or all chunks from the start.
 
     Attributes:
-        texts: by number, those that examples are of and those kept by lot, as they were read.
-        cut: how many of them were longer than what is read.
-        skipped: how many left nothing to read.
+        texts: by number, of examples or kept by lot.
+        cut: number shortened.
+        skipped: number with nothing to read.
     """
 
     tally: Tally
@@ -53,7 +53,7 @@ class CorpusPart:
         )
 
     def to_bytes(self, **more: Any) -> bytes:
-        """All of it as one safetensors file, and with it what else is to be known, as JSON."""
+        """Return one safetensors file, with other data as JSON."""
         arrays = {name: numpy.array(array, order="C") for name, array in self.tally.arrays().items()}
         facts = {
             "texts": {str(number): text for number, text in self.texts.items()},
@@ -64,7 +64,7 @@ class CorpusPart:
 
     @classmethod
     def of_bytes(cls, content: bytes) -> "tuple[CorpusPart, dict[str, Any]]":
-        """What `to_bytes` gave, and what else was to be known."""
+        """Read `to_bytes`, with its other data."""
         length = int.from_bytes(content[:8], "little")
         found = json.loads(json.loads(content[8 : 8 + length])["__metadata__"][_TOLD])
         texts = {int(number): str(text) for number, text in found.pop("texts").items()}

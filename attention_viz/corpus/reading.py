@@ -1,4 +1,4 @@
-"""A corpus as texts, one after the other: from files of several kinds, a folder of them, the hub, or a list."""
+"""A corpus as texts, from files, folders, the hub or a list."""
 
 import json
 import re
@@ -152,7 +152,6 @@ class Corpus:
             raise UnusableText(f"{path} can't be read as a table: {error}") from None
 
     def _of_rows(self, rows: Iterable[dict[str, Any]], name: str) -> Iterator[str]:
-        """The texts of rows that come one by one; the first tells the columns."""
         for row in rows:
             self._check_column(list(row), name)
             if row[self.column] is not None:
@@ -176,7 +175,7 @@ _KINDS: dict[str, Callable[[Corpus, Path], Iterator[str]]] = {
 
 
 def _is_on_hub(source: object) -> bool:
-    """Whether it is a name on the hub; a file of that name is asked for as a path."""
+    """Match hub names; files of that name need a path."""
     return isinstance(source, str) and source.startswith(ON_HUB)
 
 
@@ -203,7 +202,6 @@ def _text_in(line: str, column: str, place: str) -> str:
 
 
 def _passages(lines: Iterable[str], longest: int) -> Iterator[str]:
-    """Sentences put together as long as they fit; one that is longer than that stays alone."""
     passage = ""
     for sentence in filter(None, _sentences(lines)):
         if passage and len(passage) + 1 + len(sentence) > longest:
@@ -214,7 +212,7 @@ def _passages(lines: Iterable[str], longest: int) -> Iterator[str]:
 
 
 def _sentences(lines: Iterable[str]) -> Iterator[str]:
-    """The sentences of a text, a line of which may end anywhere; an empty line ends one, too."""
+    """Split at sentence ends and empty lines, not line ends."""
     open_part = ""
     for line in lines:
         open_part, start = open_part + line, 0

@@ -1,4 +1,4 @@
-"""What a scan found of each head: its tables, its examples."""
+"""A scan's results for each head: tables, examples."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -171,14 +171,13 @@ class Scan(Scanned):
         return Path(path) / "index.html"
 
     def _by_lot(self, count: int) -> list[str]:
-        """So many texts by lot: a corpus whose texts come in turns would give each half those of one kind."""
+        """Draw by lot: texts in turns would bias each half."""
         kept = self._tables["texts"]
         kept = kept[kept["by_lot"]]
         order = numpy.argsort(lots(kept["text"].tolist()), kind="stable")[:count]
         return kept["said"].iloc[order].tolist()
 
     def _worker(self, model: AttentionModel | None) -> Worker:
-        """What runs the scan's texts as they ran."""
         name, sha256 = self.manifest["model"]["name"], self.manifest["model"]["sha256"]
         found = model or self._model or load(name, alone=True)
         if not isinstance(found, AttentionModel) or fingerprint_of(found) != sha256:

@@ -1,4 +1,4 @@
-"""The tables of a scan, as they are asked for."""
+"""A scan's tables, on request."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -35,7 +35,7 @@ class Scanned:
     _tables: dict[str, Any]  # of pandas, which says of what is chosen from a table only that it may be one
 
     def __repr__(self) -> str:
-        """One line: the model, the corpus, how many texts."""
+        """Return model, corpus and number of texts."""
         done = self.manifest["done"]["texts"]
         stopped = "" if self.complete else ", stopped"
         return f"Scan({self.manifest['model']['name']!r}, {self.manifest['corpus']!r}, {done:,} texts{stopped})"

@@ -1,4 +1,4 @@
-"""A model's heads over many texts: one pass over a corpus, which can be stopped and gone on with."""
+"""One resumable pass of a model over a corpus."""
 
 import json
 import time
@@ -120,7 +120,7 @@ class _Work:
     def begun(
         cls, folder: Folder, model: AttentionModel, corpus: Corpus, limit: int | None, settings: ScanSettings
     ) -> "_Work":
-        """Begin, or go on where an earlier one stopped."""
+        """Begin, or resume a stopped scan."""
         found, count = folder.manifest(), None
         if corpus.again:
             count = sum(1 for _ in islice(corpus.texts(), limit))
@@ -145,7 +145,6 @@ class _Work:
         return work
 
     def _pass_over(self, found: dict[str, Any] | None) -> None:
-        """Leave out the chunks that are done, once they are seen to be the same."""
         if found is not None and found["complete"]:
             read = self.state.fingerprint
             for chunk in self.ahead:
@@ -167,7 +166,7 @@ class _Work:
             )
 
     def go_on(self, engine: str, workers: int | None, progress: Callable[[Progress], object] | None) -> None:
-        """Work on what is left; whatever stops it, what was done is kept."""
+        """Work on the rest; finished chunks survive any stop."""
         kept = started = time.monotonic()
         before = self.state.part.read
         try:
@@ -197,7 +196,7 @@ class _Work:
         return run_local(self.worker, self.ahead, workers or torch.get_num_threads())
 
     def finish(self) -> None:
-        """Write the tables, say that all is done, and drop what only going on would need."""
+        """Write the tables, mark completion, drop resume data."""
         self.folder.write_state(self.state)
         part = self.state.part
         for name, table in tables_of(part, self.heads).items():
@@ -209,7 +208,7 @@ class _Work:
 def _manifest(
     model: AttentionModel, corpus: Corpus, limit: int | None, settings: ScanSettings, heads: Heads
 ) -> dict[str, Any]:
-    """What a scan is of and how it is made; of two that differ in it, neither can go on with the other."""
+    """Only an equal manifest may resume a scan."""
     origin, chosen = model.origin, asdict(settings)
     together = chosen.pop("together")
     return {
@@ -230,7 +229,6 @@ def _manifest(
 
 
 def _check_same(folder: Folder, found: dict[str, Any], wanted: dict[str, Any]) -> None:
-    """Refuse to go on with another's scan."""
     plain = json.loads(json.dumps(wanted))
     for what in ("model", "versions", "settings", "heads"):
         if found.get(what) == plain[what]:
@@ -245,7 +243,6 @@ def _check_same(folder: Folder, found: dict[str, Any], wanted: dict[str, Any]) -
 
 
 def _heads(model: AttentionModel, settings: ScanSettings) -> Heads:
-    """Every head that is measured."""
     layers = model.layers
     kept = layers if settings.layers is None else chosen_layers(settings.layers, layers)
     return tuple(

@@ -1,4 +1,4 @@
-"""The tables of a scan, made of its sums."""
+"""A scan's tables, from its sums."""
 
 import io
 from typing import TYPE_CHECKING, Any
@@ -36,14 +36,14 @@ _OF_TENTH = (2, 2, 2, 1, 1, 1, 1, 1, 1, 1)
 
 
 def file_of(name: str, table: "pandas.DataFrame") -> tuple[str, bytes]:
-    """The file that keeps a table: its name, and what is in it."""
+    """Return a table's file name and content."""
     content = io.BytesIO()
     table.to_parquet(content, index=False)
     return f"{name}.parquet", content.getvalue()
 
 
 def records_of(table: Any) -> list[dict[str, Any]]:
-    """The rows of a table, each by the names of its columns."""
+    """Return a table's rows by column name."""
     return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
 
 
@@ -58,7 +58,6 @@ def tables_of(part: CorpusPart, heads: Heads) -> "dict[str, pandas.DataFrame]":
 
 
 def _heads(tally: Tally, heads: Heads) -> "pandas.DataFrame":
-    """A row a head: each metric's mean over texts, spread and deciles, and its role."""
     import pandas
 
     columns = dict[str, Any](_places(heads))
@@ -78,7 +77,7 @@ def _heads(tally: Tally, heads: Heads) -> "pandas.DataFrame":
 
 
 def _deciles(tally: Tally) -> dict[str, Any]:
-    """Of each metric its deciles over the texts that were kept by lot: all, of a small corpus."""
+    """Use texts kept by lot: all, if the corpus is small."""
     found = dict[str, Any]()
     for at, name in enumerate(METRICS):
         if name not in _METRICS:
@@ -94,7 +93,7 @@ def _deciles(tally: Tally) -> dict[str, Any]:
 
 
 def _roles(tally: Tally) -> dict[str, Any]:
-    """A head's role by its mean shares; of each role its share, in how many texts it could be told, and held."""
+    """Choose by mean shares; count testable and holding texts."""
     count = tally.role_count
     shares = numpy.where(count > 0, tally.role_sum / numpy.maximum(count, 1), numpy.nan)
     chosen = [role_of(dict(zip(SHARES, column.tolist(), strict=True))) for column in shares.T]
@@ -108,7 +107,7 @@ def _roles(tally: Tally) -> dict[str, Any]:
 
 
 def _kinds(tally: Tally, heads: Heads) -> "pandas.DataFrame":
-    """A row a head and two kinds of tokens that can look at each other: what one gives the other, beside chance."""
+    """Skip pairs of kinds that can't look at each other."""
     import pandas
 
     head, query, key = numpy.nonzero(tally.pairs)
@@ -125,7 +124,7 @@ def _kinds(tally: Tally, heads: Heads) -> "pandas.DataFrame":
 
 
 def _examples(tally: Tally, heads: Heads) -> "pandas.DataFrame":
-    """A row an example: the strongest of each head and metric, and texts of each tenth by lot."""
+    """Keep the strongest, and each tenth's by lot."""
     import pandas
 
     strong, some = _strongest(tally.strongest, heads), _of_tenths(tally, heads)
@@ -150,7 +149,6 @@ def _strongest(found: Chosen, heads: Heads) -> dict[str, Any]:
 
 
 def _of_tenths(tally: Tally, heads: Heads) -> dict[str, Any]:
-    """By lot some texts of each tenth, from where a head has least of a metric to where it has most."""
     parts = list[tuple[int, int, int, int, int]]()
     for metric in range(len(METRICS)):
         for head in range(len(heads)):
@@ -184,7 +182,6 @@ def _rows(heads: Heads, head: Any, metric: Any, kind: list[str], tenth: Any, ran
 
 
 def _texts(part: CorpusPart) -> "pandas.DataFrame":
-    """A row a text that examples are of or that was kept by lot: its number in the corpus, and what was read of it."""
     import pandas
 
     sample = set(part.tally.sample.tolist())

@@ -1,7 +1,6 @@
-"""The sums of many texts: all that is kept of them, however many there are.
+"""Sums of texts: all that is kept.
 
-Sums are taken text by text in a chunk, and chunk by chunk in the order of the corpus, in float64: whoever computes a
-chunk, and whenever, the bits are the same.
+Added by text, then chunk, in corpus order in float64: any worker gives equal bits.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,19 +27,19 @@ _THRESHOLDS = numpy.array([ROLES[name].threshold for name in SHARES])[:, None]
 
 
 def sample_size(heads: int) -> int:
-    """How many texts are kept by lot of a model with so many heads, for deciles and for examples from each of them."""
+    """Return the number of texts kept by lot, from the number of heads."""
     return max(1, min(_SAMPLE, _NUMBERS // (heads * len(METRICS))))
 
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """Examples of each metric and head: (metric, head, rank) of the strongest, (text, metric, head) of the sample.
+    """Examples: strongest (metric, head, rank); sample (text, metric, head).
 
     Attributes:
-        text: the number of each one's text; −1 where there is none.
-        value: what its query has of the metric; −∞ where there is none.
-        key: that of the key it looks at most.
-        pair: the ids of both, with an axis more at the end.
+        text: text number; −1 if none.
+        value: the query's metric; −∞ if none.
+        key: its heaviest key's position.
+        pair: both token ids, on an extra last axis.
     """
 
     text: "NDArray[Any]"
@@ -61,7 +60,7 @@ class Chosen:
         return Chosen(**{name: numpy.concatenate(two, axis=2) for name, two in both.items()})
 
     def strongest(self) -> "Chosen":
-        """Those with the largest values, the earlier text first among equals, of each pair of tokens the strongest."""
+        """Keep the largest, earlier texts first in ties, one per token pair."""
         # By text first: the second sort keeps that order among equal values.
         one = self.taken(numpy.argsort(self.text, axis=2, kind="stable"))
         one = one.taken(numpy.argsort(-one.value, axis=2, kind="stable"))
@@ -75,23 +74,21 @@ class Chosen:
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """What is kept of some texts; arrays are (metric, head) where nothing else is said.
+    """Sums of texts; arrays are (metric, head) by default.
 
     Attributes:
-        count: how many have what a metric asks for.
-        mean: their mean, each text counting alike.
-        away: the sum of the squares of their distances from it.
-        squares: the sum of the squares of the texts' standard errors.
-        role_count: of each role and head, (role, head), how many texts can show it.
-        role_holds: in how many it is held.
-        weight: what queries of each kind give to keys of each, (head, query kind, key kind).
-        expected: what they would give by chance.
-        pairs: how many pairs of them there are.
-        lot: of each text that is kept by lot its number in the draw, rising, (text,).
-        sample: the number of the text, (text,).
-        sample_mean: what it has of each metric, (text, metric, head).
-        sample_found: its query with the most of it, that query's heaviest key, and what this gets, as `Found` has them,
-            stacked: (4, text, metric, head).
+        count: texts with the metric.
+        mean: texts count alike.
+        away: sum of squared deviations.
+        squares: sum of squared standard errors.
+        role_count: testable texts, (role, head).
+        role_holds: of these, holding.
+        weight: (head, query kind, key kind).
+        expected: by chance.
+        lot: rising draws, (text,).
+        sample: text numbers, (text,).
+        sample_mean: (text, metric, head).
+        sample_found: stacked `Found`, (4, text, metric, head).
     """
 
     texts: "NDArray[Any]"
@@ -167,7 +164,7 @@ class Tally:
         )
 
     def and_then(self, other: "Tally") -> "Tally":
-        """With the texts that follow; of means and spreads after Chan, Golub and LeVeque 1979, "Updating Formulae"."""
+        """Add later texts; means and spreads after Chan, Golub and LeVeque 1979, "Updating Formulae"."""
         count = self.count + other.count
         step = numpy.where(count > 0, other.count / numpy.maximum(count, 1), 0)
         apart = other.mean - self.mean
@@ -188,7 +185,7 @@ class Tally:
 
     @property
     def referred(self) -> frozenset[int]:
-        """The texts that examples are of, and those kept by lot."""
+        """Return texts of examples and those kept by lot."""
         found = {*numpy.unique(self.strongest.text).tolist(), *self.sample.tolist()}
         return frozenset(found - {-1})
 
@@ -206,14 +203,14 @@ class Tally:
 
 
 def _held(shares: "NDArray[Any]") -> "NDArray[Any]":
-    """Where a text's share of a role, (text, role, head), reaches its threshold; of jobs not where rows are even."""
+    """Compare (text, role, head); even rows hold no job."""
     jobs = numpy.array([ROLES[name].job for name in SHARES])[:, None]
     even = shares[:, list(SHARES).index("broad"), None] >= EVEN
     return (shares >= _THRESHOLDS) & ~(jobs & even)
 
 
 def _sum(arrays: "Iterable[NDArray[Any]]") -> "NDArray[Any]":
-    """Summed in their order, whose last bits another order would change."""
+    """Keep the order, which changes the last bits."""
     total = None
     for array in arrays:
         total = array.copy() if total is None else total + array
@@ -222,7 +219,7 @@ def _sum(arrays: "Iterable[NDArray[Any]]") -> "NDArray[Any]":
 
 
 def lots(numbers: Sequence[int]) -> "NDArray[Any]":
-    """A number by lot for each text, always the same; those with the smallest are kept."""
+    """Draw a fixed number per text; the smallest are kept."""
     with numpy.errstate(over="ignore"):
         mixed = (numpy.array(numbers, numpy.uint64) + numpy.uint64(1)) * numpy.uint64(0x9E3779B97F4A7C15)
         mixed = (mixed ^ (mixed >> numpy.uint64(30))) * numpy.uint64(0xBF58476D1CE4E5B9)
@@ -231,7 +228,6 @@ def lots(numbers: Sequence[int]) -> "NDArray[Any]":
 
 
 def _chosen(numbers: Sequence[int], found: Sequence[Found]) -> Chosen:
-    """The best of each text, side by side."""
     stacked = {
         name: numpy.stack([getattr(one, name) for one in found], axis=2)
         for name in ("value", "query", "key", "weight", "pair")

@@ -1,4 +1,4 @@
-"""What is done with one chunk of a corpus: its texts are run together, measured, and summed."""
+"""Work on one chunk: run, measure and sum its texts."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -28,13 +28,13 @@ _SAME = 1e-4
 
 @dataclass(frozen=True)
 class ScanSettings:
-    """How texts are read.
+    """Settings for reading texts.
 
     Attributes:
-        length: how many tokens of a text are read, special ones included.
-        layers: which layers are measured; None for all.
-        rows: from how many queries of a text at most; None for all, or 256 of a very long one.
-        together: whether texts are run in batches.
+        length: tokens, special ones included.
+        layers: None for all.
+        rows: most queries per text; None for all, or 256 of a very long one.
+        together: whether to batch.
     """
 
     length: int
@@ -60,8 +60,8 @@ class Worker:
     """Works on chunks.
 
     Attributes:
-        heads: how many there are in the layers that are measured.
-        measuring: held while a batch is measured, where threads take turns at it.
+        heads: number in the measured layers.
+        measuring: lock for threads that take turns at measuring.
     """
 
     model: AttentionModel
@@ -86,7 +86,7 @@ class Worker:
         return CorpusPart.empty(self.heads).and_then(own)
 
     def read_all(self, start: int, texts: Sequence[str]) -> tuple[list[_Read], int]:
-        """Those of some texts that leave something to read, and how many of them were cut."""
+        """Return texts with something to read, and the number cut."""
         read, cut = list[_Read](), 0
         for number, text in enumerate(texts, start):
             try:
@@ -98,7 +98,7 @@ class Worker:
         return read, cut
 
     def read(self, text: str) -> tuple[str, InputRow]:
-        """As much of a text as is read, in whole words, and what the model is given of it."""
+        """Return a text cut at whole words, and the model's input."""
         text = text[: self.settings.length * _CHARACTERS]
         reading = self._reading(text)
         if len(reading.tokens) > self.settings.length:
@@ -117,7 +117,7 @@ class Worker:
         return [self.model.trace(one.text, layers=layers) for one in texts]
 
     def runs(self, texts: Sequence[str]) -> Iterator[Trace]:
-        """The runs of some texts in their order, a few at a time; those with nothing to read are left out."""
+        """Yield texts' runs in order, a few at a time, without empty ones."""
         for start in range(0, len(texts), _TEXTS):
             read = self.read_all(start, texts[start : start + _TEXTS])[0]
             found = {
@@ -128,11 +128,11 @@ class Worker:
             yield from (found[number] for number in sorted(found))
 
     def batches_of(self, texts: Sequence[str]) -> list[list[str]]:
-        """The texts as they are run together, those with nothing to read left out."""
+        """Yield batches of texts, without empty ones."""
         return [[one.text for one in batch] for batch in self._batches(self.read_all(0, texts)[0])]
 
     def _batches(self, texts: "Sequence[_Read]") -> Iterator[list[_Read]]:
-        """The texts by length, as many together as fit: little of a batch fills up its rows."""
+        """Batch by length, against padding."""
         batch = list[_Read]()
         for one in sorted(texts, key=lambda one: one.tokens):
             if (batch and (len(batch) + 1) * one.tokens > _POSITIONS) or len(batch) == _TEXTS:
@@ -144,7 +144,7 @@ class Worker:
 
 
 def runs_together(model: AttentionModel, settings: ScanSettings, texts: Sequence[str]) -> bool:
-    """Whether a batch of some texts gives the weights of single runs; an encoder–decoder says its words one by one."""
+    """Return whether batching preserves weights; encoder-decoders generate one by one."""
     if not model.fills_up:
         return False
     worker = Worker(model, settings, 0)
@@ -166,7 +166,7 @@ def _same(one: Trace, other: Trace) -> bool:
 
 
 def fingerprint_of(model: AttentionModel) -> str:
-    """The sha256 of a model's weights: of the file that they are from, or of the numbers where there is none."""
+    """Return the sha256 of the weights' file, or of the numbers if there is none."""
     if model.origin.sha256 is not None:
         return model.origin.sha256
     found = hashlib.sha256()

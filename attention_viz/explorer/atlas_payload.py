@@ -1,9 +1,7 @@
-"""All heads of a trace in one piece of bytes for the atlas: their numbers, and each as a thumbnail of at most 32 × 32.
+"""All heads of a trace for the atlas: numbers, and thumbnails up to 32 × 32.
 
-The layout is that of `explorer.payload`: the length of the header as an unsigned 32-bit number, little-endian; the
-header, JSON in UTF-8; then one deflated plane. The plane has the thumbnails one after another, head by head and key by
-key, a byte a cell: the largest weight under it as 254ths of what the head's deepest colour stands for; 255 where all of
-its cells are blocked.
+Layout as in `explorer.payload`, with one deflated plane: thumbnails head by head, key by key, a byte a cell: the
+largest weight as 254ths of the head's deepest colour; 255 if all blocked.
 """
 
 import json
@@ -29,7 +27,7 @@ LEVELS, BLOCKED = 254, 255
 
 
 def pack_atlas(trace: "Trace", stream: str, table: "pandas.DataFrame", roles: "pandas.DataFrame") -> bytes:
-    """The thumbnails and the numbers of all heads of a stream; equal traces and tables give equal bytes."""
+    """Pack thumbnails and numbers; equal inputs give equal bytes."""
     from attention_viz.explorer.atlas_roles import pack_roles
 
     trace.check_every_layer("the atlas", stream)
@@ -54,7 +52,7 @@ def pack_atlas(trace: "Trace", stream: str, table: "pandas.DataFrame", roles: "p
 
 
 def _numbers(table: "pandas.DataFrame") -> dict[str, Any]:
-    """The metrics and their numbers, heads in the table's order; None where there is nothing to count."""
+    """Metrics, heads in table order; None if there is nothing to count."""
     from attention_viz.analysis.head_table import COUNT
     from attention_viz.analysis.metrics import METRICS
     from attention_viz.views.style.scale import round_up
@@ -73,7 +71,6 @@ def _numbers(table: "pandas.DataFrame") -> dict[str, Any]:
 
 
 def _thumbnails(trace: "Trace", stream: str) -> tuple[bytes, list[float]]:
-    """The plane before it is deflated, and what each head's deepest colour stands for."""
     from attention_viz.views.style.scale import full_colour
 
     parts, tops = list[bytes](), list[float]()
@@ -93,14 +90,13 @@ def _thumbnails(trace: "Trace", stream: str) -> tuple[bytes, list[float]]:
 
 
 def _pooled(cells: numpy.ndarray, together: numpy.ufunc) -> numpy.ndarray:
-    """At most `SIDE` rows and columns, each cell what its own cells come to."""
     for axis in (1, 2):
         cells = together.reduceat(cells, starts(cells.shape[axis]), axis=axis)
     return cells
 
 
 def starts(count: int) -> list[int]:
-    """Where each of at most `SIDE` even parts of a row begins."""
+    """Return where at most `SIDE` even parts begin."""
     parts = min(count, SIDE)
     return [part * count // parts for part in range(parts)]
 
@@ -113,7 +109,6 @@ def _levels(
 
 
 def _names(tokens: "Tokens") -> list[str]:
-    """What stands beside each row or column: its token, or the first of those that it stands for."""
     from attention_viz.views.style.wording import shortened
 
     first = starts(len(tokens))

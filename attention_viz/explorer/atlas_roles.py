@@ -1,4 +1,4 @@
-"""What the atlas is told of roles: which there are, from what share on, which head has which, and why none has one."""
+"""Roles for the atlas: their thresholds, their heads, and why none has one."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -35,12 +35,10 @@ _NOTHING = {
 
 
 def pack_roles(trace: "Trace", stream: str, table: "pandas.DataFrame") -> dict[str, Any]:
-    """What the header of the atlas has of roles.
+    """Pack the atlas header's roles.
 
     Returns:
-        `roles`: each that heads can have in what is read, with its name, the place of its colour, label, meaning,
-        threshold, whether it is a job, what it asks for, and, where no head has it, why; `role`: by head the place of
-        its role there; `score`: by head the share that says so, None where there is none.
+        `roles`: possible ones; `role`: by head its place there; `score`: the share behind it, None if none.
     """
     unit, resting = unit_of(trace.query_tokens(stream)), resting_words(trace, stream)
     names = roles_for(unit)
@@ -64,7 +62,7 @@ def pack_roles(trace: "Trace", stream: str, table: "pandas.DataFrame") -> dict[s
 
 
 def resting_words(trace: "Trace", stream: str) -> str:
-    """On what heads rest in this text, in a word or two: its special tokens, or the first where none looks ahead."""
+    """Name resting tokens: special, or first if none looks ahead."""
     keys = trace.key_tokens(stream)
     real = [place for place in range(len(keys)) if not keys.padding[place]]
     first = real[:1] if looks_back(trace, stream) else []
@@ -81,7 +79,6 @@ def _label(name: str, unit: str, resting: str) -> str:
 
 
 def _asks(name: str, unit: str, resting: str) -> str:
-    """What has to be so of a head of this role, with its threshold."""
     threshold = f"≥ {ROLES[name].threshold:.2f}"
     if name == "first":
         return f"{threshold} on {resting or 'special tokens'}, no job above"
@@ -94,7 +91,6 @@ def _asks(name: str, unit: str, resting: str) -> str:
 
 
 def _why_none(name: str, unit: str, trace: "Trace", stream: str, table: "pandas.DataFrame") -> str:
-    """Why no head has a role, in a sentence."""
     if name == "mixed":
         return "None: each has a role."
     if name == "next" and looks_back(trace, stream):

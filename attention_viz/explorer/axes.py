@@ -1,4 +1,4 @@
-"""The axes of a trace as the browser reads them: tokens, and what each belongs to."""
+"""A trace's axes for the browser: tokens, and their groups."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -13,15 +13,15 @@ __all__ = ["PackedAxes", "generated_by", "in_sight"]
 
 
 class PackedAxes:
-    """The rows of tokens, each told once however many streams share it."""
+    """Rows of tokens, packed once however many streams share them."""
 
     def __init__(self, generated: int) -> None:
-        """None yet; of each the last `generated` tokens are the model's own."""
+        """Begin empty; `generated` counts the model's own last tokens."""
         self.entries: list[dict[str, Any]] = []
         self._generated = generated
 
     def add(self, tokens: "Tokens") -> int:
-        """The number of an axis, which is told now if it wasn't."""
+        """Return an axis's number, packing it if new."""
         entry: dict[str, Any] = {
             "labels": list(tokens.labels),
             "special": [place for place, special in enumerate(tokens.special) if special],
@@ -41,7 +41,7 @@ class PackedAxes:
 
 
 def in_sight(trace: "Trace", tokens: "Tokens") -> "Tokens":
-    """The tokens as they are shown: frames that follow the end of a sound count as special, which can be hidden."""
+    """Return shown tokens; frames after a sound's end are special."""
     past = after_the_sound(trace.seen, tokens)
     if not any(past):
         return tokens
@@ -50,5 +50,5 @@ def in_sight(trace: "Trace", tokens: "Tokens") -> "Tokens":
 
 
 def generated_by(trace: "Trace") -> int:
-    """How many tokens at the end of a decoder's text are its own; what an encoder–decoder says is an axis apart."""
+    """Count a decoder's own tokens; an encoder-decoder has another axis."""
     return trace.provenance.generated if trace.streams == ("decoder",) else 0

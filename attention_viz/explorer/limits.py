@@ -1,4 +1,4 @@
-"""What is more than a browser can hold, and is refused before any weight is computed."""
+"""Refusal of traces too large for a browser, before computing."""
 
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ MOST_WEIGHTS = 16 * MOST_CELLS
 
 
 def refuse_large(trace: "Trace") -> None:
-    """By shapes alone, before any weight is computed: a small file may stand for more weights than memory holds."""
+    """Refuse by shapes: small files may need weights beyond memory."""
     total = 0
     for stream, layers in trace.layers.items():
         for number, layer in zip(trace.layer_numbers(stream), layers, strict=True):

@@ -1,10 +1,7 @@
-"""What the painted mask needs in the browser: the run without it once, and what each run with it changed.
+"""The painted mask's data: the plain run once, then each masked run's changes.
 
-The first is bytes, laid out as in `explorer.payload`: the length of the header as an unsigned 32-bit number,
-little-endian; the header, JSON in UTF-8; then planes behind it. The head on the screen comes as what entered its
-softmax, and with its values, so that the browser can take the softmax anew over what is still open, and mix the values
-by it; the other heads as 65,534ths of a weight, where they are few enough. The second is small enough for the channel:
-numbers, and weights in base64.
+The first is bytes as in `explorer.payload`. The shown head has softmax inputs and values, for the browser to
+recompute; others, if few, 65,534ths of a weight. The second fits the channel: numbers, weights in base64.
 """
 
 import base64
@@ -36,7 +33,7 @@ MOST_CELLS = 400_000
 
 @dataclass(frozen=True)
 class Likelihood:
-    """How likely a token was before a mask, and is with it."""
+    """A token's probability before and with a mask."""
 
     token: str
     before: float
@@ -45,12 +42,12 @@ class Likelihood:
 
 @dataclass(frozen=True)
 class MaskEffect:
-    """What a mask did in the whole model, whichever head is on the screen.
+    """A mask's effect on the whole model.
 
     Attributes:
-        heads: of each layer and head the share of its weight that moved; None for heads that a layer doesn't have.
-        outputs: of each position how far its output went, as a share of its length before.
-        cosine: between the means of all outputs before and after; None where either has no length.
+        heads: moved share by layer and head; None if missing.
+        outputs: change by position, a share of the length.
+        cosine: between mean outputs; None if either has no length.
     """
 
     heads: list[list[float | None]]
@@ -59,11 +56,7 @@ class MaskEffect:
 
 
 def moved_of(before: "Trace", after: "Trace", stream: str) -> MaskEffect:
-    """What a mask did in the whole model. It goes through the weights of all heads, so keep it while both runs last.
-
-    Args:
-        after: the run with it; the same where nothing was added.
-    """
+    """Return a mask's effect; costly, as it reads all heads' weights."""
     if after is before:
         heads: list[list[float | None]] = [
             [0.0] * before.head_count(layer, stream) for layer in before.layer_numbers(stream)
@@ -78,7 +71,7 @@ def moved_of(before: "Trace", after: "Trace", stream: str) -> MaskEffect:
 
 
 def pack_board(trace: "Trace", stream: str, layer: int, head: int) -> tuple[str, bytes]:
-    """The run without the mask at one head, as an id and bytes; equal traces give equal ones."""
+    """Pack an unmasked head; equal traces give equal bytes."""
     trace.check_every_layer("the board of masks", stream)
     one, body = trace.attention(layer, stream).head(head), Body()
     allowed = _allowed(trace, stream, layer)[head]
@@ -118,11 +111,7 @@ def run_of(
     likelier: Sequence[Likelihood] = (),
     moved: MaskEffect | None = None,
 ) -> dict[str, Any]:
-    """What a mask did, as plain values.
-
-    Args:
-        moved: from `moved_of` of the same runs, where it is at hand; by default it is worked out.
-    """
+    """Return effects as plain values; `moved` saves work."""
     moved = moved_of(before, after, stream) if moved is None else moved
     said = before.query_tokens(before.streams[-1])
     weights = after.attention(layer, stream).head(head).weights.detach().float().cpu().numpy()
@@ -139,17 +128,15 @@ def run_of(
 
 
 def written_bits(cells: Bool[numpy.ndarray, "query key"]) -> str:
-    """Cells as letters: eight in a byte, row by row, in base64."""
+    """Encode cells as base64, eight a byte, row by row."""
     return base64.b64encode(numpy.packbits(cells).tobytes()).decode()
 
 
 def _few(trace: "Trace", stream: str) -> bool:
-    """Whether all heads' cells are few enough to be sent."""
     return sum(math.prod(layer.attention.shape) for layer in trace.layers[stream]) <= MOST_CELLS
 
 
 def _opens(trace: "Trace", stream: str, body: Body) -> list[list[tuple[int, int]]]:
-    """Where the cells stand that are open by themselves: of each layer, for every head or once for all."""
     places: list[list[tuple[int, int]]] = []
     for layer in trace.layer_numbers(stream):
         own, allowed = trace.attention(layer, stream).allowed, _allowed(trace, stream, layer)
@@ -159,7 +146,6 @@ def _opens(trace: "Trace", stream: str, body: Body) -> list[list[tuple[int, int]
 
 
 def _steps(trace: "Trace", stream: str) -> UInt16[numpy.ndarray, " cells"]:
-    """The weights of all heads, layer by layer."""
     layers = trace.layer_numbers(stream)
     weights = [trace.attention(layer, stream).weights.detach().float().cpu().numpy().reshape(-1) for layer in layers]
     return _levels(numpy.concatenate(weights))
@@ -174,7 +160,6 @@ def _coded(levels: UInt16[numpy.ndarray, " cells"]) -> str:
 
 
 def _allowed(trace: "Trace", stream: str, layer: int) -> Bool[numpy.ndarray, "head query key"]:
-    """Who may look at whom in each head of a layer."""
     attention = trace.attention(layer, stream)
     if attention.allowed is None:
         return numpy.ones(attention.shape, dtype=bool)
@@ -182,7 +167,6 @@ def _allowed(trace: "Trace", stream: str, layer: int) -> Bool[numpy.ndarray, "he
 
 
 def _axis(tokens: "Tokens") -> dict[str, Any]:
-    """A row of tokens as they are written, and which of them aren't words."""
     return {
         "tokens": list(tokens.written),
         "placed": [tokens.placed_at(at) for at in range(len(tokens))] if tokens.placed else None,
@@ -192,7 +176,7 @@ def _axis(tokens: "Tokens") -> dict[str, Any]:
 
 
 def _cosine(before: "Trace", after: "Trace") -> float | None:
-    """How far the mean of all outputs turned; None where either has no length."""
+    """How far the mean output turned; None if either has no length."""
     real = ~numpy.array(before.query_tokens(before.streams[-1]).padding, dtype=bool)
     old, new = (
         trace.output.detach().double().cpu().numpy()[real].mean(axis=0)  # the sentence's vector, of such models

@@ -1,4 +1,4 @@
-"""The explorer as one HTML page: a file that works without a network, or a frame in a notebook."""
+"""The explorer as one offline HTML page, or a notebook frame."""
 
 import base64
 import hashlib
@@ -46,7 +46,7 @@ class Explorer:
     title: str
 
     def __repr__(self) -> str:
-        """The explorer in one line: the model, the text and the chosen head."""
+        """Return model, text and chosen head."""
         return f"<Explorer of {self.title!r}, {len(self.payload):,} bytes>"
 
     def html(self) -> str:
@@ -74,7 +74,7 @@ class Explorer:
         write_whole(path, self.html().encode())
 
     def _repr_html_(self) -> str:
-        """The page in a frame of its own, so that neither the notebook's styles nor its scripts meet ours."""
+        """The page in its own frame, because the notebook's styles and scripts would clash."""
         return (
             f'<iframe title="{html.escape(self.title)}" srcdoc="{html.escape(self.html())}" sandbox="allow-scripts" '
             'style="width:100%;height:900px;border:0;resize:vertical" loading="lazy"></iframe>'
@@ -135,7 +135,6 @@ def explore(
 
 
 def _size(trace: "Trace", terms: Collection[tuple[str, int]] | None) -> tuple[float, float]:
-    """How many bytes the page will have, at most, and how many seconds it will take."""
     calls = [layer.attention for layers in trace.layers.values() for layer in layers]
     if terms is None:
         weights = sum(math.prod(call.shape) for call in calls)
@@ -146,7 +145,7 @@ def _size(trace: "Trace", terms: Collection[tuple[str, int]] | None) -> tuple[fl
 
 
 def _element_text(text: str) -> str:
-    """Text of ours for inside <script> or <style>; nothing a person typed is ever put there."""
+    """Our text for <script> or <style>; a person's text never goes there."""
     if "</" in text or "<!--" in text:
         raise AssertionError("the component's own source must not contain an end tag or a comment's beginning")
     return text

@@ -1,19 +1,14 @@
-"""A trace as one piece of bytes for the browser: its tokens, its blocked cells, and every weight in 12 bits.
+"""A trace as bytes for the browser: tokens, blocked cells, 12-bit weights.
 
-The layout is: the length of the header as an unsigned 32-bit number, little-endian; the header, JSON in UTF-8; then the
-planes one after another, each deflated on its own, so that the browser can read one layer without the others. The
-header says at which offset after it a plane begins and how long it is.
+Layout: header length (unsigned 32-bit, little-endian), JSON header in UTF-8, planes, each deflated alone. The
+header has planes' offsets after it, and lengths.
 
-A weight travels as the number of the interval it lies in, of which there are `LEVELS` between 0 and 1, and is drawn as
-the middle of it: nothing is off by more than `ERROR`. Three digits after the point are rounded where intervals meet, so
-a weight written with three digits on the screen reads as in the trace. 0 and 1 are numbers of their own, and exact.
-The numbers are split in two planes a layer, the upper eight bits (mostly runs of zero) and the lower four
-(close to noise, two in a byte), and written key by key rather than query by query: what many queries look at makes
-long runs.
+A weight is its interval's number, of `LEVELS` between 0 and 1, drawn as the middle: at most `ERROR` off. Intervals
+meet where three digits round, so shown digits are exact; so are 0 and 1. A layer has two planes, the upper eight
+bits (mostly zero) and the lower four (noisy, two in a byte), key by key: runs are longer.
 
-Of a long text all weights would be more than a page can wait for. There each head comes as a small picture, made from
-some of its rows, and as its terms (see `explorer.terms`): in a file those of chosen layers, in the app those of the
-head on the screen, in bytes of their own.
+A long text's heads come as pictures of sampled rows, and as terms (`explorer.terms`): a file's chosen layers, the
+app's shown head.
 """
 
 import hashlib
@@ -69,11 +64,7 @@ class Choice:
 
 
 def is_long(trace: "Trace", most: int | None = None) -> bool:
-    """Whether all weights of a trace are more than is sent to a browser at once.
-
-    Args:
-        most: how many weights are sent; `LONG` by default.
-    """
+    """Return whether weights exceed the limit, `LONG` by default."""
     sizes = (layer.attention.shape for layers in trace.layers.values() for layer in layers)
     return sum(heads * queries * keys for heads, queries, keys in sizes) > (LONG if most is None else most)
 
@@ -86,14 +77,12 @@ def pack(
     findings: "Sequence[Finding] | None" = None,
     progress: "Progress | None" = None,
 ) -> bytes:
-    """The trace as bytes for the browser component; equal traces give equal bytes.
+    """Pack the trace for the browser; equal traces give equal bytes.
 
     Args:
-        choice: the head to open on. Leave it out where the host tells the component through the channel
-            (`attention_viz.explorer.source`), so that a choice doesn't change the bytes.
-        terms: None for all weights. Else heads come as small pictures, and those of these layers, (stream, layer), with
-            what their weights follow from; the host hands over others by `pack_head`.
-        progress: told after each layer which share is done, from 0 to 1; what it raises stops the work.
+        choice: the opening head; omit with the channel (`attention_viz.explorer.source`), to keep bytes equal.
+        terms: None for all weights; else pictures, with terms of these (stream, layer).
+        progress: gets the share after each layer, 0 to 1; stops the work by raising.
     """
     if terms is None:
         refuse_large(trace)
@@ -135,14 +124,13 @@ def pack(
 
 
 def id_of(payload: bytes) -> str | None:
-    """What `pack_head` has to be told of a long text's bytes; None where they hold all weights."""
+    """Return the id for `pack_head`; None with all weights."""
     (length,) = struct.unpack_from("<I", payload)
     found = json.loads(payload[4 : 4 + length]).get("long")
     return None if found is None else found["id"]
 
 
 def _digest(axes: list[dict[str, Any]], body: Body) -> str:
-    """What tells this trace from another, for what is handed over later."""
     found = hashlib.blake2b(json.dumps(axes).encode(), digest_size=8)
     for part in body.parts:
         found.update(part)
@@ -150,13 +138,11 @@ def _digest(axes: list[dict[str, Any]], body: Body) -> str:
 
 
 def _layers_done(trace: "Trace", progress: "Progress | None") -> Callable[[], object]:
-    """What is called when another layer of any stream is done, and tells which share that makes."""
     done, of = itertools.count(1), sum(map(len, trace.layers.values()))
     return lambda: None if progress is None else progress(next(done) / of)
 
 
 def _whole(trace: "Trace", stream: str, body: Body, masks: Masks, report: Callable[[], object]) -> dict[str, Any]:
-    """A stream with all weights."""
     return {
         "layers": [
             {**_layer(layer, f"layer {number} of the {stream}", body, masks), **_number(trace, stream, number)}
@@ -166,20 +152,17 @@ def _whole(trace: "Trace", stream: str, body: Body, masks: Masks, report: Callab
 
 
 def _numbered(trace: "Trace", stream: str, report: Callable[[], object]) -> "Iterator[tuple[int, Layer]]":
-    """Each layer with its number; whoever asks for the next is done with the one before."""
     for number, layer in zip(trace.layer_numbers(stream), trace.layers[stream], strict=True):
         yield number, layer
         report()
 
 
 def _number(trace: "Trace", stream: str, number: int) -> dict[str, int]:
-    """A layer's number, where its place doesn't tell it."""
     kept = trace.kept[stream]
     return {} if kept.whole and kept.counts else {"number": number}
 
 
 def _checked(trace: "Trace", choice: Choice) -> dict[str, Any]:
-    """The choice, whose layer is there."""
     _ = trace.attention(choice.layer, choice.stream)
     return asdict(choice)
 
@@ -192,7 +175,6 @@ def _long(
     masks: Masks,
     report: Callable[[], object],
 ) -> dict[str, Any]:
-    """A stream of a long text: a picture of each head, and the terms of some layers."""
     calls = [layer.attention for layer in trace.layers[stream]]
     sides = trace.query_tokens(stream), trace.key_tokens(stream)
     special = _special(in_sight(trace, sides[0])), _special(in_sight(trace, sides[1]))
@@ -216,12 +198,10 @@ def _long(
 
 
 def _special(tokens: "Tokens") -> set[int]:
-    """Which positions a reader may hide."""
     return {place for place, both in enumerate(zip(tokens.special, tokens.padding, strict=True)) if any(both)}
 
 
 def _pictures(pictures: Thumbnails, call: "Attention", body: Body) -> dict[str, tuple[int, int]]:
-    """A layer's small pictures, and those that are drawn while special tokens are hidden."""
     whole, shown = pictures.of(call)
     without = {} if shown is None else {"plain": body.add(shown.tobytes())}
     return {"thumbnails": body.add(whole.tobytes()), **without}
@@ -234,7 +214,6 @@ def _found(trace: "Trace") -> "tuple[Finding, ...]":
 
 
 def _reading(trace: "Trace") -> dict[str, Any] | None:
-    """How the numbers are to be called where they aren't the weights that ran."""
     from attention_viz.analysis.readings import READINGS
 
     found = READINGS.get(trace.provenance.reading)
@@ -263,14 +242,14 @@ def _layer(layer: "Layer", name: str, body: Body, masks: "Masks") -> dict[str, A
 
 
 def _refuse_broken(weights: Float[np.ndarray, "head query key"], name: str) -> None:
-    """Drawn as zeros they would be a picture of something that was never computed."""
+    """Drawn as zeros they would picture something never computed."""
     broken = np.flatnonzero(~np.isfinite(weights).all(axis=(1, 2)))
     if broken.size:
         raise TraceError(f"head {broken[0]} of {name} has weights that are not numbers; it can't be drawn")
 
 
 def _blocked(call: "Attention") -> Bool[np.ndarray, "heads query key"] | None:
-    """True where a query may not look; one slice for all heads where they agree, None where nothing is blocked."""
+    """True if blocked; one slice if heads agree, None if nothing is blocked."""
     if call.allowed is None:
         return None
     queries, keys = call.shape[-2:]
@@ -284,6 +263,6 @@ def _blocked(call: "Attention") -> Bool[np.ndarray, "heads query key"] | None:
 
 
 def _sums(weights: Float[np.ndarray, "head query key"]) -> UInt16[np.ndarray, "head query"]:
-    """What each row sums to, as little-endian 16-bit numbers of 65,535ths."""
+    """Row sums as little-endian 16-bit numbers of 65,535ths."""
     sums = weights.sum(axis=2, dtype=np.float64).clip(0, 1)
     return np.rint(sums * _SUM_STEPS).astype("<u2")

@@ -1,9 +1,7 @@
-"""One head's way from two vectors to its output, as bytes for the pipeline: what it needs of a few rows, as recorded.
+"""One head's steps from two vectors to its output, for the pipeline.
 
-The layout is that of `explorer.payload`: the length of the header as an unsigned 32-bit number, little-endian; the
-header, JSON in UTF-8; then all numbers as float32, little-endian, row by row. `arrays` in the header says where each
-matrix begins, counted in numbers, and its shape. Of a short text every row is there, so that another pair is drawn
-without asking; of a long one the chosen row, with the vectors of the keys that get a lane of their own.
+Layout as in `explorer.payload`, but numbers are float32, little-endian, row by row; `arrays` in the header has each
+matrix's start, in numbers, and shape. A short text has every row, a long one the chosen row and its lanes' keys.
 """
 
 import json
@@ -35,7 +33,7 @@ _ROWS = ("scores", "scaled", "softcapped", "biased")
 
 
 def pack_pipeline(opened: OpenHead, query: int, key: int) -> bytes:
-    """What the pipeline shows of one head, opened at a pair; equal heads and rows give equal bytes."""
+    """Pack a head at a pair; equal heads and rows give equal bytes."""
     call = opened.attention
     count, keys = call.shape
     wide = (len(_ROWS) + len(opened.entry.bias_parts)) * keys + opened.heads * call.value.shape[-1] + 4 * STRIP
@@ -53,7 +51,7 @@ def pack_pipeline(opened: OpenHead, query: int, key: int) -> bytes:
 
 
 def shown_keys(weights: Float[Tensor, " key"], key: int) -> list[int]:
-    """The keys that get a lane of their own: all of a short text, else the heaviest and the chosen one, in order."""
+    """Return lanes' keys: a short text's all, else heaviest and chosen."""
     if len(weights) <= LANES:
         return list(range(len(weights)))
     return sorted({*weights.float().topk(HEAVIEST).indices.tolist(), key})
@@ -85,7 +83,7 @@ def _header(opened: OpenHead) -> dict[str, Any]:
 
 
 def _arrays(opened: OpenHead, queries: list[int], keys: list[int]) -> dict[str, Tensor | None]:
-    """By name; rows are `queries` or `keys`. None where it isn't known of this trace, or the model has no such step."""
+    """By name; rows are `queries` or `keys`; None if unknown or the model lacks the step."""
     call, entry = opened.attention, opened.entry
     steps = steps_of(opened)
     all_heads = entry.attention if len(queries) == entry.attention.shape[-2] else entry.attention.rows(queries)
@@ -110,14 +108,14 @@ def _arrays(opened: OpenHead, queries: list[int], keys: list[int]) -> dict[str, 
 
 
 def _adding(adds: Float[Tensor, "row d_model"], joined: Float[Tensor, "row d_model"]) -> Float[Tensor, "row 3"]:
-    """Of each row both lengths, and which part of the joined vector is the head's: 1 for all heads and the bias."""
+    """Both lengths by row, and the head's part of the joined vector: 1 for all and bias."""
     one, whole = adds.double(), joined.double()
     along = (one * whole).sum(-1) / whole.square().sum(-1).clamp_min(torch.finfo(torch.float64).tiny)
     return torch.stack([one.norm(dim=-1), whole.norm(dim=-1), along], dim=-1)
 
 
 def _pooled(rows: Float[Tensor, "row width"]) -> Float[Tensor, "row part"]:
-    """At most `STRIP` numbers a row, each the one of its part that is furthest from 0."""
+    """At most `STRIP` numbers a row, each its part's furthest from 0."""
     width = rows.shape[-1]
     starts = [part * width // STRIP for part in range(STRIP)] if width > STRIP else list(range(width))
     numbers = rows.detach().float().cpu().numpy()

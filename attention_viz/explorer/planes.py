@@ -1,4 +1,4 @@
-"""What the bytes for the browser are made of: deflated planes, weights as numbers of intervals, patterns of a mask."""
+"""Deflated planes, weights as interval numbers, and mask patterns."""
 
 import zlib
 from dataclasses import dataclass, field
@@ -17,20 +17,20 @@ ERROR = 0.5 / LEVELS + 1e-7
 
 @dataclass
 class Body:
-    """The planes behind the header; a plane that is already there is not written twice."""
+    """The planes behind the header, equal ones written once."""
 
     parts: list[bytes] = field(default_factory=list[bytes])
     places: dict[bytes, tuple[int, int]] = field(default_factory=dict[bytes, tuple[int, int]])
     length: int = 0
 
     def add(self, plane: bytes) -> tuple[int, int]:
-        """Deflate a plane and tell where it lies: (offset, length)."""
+        """Deflate a plane; return (offset, length)."""
         # Run lengths alone (Z_RLE) come out smaller here than a search for repeats, and thirty times as fast.
         compressor = zlib.compressobj(6, zlib.DEFLATED, zlib.MAX_WBITS, 9, zlib.Z_RLE)
         return self._put(compressor.compress(plane) + compressor.flush())
 
     def add_numbers(self, numbers: Num[np.ndarray, "*any"]) -> tuple[int, int]:
-        """A plane of numbers as they are, since deflating makes no noise smaller; (offset, length)."""
+        """Add noise undeflated; return (offset, length)."""
         return self._put(np.ascontiguousarray(numbers).astype(numbers.dtype.newbyteorder("<"), copy=False).tobytes())
 
     def _put(self, packed: bytes) -> tuple[int, int]:
@@ -42,18 +42,18 @@ class Body:
 
 
 class Masks:
-    """Which cells are blocked, each pattern told once however many layers and heads share it."""
+    """Blocked patterns, each packed once for all."""
 
     def __init__(self) -> None:
         """Begin with none."""
         self.entries: list[dict[str, Any]] = []
 
     def add(self, blocked: Bool[np.ndarray, "heads query key"] | None, body: Body) -> list[int] | None:
-        """The number of each head's pattern, or one number for all of them."""
+        """Return each head's pattern number, or one for all."""
         return None if blocked is None else [self._add(one, body) for one in blocked]
 
     def put(self, entry: dict[str, Any]) -> int:
-        """The number of a pattern that is told in another way."""
+        """Return the number of a pattern in another encoding."""
         if entry not in self.entries:
             self.entries.append(entry)
         return self.entries.index(entry)
@@ -70,9 +70,9 @@ class Masks:
 def steps_of(
     weights: Float[np.ndarray, "*any"], blocked: Bool[np.ndarray, "*shared"] | None = None
 ) -> UInt16[np.ndarray, "*any"]:
-    """Weights as the numbers of their intervals: n for ((n - 1) / LEVELS, n / LEVELS], 0 for 0, LEVELS + 1 for 1.
+    """Return n for ((n - 1) / LEVELS, n / LEVELS], 0 for 0, LEVELS + 1 for 1.
 
-    What is nearer to 0 than `ERROR` counts as 0, and so do blocked cells.
+    Below `ERROR` and blocked is 0.
     """
     # Most weights of a text count as 0, so that only the others are worked out.
     counted = weights > np.float64(0.5 / LEVELS)
@@ -85,14 +85,14 @@ def steps_of(
 
 
 def codes_of(weights: Float[np.ndarray, "*any"], codes: int, faintest: float) -> UInt16[np.ndarray, "*any"]:
-    """Weights as even steps of their logarithm, 1 for `faintest` to `codes` for 1; 0 for what is fainter."""
+    """Return log steps, 1 for `faintest` to `codes` for 1; else 0."""
     with np.errstate(divide="ignore"):
         place = 1 - np.log(weights.clip(0, 1)) / np.log(faintest)
     return np.where(weights < faintest, 0, 1 + np.rint((codes - 1) * place.clip(0, 1))).astype(np.uint16)
 
 
 def split_numbers(steps: UInt16[np.ndarray, "*any"]) -> tuple[bytes, bytes]:
-    """The upper eight bits of each number, and the lower four, two numbers in a byte (the first one below)."""
+    """Split upper eight bits, lower four two a byte (first below)."""
     flat = steps.ravel()
     high, low = (flat >> 4).astype(np.uint8).tobytes(), (flat & 15).astype(np.uint8)
     low = np.append(low, np.zeros(low.size % 2, np.uint8))

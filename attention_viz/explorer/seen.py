@@ -1,4 +1,4 @@
-"""The picture or the sound that a trace is of, packed for the browser beside the weights."""
+"""A trace's picture or sound, packed beside the weights."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,13 +17,11 @@ _CROSS = "cross"
 
 @dataclass(frozen=True)
 class _Name:
-    """Whose trace it is, for what asks a model for nothing else."""
-
     name: str
 
 
 def packed_seen(trace: "Trace", body: Body) -> dict[str, Any]:
-    """What was read, where it was no text: its planes in the body, and where they lie."""
+    """Pack a picture or sound; return where its planes lie."""
     if (picture := trace.seen.picture) is not None:
         rows, columns, _ = picture.shape
         return {"picture": {"rows": rows, "columns": columns, "at": body.add(picture.contiguous().numpy().tobytes())}}
@@ -51,7 +49,7 @@ def _sound(trace: "Trace", body: Body) -> dict[str, Any]:
 
 
 def _words(trace: "Trace") -> tuple[list[dict[str, Any]], list[list[int]]]:
-    """The words that are said, when each was spoken, and by which heads that is told; none where nothing is said."""
+    """Spoken words, their times and the timing heads; none without speech."""
     from attention_viz.analysis.word_times import said_words, word_times
     from attention_viz.errors import TraceError
 

@@ -1,13 +1,10 @@
-"""One head of a long text for the browser: what its weights follow from, in place of the weights.
+"""One head of a long text for the browser, as terms of its weights.
 
-Of n tokens a head has n² weights, and they follow from 2·n·d_k numbers: its query and its key, and of each row the
-logarithm of what its exponentials sum to (its normaliser). With the scale, the soft cap, the bias where a number for
-each distance or for each key says it, and the pattern of blocked cells as runs, the browser computes any weight as
-exp(logit − normaliser). Sinks are in the normalisers. Two maps of at most 512 × 512 blocks go along, which the whole is
-drawn from: one with the largest weight of each block, one with the mean of those that are not blocked.
+A head's n² weights follow from 2·n·d_k numbers (query, key) and each row's normaliser, the log of its exponentials'
+sum, sinks included. With scale, soft cap, bias (by distance or key) and blocked runs, the browser computes
+exp(logit − normaliser). Two maps of at most 512 × 512 blocks go along: largest weight, and mean of open ones.
 
-Where a bias has a number of its own for each cell, as it has where positions are compared with words, the weights of
-that one head travel instead, in steps so fine that none is off by 1e-5.
+If a bias differs by cell (positions compared with words), the head's weights travel, off by under 1e-5.
 """
 
 import json
@@ -39,11 +36,7 @@ _MOST_RUNS = 16
 
 
 def pack_head(trace: "Trace", stream: str, layer: int, head: int, of: str) -> bytes:
-    """One head as bytes for a browser that has the rest of the trace already; the frame is that of `pack`.
-
-    Args:
-        of: the `id` in the header of the trace's own bytes.
-    """
+    """Pack a head, framed as by `pack`; `of` is the trace's `id`."""
     body, masks = Body(), Masks()
     entry = add_head(trace.attention(layer, stream).head(head), body, masks)
     header = {"of": of, "stream": stream, "layer": layer, "head": head, "entry": entry, "masks": masks.entries}
@@ -52,7 +45,7 @@ def pack_head(trace: "Trace", stream: str, layer: int, head: int, of: str) -> by
 
 
 def beginning_of(packed: bytes) -> bytes:
-    """The beginning of a head's bytes, which its maps are made of: a twentieth of them."""
+    """Return a head's first bytes, for its maps: a twentieth."""
     (length,) = struct.unpack_from("<I", packed)
     entry = json.loads(packed[4 : 4 + length])["entry"]
     numbers, _ = entry["weights"]["high"] if "weights" in entry else entry["query"]
@@ -60,11 +53,7 @@ def beginning_of(packed: bytes) -> bytes:
 
 
 def add_head(call: "Attention", body: Body, masks: Masks) -> dict[str, Any]:
-    """Put one head's terms and its map behind a header.
-
-    Returns:
-        What the header says of it.
-    """
+    """Add a head's terms and map; return its header."""
     found = overview(call, means=True)
     assert found.means is not None
     entry: dict[str, Any] = {
@@ -97,7 +86,6 @@ def add_head(call: "Attention", body: Body, masks: Masks) -> dict[str, Any]:
 
 
 def _numbers(numbers: UInt16[np.ndarray, "*any"], body: Body) -> dict[str, tuple[int, int]]:
-    """Numbers of twelve bits as two planes."""
     high, low = split_numbers(numbers)
     return {"high": body.add(high), "low": body.add(low)}
 
@@ -107,7 +95,7 @@ def _float32(tensor: Any) -> Float[np.ndarray, "*any"]:
 
 
 def _bias(call: "Attention", body: Body) -> dict[str, Any] | str | None:
-    """A bias in few numbers: one for each key, or for each distance; "cells" where it has one for each cell."""
+    """One number per key or distance; "cells" if each cell has its own."""
     if call.bias is None:
         return None
     bias = np.broadcast_to(_float32(call.bias), call.shape)
@@ -123,9 +111,9 @@ def _bias(call: "Attention", body: Body) -> dict[str, Any] | str | None:
 def _numbers_along(
     along: str, bias: Float[np.ndarray, "query key"], allowed: Bool[np.ndarray, "query key"] | None
 ) -> Float[np.ndarray, " n"] | None:
-    """A number for each key, or for each distance from the furthest behind on; None where open cells differ in it.
+    """By key, or by distance from the furthest behind; None if open cells differ.
 
-    What a blocked cell has is nothing that anybody computes with.
+    Blocked cells don't count.
     """
     queries, keys = bias.shape
     count = keys if along == "key" else queries + keys - 1
@@ -142,7 +130,7 @@ def _numbers_along(
 
 
 def _pattern(call: "Attention", body: Body, masks: Masks, *, closed: bool) -> int | None:
-    """The number of the head's pattern of blocked cells; None where nothing is blocked."""
+    """None if nothing is blocked."""
     queries, keys = call.shape
     if closed:  # known already, and its runs would take long
         return masks.put({"kind": "causal", "queries": queries, "keys": keys})
@@ -160,12 +148,11 @@ def _pattern(call: "Attention", body: Body, masks: Masks, *, closed: bool) -> in
 
 
 def _one_run_a_row(ends: np.ndarray) -> Int32[np.ndarray, " n"]:
-    """The runs of rows that are open from the first key up to an end each."""
     return np.concatenate([np.arange(len(ends) + 1), np.stack([np.zeros_like(ends), ends], 1).ravel()]).astype("<i4")
 
 
 def runs_of(allowed: Bool[np.ndarray, "query key"]) -> Int32[np.ndarray, " n"]:
-    """The runs of open cells: at which run each row begins, and how many there are; then where each begins and ends."""
+    """Return rows' first open runs and count; then runs' starts and ends."""
     queries, keys = allowed.shape
     counts, places = [np.zeros(1, np.int64)], list[np.ndarray]()
     for rows in row_slices(queries, keys):
@@ -177,7 +164,6 @@ def runs_of(allowed: Bool[np.ndarray, "query key"]) -> Int32[np.ndarray, " n"]:
 
 
 def _weights(call: "Attention", body: Body, masks: Masks, *, closed: bool) -> dict[str, Any]:
-    """The weights of a head whose terms are as many."""
     queries, keys = call.shape
     if queries * keys > MOST_WEIGHTS_OF_A_HEAD:
         raise TraceError(

@@ -1,4 +1,4 @@
-"""The heads of a long text as small pictures, made from a sample of their rows."""
+"""A long text's heads as small pictures of sampled rows."""
 
 import itertools
 from collections.abc import Callable, Collection, Iterator
@@ -26,11 +26,7 @@ _MOST = 40_000_000
 
 
 def sampled_rows(queries: int, keys: int, heads: int, special: Collection[int] = ()) -> list[int]:
-    """Which rows the pictures are made from: evenly spread, as many for each row of a picture as there is time for.
-
-    Args:
-        special: rows that a reader may hide; where there is another near one of them, that is taken.
-    """
+    """Return evenly spread rows, as many as time allows; `special` ones moved."""
     side = min(SIDE, queries)
     each = max(1, min(_MOST // max(1, heads * keys * side), -(-queries // side)))
     parts = np.linspace(0, queries, side * each + 1)
@@ -39,7 +35,7 @@ def sampled_rows(queries: int, keys: int, heads: int, special: Collection[int] =
 
 
 def _nearest(place: int, start: int, end: int, special: Collection[int]) -> int:
-    """The place itself, or where that is special the nearest between start and end that isn't, if there is one."""
+    """Return the place, or the nearest in range that isn't special, if any."""
     if place not in special:
         return place
     return min(
@@ -53,7 +49,7 @@ _Largest: TypeAlias = Float[np.ndarray, "row column"]
 
 
 class Thumbnails:
-    """The heads of a long text as pictures; a mask that several layers share is looked at once."""
+    """A long text's heads as pictures; masks read once."""
 
     def __init__(
         self,
@@ -73,10 +69,7 @@ class Thumbnails:
         self._of_mask: dict[object, tuple[Tensor, Any]] = {}
 
     def of(self, call: Attention) -> tuple[_Pictures, _Pictures | None]:
-        """The heads of a layer: the largest weight under each cell, of the rows that were sampled, as a byte.
-
-        And the same without the rows and columns that a reader may hide, where there are any.
-        """
+        """Return cells' largest sampled weights, a byte; also without hidden tokens."""
         some = call.rows(self.rows)
         hidden = None if self._hidden is None else self._hidden.to(call.query.device)
         first = self._first_keys(call, some)
@@ -88,7 +81,6 @@ class Thumbnails:
     def _of_heads(
         self, call: Attention, heads: int, hidden: Tensor | None, first: Tensor | None
     ) -> Iterator[tuple[_Largest, _Largest | None]]:
-        """The largest weights of heads that stand in one call, and the same unhidden."""
         hidden, first = (None if one is None else one.repeat_interleave(heads, dim=0) for one in (hidden, first))
         found = overview(call, (call.shape[0], SIDE), hidden=hidden, first=first)
         starts = range(0, len(self.rows), -(-len(self.rows) // SIDE))
@@ -101,14 +93,13 @@ class Thumbnails:
             yield values, shown
 
     def _first_keys(self, call: Attention, some: Attention) -> Tensor | None:
-        """How many keys from the first on each row may look at, where that is all that the mask says, of every head."""
+        """Keys that each row sees from the first on, if that is every head's whole mask."""
         allowed = some.allowed
         if allowed is None or call.allowed is None or not _of_all_heads(allowed):
             return None
         return self._known(call.allowed, "first", lambda: first_keys(allowed.view(allowed.shape[-2:]), some.shape[-2:]))
 
     def _known(self, mask: Tensor, what: str, make: Callable[[], _Made]) -> _Made:
-        """What follows from a mask, made once."""
         key = mask.data_ptr(), mask.shape, what
         if key not in self._of_mask:
             self._of_mask[key] = mask, make()
@@ -121,7 +112,6 @@ class Thumbnails:
         some: Attention,
         hidden: Tensor | None = None,
     ) -> _Pictures:
-        """As bytes, those of cells under which nothing is open among them."""
         codes = codes_of(found, CODES, FAINTEST).astype(np.uint8)
         if call.allowed is not None and some.allowed is not None:
             allowed = some.allowed
@@ -135,9 +125,9 @@ class Thumbnails:
 
 
 def _together(call: Attention) -> Iterator[tuple[Attention, int]]:
-    """Calls without a head axis, each with how many heads stand in it, row by row.
+    """Merge a call's heads row by row, with their count.
 
-    Heads that share keys are one call, of more rows: products of larger matrices take less time each.
+    Heads that share keys are one call: larger products take less time each.
     """
     heads, groups = call.shape[0], call.key.shape[0] if call.key.ndim > 2 else 1
     alike = call.bias is None and call.sinks is None and (call.allowed is None or _of_all_heads(call.allowed))
@@ -156,7 +146,7 @@ def _of_all_heads(allowed: Tensor) -> bool:
 
 
 def _shut(allowed: Tensor, shape: tuple[int, ...], side: tuple[int, ...]) -> Bool[np.ndarray, "head row column"]:
-    """Under which cells of the pictures nothing is open; of one mask for all heads, one picture."""
+    """Cells with nothing open; one picture if heads share a mask."""
     open_cells = np.broadcast_to(allowed.cpu().numpy(), (*allowed.shape[:-2], *shape[-2:])).reshape(-1, *shape[-2:])
     for axis, parts in zip((1, 2), side, strict=True):
         length = -(-open_cells.shape[axis] // parts)

@@ -1,4 +1,4 @@
-"""What wrote a number, packed for the page that tells it: the sum, the map of heads, and what each took from where."""
+"""A number's writers for the page: the sum, heads' map, and their sources."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,14 +26,14 @@ _SEEN = 1e-4
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked, in words.
+    """The question in words.
 
     Attributes:
-        more: what a positive number speaks for, such as "“Mary”".
-        less: what a negative number speaks for.
-        remainder: what the rows miss it by.
-        at: the position at which heads write: the row that looks.
-        side: of a score, whose rows these are; else "output".
+        more: a positive number's meaning, such as "“Mary”".
+        less: a negative one's.
+        remainder: the rows' miss.
+        at: the position heads write at.
+        side: of a score, else "output".
     """
 
     more: str
@@ -48,14 +48,14 @@ class Question:
 def largest_heads(
     table: "pandas.DataFrame", side: str, count: int = _LISTED, stream: str | None = None
 ) -> list[tuple[int, int, float]]:
-    """Layer, head and contribution of those that wrote most, for or against; largest first."""
+    """Return layer, head and contribution; largest first."""
     written = _heads(_rows(table), side, stream)
     best = sorted(written.items(), key=lambda one: -abs(one[1]))[:count]
     return [(layer, head, number) for (layer, head), number in best]
 
 
 def pack_why(trace: "Trace", question: Question, table: "pandas.DataFrame", fetched: "pandas.DataFrame") -> bytes:
-    """The number as JSON in UTF-8; equal numbers give equal bytes."""
+    """Pack UTF-8 JSON; equal numbers give equal bytes."""
     stream, side = question.stream, question.side
     rows = [row for row in _rows(table) if row["side"] == side]
     several = len(trace.streams) > 1
@@ -104,18 +104,16 @@ def name_of(packed: bytes) -> str:
 
 
 def _rows(table: "pandas.DataFrame") -> list[dict[str, Any]]:
-    """A table row by row, its numbers Python's own; what a row lacks is None."""
     columns = {name: [_known(one) for one in table[name].tolist()] for name in table}
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def _known(cell: Any) -> Any:
-    """What stands in a cell of a table; None where it is empty."""
+    """None if the cell is empty."""
     return cell if isinstance(cell, (str, int, float)) else None
 
 
 def _sums(pairs: Iterable[tuple[Any, float]]) -> dict[Any, float]:
-    """The numbers of each key added up."""
     found: dict[Any, float] = {}
     for key, number in pairs:
         found[key] = found.get(key, 0.0) + number
@@ -123,7 +121,6 @@ def _sums(pairs: Iterable[tuple[Any, float]]) -> dict[Any, float]:
 
 
 def _heads(rows: Sequence[Mapping[str, Any]], side: str, stream: str | None) -> dict[tuple[int, int], float]:
-    """What each head wrote, by layer and head."""
     return _sums(
         ((row["layer"], row["head"]), row["contribution"])
         for row in rows
@@ -137,7 +134,6 @@ def _groups(
     mlps: Mapping[int | None, float],
     unit: str,
 ) -> list[dict[str, Any]]:
-    """What the number is the sum of, in a few lines, each with what it is made of."""
     named = {
         "Heads": [(f"layer {layer}, head {head}", one, [layer, head]) for (layer, head), one in heads.items()],
         "MLPs": [("outside layers" if layer is None else f"layer {layer}", one, None) for layer, one in mlps.items()],
@@ -178,7 +174,6 @@ def _group(kind: str, towards: str, parts: Sequence[tuple[str, float, list[int] 
 
 
 def _by_word(taken: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """What all heads together took from each word, largest first."""
     sums = _sums((row["source"], row["contribution"]) for row in taken)
     ordered = sorted(sums.items(), key=lambda one: -abs(one[1]))
     lines: list[dict[str, Any]] = [{"at": at, "number": _rounded(one)} for at, one in ordered[: _LINES + 2]]
@@ -190,7 +185,7 @@ def _by_word(taken: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def _sources(
     trace: "Trace", stream: str, at: int, taken: Sequence[Mapping[str, Any]]
 ) -> dict[str, list[list[float | None]]]:
-    """Of each head the words that it looks at or takes from most: position, weight, contribution."""
+    """By head, its main source words: position, weight, contribution."""
     by_head: dict[tuple[int, int], dict[int, float]] = {}
     for row in taken:
         by_head.setdefault((row["layer"], row["head"]), {})[row["source"]] = row["contribution"]
@@ -209,5 +204,5 @@ def _words(tokens: "Tokens") -> list[str]:
 
 
 def _rounded(number: float | None) -> float | None:
-    """To six places, which is more than is shown anywhere; a head that wrote nothing has 0."""
+    """Six places, more than shown anywhere; a head that wrote nothing has 0."""
     return 0.0 if number is None else round(number, 6)

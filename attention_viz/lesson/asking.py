@@ -1,4 +1,4 @@
-"""What a reader guesses before a lesson shows it: a row of shares, or which of several is the largest."""
+"""Questions that a reader answers before a lesson shows the answer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,11 +19,7 @@ _LABEL = 24
 
 @dataclass(frozen=True)
 class CatalogueHead:
-    """A head of a model of the catalogue, as the app's other pages show it.
-
-    Attributes:
-        query: the position that looks; None where no pair is meant.
-    """
+    """A catalogue model's head; `query` None means no pair."""
 
     model: str
     text: str
@@ -34,7 +30,7 @@ class CatalogueHead:
 
     @classmethod
     def of(cls, trace: Trace, layer: int, head: int, pair: tuple[int, int] | None = None) -> "CatalogueHead | None":
-        """Where a trace's head is found; None where its model isn't the catalogue's, or read no text."""
+        """Return a trace's head; None if outside the catalogue or without text."""
         origin = trace.provenance
         if origin.text is None or origin.model not in CATALOGUE:
             return None
@@ -43,23 +39,20 @@ class CatalogueHead:
 
 @dataclass(frozen=True)
 class Ask:
-    """A question with bars for an answer: guessed on the very bars that then show what is true.
+    """A question guessed on bars that then show the answer.
 
     Attributes:
-        question: what is asked, in a sentence, a heading of the page.
-        finding: what is true, in a sentence, the heading once it is seen.
-        source: whose numbers these are: a model with layer and head, or our own small head, by name.
-        values: the true number of each, in the same order.
-        shares: whether the numbers are shares of 1, so that a guess is a share for each; else a guess is one of them.
-        shown: each number as it is written; three decimals where nothing else is given.
-        pressed: by option, what the lesson is asked for when it is pressed once the answer is seen; empty where
-            nothing is.
-        word: whether that is a word, by its place, and not a setting of the lesson's control.
-        query: the option that asks; None where none does.
-        complete: whether the bars are all that the lesson's picture shows.
-        whole: the number that fills a bar's track; None for 1 where they are shares, else the largest of them.
-        seen: a picture that is read, for a class; None where the lesson is of none.
-        place: the head that is asked about, to be looked at further; None for our own small head.
+        question: heading before the answer.
+        finding: heading after.
+        source: a model with layer and head, or our small head.
+        shares: whether to guess every share of 1; else one option.
+        pressed: by option, the setting it presses after the answer; may be empty.
+        word: whether `pressed` is a word's place, not the control's.
+        query: None if no option is the query.
+        complete: whether the bars are the whole picture.
+        whole: a full bar; None for 1 (shares) or the largest.
+        seen: picture for a class, or None.
+        place: None for our small head.
     """
 
     question: str
@@ -78,7 +71,7 @@ class Ask:
     place: CatalogueHead | None = None
 
     def __post_init__(self) -> None:
-        """Every option has its number, and what is written of it."""
+        """Check that every option has its number and text."""
         count = len(self.options)
         others = (self.values, self.shown or self.values, self.pressed or self.values)
         if not count or any(len(one) != count for one in others):
@@ -97,16 +90,12 @@ class Ask:
 
     @property
     def lengths(self) -> tuple[float, ...]:
-        """How long each bar is, from 0 to 1: of shares the share, else as a part of `whole`, or of the largest."""
+        """Return each bar's length, from 0 to 1."""
         most = 1.0 if self.shares else self.whole or max(map(abs, self.values)) or 1.0
         return tuple(min(1.0, abs(value) / most) for value in self.values)
 
     def said(self, guess: int) -> str:
-        """What is told to a guess, from the numbers alone.
-
-        Args:
-            guess: an option's place; of shares, that of the largest.
-        """
+        """Return the feedback to a guess, an option's place."""
         name, number = short(self.options[guess]), self.written[guess]
         if guess in self.right:
             return f"Right: {name}, {number}.".replace(", .", ".")
@@ -135,7 +124,7 @@ def row_asked(
     complete: bool = False,
     place: CatalogueHead | None = None,
 ) -> Ask:
-    """The row of weights of a word as a question."""
+    """Return a word's row of weights as a question."""
     values = tuple(row.detach().double().tolist())
     best = max(range(len(values)), key=values.__getitem__)
     # As the bars call them: of equal words each with its number.

@@ -1,4 +1,4 @@
-"""Two heads of the induction toy at work together, at one of the moments of its training that ship."""
+"""Two heads of the induction toy at work together."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,11 +28,11 @@ TOY_WORDS = tuple(dict.fromkeys(CATALOGUE[TOY].examples[0].split()))
 
 @dataclass(frozen=True, eq=False)
 class Composed:
-    """Words, said twice to the toy: where its induction head looks from a word that comes again, and what wrote that.
+    """Words repeated to the toy, and its induction head.
 
     Attributes:
-        at: which word comes again, by its place among the words; not the last, which nothing follows the first time.
-        step: how many steps of training the toy has behind it.
+        at: the repeated word's place; not the last, which nothing follows.
+        step: training steps.
     """
 
     scene: Scene
@@ -56,22 +56,22 @@ class Composed:
 
     @property
     def start(self) -> int:
-        """The position of the first word: what the tokenizer puts before it has one, too."""
+        """Return the first word's position, after the tokenizer's special tokens."""
         return len(self.trace.query_tokens()) - 2 * len(self.words)
 
     @property
     def query(self) -> int:
-        """The position of the word as it comes again."""
+        """Return the repeated word's second position."""
         return self.start + len(self.words) + self.at
 
     @property
     def key(self) -> int:
-        """The position of what came after it the first time."""
+        """Return the position after its first occurrence."""
         return self.start + self.at + 1
 
     @once
     def reader(self) -> tuple[int, int]:
-        """The head that goes on with the pattern most in the trained toy, over all words that come again."""
+        """Return the trained toy's strongest induction head, over all repeated words."""
         trained, count = self.moment(STEPS[-1]), len(self.words)
         keys = torch.arange(self.start + 1, self.start + count + 1)
         heads = [(layer, head) for layer in trained.layer_numbers()[1:] for head in range(trained.head_count(layer))]
@@ -79,7 +79,7 @@ class Composed:
 
     @once
     def writer(self) -> tuple[int, int]:
-        """The earlier head that, in the trained toy, writes most of the key that it finds: layer and head."""
+        """Return the earlier head (layer, head) writing most of the key in the trained toy."""
         found = self if self.step == STEPS[-1] else Composed(self.scene, self.at, words=self.words)
         parts = {(layer, head): number for (kind, layer, head), number in found.parts.items() if kind == "head"}
         layer, head = max(parts, key=parts.__getitem__)
@@ -94,7 +94,7 @@ class Composed:
 
     @once
     def parts(self) -> Mapping[tuple[str, int | None, int | None], float]:
-        """What each part wrote of the score into the key: by kind, layer and head; together they are the score."""
+        """Return each part's contribution to the score; they sum to it."""
         found: dict[tuple[str, int | None, int | None], float] = {}
         for row in self._side(self.opened.table).to_dict("records"):
             layer, head = (None if _missing(row[name]) else int(row[name]) for name in ("layer", "head"))
@@ -104,10 +104,7 @@ class Composed:
 
     @once
     def by_word(self) -> Mapping[int, float]:
-        """What of the score comes from each word up to the key's: fetched there by earlier heads; at the key its own.
-
-        By position. What an MLP writes, which is no one word's, and biases are left out.
-        """
+        """Return the score's part from each position, without MLPs and biases."""
         found = dict.fromkeys(range(self.key + 1), 0.0)
         for row in self._side(self.opened.fetched()).to_dict("records"):
             found[int(row["source"])] += float(row["contribution"])
@@ -116,7 +113,7 @@ class Composed:
 
     @property
     def looks(self) -> tuple[float, float]:
-        """What the earlier head takes from the word before the key, and the later one, at the query, from the key."""
+        """Return the earlier head's weight on the previous word, the later's on the key."""
         return self.looks_at(self.trace)
 
     def looks_at(self, trace: Trace) -> tuple[float, float]:
@@ -131,7 +128,7 @@ class Composed:
 
     @once
     def without_writer(self) -> float:
-        """What the later head takes from the key where the earlier one is silenced."""
+        """Return the later head's weight with the earlier ablated."""
         trace = self.scene.run(snapshot_name(TOY, self.step), self.text, edits=(Ablate(*self.writer),))
         return self.looks_at(trace)[1]
 

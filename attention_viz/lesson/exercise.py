@@ -1,4 +1,4 @@
-"""What an exercise consists of: a question, what is given, hints in steps, and an answer that is checked."""
+"""An exercise: a question, its numbers, hints and a checked answer."""
 
 import re
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ _DUST = 1e-9
 
 
 def written(value: float) -> str:
-    """A number as people write it by hand: at most three decimals, no zeros at the end, a true minus."""
+    """Format a number: at most three decimals, no trailing zeros, a true minus."""
     text = f"{value:.3f}".rstrip("0").rstrip(".")
     return "0" if text == "-0" else with_minus(text)
 
@@ -28,11 +28,11 @@ def _mark(number: float) -> str:
 
 @dataclass(frozen=True)
 class Table:
-    """Numbers that are given, as they stand on the page.
+    """Numbers of an exercise.
 
     Attributes:
-        numbers: (row, column), rounded as they are shown: the exercise is computed from these very numbers.
-        marks: whether these are no numbers but marks: ✕ for 1, · for 0.
+        numbers: (row, column), rounded as shown and computed with.
+        marks: whether to show ✕ for 1, · for 0.
     """
 
     title: str
@@ -50,11 +50,7 @@ class Table:
 
 @dataclass(frozen=True)
 class NumberAnswer:
-    """An answer that is a number.
-
-    Attributes:
-        within: how far beside it an answer may be, for rounding.
-    """
+    """A numeric answer, right up to `within`, for rounding."""
 
     value: float
     within: float
@@ -62,7 +58,7 @@ class NumberAnswer:
     form = "An answer is one number, such as 0.58, 0,58, 58 %, −1 or 1/3."
 
     def read(self, text: str) -> float | None:
-        """What was typed, as a number; of two ways to read it, as in "1,024", the one nearer to the right answer."""
+        """Parse a number; of two readings ("1,024") take the nearer to the answer."""
         return min(readings(text), key=lambda one: abs(one - self.value), default=None)
 
     def accepts(self, given: object) -> bool:
@@ -70,7 +66,7 @@ class NumberAnswer:
         return isinstance(given, float | int) and abs(given - self.value) <= self.within + _DUST
 
     def resembles(self, given: object, other: object) -> bool:
-        """Whether two answers are the same up to rounding."""
+        """Compare two answers up to rounding."""
         if not (isinstance(given, float | int) and isinstance(other, float | int)):
             return False
         return abs(given - other) <= self.within + _DUST
@@ -87,23 +83,18 @@ class NumberAnswer:
 
 @dataclass(frozen=True)
 class OptionAnswer:
-    """An answer that is one of several.
-
-    Attributes:
-        options: what there is to choose from, no two alike.
-        right: which of them are right, by place.
-    """
+    """A choice of distinct options; `right` holds places."""
 
     options: tuple[str, ...]
     right: frozenset[int]
 
     @property
     def form(self) -> str:
-        """How an answer is to be written, in words."""
+        """Describe how to write an answer."""
         return f"An answer is one of these: {listed(self.options)}."
 
     def read(self, text: str) -> int | None:
-        """The place of the option of these words; where none has them, the text may be a place itself, from 0."""
+        """Return an option's place from its words or place, from 0."""
         wanted = " ".join(text.split())
         for same in (str, str.casefold):
             found = [at for at, option in enumerate(self.options) if same(" ".join(option.split())) == same(wanted)]
@@ -132,11 +123,7 @@ class OptionAnswer:
 
 @dataclass(frozen=True)
 class Cells:
-    """An answer that is a set of cells of a matrix, such as those that a mask has to block.
-
-    Attributes:
-        start: the cells that are marked when the exercise opens.
-    """
+    """A set of a matrix's cells as answer; `start` is marked at first."""
 
     rows: tuple[str, ...]
     columns: tuple[str, ...]
@@ -146,7 +133,7 @@ class Cells:
     form = "An answer is a list of cells, query first, counted from 0, such as 0>2,1>2; nothing where none is marked."
 
     def read(self, text: str) -> frozenset[tuple[int, int]] | None:
-        """The cells; None where the text is something else, or a cell isn't in the matrix."""
+        """Parse cells; None if malformed or outside the matrix."""
         parts = [part.strip() for part in re.split(r"[,;]", text.replace("→", ">")) if part.strip()]
         found = [_CELL.fullmatch(part) for part in parts]
         cells = frozenset((int(one[1]), int(one[2])) for one in found if one)
@@ -162,7 +149,7 @@ class Cells:
         return given == other
 
     def quoted(self, given: object) -> str:
-        """How much is wrong with an answer, in words, and a row in which to look."""
+        """Describe how much is wrong, and a row to check."""
         if not isinstance(given, frozenset):
             return ""
         wrong = sorted(self.right ^ given)
@@ -187,11 +174,11 @@ class Cells:
 
 @dataclass(frozen=True)
 class Slip:
-    """A common mistake: the wrong answer that it leads to, and what is said to it.
+    """A common mistake.
 
     Attributes:
-        answer: what somebody who takes it answers, computed: a number, a place among the options, or cells.
-        words: what was probably done, after "You said 5: …".
+        answer: computed: a number, an option's place, or cells.
+        words: likely cause, after "You said 5: …".
     """
 
     answer: float | int | frozenset[tuple[int, int]]
@@ -215,15 +202,14 @@ class Feedback:
 
 @dataclass(frozen=True, eq=False)
 class Exercise:
-    """One task, made from the reader's sentence and a seed. All of its texts are plain text with the reader's words.
+    """One task from a sentence and a seed, all in plain text.
 
     Attributes:
-        hints: from a nudge to nearly the whole way, shown one at a time.
-        working: the arithmetic with the numbers of this exercise, to the end. It is shown once the answer is right, or
-            when somebody asks for the solution; to a wrong answer, without what it comes to.
-        slips: ways to go wrong that are recognised by the number they lead to; the first that fits is shown.
-        desk: what is said after the question to whoever has the page at hand; a class before a screen has not.
-        seen: a picture that the question is about, for a class; None where it is about none.
+        hints: from a nudge to nearly the whole way.
+        working: the arithmetic, without its result after a wrong answer.
+        slips: the first that fits is shown.
+        desk: extra text for a reader, not for a class.
+        seen: picture for a class, or None.
     """
 
     kind: str
@@ -238,14 +224,11 @@ class Exercise:
 
     @property
     def solution(self) -> str:
-        """The right answer as text, for the answer sheet."""
+        """Return the right answer as text."""
         return self.answer.solution
 
     def explain(self, given: object) -> str:
-        """What to say to an answer as it was parsed: a number, a place among the options, or cells.
-
-        To a wrong one it is what was probably done, and of a number the arithmetic up to its result: not the answer.
-        """
+        """Explain a parsed answer; a wrong one without revealing the right answer."""
         if self.answer.accepts(given):
             return self.working
         slip = next((one for one in self.slips if self.answer.resembles(given, one.answer)), None)
@@ -254,17 +237,17 @@ class Exercise:
 
     @property
     def arithmetic(self) -> str:
-        """Of a number, the working with a question mark for what it comes to; nothing of other answers."""
+        """Return a number's working with a question mark as result."""
         if not isinstance(self.answer, NumberAnswer):
             return ""
         return re.sub(rf"= {re.escape(self.solution)}(?![\d.,]*\d)", "= ?", self.working)
 
     def check(self, given: str) -> Feedback:
-        """Whether an answer, as somebody typed or chose it, is right, and the arithmetic.
+        """Check a typed or chosen answer.
 
         Args:
-            given: a number ("0.58", also "0,58", "58 %" or "1/3"), the words of an option or its place from 0, or
-                cells as in "0>2,1>2", query first.
+            given: a number ("0.58", "0,58", "58 %", "1/3"), an option's words or place from 0,
+                or cells ("0>2,1>2", query first).
         """
         parsed = self.answer.read(given)
         if parsed is None:

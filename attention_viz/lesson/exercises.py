@@ -1,4 +1,4 @@
-"""The exercises of the course, by kind. Adding one is a function in `tasks` and a line here."""
+"""The course's exercises by kind; add functions in `tasks`, lines here."""
 
 import itertools
 from collections.abc import Callable, Sequence
@@ -29,10 +29,8 @@ class ExerciseKind:
     """One kind of exercise.
 
     Attributes:
-        label: what is to be done, in a few words.
-        make: an exercise of this kind from a scene and a seed; the same two give the same exercise.
-        lesson: what it trains, in a sentence.
-        needs: a model without which there is none; empty where there is always one.
+        make: deterministic in scene and seed.
+        needs: a required model; may be empty.
     """
 
     label: str
@@ -42,7 +40,7 @@ class ExerciseKind:
 
     @property
     def available(self) -> bool:
-        """Whether the model that it is made from is on this machine."""
+        """Return whether the model it needs is installed."""
         return not self.needs or CATALOGUE[self.needs].available
 
 
@@ -61,7 +59,7 @@ _DRAWS, _APART = 12, 100_003
 
 
 def _clear(make: Callable[[Scene, int], Exercise]) -> Callable[[Scene, int], Exercise]:
-    """A task drawn again and again until none of its slips leads to the right answer."""
+    """Redraw until no slip gives the right answer."""
 
     def made(scene: Scene, seed: int) -> Exercise:
         first = make(scene, seed)
@@ -120,12 +118,7 @@ EXERCISES: dict[str, ExerciseKind] = {
 
 
 def answer_sheet(scene: Scene, seeds: Sequence[int], kinds: Sequence[str] = tuple(EXERCISES)) -> list[Solved]:
-    """The right answers for each seed, for a teacher.
-
-    Args:
-        seeds: of the exercises; a kind's stand one after the other.
-        kinds: names in `EXERCISES`; all of them by default.
-    """
+    """Return the right answers for each seed, kind by kind."""
     return [
         Solved(name, made.question, given(made), made.solution, made.working)
         for name in kinds
@@ -135,7 +128,7 @@ def answer_sheet(scene: Scene, seeds: Sequence[int], kinds: Sequence[str] = tupl
 
 
 def given(exercise: Exercise) -> Sequence[Table]:
-    """What there is to work with, on paper or before a room; of a matrix to mend, what is marked in it, too."""
+    """List an exercise's data on paper; of a mask also its marks."""
     answer = exercise.answer
     if not isinstance(answer, Cells):
         return exercise.given

@@ -1,4 +1,4 @@
-"""The words of the subject, one sentence each: what a reader sees when resting on a term."""
+"""The subject's terms, explained in one sentence each."""
 
 __all__ = ["TERMS"]
 

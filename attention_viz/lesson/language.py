@@ -1,4 +1,4 @@
-"""Heads of a language model at work on a text that stands there twice: what each does is found by measuring all."""
+"""Heads of a language model on a repeated text, found by measuring all."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,7 +35,6 @@ LANGUAGE_MODEL, TOY = "SmolLM2-135M-Instruct", "induction"
 
 @cache
 def _scanned(path: Path) -> "Scan":
-    """A scan that ships, read once."""
     from attention_viz.corpus.scan import Scan
 
     return Scan.load(path)
@@ -43,13 +42,12 @@ def _scanned(path: Path) -> "Scan":
 
 @once_for_each
 def _measured(trace: Trace) -> "pandas.DataFrame":
-    """Every metric of every head, as each of a lesson's questions asks for it."""
     return head_table(trace)
 
 
 @dataclass(frozen=True, eq=False)
 class Twice:
-    """A text, once and then again, through a language model."""
+    """A text, repeated, through a language model."""
 
     scene: Scene
 
@@ -65,7 +63,7 @@ class Twice:
 
     @property
     def typed(self) -> str:
-        """The text: the reader's, or for the toy, which knows few words, its own."""
+        """Return the reader's text, or the toy's, as it knows few words."""
         words = " ".join((self.scene.text if self.real else CATALOGUE[TOY].examples[0]).split())
         if self.real:
             return words
@@ -73,14 +71,14 @@ class Twice:
 
     @property
     def note(self) -> str:
-        """What has to be said where the toy stands in the place of the real model."""
+        """Return a note if the toy replaces the real model."""
         if self.real:
             return ""
         return f"{LANGUAGE_MODEL} isn't installed here, so this is the toy “{TOY}”, on words of its own. "
 
     @property
     def text(self) -> str:
-        """What the model reads; the space before it makes the first word the same token as when it comes again."""
+        """Return the input; a leading space gives the first word its repeat's token."""
         return f" {self.typed} {self.typed}" if self.real else f"{self.typed} {self.typed}"
 
     @once
@@ -99,26 +97,26 @@ class Twice:
         return _measured(self.trace)
 
     def heads(self, metric: str, count: int = 1) -> list[tuple[int, int, float]]:
-        """The heads with the most of a metric: layer, head and metric, the most first."""
+        """Return layer, head and metric, the largest first."""
         shares = cast("dict[tuple[int, int], float]", self.table[metric].fillna(0.0).to_dict())
         best = sorted(shares, key=lambda place: -shares[place])[:count]
         return [(layer, head, shares[layer, head]) for layer, head in best]
 
     def keys(self, metric: str) -> list[int]:
-        """Of each query the key by which a metric goes; −1 where there is none."""
+        """Return each query's key in a metric; −1 if none."""
         rows = self.rows
         keys = {"previous": rows.before, "induction": rows.following, "first": torch.full_like(rows.before, rows.first)}
         return [int(key) for key in keys[metric]]
 
     def best(self, metric: str, layer: int, head: int) -> tuple[int, int, float]:
-        """The query of a head that takes most from the key by which a metric goes: query, key, weight."""
+        """Return query, key and weight of a head's largest in a metric."""
         weights, keys = self.trace.weights(layer, head), self.keys(metric)
         found = [(float(weights[query, key]), query, key) for query, key in enumerate(keys) if 0 <= key != query]
         weight, query, key = max(found, default=(float(weights[-1, -1]), len(keys) - 1, len(keys) - 1))
         return query, key, weight
 
     def asked(self, metric: str, layer: int, head: int) -> tuple[int, int, float]:
-        """The query that was pressed, or else the one with most, and what it looks at: query, key, weight."""
+        """Return query, key and weight: the pressed query's or the largest."""
         query, weights = self.scene.word, self.trace.weights(layer, head)
         if query is None or query >= len(weights):
             return self.best(metric, layer, head)
@@ -127,16 +125,13 @@ class Twice:
         return query, key, float(weights[query, key])
 
     def value_lengths(self, layer: int, head: int) -> tuple[float, float]:
-        """How long the value of the first token is in a head, and those of the others on average."""
+        """Return the length of the first token's value and the others' mean."""
         lengths = self.trace.attention(layer).head(head).value.norm(dim=-1)
         others = lengths[[at for at in range(len(lengths)) if at != self.rows.first]]
         return float(lengths[self.rows.first]), float(others.mean())
 
     def carried_on(self, silenced: Sequence[tuple[int, int]] = ()) -> float | None:
-        """The probability of what really comes next, on average over the second time, with some heads silenced.
-
-        None for a text in which nothing comes next then.
-        """
+        """Return the true next token's mean probability with heads ablated; None if none follows."""
         edits = tuple(Ablate(layer, head) for layer, head in silenced)
         trace = self.scene.run(self.model, self.text, edits=edits) if edits else self.trace
         ids = torch.tensor(trace.query_tokens().numbers, device=trace.output.device)
@@ -147,7 +142,7 @@ class Twice:
         return float(shares.gather(1, ids[start + 1 :, None]).mean())
 
     def often(self, role: str, layer: int, head: int) -> str:
-        """In how many of the texts of the scan that ships a head is of a role; nothing of a model without one."""
+        """Return in how many scanned texts a head has a role; empty without a scan."""
         path = scans().get(self.model)
         if path is None or not self.real:
             return ""

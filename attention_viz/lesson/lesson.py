@@ -1,4 +1,4 @@
-"""What a lesson consists of: a text, a live picture, one thing to change, one exercise."""
+"""A lesson: a text, a live picture, one control, one exercise."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,14 +15,12 @@ __all__ = ["Control", "Lesson", "Shown"]
 
 @dataclass(frozen=True)
 class Control:
-    """The one thing to change.
+    """A lesson's one control.
 
     Attributes:
-        label: what it is called on the page.
-        options: by value, what a person reads; in order, made for the reader's own sentence.
-        default: the value that a lesson opens with.
-        ordered: whether the options are numbers in order, to be slid along.
-        words: whether they are words of a sentence, to be pressed as they stand there.
+        options: labels by value, in order.
+        ordered: whether options are numbers, for a slider.
+        words: whether options are a sentence's words.
     """
 
     label: str
@@ -38,12 +36,11 @@ class Control:
 
 @dataclass(frozen=True)
 class Shown:
-    """What a lesson shows of one scene.
+    """A lesson's picture of one scene.
 
     Attributes:
-        facts: by name, what stands in the text in the place of {{name}}: numbers and words, all computed.
-        says: what the picture shows, in a sentence for those who can't see it.
-        spots: where words stand in the picture that can be pressed.
+        facts: computed text for {{name}}.
+        says: one sentence for those who can't see it.
     """
 
     facts: Mapping[str, str]
@@ -54,20 +51,14 @@ class Shown:
 
 @dataclass(frozen=True)
 class Lesson:
-    """One idea on one screen.
-
-    Its text is the file of its name in the folder `text`.
+    """One idea on one screen; its text is in `text`, by name.
 
     Attributes:
-        minutes: how long it takes a reader, about.
-        ask: computes what is guessed before anything is told.
-        show: computes what there is to tell and to see.
-        deeper: pages of the app where the same can be looked at further, by their addresses, such as "steps".
-        covers: what of the subject it teaches, in a few words each; the docs list them.
-        words: the words of the picture that can be pressed, by `Scene.word`, and which of them asks now; None where the
-            bars are the words, or the picture has none.
-        sample: of a lesson that is made from no sentence, the picture or the sound in its place, by its name in
-            `SAMPLES`; its exercise has a sample of that kind, too.
+        minutes: reading time.
+        deeper: addresses of further pages, such as "steps".
+        covers: topics, listed in the docs.
+        words: pressable by `Scene.word`, and the query; None if none or the bars are words.
+        sample: name in `SAMPLES` of a picture or sound replacing the sentence.
     """
 
     title: str
@@ -82,7 +73,7 @@ class Lesson:
     sample: Callable[[Scene], str] | None = None
 
     def made_from(self, scene: Scene) -> str:
-        """What it is made from, for paper: the sentence, or a picture or a sound that ships."""
+        """Name the lesson's sentence, picture or sound, for paper."""
         if self.sample is None:
             return f"Sentence: “{scene.text}”"
         one = SAMPLES[self.sample(scene)]

@@ -1,4 +1,4 @@
-"""The course: every lesson by name, in order. Adding one is a file in `screens`, a text, and a line here."""
+"""The course's lessons in order; add a file in `screens`, a text, a line here."""
 
 from attention_viz.lesson.lesson import Lesson
 from attention_viz.lesson.screens import (

@@ -1,4 +1,4 @@
-"""The strongest link that a model's heads make from a word to another one further off."""
+"""The strongest link from a word to a distant one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -35,12 +35,7 @@ _NEAR = 2
 
 @dataclass(frozen=True)
 class HeadLink:
-    """A head in which one token looks at another.
-
-    Attributes:
-        query: the position that looks, from 0.
-        key: the position looked at, from 0.
-    """
+    """A head in which one token looks at another; positions start at 0."""
 
     layer: int
     head: int
@@ -50,57 +45,53 @@ class HeadLink:
 
 
 def word_positions(trace: Trace) -> tuple[int, ...]:
-    """The positions whose tokens are words, neither special nor signs; every token where there are none."""
+    """Return positions of words, not special or signs; all tokens if there are none."""
     tokens = trace.query_tokens()
     words = tuple(at for at in tokens.counted if tokens.texts[at].isalpha())
     return words or tuple(tokens.counted) or tuple(range(len(tokens)))
 
 
 def positioned_words(scene: Scene) -> dict[str, str]:
-    """The words that a trained model reads, by their positions in the text: what a control offers."""
+    """Return a trained model's words by position, for a control."""
     trace = scene.trained()
     places, labels = word_positions(trace), trace.query_tokens().written
     return {str(at): name for at, name in zip(places, offered([labels[at] for at in places]).values(), strict=True)}
 
 
 def pressed_positions(trace: Trace) -> tuple[str, ...]:
-    """Of each token which of `positioned_words` a press on it chooses; "" where none."""
+    """Return each token's option in `positioned_words`; "" if none."""
     places = word_positions(trace)
     return tuple(str(at) if at in places else "" for at in range(len(trace.query_tokens())))
 
 
 def telling_positions(trace: Trace, places: Sequence[int]) -> Sequence[int]:
-    """Those of some positions whose words have a meaning of their own; all of them where none has."""
+    """Keep positions of words with a meaning of their own; all if none has."""
     texts = trace.query_tokens().texts
     return [at for at in places if carries_meaning(texts[at])] or places
 
 
 def opening_position(trace: Trace) -> int:
-    """The word most worth a look: a pronoun that stands for one before it, or else the first that tells much."""
+    """Return the first pronoun that refers back, or else the first meaningful word."""
     places, texts = word_positions(trace), trace.query_tokens().texts
     pronouns = [at for at in places[2:] if is_pronoun(texts[at])]
     return (pronouns or telling_positions(trace, places))[0]
 
 
 def asking_position(trace: Trace, word: int | None) -> int:
-    """The position of the word that was pressed, by its place among the words; where none was, the opening one."""
+    """Return the pressed word's position, or else the opening one."""
     places = word_positions(trace)
     return places[word] if word is not None and word < len(places) else opening_position(trace)
 
 
 def pressed_words(trace: Trace, positions: Sequence[int] | None = None) -> tuple[str, ...]:
-    """Of each position, the place of its word among the words, for `Ask.pressed`; empty where there is no word.
-
-    Args:
-        positions: those that are offered; by default all.
-    """
+    """Return each position's word place, for `Ask.pressed`; empty if no word."""
     places = word_positions(trace)
     shown = range(len(trace.query_tokens())) if positions is None else positions
     return tuple(str(places.index(at)) if at in places else "" for at in shown)
 
 
 def trained_words(scene: Scene) -> tuple[Mapping[str, str], str]:
-    """The words that a trained model reads, by their places among the words, and the place of the one that asks."""
+    """Return a trained model's words by place, and the query's place."""
     trace = scene.trained()
     places, labels = word_positions(trace), trace.query_tokens().written
     asking = asking_position(trace, scene.word)
@@ -108,9 +99,9 @@ def trained_words(scene: Scene) -> tuple[Mapping[str, str], str]:
 
 
 def strongest_link(trace: Trace, query: int) -> HeadLink:
-    """Where a token looks most, at a word that isn't its neighbour, in heads that don't look at a fixed place.
+    """Return a token's strongest link to a word beyond its neighbours.
 
-    In a text too short to have such a word, or a model all of whose heads look at fixed places, these are taken, too.
+    Heads that look at fixed places and near words count only if there is nothing else.
     """
     places = word_positions(trace)
     far = [key for key in places if abs(key - query) >= _NEAR] or [key for key in places if key != query] or [query]
@@ -131,7 +122,6 @@ def strongest_link(trace: Trace, query: int) -> HeadLink:
 
 @once_for_each
 def _free_heads(trace: Trace) -> list[Bool[Tensor, " head"]]:
-    """Of each layer, which heads look at no fixed place."""
     rows = QueryRows.of(trace.query_tokens(), trace.key_tokens(), alike=True)
     found = list[Tensor]()
     for layer in trace.layer_numbers():

@@ -1,4 +1,4 @@
-"""What the course measures on the reader's own machine: once for everybody, a second or less each."""
+"""Measurements on the reader's machine, done once, at most about a second each."""
 
 import threading
 import time
@@ -26,10 +26,10 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True)
 class MeasuredPractice:
-    """A practice, such as blockwise attention, measured without it and with it.
+    """A practice measured without and with it.
 
     Attributes:
-        apart: the largest difference between the two results, relative to the largest number in them.
+        apart: largest difference of the results, relative to their largest number.
     """
 
     before: float
@@ -39,13 +39,13 @@ class MeasuredPractice:
 
 
 def seconds_by_length() -> Mapping[int, float]:
-    """How long one head takes for texts of `LENGTHS` tokens, best of a few, with queries `WIDTH` wide."""
+    """Time one head for `LENGTHS` tokens, best of a few, with `WIDTH` wide queries."""
     with _lock:
         return _seconds_by_length()
 
 
 def practice(name: str) -> MeasuredPractice:
-    """One of "fused", "blockwise", "checkpointing", "mixed precision", tried out on random vectors."""
+    """Measure "fused", "blockwise", "checkpointing" or "mixed precision" on random vectors."""
     with _lock:
         return _practice(name)
 
@@ -71,7 +71,6 @@ def _practice(name: str) -> MeasuredPractice:
 
 
 def _fused() -> MeasuredPractice:
-    """Queries, keys and values from one product that is split in three, and from three."""
     torch.manual_seed(0)
     fused = SelfAttention(_D_MODEL, _HEADS).eval()
     apart, x = fused.unfused().eval(), _vectors(_LENGTH, _D_MODEL)
@@ -85,7 +84,6 @@ def _fused() -> MeasuredPractice:
 
 
 def _blockwise() -> MeasuredPractice:
-    """The weights of all pairs at once, and block by block."""
     vectors = _vectors(_LENGTH, WIDTH)
     whole = attend(vectors, vectors, vectors)
     output, most = blockwise(vectors, vectors, vectors, _BLOCK)
@@ -93,9 +91,9 @@ def _blockwise() -> MeasuredPractice:
 
 
 def blockwise(query: Tensor, key: Tensor, value: Tensor, block: int) -> tuple[Tensor, int]:
-    """A head's output without all its weights ever in memory, and how many there were at most.
+    """Return a head's output without all weights in memory, and the most held at once.
 
-    The sum of each row is kept up to date as blocks of keys come in, so that what was added before can be rescaled.
+    Each row's running sum rescales earlier blocks.
     Source: Dao et al. 2022, "FlashAttention", algorithm 1 (after Milakov & Gimelshein 2018).
     """
     rows, most = [], 0
@@ -113,7 +111,7 @@ def blockwise(query: Tensor, key: Tensor, value: Tensor, block: int) -> tuple[Te
 
 
 def _checkpointing() -> MeasuredPractice:
-    """Memory saved for the backward pass, and memory saved where the forward pass is computed again instead."""
+    """Compare stored with recomputed activations."""
     torch.manual_seed(0)
     module = MultiHeadAttention(_D_MODEL, _HEADS, bias=False)
     vectors = _vectors(_LENGTH, _D_MODEL)
@@ -139,14 +137,12 @@ def _checkpointing() -> MeasuredPractice:
 
 
 def _mixed_precision() -> MeasuredPractice:
-    """Numbers of four bytes, and of two."""
     vectors = _vectors(_LENGTH, WIDTH)
     whole, half = (attend(x, x, x) for x in (vectors, vectors.to(torch.bfloat16)))
     return MeasuredPractice(_megabytes(whole), _megabytes(half), "megabytes", _apart(whole.output, half.output.float()))
 
 
 def _megabytes(call: Attention) -> float:
-    """Megabytes of the numbers that go in, and of the weights."""
     terms = (call.query, call.key, call.value, call.weights)
     return sum(term.numel() * term.element_size() for term in terms) / 1e6
 

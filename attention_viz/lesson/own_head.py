@@ -1,4 +1,4 @@
-"""One head of our own on the reader's words, as narrow or wide as a lesson needs it."""
+"""Our own head of any width on the reader's words."""
 
 import time
 from collections.abc import Sequence
@@ -26,12 +26,9 @@ _STREAM = "encoder"
 
 
 def own_head(scene: Scene, d_k: int = D_K, d_v: int = D_K, edits: Sequence[Edit] = ()) -> Trace:
-    """The sentence through a single head with seeded weights, without positions and with nothing after it.
+    """Run one seeded head without positions, nothing after it.
 
-    W_Q, W_K and W_V are the first d_k or d_v columns of those of `Scratch` with the scene's seed.
-
-    Args:
-        edits: changes made inside, such as `Temperature`.
+    W_Q, W_K and W_V are `Scratch`'s first d_k or d_v columns with the scene's seed.
     """
     if max(d_k, d_v) > D_MODEL:
         raise ShapeError(f"d_k {d_k} and d_v {d_v} were asked for; this head goes up to {D_MODEL}")
@@ -62,7 +59,7 @@ def _module(scratch: Scratch, d_k: int, d_v: int) -> AttentionHead:
 
 
 def _compare(call: Attention) -> Fidelity:
-    """How far torch's own function is from ours; its weights are what it makes of the identity in the values' place."""
+    """Compare with torch's; identity values give its weights."""
     started = time.perf_counter()
     same = torch.eye(call.shape[-1])[None]
     theirs = [

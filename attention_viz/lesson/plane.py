@@ -1,4 +1,4 @@
-"""A trained head with its values in the plane in which they differ most, so that they can be drawn on paper."""
+"""A trained head with its values in a plane."""
 
 from dataclasses import replace
 
@@ -13,13 +13,12 @@ _NUMBERS = 2
 
 
 def in_a_plane(trace: Trace, layer: int, head: int) -> tuple[Trace, float]:
-    """One head alone, each value as two numbers: where it lies along the two directions in which values differ most.
+    """Project one head's values to their two directions of largest variance.
 
-    An output is a mixture of values, and a mixture seen in a plane is the mixture of what is seen there: so weights
-    stay as they ran, and the output lies among the points as it lies among the values.
+    Projection is linear: weights stay as they ran, outputs remain mixtures.
 
     Returns:
-        The head as a trace, and how much of the values' variance the plane has, from 0 to 1; 1 where nothing varies.
+        The trace, and the variance kept, 0 to 1; 1 if nothing varies.
     """
     call = trace.attention(layer)
     value = shared_heads(call.value, call.query)[head].detach().double().cpu()

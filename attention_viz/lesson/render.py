@@ -1,4 +1,4 @@
-"""From a text file to what stands on the page: facts filled in, formulas in the chosen notation, terms marked."""
+"""Fill a lesson's text: facts, formulas in the chosen notation, terms."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ _TERM = re.compile(r"\[([^\]]+)\]\(term:([^)]+)\)")
 
 @cache
 def template(name: str) -> str:
-    """A lesson's text as it was written: Markdown with {{facts}}, {{formula.scores}} and [words](term:name)."""
+    """Return a lesson's Markdown with {{facts}}, {{formula.scores}} and [words](term:name)."""
     return (_TEXTS / f"{name}.md").read_text(encoding="utf-8").strip()
 
 
@@ -30,11 +30,10 @@ def lesson_text(
     escape: Callable[[str], str] = str,
     term: Callable[[str, str], str] = lambda words, meaning: words,
 ) -> str:
-    """A lesson's text with everything filled in.
+    """Fill a lesson's text.
 
     Args:
-        facts: by name, what stands in the place of {{name}}; one called formula.something is LaTeX, never with a
-            reader's words in it.
+        facts: by name, for {{name}}; formula.* is LaTeX, never with a reader's words.
     """
     if notation not in NOTATIONS:
         raise AttentionVizError(f"the notation {notation!r} was asked for; there are {', '.join(NOTATIONS)}")

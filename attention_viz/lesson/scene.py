@@ -1,4 +1,4 @@
-"""What a lesson is made of: the reader's own sentence, and the models that can run it."""
+"""A lesson's input: the reader's sentence and the models."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,29 +24,27 @@ MOST_PRESSED = 96
 
 @runtime_checkable
 class RunText(Protocol):
-    """Runs a text through a model of the catalogue, as the app does for everybody or a test does for itself."""
+    """Runs a text through a catalogue model."""
 
     def __call__(self, model: str, text: str, *, edits: Sequence[Edit] = (), beside: str | None = None) -> Trace:
-        """RunText a text through a model, and give the trace.
+        """Run a text.
 
         Args:
-            text: the text; of a model that reads pictures or sounds, the name of a sample.
-            beside: another sentence of the same batch; where it is longer, the text is filled up with padding.
+            text: for picture or sound models a sample's name.
+            beside: another sentence of the batch; a longer one adds padding.
         """
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """All that a lesson's numbers and pictures are computed from.
+    """A lesson's input.
 
     Attributes:
-        text: the reader's sentence, up to `LONGEST` words.
-        run: runs a text through a pretrained model of the catalogue.
-        choice: what the lesson's one control was set to, a key of its options; empty for the lesson's own default.
+        text: up to `LONGEST` words.
+        choice: the control's option; empty for the default.
         notation: "rows" or "columns", as in `steps.NOTATIONS`.
-        seed: another seed, other vectors and other exercises.
-        word: the place of the word that was pressed, among the words; None for the lesson's own.
+        word: the pressed word's place; None for the lesson's own.
     """
 
     text: str
@@ -59,17 +57,17 @@ class Scene:
 
     @property
     def model(self) -> str:
-        """The trained model whose heads lessons show: a real one, or a toy where that isn't installed."""
+        """Return the real model, or a toy if it isn't installed."""
         return REAL_MODEL if CATALOGUE[REAL_MODEL].available else _TOY
 
     @property
     def read(self) -> str:
-        """What that model reads: the reader's sentence, or as a toy knows few words, one of its own."""
+        """Return the model's text: the reader's, or a toy's own."""
         return self.text if self.model == REAL_MODEL else CATALOGUE[_TOY].examples[0]
 
     @property
     def called(self) -> str:
-        """The model's name as a lesson tells it, with what has to be said of a toy."""
+        """Return the model's name, with a note if it is a toy."""
         return self.model if self.model == REAL_MODEL else f"the toy {_TOY}, on a sentence of its own"
 
     def trained(self, edits: Sequence[Edit] = (), *, beside: str | None = None) -> Trace:
@@ -78,15 +76,15 @@ class Scene:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words of the sentence, as our own module reads them."""
+        """Return the sentence's words as our module splits them."""
         return split_words(self.text)
 
     @property
     def asking(self) -> int:
-        """The place of the word that a lesson is about: the one that was pressed, or the first that tells much."""
+        """Return the place of the pressed or first meaningful word."""
         words = self.words
         return self.word if self.word is not None and self.word < len(words) else int(telling(words))
 
     def chosen(self, options: Sequence[str], default: str) -> str:
-        """What the control is set to, or the default where that is no option, as after an edited address."""
+        """Return the control's option; the default if invalid, as after an edited address."""
         return self.choice if self.choice in options else default

@@ -1,4 +1,4 @@
-"""A lesson for a room: its question and its exercise, each asked first and answered on a key."""
+"""A lesson's question and exercise as slides for a class."""
 
 from collections.abc import Sequence
 
@@ -18,11 +18,7 @@ _AROUND = 2
 
 
 def lesson_slides(title: str, text: str, ask: Ask, exercise: Exercise) -> tuple[Slide, ...]:
-    """Two slides: what the lesson asks, and its exercise.
-
-    Args:
-        text: the sentence that both are made from; empty where they are made from something else.
-    """
+    """Return two slides: question and exercise; `text` is empty if no sentence is used."""
     read = f" · “{in_words(text, _SENTENCE)}”" if text else ""
     source = f"{title} · {ask.source}{read}"
     question = Slide(((ask.question, ""),), ((ask.finding, ""),), _asked(ask), source, shown=ask.seen)
@@ -30,7 +26,6 @@ def lesson_slides(title: str, text: str, ask: Ask, exercise: Exercise) -> tuple[
 
 
 def _asked(ask: Ask) -> SlidePicture:
-    """The bars on which it is guessed, or where these are a sentence's own words, the sentence on a line."""
     letters = sum(len(option) + _AROUND for option in ask.options)
     line = ask.shares and ask.query is not None and letters <= _LINE
     kept = _kept(ask)
@@ -52,7 +47,6 @@ def _asked(ask: Ask) -> SlidePicture:
 
 
 def _kept(ask: Ask) -> Sequence[int]:
-    """The options with the largest numbers, as many as there is room for, in their order, and the one that asks."""
     ranked = sorted(range(len(ask.options)), key=lambda at: -abs(ask.values[at]))
     first = [min(ask.right)] if ask.query is None else [min(ask.right), ask.query]
     return sorted(list(dict.fromkeys([*first, *ranked]))[:_BARS])
@@ -76,7 +70,6 @@ def _exercise(exercise: Exercise, where: str) -> Slide:
 
 
 def _options(exercise: Exercise) -> SlidePicture | None:
-    """What there is to choose from, the right ones with a bar once it is answered."""
     answer = exercise.answer
     if not isinstance(answer, OptionAnswer):
         return None

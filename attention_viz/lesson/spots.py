@@ -1,4 +1,4 @@
-"""Where words stand in a picture of Plotly, so that pressing one chooses it."""
+"""Places of words in a Plotly picture, for pressing them."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -17,14 +17,13 @@ _ALONG = (0.03, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9)
 
 @dataclass(frozen=True)
 class Spot:
-    """A place that answers a press.
+    """A pressable place.
 
     Attributes:
-        x: where, on the axis that goes across.
-        y: on the one that goes down.
-        option: what it chooses: a value of the lesson's control where this has words, else a word by `Scene.word`.
-        axis: which of several pairs of axes, as Plotly numbers them; "" is the first.
-        name: what the pointer is told there; "" for what the picture itself tells.
+        y: on the axis that goes down.
+        option: of the control if it has words, else by `Scene.word`.
+        axis: Plotly's axis pair; "" is the first.
+        name: hover text; "" for the picture's.
     """
 
     x: float
@@ -37,7 +36,7 @@ class Spot:
 def line_spots(
     places: Sequence[float], names: Sequence[str], options: Collection[str], heights: Sequence[float]
 ) -> tuple[Spot, ...]:
-    """Words beside each other on lines, of which only some can be chosen."""
+    """Return spots of words on lines, for the selectable ones."""
     return tuple(
         Spot(x, height, str(at), name=name)
         for at, (x, name) in enumerate(zip(places, names, strict=True))
@@ -47,16 +46,12 @@ def line_spots(
 
 
 def bar_spots(options: Sequence[str]) -> tuple[Spot, ...]:
-    """The rows of bars that lie, one for each option; "" for one that chooses nothing."""
+    """Return spots of horizontal bars, one for each option; "" chooses nothing."""
     return tuple(Spot(x, y, option) for y, option in enumerate(options) if option for x in _ALONG)
 
 
 def row_spots(figure: go.Figure, options: Sequence[str], *, upright: bool = False) -> tuple[Spot, ...]:
-    """The cells of every matrix of a figure that has a row for each option.
-
-    Args:
-        options: what each row chooses; "" for one that chooses nothing.
-    """
+    """Return spots of all matrices with a row for each option; "" chooses nothing."""
     found = list[Spot]()
     matrices: list[Any] = [one for one in figure.data if isinstance(one, go.Heatmap)]
     for axis, shape in {(one.xaxis or "x")[1:]: one.z.shape for one in matrices}.items():
@@ -69,7 +64,7 @@ def row_spots(figure: go.Figure, options: Sequence[str], *, upright: bool = Fals
 
 
 def written_spots(figure: go.Figure, name: str) -> tuple[Spot, ...]:
-    """The words that a figure writes with axes of their own, each of which chooses its place among them."""
+    """Return spots of words with axes of their own, by place."""
     traces: list[Any] = list(figure.data)
     found = [one for one in traces if one.name == name]
     return tuple(
@@ -78,7 +73,7 @@ def written_spots(figure: go.Figure, name: str) -> tuple[Spot, ...]:
 
 
 def asking_words(scene: Scene) -> tuple[str, ...]:
-    """Of each word as our own module reads it, how a trained model's words name it; "" where it reads none like it."""
+    """Map our module's words to a trained model's; "" if none matches."""
     words, _ = trained_words(scene)
     known = {label.casefold(): place for place, label in reversed([*words.items()])}
     if len(words) == len(scene.words):

@@ -1,4 +1,4 @@
-"""The words of a reader's sentence, as a lesson names them and offers them, and numbers as people write them."""
+"""The sentence's words and numbers, as written."""
 
 import math
 import re
@@ -21,7 +21,7 @@ _PRONOUNS = frozenset(("it", "its", "he", "him", "his", "she", "her", "hers", "t
 
 
 def offered(words: Sequence[str]) -> dict[str, str]:
-    """Every word by its place, from 0; one that comes several times is numbered, as in "the (2)"."""
+    """Return every word by place, from 0; repeats are numbered, as "the (2)"."""
     counts, seen, found = Counter(words), Counter[str](), dict[str, str]()
     for at, word in enumerate(words):
         seen[word] += 1
@@ -30,29 +30,29 @@ def offered(words: Sequence[str]) -> dict[str, str]:
 
 
 def telling(words: Sequence[str]) -> str:
-    """The place of the first word that is long enough to have a meaning of its own, or of the first there is."""
+    """Return the first meaningful word's place, or else 0."""
     return next((str(at) for at, word in enumerate(words) if carries_meaning(word)), "0")
 
 
 def carries_meaning(word: str) -> bool:
-    """Whether a word is long enough to have a meaning of its own."""
+    """Return whether a word is long enough to have its own meaning."""
     return len(word) >= _LONG_ENOUGH and word.isalpha()
 
 
 def is_pronoun(word: str) -> bool:
-    """Whether a word stands for something else that is spoken of, as "it" does."""
+    """Return whether a word refers to something else, as "it" does."""
     return word.casefold() in _PRONOUNS
 
 
 def counted(number: int, name: str) -> str:
-    """A number of things, such as "1 token" and "7 tokens"."""
+    """Write a count, such as "1 token" and "7 tokens"."""
     return f"{number} {name}" if number == 1 else f"{number} {name}s"
 
 
 def in_words(word: str, longest: int = _LONGEST) -> str:
-    """A word as part of a sentence of ours: not too long, and nothing in it that can't be seen.
+    """Shorten a word for a sentence, without invisible signs.
 
-    What is written from right to left is set apart, so that it doesn't turn around the numbers after it.
+    Right-to-left text is isolated, to keep later numbers in place.
     """
     return set_apart(one_line(word, longest))
 
@@ -64,7 +64,7 @@ def signed(number: float, digits: int = 3) -> str:
 
 
 def readings(text: str) -> list[float]:
-    """Every way to read a text as a number: none where it is something else."""
+    """Return every numeric reading of a text; may be empty."""
     text = " ".join(text.translate(_MINUS).split()).lstrip("=≈ ")
     text = re.sub(r"^([+-]) ", r"\1", re.sub(r" ?([/%]) ?", r"\1", text))
     percent = text.endswith("%")

@@ -1,4 +1,4 @@
-"""A head of the induction toy at a word that comes again: where it looks, and what it writes to each word's logit."""
+"""A head of the induction toy and its logits."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,11 +23,11 @@ __all__ = ["WrittenBy"]
 
 @dataclass(frozen=True, eq=False)
 class WrittenBy:
-    """What one head writes at a word that comes again, read by the words that the toy was given.
+    """A head's logits at a repeated word.
 
     Attributes:
-        at: which word comes again, by its place among the words.
-        head: layer and head; None for the one that goes on with the pattern.
+        at: the repeated word's place.
+        head: layer and head; None for the induction head.
     """
 
     scene: Scene
@@ -37,7 +37,7 @@ class WrittenBy:
 
     @once
     def pair(self) -> Composed:
-        """The same words, and the head that looks at what came after."""
+        """Return the words with the induction head."""
         return Composed(self.scene, self.at, words=self.words)
 
     @property
@@ -47,7 +47,7 @@ class WrittenBy:
 
     @property
     def query(self) -> int:
-        """The position of the word as it comes again."""
+        """Return the repeated word's second position."""
         return self.pair.query
 
     @property
@@ -68,7 +68,7 @@ class WrittenBy:
 
     @once
     def added(self) -> Mapping[str, float]:
-        """What the head adds to the logit of each word, against the mean over all that the toy knows."""
+        """Return the head's logits of the words, minus the vocabulary's mean."""
         run, opened = open_alone(self.trace)
         (stream,) = self.trace.streams
         logits = written_logits(run, opened, self.trace, stream, *self.place, self.query)
@@ -77,7 +77,7 @@ class WrittenBy:
 
     @once
     def likely(self) -> Mapping[str, float]:
-        """How likely the toy takes each word to be there."""
+        """Return the toy's probability of each word there."""
         return self._likely(self.trace)
 
     @once
@@ -91,11 +91,7 @@ class WrittenBy:
         return {word: float(shares[token]) for word, token in zip(self.words, self.ids, strict=True)}
 
     def sources(self, word: str) -> Mapping[int, tuple[float, float]]:
-        """What the head adds to a word's logit from each position that it looks at.
-
-        Returns:
-            By position, the weight, and what a weight of 1 would add.
-        """
+        """Return by position the weight, and a weight of 1's addition to a word's logit."""
         token = self.ids[self.words.index(word)]
         table = decompose_run(self.trace, Logit(token, self.query)).sources(*self.place)
         rows = table[table["position"] == self.query]

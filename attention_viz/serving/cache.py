@@ -1,4 +1,4 @@
-"""What a room shares: each thing made once, however many ask for it at a time, and never more than there is memory."""
+"""Shared values, each made once for all and limited by memory."""
 
 import threading
 import weakref
@@ -19,7 +19,7 @@ _all_lock = threading.Lock()
 
 
 def discard_everywhere(which: Callable[[Any], bool]) -> None:
-    """Drop from every room there is the keys for which `which` is true, as `SharedCache.discard` does."""
+    """Discard from every cache, as `SharedCache.discard` does."""
     with _all_lock:
         caches = list(_all)
     for cache in caches:
@@ -27,11 +27,11 @@ def discard_everywhere(which: Callable[[Any], bool]) -> None:
 
 
 class _Interrupted(Exception):
-    """Whoever was making the value was stopped, as when a visitor leaves; it may well be made by the next."""
+    """The maker was stopped, as by a leaving visitor; the next may well succeed."""
 
 
 class SharedCache(Generic[_Key, _Value]):
-    """Values by key, safe for many threads, limited in bytes: where it is full, the least recently used goes first."""
+    """Thread-safe values by key, limited in bytes: least recently used go."""
 
     def __init__(
         self,
@@ -39,12 +39,7 @@ class SharedCache(Generic[_Key, _Value]):
         size_of: Callable[[_Value], int],
         on_evict: Callable[[_Key], None] = lambda _: None,
     ) -> None:
-        """Begin empty.
-
-        Args:
-            capacity: how many bytes all values may take together; the one used last stays however large it is.
-            size_of: how many bytes a value takes.
-        """
+        """Begin empty, with `capacity` bytes; the value used last always stays."""
         self._capacity, self._size_of, self._on_evict = capacity, size_of, on_evict
         # A value larger than everything counts as everything, so that it is kept, alone.
         self._values: LRUCache[_Key, _Value] = LRUCache(capacity, lambda value: min(size_of(value), capacity))
@@ -65,15 +60,15 @@ class SharedCache(Generic[_Key, _Value]):
             return int(self._values.currsize)
 
     def peek(self, key: _Key) -> _Value | None:
-        """The value of that key, where it is there already."""
+        """Return a key's value if it is there already."""
         with self._lock:
             return self._values.get(key)
 
     def get(self, key: _Key, make: Callable[[], _Value]) -> _Value:
-        """The value of that key: from the cache, waited for where somebody is making it, or made now.
+        """Return a key's value: cached, from another thread's making, or made now.
 
-        An error while it is made is raised to all who wait, and the next who asks tries again. What stops only whoever
-        makes it, such as a visitor's leaving, is nobody else's: one of those who wait makes it then.
+        Errors reach all who wait; the next call retries. If only the maker is stopped, as by its visitor leaving,
+        one of the waiting makes it.
         """
         while True:
             with self._lock:
@@ -89,16 +84,15 @@ class SharedCache(Generic[_Key, _Value]):
                 continue
 
     def make_room(self, size: int) -> None:
-        """Evict what has to go before something of that size is made: old and new would not fit together."""
+        """Evict before making a value: both wouldn't fit."""
         with self._lock:
             evicted = self._shrink(size)
         self._report(evicted)
 
     def discard(self, which: Callable[[_Key], bool]) -> None:
-        """Drop all keys for which `which` is true, without calling `on_evict`.
+        """Drop keys for which `which` is true, without `on_evict`.
 
-        What is being made for one of them reaches those who wait for it and isn't kept; who asks from now on gets it
-        made anew.
+        Values being made reach those who wait, but aren't kept.
         """
         with self._lock:
             for key in [key for key in self._pending if which(key)]:

@@ -1,8 +1,7 @@
-"""The door before whatever takes the machine's cores: so many at once, the others wait their turn.
+"""The door before the machine's cores: a few enter, others wait their turn.
 
-One page takes several entries: the run, its comparison, what is worked out of it. If each began anew at the end of the
-line, a crowd that comes at once would have all of its runs under way together: everybody's page would be done last, and
-the memory of all of them taken at the same time. So an entry counts by when the visitor came, see `keep_turn`.
+A page enters several times. If each entry went to the end of the line, a crowd's runs would all be under way, late
+and in memory at once; so arrival counts, see `keep_turn`.
 """
 
 import contextlib
@@ -29,26 +28,22 @@ _thread = threading.local()
 
 
 def new_turn() -> int:
-    """The turn of somebody who comes now; those of everybody who came before are less."""
+    """Return a turn; earlier visitors' are less."""
     return next(_numbers)
 
 
 def turn() -> int | None:
-    """By which turn this thread enters doors; None where each entry is a new one."""
+    """Return this thread's turn; None for new ones."""
     return getattr(_thread, "turn", None)
 
 
 def keep_turn(kept: int | None) -> None:
-    """Have this thread enter every door by one turn from now on, however often it enters.
-
-    Args:
-        kept: from `new_turn`, for the same visitor and the same request; None for a new turn at each entry.
-    """
+    """Have this thread keep one turn from `new_turn`; None for new ones."""
     _thread.turn = kept
 
 
 class Door:
-    """Places that are entered by `with`, in the order of turns; whoever is inside may enter again without another."""
+    """Places entered by `with`, by turn; whoever is inside may re-enter."""
 
     def __init__(self, places: int, entered: Callable[[int], object] = lambda inside: None) -> None:
         """Begin with all of them free."""
@@ -59,22 +54,18 @@ class Door:
 
     @property
     def computing(self) -> int:
-        """How many compute if whoever asks does: those inside, and who asks where they are none of them."""
+        """Return how many compute with the caller included."""
         return self._taken + (self._depth() == 0)
 
     @property
     def ahead(self) -> int:
-        """How many are before whoever came now, inside or waiting; 0 where a place is free."""
+        """Return how many precede a newcomer; 0 if a place is free."""
         with self._moved:
             return self._taken + len(self._line) if self._taken >= self._places else 0
 
     @contextlib.contextmanager
     def telling(self, tell: Callable[[int], object]) -> Generator[None]:
-        """Have whoever enters from this thread, while it waits, hear again and again how many are before it.
-
-        Args:
-            tell: called with their number, by this thread; by raising it stops waiting.
-        """
+        """Report how many are ahead, in this waiting thread; `tell` stops it by raising."""
         before, self._inside.tell = getattr(self._inside, "tell", None), tell
         try:
             yield
@@ -82,7 +73,7 @@ class Door:
             self._inside.tell = before
 
     def __enter__(self) -> None:
-        """Take a place, and wait for one where there is none."""
+        """Take a place; wait if there is none."""
         depth = self._depth()
         if depth == 0:
             number = next(_numbers)
@@ -93,7 +84,7 @@ class Door:
     def __exit__(
         self, _kind: type[BaseException] | None, _error: BaseException | None, _traceback: TracebackType | None
     ) -> None:
-        """Give the place back with the last of the entries."""
+        """Free the place with the last entry."""
         self._inside.depth = self._depth() - 1
         if self._inside.depth == 0:
             with self._moved:
@@ -101,7 +92,6 @@ class Door:
                 self._moved.notify_all()
 
     def _wait(self, ticket: tuple[int, int]) -> None:
-        """Take a place once there is one and nobody of an earlier turn waits for it."""
         tell = getattr(self._inside, "tell", None)
         with self._moved:
             insort(self._line, ticket)
@@ -119,7 +109,7 @@ class Door:
             raise
 
     def _enter(self, ticket: tuple[int, int], seconds: float | None) -> bool:
-        """Wait so long at most for a place that is this ticket's, and take it; whether there was one."""
+        """Wait at most this long for the ticket's place; return whether it was taken."""
         with self._moved:
             if not self._moved.wait_for(lambda: self._taken + self._line.index(ticket) < self._places, seconds):
                 return False
@@ -128,7 +118,6 @@ class Door:
             return True
 
     def _before(self, ticket: tuple[int, int]) -> int:
-        """How many are inside, or wait by an earlier turn."""
         with self._moved:
             return self._taken + self._line.index(ticket)
 
@@ -138,16 +127,16 @@ class Door:
 
 @functools.cache
 def cores() -> int:
-    """How many threads torch would compute with by itself, asked before anybody has it take fewer."""
+    """Return torch's default thread count, read before anybody lowers it."""
     import torch
 
     return torch.get_num_threads()
 
 
 def share_cores(inside: int = 0) -> None:
-    """Have this thread compute on its share of the machine's cores, as many as if all places were taken.
+    """Limit this thread to its share of cores, as if all places were taken.
 
-    Only a long text takes all cores while nobody computes beside it: a short one comes in pieces that are too small.
+    Only a long text uses all cores if it computes alone: a short one's pieces are too small.
     """
     import torch
 
@@ -157,10 +146,9 @@ def share_cores(inside: int = 0) -> None:
 
 @contextlib.contextmanager
 def long_text(tokens: int) -> Generator[None]:
-    """Have this thread compute on all cores that no forward beside it takes, if a text is long enough to gain by it.
+    """Have this thread use idle cores, if a text is long enough.
 
-    Afterwards the memory that was freed goes back to the system: each visitor comes in a thread of their own, and the
-    C library keeps for each what it freed.
+    Freed memory then goes back to the system: the C library keeps it for each thread.
     """
     if tokens < _LONG:
         yield

@@ -1,4 +1,4 @@
-"""Downloads under way: one a model, for everybody who waits for it, stopped by whoever began it."""
+"""Downloads under way: one per model for all, stopped by whoever began it."""
 
 import threading
 from dataclasses import dataclass, field
@@ -14,12 +14,7 @@ __all__ = ["Download", "begin", "download_of", "forget"]
 
 @dataclass(eq=False)
 class Download:
-    """One download.
-
-    Attributes:
-        over: whether it has ended, well or not.
-        problem: why it ended before its end; empty where it did not.
-    """
+    """One download; `over` if ended, with a `problem` if early."""
 
     plan: "Plan"
     received: int = 0
@@ -29,11 +24,11 @@ class Download:
 
     @property
     def share(self) -> float:
-        """How much of it was received, from 0 to 1."""
+        """Return the received share, from 0 to 1."""
         return min(self.received / self.plan.missing, 1.0) if self.plan.missing else 1.0
 
     def cancel(self) -> None:
-        """Ask it to stop; it does so within a few megabytes."""
+        """Stop the download, within a few megabytes."""
         self._stop.set()
 
     def run(self) -> None:
@@ -59,7 +54,7 @@ _lock = threading.Lock()
 
 
 def begin(name: str, plan: "Plan") -> Download:
-    """Begin a download, or join the one that is under way."""
+    """Begin a download, or join a running one."""
     with _lock:
         found = _downloads.get(name)
         if found is None or found.over:
@@ -69,7 +64,7 @@ def begin(name: str, plan: "Plan") -> Download:
 
 
 def download_of(name: str) -> Download | None:
-    """The download of a model, under way or ended with a problem."""
+    """Return a model's download, running or failed."""
     return _downloads.get(name)
 
 

@@ -1,4 +1,4 @@
-"""What is known of each model: by the catalogue, or since somebody loaded it here."""
+"""Facts of each model, from the catalogue or an earlier load."""
 
 from attention_viz.models import CATALOGUE
 from attention_viz.scratch.facts import ModelFacts
@@ -9,7 +9,7 @@ _known = {name: entry.facts for name, entry in CATALOGUE.items()}
 
 
 def facts_of(name: str) -> ModelFacts:
-    """What is known of a model; of one that nobody has loaded yet next to nothing."""
+    """Return a model's facts; before its first load next to nothing."""
     return _known.get(name, ModelFacts({}))
 
 
@@ -19,6 +19,6 @@ def remember(name: str, facts: ModelFacts) -> None:
 
 
 def forget_facts(name: str) -> None:
-    """Let go of what a model outside the catalogue turned out to be."""
+    """Forget the facts of a model outside the catalogue."""
     if name not in CATALOGUE:
         _known.pop(name, None)

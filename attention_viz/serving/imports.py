@@ -1,6 +1,6 @@
-"""One thread at a time imports what is heavy: transformers' modules load on first use and fail where two threads begin.
+"""One thread at a time imports heavy modules.
 
-Whoever holds `one_importer` may import again below it: one thread can take it several times.
+Transformers' modules load on first use and fail if two threads begin. `one_importer` is reentrant.
 """
 
 import threading

@@ -1,4 +1,4 @@
-"""Runs for files that are made later, which aren't kept in memory until then."""
+"""Runs for files made later, not kept in memory until then."""
 
 import weakref
 from collections.abc import Callable
@@ -15,13 +15,10 @@ __all__ = ["lent"]
 
 
 def lent(run: "Run", request: "Request", longest: int) -> "Callable[[], Trace]":
-    """Return a function that gives the run on the screen to whoever makes a file of it later.
+    """Return a function that fetches the shown run for a later file.
 
-    Each visitor's page waits for a button to be pressed. If it kept its run for that, all visitors' runs would stay in
-    memory, whatever the limit. If the run had to go, the text runs once more.
-
-    Args:
-        longest: how many tokens of it were read at most.
+    If pages kept runs, all would stay in memory, whatever the limit. An evicted text runs again, at most `longest`
+    tokens.
     """
     trace = run.trace
     if run.fit is None or trace.seen.tensors:  # a file, a picture or a sound, which their visitor keeps anyway

@@ -1,4 +1,4 @@
-"""Models on their way into memory: one load a model, for everybody who waits for it, given up when nobody does."""
+"""Model loads, one per model for all, given up when nobody waits."""
 
 import threading
 import time
@@ -20,40 +20,28 @@ _LOOK, _GRACE = 0.25, 2.0
 
 @dataclass(eq=False)
 class _Load(Generic[_Model]):
-    """One load under way.
-
-    Attributes:
-        left: when the last of them left, where none is left.
-    """
+    """One load under way; `left` is when the last waiting left, if none is left."""
 
     future: Future[_Model] = field(default_factory=Future[_Model])
     waiting: int = 0
     left: float = 0.0
 
     def abandoned(self) -> bool:
-        """Whether nobody has waited for it for a while."""
+        """Return whether nobody has waited for a while."""
         return self.waiting == 0 and time.monotonic() - self.left > _GRACE
 
 
 class Loads(Generic[_Model]):
-    """Loads by name, each in a thread of its own, so that whoever waits for it can leave."""
+    """Loads by name, each in a thread, so that those waiting can leave."""
 
     def __init__(self, load: Callable[[str, Callable[[], bool]], _Model]) -> None:
-        """Begin with none.
-
-        Args:
-            load: brings a model into memory; it gets the name, and a function that says whether to give up.
-        """
+        """Begin empty; `load` takes the name and a give-up check."""
         self._load = load
         self._under_way: dict[str, _Load[_Model]] = {}
         self._lock = threading.Lock()
 
     def wait(self, name: str, still_wanted: Callable[[], object] = lambda: None) -> _Model:
-        """The model of that name, from the load that is under way or from a new one.
-
-        Args:
-            still_wanted: called again and again while it loads; by raising it leaves.
-        """
+        """Return a model from a running or new load; `still_wanted` leaves by raising."""
         while True:
             load = self._join(name)
             try:

@@ -1,4 +1,4 @@
-"""Where a model that somebody asked for is loaded from, and whether there is room for it."""
+"""Where a requested model is loaded from, and whether it fits."""
 
 import gc
 from collections.abc import Callable, Mapping
@@ -36,12 +36,9 @@ class ModelFiles:
     """A model's files on this machine.
 
     Attributes:
-        name: what the model is called, in messages too.
-        folder: where they are; None for the catalogue, which knows by itself.
-        memory: about how many bytes it takes once it is loaded.
-        revision: which version it is, where that is known.
-        state: of a folder's files that a model is read from, before any was read; None where they are as they were
-            published.
+        folder: None for the catalogue.
+        memory: about how many bytes once loaded.
+        state: of files before reading; None if as published.
     """
 
     name: str
@@ -52,7 +49,7 @@ class ModelFiles:
 
 
 def find(name: str) -> ModelFiles:
-    """The files of a model that may be loaded here."""
+    """Return the files of an allowed model."""
     if name in CATALOGUE:
         return ModelFiles(name, None, CATALOGUE[name].size)
     if name in _MOMENTS:
@@ -74,15 +71,15 @@ def find(name: str) -> ModelFiles:
 
 
 def note(name: str, source: ModelFiles) -> None:
-    """Remember what a folder's files were when its model was read, by the name that was asked for."""
+    """Remember a folder's files, by the requested name."""
     if source.state is not None:
         _states[name] = source.state
 
 
 def refresh(name: str) -> None:
-    """Let go of a folder's model, and of all that was worked out by it, where its files have changed since it was read.
+    """Forget a folder's model and results if its files changed.
 
-    A page asks once, before it shows anything of the model, so that all it shows is of one moment.
+    A page checks once, first, so that it shows one moment.
     """
     if (seen := _states.get(name)) is None:
         return
@@ -96,20 +93,19 @@ def refresh(name: str) -> None:
 
 
 def sweep() -> None:
-    """Collect what nobody holds any more, of what was set aside when a model was loaded, too."""
+    """Collect unused objects, even those set aside at model loads."""
     gc.unfreeze()
     gc.collect()
     gc.freeze()
 
 
 def _is_of(name: str, key: object) -> bool:
-    """Whether a key of a cache is a model's name or a request of it, or has one among its parts."""
     parts: tuple[object, ...] = cast("tuple[object, ...]", key) if isinstance(key, tuple) else (key,)
     return any(one == name or (isinstance(one, Request) and one.model == name) for one in parts)
 
 
 def plan_of(name: str) -> "Plan":
-    """What a model on the hub consists of, by its name in an address."""
+    """Return a hub model's contents, by its name in an address."""
     from attention_viz.models import plan
 
     return plan(*allowed.split(name))
@@ -127,7 +123,7 @@ def open_source(source: ModelFiles, cancelled: "Callable[[], bool]" = lambda: Fa
 
 
 def check_room(name: str, needed: int) -> None:
-    """Refuse a model that would not fit even alone."""
+    """Refuse a model that wouldn't fit even alone."""
     if needed > SETTINGS.model_memory * 1_000_000:
         raise UnsupportedModel(
             f"{name} takes {needed / 1e6:,.0f} MB of memory, and models may take {SETTINGS.model_memory:,} MB here; "

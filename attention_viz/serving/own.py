@@ -1,4 +1,4 @@
-"""Runs of our own module that no request asks for: its variants, and the same text in heads of many widths."""
+"""Further runs of our own module: its variants, and heads of many widths."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,11 +23,7 @@ LARGEST_WIDTH = 512
 
 @dataclass(frozen=True, eq=False)
 class OwnRun:
-    """A run of our own module, with what is known around it.
-
-    Attributes:
-        parts: what the embeddings are the sum of.
-    """
+    """A run of our own module; `parts` sum to embeddings."""
 
     trace: "Trace"
     projections: "Mapping[str, Projection]"
@@ -35,7 +31,7 @@ class OwnRun:
 
 
 def run_own(text: str, own: OwnModule, variant: str) -> OwnRun:
-    """A text through a variant of our own module, once for all who ask and in turn with every other run."""
+    """Run a variant of our own module, once for all."""
     return _runs.get((text, own, variant), lambda: _run(text, own, variant))
 
 
@@ -54,7 +50,7 @@ def _run(text: str, own: OwnModule, variant: str) -> OwnRun:
 
 
 def run_widths(text: str, heads: int, seed: int, positions: str) -> "tuple[Trace, ...]":
-    """The text through our own module with heads that double in width, as far as it goes."""
+    """Run the text with doubling head widths."""
     key = (text, heads, seed, positions)
     return _widths.get(key, lambda: _run_widths(*key))
 

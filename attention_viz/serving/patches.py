@@ -1,4 +1,4 @@
-"""Numbers of a text with each head's output from another text put there, each made once for all who ask."""
+"""A text's numbers under patched heads, each made once for all."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -21,13 +21,12 @@ __all__ = ["Patched", "patched", "run_patches"]
 
 @dataclass(frozen=True, eq=False)
 class Patched:
-    """A number, and what it is with each head of another text.
+    """A number, and its value with each head of another text.
 
     Attributes:
-        other_number: what it is in the other text; None where its position has no counterpart there.
-        lengths: how many tokens the texts have.
-        estimates: what it is with each head put, to first order.
-        runs: what it is, as far as it was run.
+        other_number: in the other text; None if unpaired.
+        estimates: to first order.
+        runs: so far.
     """
 
     number: float
@@ -43,18 +42,14 @@ class Patched:
 
 
 def patched(run: Run, request: Request, other: str, of: Logit) -> Patched:
-    """What a number is, to first order, with each head's output from another text, and what was run of that already.
-
-    Args:
-        other: the text that is put from; paired token by token where its length differs.
-    """
+    """Return first-order patches and runs; `other` is paired by token if lengths differ."""
     return beside(request.shown, _patched).get((request, other, of), lambda: _begun(run, request, other, of)[1])
 
 
 def run_patches(
     run: Run, request: Request, other: str, of: Logit, report: Callable[[int], object] = lambda _: None
 ) -> Patched:
-    """The same with every head run, in batches; each batch is kept as soon as it is done."""
+    """Run every head's patch; keep each finished batch."""
     found = patched(run, request, other, of)
     if len(found.runs) == len(found.estimates):
         return found

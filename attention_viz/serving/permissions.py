@@ -1,7 +1,7 @@
-"""Which models a visitor may ask for, besides those of the catalogue: the operator's to decide.
+"""Which models beyond the catalogue visitors may open: the operator decides.
 
-A folder has to lie inside one of those that the operator named, with everything in it, whatever links say. A message
-never tells of anything outside: not even whether it exists.
+Folders must lie, links followed, inside allowed ones with all contents. No message reveals anything outside, not
+even existence.
 """
 
 import os
@@ -39,12 +39,12 @@ _DEEPEST, _MOST_PLACES = 3, 2_000
 
 
 def other_sources() -> tuple[str, ...]:
-    """How a model can be chosen that is not in the catalogue."""
+    """Return how a model outside the catalogue can be chosen."""
     return (FOLDER,) * bool(SETTINGS.models) + (HUB,) * SETTINGS.hub
 
 
 def kind(name: str) -> Literal["catalogue", "folder", "hub"]:
-    """What a name asks for; a folder that is there goes before an id on the hub."""
+    """Return a name's kind; folders precede hub ids."""
     if name in CATALOGUE:
         return "catalogue"
     identity, _ = split(name)
@@ -55,7 +55,7 @@ def kind(name: str) -> Literal["catalogue", "folder", "hub"]:
 
 
 def refusal(name: str) -> str | None:
-    """Why a name can't be had here; None where nothing stands against it."""
+    """Return why a name isn't allowed, else None."""
     asked = kind(name)
     if (asked == "folder" and not SETTINGS.models) or (asked == "hub" and not SETTINGS.hub):
         return _OFF[asked]
@@ -91,13 +91,13 @@ def folder(name: str) -> Path:
 
 
 def folders() -> list[str]:
-    """The folders with a model in them, inside the allowed ones, by their paths."""
+    """Return model folders inside allowed ones, by path."""
     found = [str(path) for root in SETTINGS.models for path in _model_folders(root) if _allowed(path)]
     return list(dict.fromkeys(found))
 
 
 def display_name(name: str) -> str:
-    """What a model is called on the page: a folder by its path from the allowed one."""
+    """Return a page's model name: a folder's relative path."""
     if kind(name) != "folder":
         return name
     for root in SETTINGS.models:
@@ -107,25 +107,25 @@ def display_name(name: str) -> str:
 
 
 def canonical_name(name: str) -> str:
-    """The one name of a model that can be asked for by several: a folder's whole path, the main branch unsaid."""
+    """Return a model's one name: a whole path, no main branch."""
     if kind(name) == "folder":
         return str(next((path for path in _candidates(name) if _allowed(path)), name))
     return name if name in CATALOGUE else hub_name(*split(name))
 
 
 def split(name: str) -> tuple[str, str]:
-    """The id and the revision in "owner/name@revision"; the main branch where there is none."""
+    """Split "owner/name@revision"; the main branch by default."""
     identity, _, revision = name.partition("@")
     return identity, revision or "main"
 
 
 def hub_name(identity: str, revision: str) -> str:
-    """The name of a model on the hub, as an address carries it."""
+    """Return a hub model's name from an address."""
     return f"{identity}@{revision}" if revision not in ("", "main") else identity
 
 
 def _candidates(name: str) -> Iterator[Path]:
-    """The folders that a name may mean: below an allowed one by how it is written, wherever links then lead."""
+    """Folders below an allowed one as the name is written, wherever links lead."""
     for root in SETTINGS.models:
         try:
             path = Path(os.path.normpath(root / name))
@@ -146,14 +146,14 @@ def _allowed(path: Path) -> bool:
 
 
 def _within(path: Path) -> Iterator[Path]:
-    """Every file and folder in a folder; those behind links to folders are not entered, the links themselves count."""
+    """Links to folders are not entered, but count themselves."""
     for place, inner, files in os.walk(path):
         for name in (*inner, *files):
             yield Path(place) / name
 
 
 def _model_folders(root: Path) -> Iterator[Path]:
-    """Folders with a config.json, not deep and not many: a huge disk is not searched."""
+    """Folders with a config.json; few and not deep, because disks may be huge."""
     for count, (place, inner, files) in enumerate(os.walk(root)):
         if "config.json" in files:
             yield Path(place)

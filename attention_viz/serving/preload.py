@@ -1,4 +1,4 @@
-"""The model that the app opens on is loaded when the server starts, so that the first visitor doesn't wait for it."""
+"""The opening model, loaded at server start so that no visitor waits."""
 
 import gc
 import importlib
@@ -21,11 +21,7 @@ _log = logging.getLogger(__name__)
 
 
 class Preloading(threading.Thread):
-    """A model on its way into memory, and a text through it, in a thread of its own.
-
-    Attributes:
-        request: the model, by its name in the catalogue, and the text.
-    """
+    """A catalogue model's load and a text's run, in a thread."""
 
     def __init__(self, request: Request, warm: Callable[[Run], object], modules: Sequence[str]) -> None:
         """Begin with nothing done."""
@@ -50,9 +46,9 @@ class Preloading(threading.Thread):
 
 
 def begin(request: Request, warm: Callable[[Run], object] = lambda _: None, modules: Sequence[str] = ()) -> Preloading:
-    """Import what is heavy, load a model, run and compare a text, in the background; who asks waits for the same.
+    """Import, load, run and compare in the background.
 
-    What goes wrong is logged and no more: whoever asks for the model is told.
+    Errors are logged, then reach whoever requests the model.
     """
     preloading = Preloading(request, warm, modules)
     preloading.start()
@@ -73,7 +69,7 @@ def _load(request: Request, warm: Callable[[Run], object], modules: Sequence[str
 
 @contextmanager
 def _without_collecting() -> Generator[None]:
-    """Python looks for garbage again and again among the million objects that imports make: a sixth of their time."""
+    """Garbage collection among a million imported objects takes a sixth of the time."""
     before = gc.isenabled()
     gc.disable()
     try:

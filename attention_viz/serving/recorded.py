@@ -1,6 +1,6 @@
-"""Runs that were recorded beforehand and ship, so that what the app opens on is drawn before torch is imported.
+"""Shipped runs, to draw the opening page before torch is imported.
 
-Nothing here needs torch. `make recorded` writes the files anew; a test compares them with runs of today.
+`make recorded` rewrites the files; a test compares them.
 """
 
 import functools
@@ -18,7 +18,7 @@ FOLDER = Path(__file__).with_name("recordings")
 
 
 def recorded_payload(request: Request) -> bytes | None:
-    """What the explorer reads of a recorded run of just that, by just these weights; None where there is none."""
+    """Return a recorded run's payload by these weights, else None."""
     entry = CATALOGUE.get(request.model)
     if entry is None or not entry.available:
         return None
@@ -36,6 +36,5 @@ def write_recorded(request: Request, payload: bytes, folder: Path = FOLDER) -> N
 
 @functools.cache
 def _read(model: str) -> tuple[dict[str, Any], bytes]:
-    """What was recorded of a model; nothing where nothing was."""
     facts, payload = (FOLDER / f"{model}.{kind}" for kind in ("json", "explorer"))
     return (json.loads(facts.read_text("utf-8")), payload.read_bytes()) if facts.is_file() else ({}, b"")

@@ -1,4 +1,4 @@
-"""What somebody asks to be run: a text, what belongs to it, and the model."""
+"""A visitor's request: a text, its settings and the model."""
 
 from dataclasses import dataclass
 
@@ -10,11 +10,7 @@ OWN = "scratch"
 
 @dataclass(frozen=True)
 class OwnModule:
-    """The settings of our own module.
-
-    Attributes:
-        positions: "sinusoidal", or "none" where nothing tells the places of words apart.
-    """
+    """Our own module's settings; `positions` is "sinusoidal" or "none"."""
 
     d_model: int = 8
     heads: int = 2
@@ -24,18 +20,16 @@ class OwnModule:
 
 @dataclass(frozen=True)
 class Request:
-    """A text and the model that is to read it; two that are equal give the same trace.
+    """A text and its model; equal requests give equal traces.
 
     Attributes:
-        model: a name in the catalogue, the path of a folder, or an id on the hub, "owner/name@revision".
-        second: another sentence that an encoder reads together with the text; empty for none.
-        target: the text that an encoder–decoder should produce; empty for its own.
-        more: how many tokens a decoder adds to the text.
-        evict: how many first and last keys stay in its cache meanwhile; None for all.
-        special_tokens: whether the tokenizer adds those that belong around a text.
-        chat: whether the text stands in the model's chat template.
-        own: the settings of our own module, where that is the model; None for what it has by itself.
-        shown: the picture or the sound that is read in place of a text: a name in `SAMPLES`, or that of an upload.
+        model: a catalogue name, a folder's path or "owner/name@revision".
+        second: an encoder's other sentence; empty for none.
+        target: an encoder-decoder's output; empty for its own.
+        more: tokens a decoder adds.
+        evict: how many first and last keys it caches; None for all.
+        own: our own module's settings; None for defaults.
+        shown: a picture or sound for a text: a name in `SAMPLES` or an upload's.
     """
 
     model: str

@@ -1,4 +1,4 @@
-"""A text that went through a model, with what pages ask of it."""
+"""A text that went through a model, as pages use it."""
 
 import contextlib
 from dataclasses import dataclass, field
@@ -20,11 +20,9 @@ _MOST_BEGINNINGS = 4
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A text that went through a model, and what follows from it.
+    """A text that went through a model.
 
-    Attributes:
-        fit: which part of the text was read, and what was cut; None for a trace from a file.
-        second: the same of the second sentence, where there was one.
+    `fit` is the part read and cut; None for a trace file.
     """
 
     trace: "Trace"
@@ -38,7 +36,7 @@ class Run:
     )
 
     def beginning(self, count: int) -> "Run":
-        """The first tokens of a decoder's text alone; the last few that were asked for are kept."""
+        """Return a decoder's first tokens; the last requests are kept."""
         from attention_viz.trace.beginning import beginning
 
         found = self._beginnings.get(count) or Run(beginning(self.trace, count), self.fit, self.second)
@@ -54,23 +52,23 @@ class Run:
         return len(self.trace.query_tokens(self.trace.streams[0]))
 
     def stream(self, name: str | None) -> str:
-        """The stream of that name, where the trace has it; else its first."""
+        """Return the stream of that name, else the first."""
         return name if name in self.trace.streams else self.trace.streams[0]
 
     def place(self, stream: str | None, layer: int, head: int) -> tuple[int, int]:
-        """The nearest layer of a stream, by its number, and the nearest head."""
+        """Return the nearest layer, by number, and head."""
         stream = self.stream(stream)
         numbers = self.trace.layer_numbers(stream)
         layer = next((number for number in numbers if number >= layer), numbers[-1])
         return layer, min(head, self.trace.head_count(layer, stream) - 1)
 
     def alone(self, stream: str | None) -> "Run":
-        """What was drawn, with one stream only, for pages that show one."""
+        """Return the trace with one stream only."""
         stream = self.stream(stream)
         return self if self.trace.streams == (stream,) else Run(self.trace.only(stream), self.fit, self.second)
 
     def part(self, stream: str | None) -> "Run":
-        """What the explorer is given where a stream is shown: of a sound that stream alone, else everything."""
+        """Return a sound's stream alone, else the whole trace."""
         if self.trace.seen.sound is None:
             return self
         stream = self.stream(stream)
@@ -78,14 +76,14 @@ class Run:
 
     @once
     def findings(self) -> "tuple[Finding, ...]":
-        """What a person should look at in it, best first."""
+        """Return findings worth a look, best first."""
         from attention_viz.analysis.findings.findings import findings
 
         with long_text(self.tokens):
             return findings(self.trace)
 
     def link(self, stream: str, layer: int, head: int) -> tuple[int, int]:
-        """The positions of the query and the key that a head is told by."""
+        """Return the positions of the query and key that show a head."""
         from attention_viz.analysis.findings.link import link_of
 
         place = stream, layer, head

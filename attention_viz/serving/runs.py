@@ -1,4 +1,4 @@
-"""Models and traces for a room full of people: each made once, kept for all, and never too many at a time."""
+"""Models and traces for many visitors: made once, a few at a time."""
 
 import gc
 from collections import deque
@@ -45,16 +45,12 @@ _Answer = TypeVar("_Answer")
 
 
 def is_loaded(name: str) -> bool:
-    """Whether a model is in memory already, so that nobody needs to be told to wait; our own module always is."""
+    """Return whether a model is loaded; ours always is."""
     return name == OWN or name in _models
 
 
 def has_run(request: Request, longest: int | None = None) -> bool:
-    """Whether somebody's equal request has been run.
-
-    Args:
-        longest: how many tokens were read at most; by default as many as pages read that show a head at a time.
-    """
+    """Return whether an equal request has run, of at most `longest` tokens."""
     longest, runs = longest or SETTINGS.longest_text, runs_of(request.shown, _traces)
     if (request, None, (), longest) in runs:
         return True
@@ -64,11 +60,9 @@ def has_run(request: Request, longest: int | None = None) -> bool:
 
 
 def load_model(name: str, still_wanted: "Callable[[], object]" = lambda: None) -> None:
-    """Bring a model into memory, where it isn't there yet; whoever else asks for it meanwhile waits for the same one.
+    """Load a model once for all; `still_wanted` stops the wait by raising.
 
-    Args:
-        still_wanted: called again and again while it loads; by raising it stops waiting, and a load that nobody waits
-            for is given up.
+    A load nobody waits for is given up.
     """
     _ = _models.get(name, lambda: _loads.wait(name, still_wanted))
 
@@ -81,12 +75,12 @@ def run_request(
     cached: bool = True,
     longest: int = SETTINGS.longest_study,
 ) -> Run:
-    """Run the text through the model, or take the trace of somebody's equal request.
+    """Run the text, or take the trace of an equal request.
 
     Args:
-        beside: another sentence of the same batch; where it is longer, the text is filled up with padding.
-        cached: whether it stays in the cache for others who ask the same; what runs by the dozen would push out theirs.
-        longest: how many tokens of the text are read at most.
+        beside: the batch's other sentence; if longer, the text is padded.
+        cached: share it; runs by the dozen would push out others.
+        longest: tokens at most.
     """
     edits = tuple(edits)
     if longest < SETTINGS.longest_text and not _is_cut(request, beside, longest):
@@ -101,19 +95,18 @@ def run_request(
 
 
 def ask(request: Request, do: "Callable[[Model], _Answer]") -> _Answer:
-    """What something makes of the chosen model, in turn with what others have worked out; errors as of `draw`."""
+    """Compute from the model in turn; errors as of `draw`."""
     model = _chosen(request)
     with ANALYSES:
         return do(model)
 
 
 def fit(request: Request, text: str) -> "Fit":
-    """How much of a text the chosen model reads."""
+    """Return how much of a text the model reads."""
     return _chosen(request).fit(text)
 
 
 def _identity(edit: "Edit") -> tuple[object, ...]:
-    """What tells one edit from another, for the cache."""
     values = [getattr(edit, field.name) for field in fields(edit)]
     return type(edit).__name__, *(
         (one.shape, one.numpy().tobytes()) if hasattr(one, "numpy") else one for one in values
@@ -121,7 +114,6 @@ def _identity(edit: "Edit") -> tuple[object, ...]:
 
 
 def _is_cut(request: Request, beside: str | None, longest: int) -> bool:
-    """Whether a text or the one beside it has more tokens than are to be read."""
     texts = [request.text, request.second, beside or ""]
     # No tokenizer makes two tokens of a byte; a pair of texts gets some more around it, and so does a chat.
     if request.model == OWN or sum(len(text.encode("utf-8", "replace")) for text in texts) < longest // 2:
@@ -146,7 +138,6 @@ def _run(request: Request, beside: str | None, edits: "tuple[Edit, ...]", longes
 
 
 def _run_padded(model: "Model", request: Request, beside: str, limit: int | None, edits: "tuple[Edit, ...]") -> Run:
-    """A row of a batch of two."""
     from attention_viz.models.inputs.padding import trace_filled
 
     special, chat = _wording(model, request)
@@ -156,16 +147,13 @@ def _run_padded(model: "Model", request: Request, beside: str, limit: int | None
 
 
 def _wording(model: "Model", request: Request) -> tuple[bool, bool]:
-    """Whether special tokens are added, and whether there is a chat template, as far as the model has them.
-
-    Another model may have been chosen since that was asked for.
-    """
+    """The supported special tokens and chat template; the model may have changed."""
     facts = model.facts
     return not facts.adds_special_tokens or request.special_tokens, facts.has_chat_template and request.chat
 
 
 def _read(model: "Model", request: Request, limit: int | None, edits: "tuple[Edit, ...]") -> Run:
-    """A text with what belongs to it, as far as the model takes that: another one may have been chosen meanwhile."""
+    """Another model may have been chosen meanwhile."""
     special, chat = _wording(model, request)
     if model.facts.reads in KINDS:
         return _show(model, request, edits)
@@ -177,7 +165,6 @@ def _read(model: "Model", request: Request, limit: int | None, edits: "tuple[Edi
 
 
 def _trace(model: "Model", request: Request, fit: "Fit", limit: int | None, edits: "tuple[Edit, ...]") -> Run:
-    """What came of the part of a text that is read, with what belongs to it."""
     facts, (special, chat) = model.facts, _wording(model, request)
     if facts.continues_text and request.more and not edits:
         return Run(_grow(model, request, fit, limit, special_tokens=special, chat=chat), fit)
@@ -191,7 +178,6 @@ def _trace(model: "Model", request: Request, fit: "Fit", limit: int | None, edit
 
 
 def _show(model: "Model", request: Request, edits: "tuple[Edit, ...]") -> Run:
-    """A picture or a sound, by a model that reads such."""
     from attention_viz.models.model import AttentionModel
 
     assert isinstance(model, AttentionModel), "no other model reads pictures or sounds"
@@ -203,7 +189,6 @@ def _show(model: "Model", request: Request, edits: "tuple[Edit, ...]") -> Run:
 def _grow(
     model: "Model", request: Request, fit: "Fit", longest: int | None, *, special_tokens: bool, chat: bool
 ) -> "Trace":
-    """A text that the model goes on with; from the trace of a token less, where somebody has that on the screen."""
     from attention_viz.edits.eviction import Evict
 
     evict = None if request.evict is None else Evict(*request.evict)
@@ -217,12 +202,12 @@ def _grow(
 
 
 def projections(request: Request, layer: int, stream: str) -> "Mapping[str, Projection]":
-    """The learned matrices of one layer of the chosen model, as far as they are known, by name."""
+    """Return one layer's known learned matrices by name."""
     return _chosen(request).projections(layer, stream)
 
 
 def candidates(request: Request, trace: "Trace", count: int, back: int = 0) -> "Mapping[int, pandas.DataFrame]":
-    """The likeliest tokens by position: what comes after a decoder's last, what an encoder guesses behind each mask."""
+    """Return likeliest tokens: after a decoder's last, or at masks."""
     model = _chosen(request)
     if not model.facts.predicts or model.facts.is_encoder_decoder:
         return {}
@@ -236,7 +221,7 @@ def candidates(request: Request, trace: "Trace", count: int, back: int = 0) -> "
 
 
 def is_full(request: Request, trace: "Trace") -> bool:
-    """Whether the model has no position for another token."""
+    """Return whether no position is left for another token."""
     limit = _chosen(request).limit
     return limit is not None and len(trace.query_tokens()) >= limit
 
@@ -264,7 +249,7 @@ def _open(name: str, cancelled: "Callable[[], bool]") -> "Model":
 
 
 def _forget(name: str) -> None:
-    """Let go of the traces of a model that had to go, which would keep it, and of its objects that were set aside."""
+    """Drop an evicted model's traces and set-aside objects, which would keep it."""
     _traces.discard(lambda key: key[0].model == name)
     forget_runs(name)
     sweep()

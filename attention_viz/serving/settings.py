@@ -1,4 +1,4 @@
-"""Everything an operator may want to change for a room, in one place."""
+"""Everything an operator may want to change."""
 
 import os
 import re
@@ -17,32 +17,25 @@ _OWN = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).parents[2]
 
 @dataclass(frozen=True)
 class Settings:
-    """What holds for a whole server, each set by an environment variable: ATTENTION_VIZ_ and the name in capitals.
+    """A server's settings, by environment variables: ATTENTION_VIZ_ and the name in capitals.
 
     Attributes:
-        forwards_at_once: how many texts run through a model at the same time; the others wait their turn, so that
-            a room full of people pressing enter doesn't keep a newcomer from seeing the page.
-        longest_text: how many tokens are read at most, where the model could read more, on pages that show a head at a
-            time.
-        longest_study: the same on pages that work out something of all heads, or compare runs.
-        longest_input: how many characters the sentence box takes.
-        longest_link: how many characters of text a link carries.
-        most_weights: how many weights a trace from a file may stand for to be drawn in a browser; of many, the heads on
-            the screen alone are computed.
-        trace_memory: how many megabytes the traces in memory may take together, for people who go back to a sentence or
-            share one; the one unused for longest goes first.
-        trace_disk: the same of what lies in temporary files, as most of a long trace does.
-        model_memory: how many megabytes the models in memory may take together; the one unused for longest goes first.
-            A model that alone takes more is refused, before any download.
-        models: the folders that visitors may open models from besides those that ship, and those inside them, as in
-            PATH; "off" for none. By default `models` beside app.py.
-        scans: the folders whose folders are scans of many texts that visitors may see, as in PATH; "off" for none but
-            those that ship. By default `scans` beside app.py.
-        hub: "off" keeps visitors from having this machine download models from the hub.
-        most_visitors: how many browser tabs are served at once; whoever comes after waits for a place, and is told so.
-        frames: other sites that may show the app in a frame of theirs, such as "https://learn.example.org".
-        metrics: "on" has `/_stcore/metrics` answer, with Streamlit's counts of sessions and memory.
-        log_messages: "on" has the server's log hold the messages of errors, which may quote what somebody typed.
+        forwards_at_once: texts that run at one time; others wait, so that newcomers see the page.
+        longest_text: tokens at most, on pages with one head at a time.
+        longest_study: tokens, on pages with all heads or several runs.
+        longest_input: characters in the sentence box.
+        longest_link: characters of text in a link.
+        most_weights: a trace file's drawn weights; beyond, only shown heads are computed.
+        trace_memory: megabytes of traces in memory; least recently used go first.
+        trace_disk: megabytes in temporary files, most of a long trace.
+        model_memory: megabytes of models; least recently used go first. One larger alone is refused before download.
+        models: further model folders, as in PATH, subfolders too; "off" for none. Default: `models` beside app.py.
+        scans: further scan folders, as in PATH; "off" for none. Default: `scans` beside app.py.
+        hub: "off" stops visitors' downloads.
+        most_visitors: browser tabs at once; later ones wait.
+        frames: sites that may frame the app, such as "https://learn.example.org".
+        metrics: "on" opens `/_stcore/metrics`, Streamlit's session and memory counts.
+        log_messages: "on" logs error messages, which may quote visitors' text.
     """
 
     forwards_at_once: int = 2
@@ -79,7 +72,6 @@ def _whole(variable: str, content: str) -> int:
 
 
 def _folders(_variable: str, content: str) -> tuple[Path, ...]:
-    """Whole paths, whatever folder the server is started in."""
     if content.strip().lower() in ("", "off"):
         return ()
     return tuple(Path(os.path.abspath(Path(part).expanduser())) for part in content.split(os.pathsep) if part.strip())
@@ -92,7 +84,6 @@ def _switch(variable: str, content: str) -> bool:
 
 
 def _sites(variable: str, content: str) -> str:
-    """Addresses of other sites, with one blank between them."""
     for site in content.split():
         if not re.fullmatch(r"https?://(\*\.)?[\w.-]+(:\d+)?", site, re.ASCII):
             raise ValueError(

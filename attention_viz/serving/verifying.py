@@ -1,4 +1,4 @@
-"""Comparisons behind the badges, each made once, beside those who wait for them."""
+"""Comparisons behind the badges, each made once beside its waiting visitors."""
 
 import contextlib
 import threading
@@ -19,12 +19,9 @@ _MOMENT = 0.2
 
 
 def verify(run: Run, still_wanted: "Callable[[], object]" = lambda: None) -> None:
-    """Make the comparison behind the trace's fidelity; its runs enter the door by the turn of whoever asked first.
+    """Compare for the trace's fidelity, in the first visitor's turn.
 
-    Of a long text it takes as long as the run did, so it goes on by itself, and whoever left may come back to it.
-
-    Args:
-        still_wanted: called again and again meanwhile; by raising it stops waiting.
+    It goes on if visitors leave, because it takes as long as the run; `still_wanted` stops the wait by raising.
     """
     trace = run.trace
     with _comparing:
@@ -39,8 +36,6 @@ def verify(run: Run, still_wanted: "Callable[[], object]" = lambda: None) -> Non
 
 
 class _Verification(threading.Thread):
-    """Makes one comparison; what goes wrong is told to those who ask for it again."""
-
     def __init__(self, make: "Callable[[], object]", tokens: int) -> None:
         super().__init__(daemon=True, name="comparison")
         self._make, self._tokens, self._turn = make, tokens, turn()

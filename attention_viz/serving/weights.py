@@ -1,4 +1,4 @@
-"""What a model's weights alone tell of its heads, each model's worked out once for all who ask."""
+"""Heads by a model's weights alone, worked out once for all."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,23 +23,14 @@ _ROOM = 20_000_000
 
 @dataclass(frozen=True, eq=False)
 class ByWeights:
-    """What weights alone tell of a head; a sentence stands where that isn't to be had.
-
-    Attributes:
-        circuits: as `av.circuits`, of all heads of the stream.
-        into: as `av.compositions`, of all heads before this one.
-    """
+    """A head's `av.circuits` and earlier `av.compositions`; a sentence if unknown."""
 
     circuits: "pandas.DataFrame | str"
     into: "pandas.DataFrame | str"
 
 
 def by_weights(request: Request, stream: str, place: Head) -> ByWeights:
-    """What weights alone tell of a head.
-
-    Args:
-        request: what was run; its text doesn't matter.
-    """
+    """Return a head's numbers; the request's text doesn't matter."""
     asked = request.model, stream, place
     return _found.get(asked, lambda: ask(request, lambda model: _open(model, request.model, stream, place)))
 

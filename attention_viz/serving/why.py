@@ -1,4 +1,4 @@
-"""Numbers opened into what wrote them, each made once for all who ask; and what becomes of them without a head."""
+"""Opened numbers, and their values without a head, each made once for all."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -48,11 +48,7 @@ _ROOM = 60_000_000
 
 @dataclass(frozen=True, eq=False)
 class WrittenNumber:
-    """A number as the sum of what wrote it, without the run behind it.
-
-    Attributes:
-        remainder: what the rows miss it by.
-    """
+    """A number as its rows and `remainder`, without the run."""
 
     of: Score | Logit
     total: float
@@ -67,14 +63,14 @@ class WrittenNumber:
 
 
 def written(run: Run, request: Request, of: Score | Logit) -> WrittenNumber:
-    """A number of a run opened into what wrote it."""
+    """Open a number of a run."""
     return beside(request.shown, _written).get(
         (request, of), lambda: ask(request, lambda model: _open(model, run.trace, of))
     )
 
 
 def named_token(request: Request, trace: "Trace", position: int, word: str, like: int | None = None) -> int:
-    """The id of the token that somebody names by its text."""
+    """Return the token id for a typed text."""
     from attention_viz.models.inputs.token_of import token_of
 
     logits = trace.output_at(position).float()
@@ -87,7 +83,7 @@ def named_token(request: Request, trace: "Trace", position: int, word: str, like
 
 
 def words_of_text(trace: "Trace", position: int, least: float) -> list[tuple[int, float]]:
-    """The text's words of content that the model takes to be at least so likely at a position, likeliest first."""
+    """Return likely content words at a position, likeliest first."""
     from attention_viz.analysis.words import words_of
 
     likely = trace.output_at(position).detach().float().softmax(dim=-1)
@@ -107,10 +103,7 @@ def without_heads(
     stream: str | None,
     report: Callable[[int], object] = lambda _: None,
 ) -> Mapping[Head, float]:
-    """What the number is when each of these heads alone hands on 0 everywhere, run inside the model.
-
-    Heads run in batches, and each is kept as soon as its batch is done: whoever stops loses little.
-    """
+    """Return the number with each head silenced to 0; each batch is kept."""
     from attention_viz.models.patching.batched_edits import rows_at_once
 
     known = known_silenced(request, of, heads, stream)
@@ -127,20 +120,20 @@ def without_heads(
 
 
 def known_silenced(request: Request, of: Score | Logit, heads: Sequence[Head], stream: str | None) -> dict[Head, float]:
-    """Of these heads those that were silenced already, each with what the number is without it; see `without_heads`."""
+    """Return numbers of heads silenced already; see `without_heads`."""
     found = ((head, beside(request.shown, _silenced).peek((request, of, stream, head))) for head in heads)
     return {head: number for head, number in found if number is not None}
 
 
 def words_written(run: Run, request: Request, stream: str, place: Head, position: int) -> Words:
-    """Return the words that a head writes for at a position; none if it adds to no word or can't be opened."""
+    """Return a head's promoted words; none if it can't be opened."""
     return beside(request.shown, _words).get(
         (request, stream, place, position), lambda: _read_words(run.trace, request, stream, place, position)
     )
 
 
 def layer_by_layer(run: Run, request: Request) -> "pandas.DataFrame":
-    """What the model would say if it stopped after each layer, the three likeliest at every position."""
+    """Return each layer's three likeliest tokens by position."""
     from attention_viz.models.circuits.logit_lens import logit_lens
 
     return beside(request.shown, _layers).get(
@@ -187,7 +180,7 @@ def _scores(
     stream: str | None,
     tries: "Sequence[Sequence[Edit]]",
 ) -> list[float]:
-    """The score without each head: by one batch, or where that isn't believed one after the other."""
+    """One batch, or run by run if that isn't trusted."""
     from attention_viz.models.patching.silencing import score_in, silenced_scores
 
     whose = stream or trace.streams[0]

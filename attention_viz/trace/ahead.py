@@ -1,4 +1,4 @@
-"""What takes long says so first: how large it is and how long it may take, and then how far it is."""
+"""Announce long work, its size and duration first, then its progress."""
 
 import sys
 import warnings
@@ -24,7 +24,7 @@ _unsaid: ContextVar[bool] = ContextVar("unsaid", default=False)
 
 @contextmanager
 def unsaid() -> Generator[None]:
-    """Within it nothing is said, for a page that tells of its work in its own way; a progress is still told."""
+    """Silence announcements within it, for pages with their own; progress is still reported."""
     token = _unsaid.set(True)
     try:
         yield
@@ -40,14 +40,11 @@ def ahead(
     unit: str = "rows",
     less: str = "layers=[…] takes some layers only",
 ) -> Progress:
-    """Say of some work that it takes long, where it does, before it begins.
+    """Announce long work before it begins and return its progress callback.
 
     Args:
-        progress: who is told which share is done, from 0 to 1; of long work, by default, lines on standard error.
-        unit: of the size: "rows", or "bytes".
-
-    Returns:
-        What has to be told how far the work is.
+        progress: takes the share done, 0 to 1; None for lines on standard error.
+        unit: "rows" or "bytes".
 
     Warns:
         AttentionVizWarning: it takes more than ten seconds.
@@ -64,7 +61,7 @@ def ahead(
 
 
 def _outside() -> int:
-    """How far above the line that warns stands the one outside this package that asked for the work."""
+    """Count the stack levels up to the caller outside this package."""
     frame, level = sys._getframe(1), 1  # pyright: ignore[reportPrivateUsage] -- the only way to ask
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
         frame, level = frame.f_back, level + 1
@@ -72,8 +69,6 @@ def _outside() -> int:
 
 
 class _Lines:
-    """Says on standard error each time that another tenth is done."""
-
     def __init__(self, what: str) -> None:
         self._what, self._tenth, self._since = what, 0, perf_counter()
 

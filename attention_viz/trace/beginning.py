@@ -1,4 +1,4 @@
-"""A decoder's trace as it was when the model had read the first of its tokens only."""
+"""Cut a decoder's trace to its first tokens."""
 
 import functools
 from dataclasses import fields, replace
@@ -21,10 +21,10 @@ _QUERIES = ("query", "key")
 
 
 def beginning(trace: Trace, count: int) -> Trace:
-    """The trace of the first tokens alone: where nobody looks ahead, the same numbers, and none is computed anew.
+    """Return the trace of the first tokens alone; without looking ahead, no number changes or is recomputed.
 
-    Its provenance is that of the whole text, but for how many tokens the model chose itself. Gradients are those of the
-    token that is likeliest after the first ones, and come with those without values of a run of the whole text.
+    Provenance is the whole text's, except how many tokens the model chose. Gradients are of the token likeliest after the
+    first ones, from a run of the whole text.
     """
     tokens = trace.query_tokens(trace.streams[0])
     if not 1 <= count <= len(tokens):
@@ -48,7 +48,6 @@ def beginning(trace: Trace, count: int) -> Trace:
 
 
 def _behind(found: Trace, trace: Trace, count: int) -> Trace:
-    """Put a run of the whole text behind a beginning: what it tells of the first tokens holds for them alone, too."""
     run = behind(trace)
 
     def differentiate(of: tuple[int, int] | Along | None) -> Relevance:
@@ -73,7 +72,6 @@ def _behind(found: Trace, trace: Trace, count: int) -> Trace:
 
 
 def _looks_ahead(call: Attention, count: int) -> bool:
-    """Whether any of the first tokens may look at one behind all of them."""
     queries, keys = call.shape[-2:]
     if queries != keys:
         return True
@@ -92,7 +90,6 @@ def _layer(layer: Layer, count: int) -> Layer:
 
 
 def _term(count: int, before: int, term: Term, value: Any) -> Any:
-    """A term for the first positions, along each axis that has them."""
     if not isinstance(value, Tensor):
         return value
     for axis, name in enumerate(reversed(term.axes.names), start=1):

@@ -1,4 +1,4 @@
-"""What a trace is handed out as: a table of its weights, and a file that gives it back."""
+"""Export a trace as a table or a file."""
 
 from collections.abc import Sequence
 from os import PathLike

@@ -1,4 +1,4 @@
-"""How much of a text can be read at once, in whole words."""
+"""Fit a text into a token limit, in whole words."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -25,11 +25,7 @@ class Fit:
 
 
 def fit_text(text: str, count: Callable[[str], int], limit: int | None) -> Fit:
-    """Keep as many whole words from the start of a text as fit; of a single endless word, as many characters.
-
-    Args:
-        limit: how many are allowed; None for no limit.
-    """
+    """Keep as many whole first words as fit; of one endless word, characters."""
     total = count(text)
     if limit is None or total <= limit:
         return Fit(text, "", total, limit)
@@ -43,7 +39,7 @@ def fit_text(text: str, count: Callable[[str], int], limit: int | None) -> Fit:
 
 
 def _last_fitting(ends: Sequence[int], fits: Callable[[int], bool]) -> int | None:
-    """The last of the growing ends that fits, found by halving; None where not even the first does."""
+    """Bisect for the last end that fits; None if none does."""
     low, high = 0, len(ends)
     while low < high:
         middle = (low + high) // 2

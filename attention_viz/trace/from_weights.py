@@ -1,4 +1,4 @@
-"""An attention call made of weights, for numbers that no call computed but that are read as weights are."""
+"""Make an attention call from weights that no call computed."""
 
 import torch
 from jaxtyping import Bool, Float
@@ -13,14 +13,13 @@ __all__ = ["attention_of", "check_computed", "shares"]
 def attention_of(
     weights: Float[Tensor, "head query key"], allowed: Bool[Tensor, "... _query _key"] | None = None
 ) -> Attention:
-    """A call whose weights are these: what all pictures and tables know how to show.
+    """Make a call with these weights for pictures and tables.
 
-    No query and key ever met: their logarithm stands as each head's bias beside queries and keys of 0, and there are no
-    values. A cell of 0 that a query may look at stays open, with a bias of −∞.
+    Their logarithm is each head's bias; queries and keys are 0, without values. An allowed 0 stays open, with bias −∞.
 
     Args:
-        weights: 0 or more; each row sums to 1, or is 0 throughout.
-        allowed: True where a query may look at a key; everywhere by default.
+        weights: 0 or more; each row sums to 1, or is all 0.
+        allowed: True where a query may look; everywhere by default.
     """
     heads, queries, keys = weights.shape
     looking = torch.zeros(heads, queries, 1, device=weights.device)
@@ -29,7 +28,7 @@ def attention_of(
 
 
 def check_computed(call: Attention, what: str) -> None:
-    """Refuse what needs queries, keys and values, of a call that was made of weights."""
+    """Refuse a call made of weights if queries, keys and values are needed."""
     if call.value.shape[-1] == 0:
         raise TraceError(
             f"{what} can't be had of weights alone, as of Trace.from_weights, a file of weights, a reading or words "
@@ -39,7 +38,7 @@ def check_computed(call: Attention, what: str) -> None:
 
 
 def shares(numbers: Float[Tensor, "*lead query key"]) -> Float[Tensor, "*lead query key"]:
-    """Each row divided by its sum, in float64; a row of zeros stays zeros."""
+    """Divide each row by its sum, in float64; zero rows stay."""
     numbers = numbers.double()
     sums = numbers.sum(dim=-1, keepdim=True)
     return numbers / torch.where(sums > 0, sums, 1)

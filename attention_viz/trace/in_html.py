@@ -1,4 +1,4 @@
-"""What a notebook shows of a trace and of tokens; what people and tokenizers wrote is text there, never markup."""
+"""Show traces and tokens in notebooks; foreign text is never markup."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -16,7 +16,7 @@ _MOST_ROWS, _LONGEST = 60, 300
 
 
 def trace_in_html(trace: "Trace") -> str:
-    """Where a trace comes from, and how many layers, heads and tokens each stream has."""
+    """Show a trace's provenance and each stream's layer, head and token counts."""
     origin = trace.provenance
     rows: list[tuple[str, str]] = [("model", origin.model)]
     texts = (
@@ -49,7 +49,7 @@ def trace_in_html(trace: "Trace") -> str:
 
 
 def tokens_in_html(tokens: "Tokens") -> str:
-    """A row a position: label, what people read, id, word."""
+    """Show label, readable text, id and word per position."""
     ids = tokens.ids or (None,) * len(tokens)
     rows = zip(range(len(tokens)), tokens.labels, tokens.written, ids, tokens.words, strict=True)
     shown = [tuple("" if cell is None else str(cell) for cell in row) for row in list(rows)[:_MOST_ROWS]]
@@ -58,7 +58,7 @@ def tokens_in_html(tokens: "Tokens") -> str:
 
 
 def table_in_html(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Texts as a table; the first of each row is what it is of."""
+    """Build a table of texts; each row's first is its heading."""
     above = f"<tr>{''.join(f'<th>{escape(name)}</th>' for name in head)}</tr>" if head else ""
     below = "".join(
         f'<tr><th style="text-align:left">{escape(first)}</th>'

@@ -1,7 +1,6 @@
-"""The output of a long run that is made when it is looked at, some rows at a time.
+"""Make a long run's output rows only when read.
 
-The logits of 8,000 tokens over a vocabulary of 49,152 are 1.6 GB, most of what a run of that text holds, and few of
-their rows are ever looked at.
+The logits of 8,000 tokens over a vocabulary of 49,152 are 1.6 GB, and few rows are ever read.
 """
 
 import threading
@@ -34,10 +33,10 @@ Make = Callable[[int, int], Float[Tensor, "position width"]]
 
 
 class LateOutput:
-    """Stands for an output, (position, width), and has its rows as a tensor has them, by number or slice.
+    """An output, (position, width), whose rows are made when read, by number or slice.
 
     Attributes:
-        held: what it is made of, as far as that is kept for it alone.
+        held: its sources, if kept for it alone.
     """
 
     def __init__(
@@ -50,11 +49,11 @@ class LateOutput:
         held: Sequence[Tensor] = (),
         rest: RestingFile | None = None,
     ) -> None:
-        """Say how the rows are made.
+        """Set how rows are made.
 
         Args:
-            check: called before rows are made; raises where they would be another run's by now.
-            rest: where the whole of it is written once somebody asks for that; None for memory.
+            check: called before rows are made; raises if they would be another run's.
+            rest: where to write the whole; None for memory.
         """
         self.shape, self.dtype, self.held = shape, dtype, tuple(held)
         self._make, self._check, self._rest = make, check, rest
@@ -71,7 +70,7 @@ class LateOutput:
         return self.shape[0] * self.shape[1]
 
     def __getitem__(self, rows: int | slice) -> Tensor:
-        """One row, (width,), or those of a slice without steps, (position, width)."""
+        """Return one row, (width,), or a stepless slice, (position, width)."""
         if isinstance(rows, slice):
             start, stop, _ = rows.indices(len(self))
             return self._rows(start, max(start, stop))
@@ -121,16 +120,16 @@ class LateOutput:
 
 
 def by_row(trace: "Trace") -> Tensor | LateOutput:
-    """A trace's output, to be asked for rows, of which no others are made."""
+    """Return a trace's output, made only row by row."""
     found = vars(trace)
     return found["output"] if "output" in found else found[LATE]
 
 
 def whole_output(trace: "Trace") -> Float[Tensor, "position width"]:
-    """All rows of the output; those of a long text are made when they are first asked for."""
+    """Return all rows; a long text's are made on first use."""
     return vars(trace)[LATE].whole()
 
 
 def first_rows(output: Tensor | LateOutput, count: int) -> Tensor | LateOutput:
-    """The first rows of an output, made as late as all of them."""
+    """Return an output's first rows, equally late."""
     return output[:count] if isinstance(output, Tensor) else output.first(count)

@@ -1,4 +1,4 @@
-"""The attention layers of a run by stream: each call, what stood around it, and whether its tokens fit."""
+"""A run's attention layers by stream, with their surroundings, checked."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, field, fields
@@ -83,7 +83,7 @@ def check_layers(
     keys: Mapping[str, Sized],
     kept: Mapping[str, KeptLayers],
 ) -> None:
-    """Refuse a layer whose tensors don't stand along its tokens."""
+    """Refuse a layer whose tensors don't fit its tokens."""
     for stream, layers in streams.items():
         for number, layer in zip(kept[stream].numbers, layers, strict=True):
             _check_layer(f"{stream} layer {number}", layer, len(queries[stream]), len(keys[stream]))
@@ -115,7 +115,7 @@ def _check_layer(name: str, layer: Layer, queries: int, keys: int) -> None:
 
 
 def check_streams(layers: Mapping[str, Sized], queries: Mapping[str, Sized], keys: Mapping[str, Sized]) -> None:
-    """Refuse streams of another name, without a layer, or without tokens along both axes."""
+    """Refuse streams with unknown names, no layer, or missing tokens."""
     if not layers or not set(layers) <= set(STREAMS):
         raise TraceError(f"a trace has streams named {', '.join(STREAMS)}; got {', '.join(layers) or 'none'}")
     if not set(layers) == set(queries) == set(keys):

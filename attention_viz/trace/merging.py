@@ -1,4 +1,4 @@
-"""From pieces of words to words: a trace whose rows and columns are the words of the text."""
+"""Merge a trace's word pieces into whole words."""
 
 from dataclasses import replace
 
@@ -75,7 +75,6 @@ def _mean(groups: Pieces, rows: Float[Tensor, "piece width"]) -> Float[Tensor, "
 
 
 def _merged(call: Attention, queries: Pieces, keys: Pieces) -> Attention:
-    """A head's call whose weights are those between words."""
     weights = call.weights.detach().double()
     if call.sinks is not None and not bool(torch.isneginf(call.sinks).all()):
         raise TraceError(
@@ -88,13 +87,12 @@ def _merged(call: Attention, queries: Pieces, keys: Pieces) -> Attention:
 
 
 def _open(allowed: Bool[Tensor, "head query key"], queries: Pieces, keys: Pieces) -> Bool[Tensor, "head word_a word_b"]:
-    """Whether any piece of a word may look at any piece of another."""
     rows = torch.stack([allowed[:, list(group)].any(dim=1) for group in queries], dim=1)
     return torch.stack([rows[..., list(group)].any(dim=-1) for group in keys], dim=-1)
 
 
 def tokens_of_words(tokens: Tokens, groups: Pieces) -> Tokens:
-    """Each word as one token, named by its whole text."""
+    """Return each word as one token."""
     labels, spelling = zip(*map(tokens.joined, groups), strict=True) if groups else ((), ())
     known: dict[str, int] = {}
     ids = None if tokens.ids is None else tuple(known.setdefault(label, len(known)) for label in labels)

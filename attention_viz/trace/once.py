@@ -1,4 +1,4 @@
-"""What is worked out once for each object, however many threads ask for it."""
+"""Compute values once per object across threads."""
 
 import threading
 from collections.abc import Callable
@@ -13,10 +13,10 @@ _Value = TypeVar("_Value")
 
 
 class once(Generic[_Value]):
-    """As `functools.cached_property`, with a lock for each object and property.
+    """A `functools.cached_property` with a lock per object and property.
 
-    In Python 3.11 that one has a single lock for the whole class, so that one object's slow answer keeps everybody
-    waiting for any other's. What raises is asked anew the next time. The lock goes once the value is there.
+    Python 3.11's has one lock per class, so a slow object blocks all others. Errors aren't cached. The lock goes once
+    the value is there.
     """
 
     def __init__(self, function: Callable[[Any], _Value]) -> None:
@@ -26,7 +26,7 @@ class once(Generic[_Value]):
         self.__doc__ = function.__doc__
 
     def __set_name__(self, owner: type, name: str) -> None:
-        """Learn the name under which an object keeps the value."""
+        """Store the attribute name for the value."""
         self._name = name
 
     @overload
@@ -36,7 +36,7 @@ class once(Generic[_Value]):
     def __get__(self, instance: object, owner: type | None = None) -> _Value: ...
 
     def __get__(self, instance: object | None, owner: type | None = None) -> "once[_Value] | _Value":
-        """Work the value out, unless another thread has meanwhile; from then on the object's own value is found."""
+        """Compute the value unless another thread has; later reads skip this."""
         if instance is None:
             return self
         attributes, lock_name = vars(instance), f"_lock of {self._name}"
@@ -48,9 +48,9 @@ class once(Generic[_Value]):
 
 
 def once_for_each(function: Callable[[_Of], _Value]) -> Callable[[_Of], _Value]:
-    """As `once`, for a function of one object that can't have it as a property: kept for as long as that object is.
+    """Cache a function of one object for its lifetime, as `once` does.
 
-    Two threads that ask at the same time both work it out, and get the same. The value may not hold the object.
+    Two threads may both compute it, and get one value. The value may not hold the object.
     """
     known = WeakKeyDictionary[_Of, _Value]()
 

@@ -1,4 +1,4 @@
-"""Where a trace comes from, and how far it can be trusted."""
+"""A trace's origin and fidelity."""
 
 import warnings
 from collections.abc import Iterable, Mapping
@@ -149,7 +149,7 @@ class Fidelity:
     eager_from_own: float | None = None
 
     def __post_init__(self) -> None:
-        """Take an error that is no number for one that wasn't measured."""
+        """Treat NaN errors as not measured."""
         for name in ("output_error", "weight_error"):
             if getattr(self, name) != getattr(self, name):
                 object.__setattr__(self, name, None)
@@ -222,7 +222,7 @@ class Fidelity:
 
     @property
     def _pairs(self) -> tuple[tuple[float | None, float | None, float | None], ...]:
-        """Of the output and of the weights: the error, our distance from a more exact run, and the model's own."""
+        """Return output and weights: error, our distance from a more exact run, the model's."""
         return (
             (self.output_error, self.output_from_exact, self.eager_output_from_exact),
             (self.weight_error, self.weight_from_exact, self.eager_weight_from_exact),
@@ -233,7 +233,7 @@ class Fidelity:
 
     @property
     def _rounded(self) -> float:
-        """How far from a more exact run a run of this precision may be."""
+        """Bound this precision's distance from a more exact run."""
         return _ROUNDED_BOUNDS * self.bound if self.bound > _HALF else _ROUNDED
 
     def at_least(self, output_error: float, weight_error: float = 0.0) -> "Fidelity":

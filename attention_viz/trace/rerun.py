@@ -1,4 +1,4 @@
-"""What is known of a run only by running once more: its fidelity, what stood around its calls, its gradients."""
+"""Rerun the model for fidelity, calls' surroundings and gradients."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -32,11 +32,11 @@ class Relevance(ShortRepr):
 
 
 class Along(NamedTuple):
-    """How far a model's output goes in a direction.
+    """An output's component along a direction.
 
     Attributes:
-        vector: (width,), as wide as a row of the output.
-        position: the row of the output; None for the mean over all that aren't padding.
+        vector: (width,), like an output row.
+        position: the output row; None for the mean without padding.
     """
 
     vector: Tensor
@@ -45,20 +45,18 @@ class Along(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Rerun:
-    """What stands behind a trace that was recorded: each answer costs a pass, and is only made when asked for.
+    """The run behind a recorded trace: each answer costs a pass, made on demand.
 
     Attributes:
-        measure: makes the comparison behind a trace's fidelity.
-        complete: finds what stands around the attention calls, by stream; None where the layers have all that is known.
-            Keeping it from the start would slow every run down for the few that look at it.
-        differentiate: finds the gradients of one number of the output, that of a (position, token id), of a direction
-            or, given None, of what the model says; None where no model stands behind the trace.
-        zero: finds how far each layer's output turns without the value of each key, of a stream; None as well.
-        repeat: runs random tokens twice through the same model; None where that makes no sense, or nobody can.
-        run: what stands behind the trace, for whoever made it.
-        seconds: what the recorded run took; 0 where nobody measured it.
-        check: raises `TraceError` if the model isn't the one that ran any more; the others do so themselves.
-        confirm: as `check`, but runs once more, which shows what `check` may miss.
+        measure: compares runs for the fidelity.
+        complete: finds the calls' surroundings, by stream; None if the layers have all. Late, since it slows runs.
+        differentiate: finds gradients of an output number at (position, token id), of a direction or, for None, of the
+            model's answer; None without a model.
+        zero: finds each layer's output turn without each key's value, by stream; None without a model.
+        repeat: runs random tokens twice; None if impossible or senseless.
+        seconds: the recorded run's duration; 0 if not measured.
+        check: raises `TraceError` if the model has changed; the others do so too.
+        confirm: like `check`, with another run, which finds more.
     """
 
     measure: Callable[[], Fidelity]
@@ -102,13 +100,13 @@ class Rerun:
 
 
 def attach(trace: "Trace", rerun: Rerun) -> "Trace":
-    """Put a run behind a trace that was just made, before anybody else has it; hands the trace back."""
+    """Attach a run to a new trace before anybody else has it; return the trace."""
     vars(trace)[_NAME] = rerun
     return trace
 
 
 def behind(trace: "Trace") -> Rerun:
-    """The run behind a trace; of one that was put together by hand, one that knows nothing."""
+    """Return a trace's run; an empty one for traces made by hand."""
     return vars(trace).get(_NAME, _NOTHING)
 
 

@@ -1,4 +1,4 @@
-"""The tensors of long traces in a file that is mapped into memory, so that a machine holds more of them."""
+"""Map long traces' tensors from a file to save memory."""
 
 import contextlib
 import ctypes
@@ -35,9 +35,9 @@ _AT_A_TIME = 32_000_000
 
 
 class RestingFile:
-    """A file without a name that tensors are written to; it goes when the last of them does.
+    """A nameless file of tensors, deleted with the last of them.
 
-    It lies where the system keeps temporary files, which TMPDIR says.
+    It lies in the system's temporary folder (TMPDIR).
     """
 
     def __init__(self) -> None:
@@ -47,16 +47,16 @@ class RestingFile:
         self._taken = 0
 
     def take(self, call: Attention) -> Attention:
-        """The call with its query, key and value in the file; its masks, which layers share, stay where they are."""
+        """Move a call's query, key and value into the file; shared masks stay."""
         self._taken += 1
         if self._taken % _EVERY == 0:
             give_back()
         return map_terms(call, lambda term, value: self.put(value) if term.name in _OWN else value)
 
     def put(self, tensor: Tensor) -> Tensor:
-        """Write a tensor and hand back the same numbers out of the file, read when they are looked at.
+        """Write a tensor and return it mapped from the file.
 
-        What needs a gradient, lies on another device, is empty, or finds no more room stays as it is.
+        Tensors that need a gradient, are on another device, are empty or find no room stay.
         """
         if tensor.requires_grad or tensor.device.type != "cpu" or not tensor.numel():
             return tensor
@@ -66,9 +66,9 @@ class RestingFile:
             return tensor
 
     def collect(self, shape: tuple[int, ...], dtype: torch.dtype, pieces: Callable[[], Iterable[Tensor]]) -> Tensor:
-        """Write a tensor that is made piece by piece, along its first axis, and hand it back out of the file.
+        """Write a tensor piece by piece along its first axis and return it mapped.
 
-        Where there is no room it is made in memory.
+        Without room it is made in memory.
         """
         try:
             return self._write(shape, dtype, pieces())
@@ -96,27 +96,27 @@ class RestingFile:
 
 
 def is_resting(tensor: Tensor) -> bool:
-    """Whether a tensor's numbers lie in a mapped file, not in memory of their own."""
+    """Whether a tensor's numbers lie in a mapped file."""
     return tensor.untyped_storage().data_ptr() in _places
 
 
 def bytes_of(tensors: Iterable[Tensor], *, resting: bool) -> int:
-    """How many bytes tensors take, in memory or in a mapped file; what several share counts once, a view as a whole."""
+    """Count tensors' bytes, in memory or mapped; shared storage once, views as a whole."""
     storages = [one.untyped_storage() for one in tensors if is_resting(one) == resting]
     return sum({storage.data_ptr(): storage.nbytes() for storage in storages}.values())
 
 
 def set_aside(tensor: Tensor) -> None:
-    """Let go of what a mapped tensor takes of memory since it was looked at; it is read again when it is looked at."""
+    """Release a mapped tensor's memory; it is read again on use."""
     base = tensor.untyped_storage()
     if base.data_ptr() in _places:
         _advise(base.data_ptr(), base.nbytes())
 
 
 def give_back() -> None:
-    """Have the C library give memory that was freed back to the system, where it knows how.
+    """Have the C library return freed memory to the system, if it can.
 
-    By itself it keeps some for each thread, in pieces that another thread's next text doesn't fill.
+    It keeps some per thread, which another thread's next text doesn't fill.
     """
     with contextlib.suppress(OSError, AttributeError, TypeError):
         _ = ctypes.CDLL(None).malloc_trim(0)
@@ -129,7 +129,7 @@ def _advise(place: int, length: int) -> None:
 
 
 def _pieces(tensor: Tensor) -> list[Tensor]:
-    """A tensor in parts along its first axis that has several, so that no copy of all of it is made."""
+    """Split a tensor along its first axis longer than 1, to avoid a full copy."""
     if tensor.is_contiguous():
         return [tensor.view(-1)]
     while tensor.shape[0] == 1:

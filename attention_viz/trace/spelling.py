@@ -1,6 +1,6 @@
-"""Tokens as people read them: of a piece as "ĠMary" a light mark and a text, "·" and "Mary".
+"""Write tokens readably: "ĠMary" as a light "·" and "Mary".
 
-The explorer's `data/spelling.js` writes them in the same way; both are tested on one table.
+The explorer's `data/spelling.js` does this too; one table tests both.
 """
 
 import functools
@@ -62,9 +62,9 @@ _NAMED = {"\n": "↵", "\t": "⇥", "\r": "␍", "\x7f": "␡", " ": "␣"}
 
 @_remembered
 def decode(label: str, spelling: str = "unknown") -> str:
-    """The text that a piece stands for, a space before it included; what says that it goes on with a word is left out.
+    """Return a piece's text with its leading space, without continuation marks.
 
-    Bytes that are no whole character become lone surrogates (PEP 383), which `visible` writes as signs.
+    Incomplete characters' bytes become lone surrogates (PEP 383), which `visible` writes as signs.
     """
     if spelling.startswith("byte-level"):
         label = label.removesuffix(_SUFFIX) if spelling.endswith("end-of-word") else label
@@ -83,7 +83,7 @@ def decode(label: str, spelling: str = "unknown") -> str:
 
 
 def spell(label: str, spelling: str = "unknown") -> tuple[str, str]:
-    """A piece as the light mark before it, "" for none, and its text with nothing in it that can't be seen."""
+    """Split a piece into its light mark, "" for none, and visible text."""
     text = decode(label, spelling)
     if spelling in ("unknown", "wordpiece") and _goes_on(label):
         return CONTINUES, visible(text)
@@ -96,9 +96,9 @@ def spell(label: str, spelling: str = "unknown") -> tuple[str, str]:
 
 @_remembered
 def carries(label: str, spelling: str = "unknown") -> bool:
-    """Tell whether a piece has something of a word in it: a letter, a digit, a mark of one, an emoji, or a byte of one.
+    """Whether a piece has a letter, digit, mark, emoji or byte of one.
 
-    The explorer's `data/spelling.js` has the same rule; both are tested on one table.
+    The explorer's `data/spelling.js` has this rule too; one table tests both.
     """
     text = decode(label, spelling)
     return any(_is_part(sign) for sign in text)
@@ -106,17 +106,17 @@ def carries(label: str, spelling: str = "unknown") -> bool:
 
 @_remembered
 def without_marks(label: str, spelling: str = "unknown") -> str:
-    """The text of a piece without the space before it; a piece that is nothing but such marks stays.
+    """Drop a piece's leading space; a piece of marks alone stays.
 
     Args:
-        spelling: one of `SPELLINGS`; where it is unknown, every mark that tokenizers write is left out.
+        spelling: one of `SPELLINGS`; if unknown, all tokenizers' marks go.
     """
     text = _without_any(label) if spelling == "unknown" else decode(label, spelling)
     return text.strip(" ") or text or label
 
 
 def join(labels: Sequence[str], spelling: str = "unknown") -> str:
-    """The pieces of one word as one piece of the same spelling."""
+    """Join a word's pieces into one of their spelling."""
     if spelling in ("wordpiece", "unknown"):
         return labels[0] + "".join(without_marks(label, spelling) for label in labels[1:])
     if spelling.endswith("end-of-word"):
@@ -125,9 +125,9 @@ def join(labels: Sequence[str], spelling: str = "unknown") -> str:
 
 
 def visible(text: str) -> str:
-    """A text with signs for what can't be seen: spaces, control characters, bytes that are half a character.
+    """Replace invisible characters: spaces, controls, partial bytes.
 
-    What would turn the direction of the text around it is spelled out, too.
+    Text direction controls are spelled out, too.
     """
     if text and not text.strip("".join(_JOINERS)):
         return "".join(map(_code_point, text))
@@ -143,7 +143,7 @@ def _is_part(sign: str) -> bool:
 
 
 def xml_text(text: str) -> str:
-    """Return a text in which every character is one that XML allows; others are spelled out, as in ⟨U+FFFE⟩.
+    """Spell out characters that XML forbids, as in ⟨U+FFFE⟩.
 
     Markup isn't escaped here.
     """
@@ -161,7 +161,6 @@ def _without_any(label: str) -> str:
 
 
 def _by_its_marks(label: str) -> str:
-    """A piece of a tokenizer of which nothing is known."""
     if label == "Ċ":
         return "\n"
     if len(label) > 1 and label[0] in "Ġ▁":
@@ -174,7 +173,7 @@ def _from_bytes(numbers: list[int]) -> str:
 
 
 def _from_fallback(label: str) -> str:
-    """The text of bytes that are written as numbers, such as "<0x0A>"."""
+    """Decode bytes written as numbers, such as "<0x0A>"."""
     return bytes.fromhex(label.replace("<0x", "").replace(">", "")).decode("utf-8", "surrogateescape")
 
 
@@ -197,9 +196,9 @@ def _code_point(sign: str) -> str:
 
 
 def set_apart(written: str) -> str:
-    """Isolate a word that runs from right to left, so that it doesn't turn the numbers and marks around it.
+    """Isolate a right-to-left word so that its surroundings keep their direction.
 
-    The light mark before it and the position after it stay outside.
+    Its light mark and position stay outside.
     """
     if _ISOLATE in written or not any(unicodedata.bidirectional(sign) in _TURNED for sign in written):
         return written
@@ -207,5 +206,5 @@ def set_apart(written: str) -> str:
 
 
 def without_accents(text: str) -> str:
-    """A text as some tokenizers read it: without the signs above and below its letters."""
+    """Drop accents, as some tokenizers do."""
     return "".join(sign for sign in unicodedata.normalize("NFD", text) if not unicodedata.combining(sign))

@@ -1,4 +1,4 @@
-"""A trace as a table of weights, for spreadsheets and data frames."""
+"""A trace's weights as a table for spreadsheets and data frames."""
 
 import csv
 import functools
@@ -48,7 +48,7 @@ def weights_table(
     layers: Sequence[int] | None = None,
     progress: Progress | None = None,
 ) -> pandas.DataFrame:
-    """Every weight of the chosen part of a trace as a row; None stands for all; see `Trace.table`."""
+    """Return one row per weight; None stands for all; see `Trace.table`."""
     if layer is not None and layers is not None:
         raise ShapeError(f"layer={layer!r} and layers={layers!r} were both given; one of them says which layers")
     kept = some_layers(trace, layers)
@@ -69,11 +69,10 @@ def weights_table(
 
 
 def to_csv(table: pandas.DataFrame) -> str:
-    """The table as CSV that a spreadsheet shows and never runs; its index is left out.
+    """Write CSV that no spreadsheet executes, without the index.
 
-    All text is quoted, so nothing in it ends a cell or a row, and text that a spreadsheet would take for a formula gets
-    a leading apostrophe. Numbers keep 9 significant digits, so float32 survives the round trip; where there is no
-    number, the cell is empty.
+    All text is quoted; formulas get a leading apostrophe. Numbers keep 9 significant digits for float32's round trip;
+    missing numbers are empty.
     """
     safe = {name: _safe(column) for name, column in table.items()}
     body = pandas.DataFrame(safe).to_csv(index=False, header=False, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
@@ -81,7 +80,7 @@ def to_csv(table: pandas.DataFrame) -> str:
 
 
 def _safe(column: pandas.Series) -> "pandas.Series | list[Any]":
-    """A column as it may be written: text that is no formula, numbers with 9 digits."""
+    """Write text that is no formula, and numbers with 9 digits."""
     if column.dtype.kind == "f":
         return [float(f"{number:.9g}") for number in column]
     if column.dtype.kind in "iub":
@@ -91,7 +90,7 @@ def _safe(column: pandas.Series) -> "pandas.Series | list[Any]":
 
 @functools.lru_cache(maxsize=4096)  # a sentence's labels come back in every row
 def inert(text: str) -> str:
-    """Text that can't be a formula, whatever blank or invisible characters it hides behind."""
+    """Defuse formulas, also behind blank or invisible characters."""
     visible = "".join(c for c in text if c.isprintable() and not c.isspace())
     return "'" + text if text.startswith(_FORMULA_STARTS) or visible.startswith(_FORMULA_STARTS) else text
 
@@ -118,5 +117,5 @@ def _head_table(trace: "Trace", layer: int, head: int, stream: str) -> pandas.Da
 
 
 def _writable(tokens: "Tokens") -> list[str]:
-    """The labels with halves of surrogate pairs, which no file or data frame takes, spelled out."""
+    """Spell out lone surrogates, which files and data frames refuse."""
     return [label.encode("utf-8", "backslashreplace").decode("utf-8") for label in tokens.labels]

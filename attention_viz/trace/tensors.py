@@ -1,4 +1,4 @@
-"""Every tensor of one head by name, from what enters the layer to what leaves it, and as a safetensors file."""
+"""All tensors of one head by name, also as safetensors."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -16,13 +16,13 @@ _STEPS = ("query", "key", "value", "scores", "scaled", "masked", "weights", "out
 
 
 def head_tensors(trace: "Trace", layer: int, head: int, stream: str | None = None) -> dict[str, Tensor]:
-    """The steps of one head, each 2-D, in the order in which they follow from each other.
+    """Return one head's steps in order, each 2-D.
 
     Returns:
         `query` and `key` (n, d_k), `value` (n, d_v), `scores` query·keyᵀ unscaled, `scaled` before any softcap,
-        `masked` with −∞ where blocked, `weights`, `output` (n, d_v); and where known `embeddings` (n, d_model), what
-        enters the layer, `source` (n, d_model), what keys and values are made of in cross-attention, and `joined`
-        (n, d_model), all heads joined and projected.
+        `masked` with −∞ if blocked, `weights`, `output` (n, d_v); if known, `embeddings` (n, d_model), the layer's
+        input, `source` (n, d_model), cross-attention's key and value input, and `joined` (n, d_model), all heads
+        projected.
     """
     entry = trace.layer(layer, stream)
     one = entry.attention.head(head)
@@ -38,11 +38,11 @@ def to_safetensors(
     stream: str | None = None,
     tensors: Callable[[], Mapping[str, Tensor]] | None = None,
 ) -> bytes:
-    """The steps of one head as a safetensors file, with their origin and tokens as JSON in its header.
+    """Write one head's steps with provenance and tokens as JSON header.
 
     Args:
-        stream: which stream; None for the only one there is.
-        tensors: gives what to write; `head_tensors` of that head by default.
+        stream: None for the only one.
+        tensors: `head_tensors` by default.
     """
     stream = trace.stream(stream)
     steps = head_tensors(trace, layer, head, stream) if tensors is None else tensors()

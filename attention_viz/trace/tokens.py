@@ -1,4 +1,4 @@
-"""The tokens that stand along the axes of an attention matrix."""
+"""The tokens along an attention matrix's axes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -48,7 +48,7 @@ class Tokens:
     place: tuple[tuple[float, ...] | None, ...] = field(default=())
 
     def __post_init__(self) -> None:
-        """Fill in what wasn't given (no words, nothing special …) and refuse rows of different length."""
+        """Fill in missing rows and refuse unequal lengths."""
         blank: dict[str, tuple[object, ...]] = {
             "words": (None,) * len(self.labels),
             "special": (False,) * len(self.labels),
@@ -72,12 +72,11 @@ class Tokens:
         return len(self.labels)
 
     def __repr__(self) -> str:
-        """How many there are, and the first of them as people read them."""
+        """Show the count and first readable tokens."""
         more = " …" if len(self) > _MOST_NAMED else ""
         return f"Tokens({len(self)}: {' '.join(self.written[:_MOST_NAMED])}{more})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: a row a position."""
         return tokens_in_html(self)
 
     @property
@@ -236,11 +235,10 @@ class Tokens:
 
     @once
     def _finder(self) -> WordFinder:
-        """What finds a word in the text of these tokens."""
         return WordFinder.of(self.labels, self.spelling, self.words)
 
     def _found_without_marks(self, word: str) -> list[tuple[int, ...]]:
-        """The occurrences of a word whose accents the tokenizer drops, as BERT's does."""
+        """Find a word whose accents the tokenizer drops, as BERT's does."""
         bare = without_marks_above(word)
         kept = any(without_marks_above(text) != text for text in self.texts) or "wordpiece" not in self.spelling
         return [] if kept or bare == word else self._finder.find(bare)

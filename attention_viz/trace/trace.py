@@ -1,4 +1,4 @@
-"""The immutable record of one pass through a model: every picture, table and export is a function of it."""
+"""The immutable record of one pass through a model."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -68,10 +68,9 @@ class Trace(FromTensors, Filed, ByNumber):
         kept: Mapping[str, KeptLayers] | None = None,
         seen: Seen = NOTHING,
     ) -> None:
-        """Put a trace together of what is known, closed to changes.
+        """Build an immutable trace.
 
-        A `fidelity` that isn't given can't be asked for. If `kept` isn't given, the layers are all there are, under the
-        numbers that their labels say.
+        Without `fidelity`, it can't be measured. Without `kept`, the layers are all, numbered by their labels.
         """
         kept = (
             {stream: KeptLayers.by_labels(labels_of(found)) for stream, found in layers.items()}
@@ -90,7 +89,7 @@ class Trace(FromTensors, Filed, ByNumber):
         check_layers(self.layers, self.queries, self.keys, self.kept)
 
     def __repr__(self) -> str:
-        """One line: the model, the text, and how many layers and heads."""
+        """Show model, text, layer and head counts."""
         sizes = ", ".join(
             f"{stream}: {self.kept[stream].counted} × {layers[0].attention.shape[0]} heads × "
             f"{len(self.queries[stream])} × {len(self.keys[stream])} tokens"
@@ -102,7 +101,6 @@ class Trace(FromTensors, Filed, ByNumber):
         return f"Trace({self.provenance.model!r}, {read}, {sizes}{stored})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: where it comes from, and what is in it; nothing is computed for that."""
         return trace_in_html(self)
 
     @property

@@ -1,4 +1,4 @@
-"""Files of which nobody ever finds a part: written beside, and put in their place when they are whole."""
+"""Write files atomically: beside, then moved into place."""
 
 import os
 import secrets
@@ -10,7 +10,7 @@ __all__ = ["write_whole"]
 
 
 def write_whole(path: str | PathLike[str], *content: bytes | memoryview) -> None:
-    """Write a file, with the rights of the one that it takes the place of; until it is whole, that one stays."""
+    """Replace a file once whole, keeping its permissions."""
     path = Path(path)
     if path.exists() and not path.is_file():  # a pipe or a device, whose place nothing else can take; a folder refuses
         path.write_bytes(b"".join(content))

@@ -1,4 +1,4 @@
-"""Every picture, by name, in the order in which the package's stub lists them."""
+"""Every picture by name, in the stub's order."""
 
 import re
 from collections.abc import Callable

@@ -1,6 +1,6 @@
-"""Threads of this process, each of which works on one chunk by itself.
+"""Threads, each on its own chunk.
 
-A chunk is computed by one thread of torch alone: how many of them share a sum changes its last bits.
+Each uses one torch thread, because their number changes a sum's last bits.
 """
 
 import contextlib
@@ -25,11 +25,7 @@ _MEASURING = 4
 
 
 def run_local(worker: Worker, chunks: Iterable[Chunk], workers: int) -> Iterator[tuple[Chunk, CorpusPart]]:
-    """The sums of each chunk, in their order.
-
-    Args:
-        chunks: which; no more of them are read than are worked on.
-    """
+    """Return each chunk's sums in order, reading chunks only when worked on."""
     waiting, ahead = deque[tuple[Chunk, Future[CorpusPart]]](), iter(chunks)
     worker = replace(worker, measuring=threading.Semaphore(max(1, workers // _MEASURING)))
     with alone(), ThreadPoolExecutor(workers, "scan", initializer=_one_thread) as pool:
@@ -47,7 +43,7 @@ def run_local(worker: Worker, chunks: Iterable[Chunk], workers: int) -> Iterator
 
 @contextlib.contextmanager
 def alone() -> Generator[None]:
-    """With one thread of torch for each operation, here and in threads that begin meanwhile."""
+    """Use one torch thread per operation, here and in threads started meanwhile."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -1,6 +1,6 @@
-"""Ray Data: its actors, on this machine or on a cluster, each of which loads the model once and works on chunks.
+"""Ray Data, local or on a cluster.
 
-What Ray hands over and brings back are texts and the bytes of a safetensors file.
+Ray passes only texts and the bytes of a safetensors file.
 """
 
 import importlib
@@ -26,11 +26,7 @@ _HANDED = 4_096
 
 
 def run_ray(worker: Worker, chunks: Iterable[Chunk], workers: int | None) -> Iterator[tuple[Chunk, CorpusPart]]:
-    """The sums of each chunk, in their order.
-
-    Args:
-        workers: how many actors; None for as many as there are processors.
-    """
+    """Return each chunk's sums in order; `workers` None means one per processor."""
     ray = _ray()
     model = worker.model
     if model.origin.sha256 is None:
@@ -48,7 +44,7 @@ def run_ray(worker: Worker, chunks: Iterable[Chunk], workers: int | None) -> Ite
 
 
 def _begin(ray: Any) -> None:
-    """Start Ray here, or join the cluster that RAY_ADDRESS names, as Ray does."""
+    """Start Ray, or join the cluster in RAY_ADDRESS."""
     address = os.environ.get("RAY_ADDRESS")
     options: dict[str, Any] = {} if address else {"include_dashboard": False}
     try:
@@ -79,8 +75,6 @@ def _handed(ray: Any, worker: Worker, chunks: list[Chunk], actors: int) -> Itera
 
 
 class _Actor:
-    """Loads the model once, and works on one chunk after the other with one thread of torch."""
-
     def __init__(self, name: str, sha256: str, settings: ScanSettings, heads: int) -> None:
         """Load the model."""
         torch.set_num_threads(1)

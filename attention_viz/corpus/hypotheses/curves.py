@@ -1,4 +1,4 @@
-"""How well weights tell pairs of which a story holds from others: counts by weight, and what follows from them."""
+"""Precision and recall of weights for a story's pairs, from counts."""
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,14 +17,14 @@ BINS = (int(numpy.float32(1.0).view(numpy.int32)) >> _SHIFT) - _FIRST + 2
 
 
 class Scores(NamedTuple):
-    """How well pairs with a weight from a threshold on are those of which a story holds."""
+    """Scores of pairs above a threshold."""
 
     precision: "NDArray[Any]"
     recall: "NDArray[Any]"
 
 
 def bins_of(weights: "NDArray[Any]") -> "NDArray[Any]":
-    """The bin of each weight, from 0 for the least."""
+    """Return each weight's bin, from 0 for the least."""
     bits = numpy.ascontiguousarray(weights, dtype=numpy.float32).view(numpy.int32) >> _SHIFT
     return numpy.clip(bits - _FIRST + 1, 0, BINS - 1)
 
@@ -36,7 +36,7 @@ def edge_of(bins: "NDArray[Any]") -> "NDArray[Any]":
 
 
 def counts_of(weights: "NDArray[Any]", holds: "NDArray[Any]") -> "NDArray[Any]":
-    """How many pairs there are in each bin, and of how many of them the story holds: (head, 2, bin)."""
+    """Count each bin's pairs, and those the story holds for: (head, 2, bin)."""
     heads = len(weights)
     places = bins_of(weights) + numpy.arange(heads)[:, None] * BINS
     every = numpy.bincount(places.ravel(), minlength=heads * BINS)
@@ -45,9 +45,9 @@ def counts_of(weights: "NDArray[Any]", holds: "NDArray[Any]") -> "NDArray[Any]":
 
 
 def average_precision(counts: "NDArray[Any]") -> "NDArray[Any]":
-    """The mean of the precisions at each pair of which the story holds, from the largest weight on; NaN without one.
+    """Return the average precision, largest weights first; NaN if the story holds for no pair.
 
-    Pairs of one bin count as tied. Source: Manning, Raghavan and Schütze 2008, "Introduction to Information
+    A bin's pairs count as tied. Source: Manning, Raghavan and Schütze 2008, "Introduction to Information
     Retrieval", section 8.4.
     """
     falling = counts[..., ::-1].astype(numpy.float64)
@@ -59,7 +59,7 @@ def average_precision(counts: "NDArray[Any]") -> "NDArray[Any]":
 
 
 def best_threshold(counts: "NDArray[Any]") -> "NDArray[Any]":
-    """The bin from which on pairs are taken, so that the harmonic mean of precision and recall is largest."""
+    """Return the first bin to take for the largest harmonic mean of precision and recall."""
     rising = counts[..., ::-1].astype(numpy.float64).cumsum(axis=-1)[..., ::-1]
     every, those = rising[..., 0, :], rising[..., 1, :]
     both = 2 * those / numpy.maximum(every + those[..., :1], 1)
@@ -68,7 +68,7 @@ def best_threshold(counts: "NDArray[Any]") -> "NDArray[Any]":
 
 
 def scores_at(counts: "NDArray[Any]", threshold: "NDArray[Any]") -> Scores:
-    """Precision and recall of pairs in a bin or above; NaN where there are none."""
+    """Score pairs from a bin upward; NaN if there are none."""
     rising = counts[..., ::-1].astype(numpy.float64).cumsum(axis=-1)[..., ::-1]
     at = numpy.broadcast_to(numpy.asarray(threshold)[..., None, None], (*counts.shape[:-1], 1))
     every, those = numpy.moveaxis(numpy.take_along_axis(rising, at, axis=-1)[..., 0], -1, 0)

@@ -38,7 +38,7 @@ _DEEPEST, _LONGEST = 50, 10_000
 
 
 class _Values(NamedTuple):
-    """What a value is for each pair, (query or 1, key or 1), and where there is one."""
+    """Values per pair, (query or 1, key or 1), if known."""
 
     numbers: "NDArray[Any]"
     known: "NDArray[Any]"
@@ -57,11 +57,7 @@ class _Value(NamedTuple):
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A story: which keys a query looks at.
-
-    Attributes:
-        asked: the attributes that it asks for.
-    """
+    """A story of which keys a query looks at, and the attributes it uses."""
 
     said: str
     asked: frozenset[str]
@@ -73,7 +69,7 @@ class Hypothesis:
 
 
 def read_hypothesis(said: str) -> Hypothesis:
-    """Read a story such as `query.previous.text == key.text and not query.is_pronoun`."""
+    """Parse a story such as `query.previous.text == key.text and not query.is_pronoun`."""
     if len(said) > _LONGEST:
         raise HypothesisError(f"a story of {len(said):,} characters; at most {_LONGEST:,} are read", said, _LONGEST)
     reader = _StoryReader(said, list(signs_of(said)))
@@ -83,8 +79,6 @@ def read_hypothesis(said: str) -> Hypothesis:
 
 
 class _StoryReader:
-    """Goes through the signs of a story from left to right."""
-
     def __init__(self, said: str, signs: list[Sign]) -> None:
         self.asked = set[str]()
         self._said = said
@@ -230,7 +224,6 @@ class _StoryReader:
         return _Value(asked.kind, of, side.place)
 
     def _moved(self, value: _Value) -> _Value:
-        """A number with what is added to it or taken from it."""
         by = 0
         while (sign := self._next).said in ("+", "-"):
             if value.kind != "number":
@@ -285,7 +278,6 @@ def _added(value: _Value, by: int) -> _Value:
 
 
 def _stepped(values: "NDArray[Any]", step: int) -> "tuple[NDArray[Any], NDArray[Any]]":
-    """Of each token what the one so many places further has, and whether there is such a token."""
     places = numpy.arange(len(values)) + step
     known = (places >= 0) & (places < len(values))
     return values[numpy.where(known, places, 0)], known

@@ -16,7 +16,7 @@ _DIGITS = 9
 
 
 class Sign(NamedTuple):
-    """One sign of a story: a "name", a "number", a "text" in its quotes, a "sign", or the "end"."""
+    """A story's token: "name", "number", "text" in quotes, "sign" or "end"."""
 
     kind: str
     said: str
@@ -24,7 +24,7 @@ class Sign(NamedTuple):
 
 
 def signs_of(said: str) -> Iterator[Sign]:
-    """The signs of a story, one after the other, the end last."""
+    """Split a story into signs, the end last."""
     place = 0
     while said[place:].strip():
         found = _SIGNS.match(said, place)

@@ -1,4 +1,4 @@
-"""A story put to the test: heads are ranked on one half of some texts, and all that is told is of the other."""
+"""Test a story: rank heads on half the texts, report the rest."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -64,8 +64,6 @@ class Tested:
 
 @dataclass(frozen=True, eq=False)
 class _TextPairs:
-    """The pairs of one text: where its story holds, and their counts by weight of every head."""
-
     holds: "NDArray[Any]"
     distance: "NDArray[Any]"
     key: "NDArray[Any]"
@@ -73,7 +71,7 @@ class _TextPairs:
 
 
 def put_to_the_test(hypothesis: Hypothesis, traces: Iterable[Trace], stream: str) -> Tested:
-    """Rank all heads of a stream on every other text, and test them on the others."""
+    """Rank a stream's heads on every other text; test them on the rest."""
     texts, heads = list[_TextPairs](), list[tuple[int, int]]()
     for trace in traces:
         heads = [
@@ -100,14 +98,14 @@ def put_to_the_test(hypothesis: Hypothesis, traces: Iterable[Trace], stream: str
 
 
 def counted(runs: Iterable[Trace], count: int, progress: Callable[[int, int], object]) -> Iterator[Trace]:
-    """The runs, of each of which somebody is told."""
+    """Yield the runs, reporting progress at each."""
     for done, run in enumerate(runs):
         progress(done, count)
         yield run
 
 
 def _text(hypothesis: Hypothesis, trace: Trace, stream: str) -> _TextPairs:
-    """Of the pairs that a head may look at, but those with keys on which heads rest unless the story is about them."""
+    """Leave out resting keys unless the story concerns them."""
     back = looks_back(trace, stream)
     queries, keys = HypothesisAxis(trace.query_tokens(stream), back), HypothesisAxis(trace.key_tokens(stream), back)
     rows = list(queries.tokens.counted)
@@ -128,7 +126,6 @@ def _text(hypothesis: Hypothesis, trace: Trace, stream: str) -> _TextPairs:
 def _table(
     texts: "Sequence[NDArray[Any]]", heads: Sequence[tuple[int, int]], order: "NDArray[Any]", thresholds: "NDArray[Any]"
 ) -> "pandas.DataFrame":
-    """The heads in their order, by what they do on the second half."""
     import pandas
 
     whole = _summed(texts)[order]
@@ -162,12 +159,12 @@ def _phrase(counts: "NDArray[Any]", thresholds: "NDArray[Any]") -> "dict[str, ND
 
 
 def _draws(texts: int) -> "NDArray[Any]":
-    """How often each text is drawn, of as many draws as there are texts: (draw, text). Source: Efron 1979."""
+    """Return counts, (draw, text). Source: Efron 1979."""
     return numpy.random.default_rng(0).multinomial(texts, numpy.full(texts, 1 / texts), size=_TIMES)
 
 
 def _between(numbers: "NDArray[Any]") -> "tuple[NDArray[Any], NDArray[Any]]":
-    """Between what 95 % of the draws lie, along the first axis; of those that are numbers."""
+    """Bound 95 % of draws along axis 0, without NaN."""
     ends = (2.5, 97.5)
     known = numpy.where(numpy.isnan(numbers), numpy.nanmedian(numpy.nan_to_num(numbers), axis=0), numbers)
     low, high = numpy.percentile(known, ends, axis=0)
@@ -175,7 +172,7 @@ def _between(numbers: "NDArray[Any]") -> "tuple[NDArray[Any], NDArray[Any]]":
 
 
 def _baseline(first: Sequence[_TextPairs], second: Sequence[_TextPairs]) -> "tuple[float, str, list[NDArray[Any]]]":
-    """The best, on the first half, of what goes by position alone: by the rates there at which the story holds."""
+    """Choose the best position-only baseline on the first half."""
     rates = [_rates(first, name) for name in ("distance", "key")]
 
     def guessed(text: _TextPairs) -> "NDArray[Any]":
@@ -199,7 +196,7 @@ def _rates(texts: Sequence[_TextPairs], name: str) -> dict[int, float]:
 
 
 def _ahead(head: "Sequence[NDArray[Any]]", base: "Sequence[NDArray[Any]]") -> tuple[float, float]:
-    """Between what 95 % of the draws lie: by how much a head's average precision is above the baseline's."""
+    """Bound the lead in average precision, 95 % of draws."""
     both = numpy.stack([numpy.stack(head), numpy.stack(base)], axis=1)
     found = numpy.stack([average_precision(numpy.tensordot(draw, both, 1)) for draw in _draws(len(head))])
     low, high = _between(found[:, 0] - found[:, 1])

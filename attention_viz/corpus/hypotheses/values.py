@@ -1,4 +1,4 @@
-"""What a hypothesis may ask of a token: its text, its place, and what kind of word it is."""
+"""Attributes of tokens for hypotheses: text, place, kind of word."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,42 +26,37 @@ class HypothesisAxis:
 
     @once
     def kinds(self) -> "NDArray[Any]":
-        """What each token is, as `KINDS` names it; the first as if it were any other."""
+        """Return each token's kind in `KINDS`; the first counts as any other."""
         return numpy.array([KINDS[kind] for kind in kinds_of(words_of(self.tokens), looks_back=False)])
 
     @once
     def resting(self) -> "NDArray[Any]":
-        """On which heads rest when they have nothing to do: special ones, and where none looks ahead the first."""
+        """Mark resting tokens: special ones, and the first if no head looks ahead."""
         found = numpy.array(self.tokens.special)
         found[:1] |= self.looks_back
         return found
 
     @once
     def texts(self) -> "NDArray[Any]":
-        """The text of each token, in small letters, without the space before it."""
+        """Return tokens' lower-case texts without leading space."""
         return numpy.array([text.casefold() for text in self.tokens.texts], dtype=object)
 
     @once
     def words(self) -> "NDArray[Any]":
-        """The text of the word that each token belongs to, in small letters."""
+        """Return each token's whole word in lower case."""
         known = words_of(self.tokens)
         return numpy.array([known.texts[word].casefold() for word in known.of_position], dtype=object)
 
     @once
     def nouns(self) -> "NDArray[Any]":
-        """Which tokens belong to words that may be nouns, as far as can be told without a grammar."""
+        """Mark tokens of possible nouns, guessed without a grammar."""
         known = words_of(self.tokens)
         return known.nouns.numpy()[list(known.of_position)]
 
 
 @dataclass(frozen=True)
 class Attribute:
-    """One thing that may be asked of a token.
-
-    Attributes:
-        meaning: what it is, in a few words.
-        of: gives it for each token of an axis.
-    """
+    """A token's attribute; `of` computes it along an axis."""
 
     kind: str
     meaning: str

@@ -1,4 +1,4 @@
-"""A head's examples on its page, as lines of tokens; whatever a text or a tokenizer brings is escaped."""
+"""A head's examples as lines of tokens; text and tokens are escaped."""
 
 from html import escape
 
@@ -20,7 +20,7 @@ def listed(head: Head, metric: str, kind: str) -> str:
 
 
 def others(head: Head, metric: str) -> str:
-    """The strongest by each other metric, each behind its name."""
+    """List the strongest by other metrics, after their names."""
     names = [name for name in dict.fromkeys(one.metric for one in head.examples) if name != metric]
     return "".join(
         f"<details><summary>{escape(METRICS[name].label)}</summary>{listed(head, name, 'strongest')}</details>"
@@ -54,7 +54,6 @@ def _tokens(one: SiteExample) -> str:
 
 
 def _link(one: SiteExample, head: Head) -> str:
-    """To the example in the explorer, where that draws it."""
     if one.explored is None:
         return ""
     name = head.file.removesuffix(".html")

@@ -1,4 +1,4 @@
-"""Examples in the explorer: one page for all, which reads what it shows from a file of the head's."""
+"""Examples in the explorer: one page, one data file per head."""
 
 import base64
 import json
@@ -11,13 +11,13 @@ __all__ = ["explored_data", "explorer_page", "explorer_script", "explorer_style"
 
 
 def explored_data(head: Head) -> str:
-    """A head's examples for the explorer: a script, since a page from a file may not read one otherwise."""
+    """Return a head's examples as a script, because file pages can't fetch data."""
     packed = [base64.b64encode(one.row.packed).decode("ascii") for one in head.examples if one.explored is not None]
     return f"window.EXPLORED = {json.dumps(packed)};\n"
 
 
 def explorer_script() -> str:
-    """What draws an example, once it is there: as a function, since a page from a file may load no module."""
+    """Return the drawing function, because file pages can't load modules."""
     return f'window.drawExplorer = async () => {{\n"use strict";\n{page_source()}\n}};\n'
 
 
@@ -27,7 +27,7 @@ def explorer_style() -> str:
 
 
 def explorer_page(site: Site) -> str:
-    """The page; which example it shows stands behind the sign # in its address."""
+    """Return the page; the address's # names its example."""
     body = (
         '<p class="back"><a id="back" href="index.html">All heads</a></p><h1 id="what">An example</h1>'
         '<div id="explorer"></div><script id="payload" type="application/octet-stream"></script>'

@@ -1,4 +1,4 @@
-"""What all pages of a site share: the bar with the search, tables, numbers, and the colours of both themes."""
+"""Shared page parts: search bar, tables, numbers, theme colours."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -25,7 +25,7 @@ def page(title: str, site: Site, body: str, *, more: str = "") -> str:
 
 
 def bar(site: Site) -> str:
-    """The bar on top: where one is, the parts of the first page, and the search."""
+    """Return the top bar: place, first page's parts, search."""
     texts = f"{site.texts:,} texts of {site.corpus}"
     links = (("index.html", "Heads"), ("index.html#most", "What matters most"), ("index.html#made", "How it was made"))
     return (
@@ -38,7 +38,7 @@ def bar(site: Site) -> str:
 
 
 def table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table, which on a narrow screen is moved by itself; its cells are HTML."""
+    """Return a table of HTML cells, scrollable on narrow screens."""
     top = "".join(f'<th scope="col">{escape(name)}</th>' for name in names)
     body = "".join(
         f'<tr><th scope="row">{first}</th>{"".join(f"<td>{cell}</td>" for cell in rest)}</tr>' for first, *rest in rows
@@ -47,7 +47,7 @@ def table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def bars(rows: Iterable[tuple[str, float, float]]) -> str:
-    """Numbers as bars: each its name as HTML, how much of the width it takes, and the number."""
+    """Return bars: name as HTML, share of the width, number."""
     return '<ol class="bars">{}</ol>'.format(
         "".join(
             f'<li>{name}<span class="b"><i style="width:{part:.0%}"></i></span>'
@@ -58,12 +58,12 @@ def bars(rows: Iterable[tuple[str, float, float]]) -> str:
 
 
 def number(value: Any, digits: int = 3) -> str:
-    """A number, or a dash where there is none."""
+    """Format a number; a dash if none."""
     return "–" if isnan(float(value)) else f"{float(value):.{digits}f}".replace("-", "−")
 
 
 def style_sheet(own: str) -> str:
-    """The colours of both themes, and the rest, which knows them by name."""
+    """Return both themes' colours and the rules that use them."""
     dark = f"@media (prefers-color-scheme: dark) {{\n:root {{ {_colours(DARK)} }}\n}}"
     fonts = f"--sans: {SANS}; --mono: {MONOSPACE};"
     return f":root {{ color-scheme: light dark; {fonts} {_colours(LIGHT)} }}\n{dark}\n{own}"

@@ -1,4 +1,4 @@
-"""The page of one head: how often it does what it does, its examples, and the numbers behind."""
+"""One head's page: its role's frequency, examples and numbers."""
 
 from html import escape
 from math import isnan, log2
@@ -44,7 +44,6 @@ def head_page(site: Site, head: Head) -> str:
 
 
 def _said(site: Site, head: Head) -> str:
-    """The sentence, how often it holds as a bar, and what else is known at once."""
     role = ROLES[head.role]
     place = list(ROLES).index(head.role)
     sign = f'<i class="sig" style="--role:var(--role-{place})"></i>'
@@ -64,7 +63,6 @@ def _said(site: Site, head: Head) -> str:
 
 
 def _split(holds: int, fails: int, rest: int, place: int) -> str:
-    """Of how many texts it holds, as a bar; the words stand below, where they have room."""
     parts = ((holds, "holds", "on"), (fails, "not", "off"), (rest, "can’t show it", "none"))
     shown = "".join(f'<i class="{kind}" style="flex:{count}"></i>' for count, _, kind in parts if count)
     phrase = "".join(f'<span class="{kind}">{count:,} {name}</span>' for count, name, kind in parts if count)
@@ -72,7 +70,6 @@ def _split(holds: int, fails: int, rest: int, place: int) -> str:
 
 
 def _text_by_text(head: Head, metric: str) -> str:
-    """The deciles of the metric that belongs to the role, as bars."""
     found = [float(head.row.get(f"{metric}_d{decile}", float("nan"))) for decile in DECILES]
     mean, spread = (float(head.row.get(f"{metric}{ending}", float("nan"))) for ending in ("", "_spread"))
     title = (
@@ -103,7 +100,7 @@ def _metrics(head: Head) -> str:
 
 
 def _kinds(head: Head) -> str:
-    """What each kind gives each other, beside chance: full colour at twice of it, and grey at half."""
+    """Colour twice chance fully, half of it grey."""
     known = {(str(one["query_kind"]), str(one["key_kind"])): one for one in head.kinds}
     rows = [name for name in KINDS if any(query == name for query, _ in known)]
     columns = [name for name in KINDS if any(key == name for _, key in known)]

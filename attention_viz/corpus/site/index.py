@@ -1,4 +1,4 @@
-"""The first page of a site: an atlas of the heads by what they do, those that matter most, and how it was made."""
+"""A site's first page: atlas, most important heads, method."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -39,7 +39,6 @@ def index_page(site: Site, heads: Sequence[Head], made: Sequence[tuple[str, str]
 
 
 def _finding(site: Site, heads: Sequence[Head]) -> str:
-    """How many heads have a job, and which jobs are most frequent."""
     counts = {name: sum(head.role == name for head in heads) for name, role in ROLES.items() if role.job}
     most = [name for name in sorted(counts, key=lambda name: -counts[name]) if counts[name]][:3]
     phrase = ", ".join(f"{counts[name]} “{ROLES[name].label}”" for name in most)
@@ -86,13 +85,12 @@ def _cell(head: Head) -> str:
 
 
 def _share(head: Head) -> float:
-    """How strong its colour is: its share of what it does, 0 where there is none."""
     score = float(head.row["score"])
     return 0.0 if isnan(score) else min(1.0, max(0.0, score))
 
 
 def heads_data(heads: Sequence[Head]) -> str:
-    """What the search looks through and the small atlas shows: a script, since a page from a file may read no other."""
+    """Return search and atlas data as a script, because file pages can't fetch data."""
     found = [
         [
             head.file,

@@ -1,4 +1,4 @@
-"""How a scan was made, as its manifest tells it."""
+"""A scan's method, from its manifest."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ __all__ = ["facts_of_scan"]
 
 
 def facts_of_scan(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What is worth telling of a scan, each by its name."""
+    """Return a scan's facts by name."""
     model, done, settings = manifest["model"], manifest["done"], manifest["settings"]
     revision = f", revision {model['revision']}" if model.get("revision") else ""
     rows, cut = settings["rows"], f"the end of {done['cut']:,} texts, beyond {settings['length']:,} tokens"

@@ -1,4 +1,4 @@
-"""A head's queries and keys of some texts together, as a picture without a script."""
+"""A head's queries and keys of several texts, as a scriptless picture."""
 
 from collections.abc import Sequence
 from html import escape
@@ -54,7 +54,6 @@ def _picture(plane: Plane, queries: Sequence[str], keys: Sequence[str], texts: i
 
 
 def _points(places: Tensor, labels: Sequence[str], kind: str) -> list[str]:
-    """A mark for each point, which says its token when it is pointed at."""
     found = list[str]()
     for (x, y), label in zip((places * _HALF).tolist(), labels, strict=True):
         phrase = f"<title>{kind} {escape(label)}</title>"

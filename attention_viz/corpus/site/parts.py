@@ -1,4 +1,4 @@
-"""What the pages of a site are made of."""
+"""Parts of a site's pages."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,11 +11,7 @@ __all__ = ["Head", "Site", "SiteExample", "file_of"]
 
 @dataclass(frozen=True)
 class SiteExample:
-    """One example on a page: what it is of, its row, and the words that the head makes likelier there.
-
-    Attributes:
-        explored: its place among the head's examples that the explorer draws; None where it draws none.
-    """
+    """An example's row and likelier words; `explored` is its explorer place, None if not drawn."""
 
     metric: str
     kind: str
@@ -30,10 +26,9 @@ class SiteExample:
 
 @dataclass(frozen=True)
 class Head:
-    """What a page says of a head: its row in the table of heads, its examples, and its looks by kind.
+    """One head's page: table row, examples, looks by kind.
 
-    Of a scan that was studied, too: what becomes of the model without it, and the heads that are like it. The picture
-    is of its queries and keys, as HTML.
+    If studied also its ablation and similar heads. The picture is HTML.
     """
 
     row: Mapping[str, Any]
@@ -66,7 +61,7 @@ def file_of(stream: object, layer: object, head: object) -> str:
 
 @dataclass(frozen=True)
 class Site:
-    """What every page says: of which model and corpus, and how many texts."""
+    """Every page's model, corpus and number of texts."""
 
     model: str
     corpus: str

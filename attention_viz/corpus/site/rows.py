@@ -1,4 +1,4 @@
-"""The rows of weights behind the examples that a site shows, from their texts run once more."""
+"""Weights behind a site's examples, from rerun texts."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -22,11 +22,11 @@ class Wanted(NamedTuple):
 
 
 class SiteRow(NamedTuple):
-    """What a query gave to each token of a text.
+    """A query's weights over a text.
 
     Attributes:
-        asking: the token that asks, where it stands along another axis; empty where it is one of the tokens.
-        packed: the whole layer as the explorer draws it, where that was asked for.
+        asking: the query's token if on another axis; else empty.
+        packed: the whole layer for the explorer, on request.
     """
 
     tokens: tuple[str, ...]
@@ -53,7 +53,6 @@ def rows_of(
 
 
 def _packed(trace: Trace, one: Wanted, key: int, weight: float) -> bytes:
-    """One layer of a run, opened on a pair of a head, for the explorer."""
     layer = trace.layers[one.stream][trace.layer_numbers(one.stream).index(one.layer)]
     alone = Trace(
         {one.stream: (layer,)},
@@ -68,7 +67,6 @@ def _packed(trace: Trace, one: Wanted, key: int, weight: float) -> bytes:
 
 
 def _pair(trace: Trace, one: Wanted, key: int, weight: float) -> Finding:
-    """The example as a finding: the explorer opens a head on what was found in it."""
     looking, seen = (
         quoted(tokens.text_of([place]))
         for tokens, place in ((trace.query_tokens(one.stream), one.query), (trace.key_tokens(one.stream), key))

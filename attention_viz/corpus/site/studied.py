@@ -1,4 +1,4 @@
-"""What a study found, on the pages of a site."""
+"""A study's findings on a site's pages."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -16,7 +16,7 @@ _APART = '<p class="note">How far their rows are apart: 0 is equal, 1 the most.<
 
 
 def most_of(heads: Sequence[Head]) -> str:
-    """The heads without which the model changes most; nothing of a scan that wasn't studied."""
+    """List heads whose ablation changes the model most; empty if not studied."""
     known = [(head, head.silenced) for head in heads if head.silenced is not None]
     if not known:
         return ""
@@ -31,7 +31,7 @@ def most_of(heads: Sequence[Head]) -> str:
 
 
 def closest(heads: Sequence[Head]) -> str:
-    """The pairs of heads that are most alike; nothing of a scan that wasn't studied."""
+    """List the most similar pairs of heads; empty if not studied."""
     pairs = {frozenset((head.file, _other(one))): (head, one) for head in heads for one in head.alike}
     if not pairs:
         return ""
@@ -51,7 +51,7 @@ def silence(head: Head) -> str:
 
 
 def near(head: Head) -> str:
-    """The heads that are like it, as bars: the shorter, the more."""
+    """Draw similar heads as bars: shorter is nearer."""
     if not head.alike:
         return ""
     known = [(one, float(one["apart"])) for one in head.alike]
@@ -66,7 +66,7 @@ def _other(one: Mapping[str, Any]) -> str:
 
 
 def change_words(silenced: Mapping[str, Any]) -> str:
-    """What becomes of the model without a head, with the standard error; whether that can be told from chance."""
+    """Describe a head's ablation, its standard error, and whether it exceeds chance."""
     change, error, texts = float(silenced["change"]), float(silenced["change_error"]), int(silenced["texts"])
     if silenced["of"] == "loss":
         moved = f"the loss {'rises' if change >= 0 else 'falls'} by {abs(change):.3f} ± {error:.3f} nats a token"

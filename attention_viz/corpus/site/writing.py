@@ -1,4 +1,4 @@
-"""The files of a site, written into a folder."""
+"""A site's files in a folder."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -33,7 +33,7 @@ _HERE = Path(__file__).parent
 
 
 def chosen_examples(heads: "pandas.DataFrame", examples: "pandas.DataFrame") -> "pandas.DataFrame":
-    """Those that are shown: of the metric of a head's role all, of the others some of the strongest."""
+    """Keep all examples of the role's metric, and the others' strongest."""
     leading = {_place(one): LEADING[str(one["role"])] for one in records_of(heads)}
     places = zip(examples["stream"], examples["layer"], examples["head"], examples["metric"], strict=True)
     leads = numpy.array([leading[str(one[0]), int(one[1]), int(one[2])] == one[3] for one in places], dtype=bool)
@@ -53,8 +53,7 @@ def write_site(
     """Write a site.
 
     Args:
-        tables: of the scan, and of its study where there is one; of the examples those that are shown, see
-            `chosen_examples`. They are written into the folder, too, but for texts of which nothing is shown.
+        tables: of scan and study, examples from `chosen_examples`; written too, without texts not shown.
     """
     found = [replace(head, picture=maps.get(_place(head.row), "")) for head in _heads(tables, runs)]
     files = {head.file: head_page(site, head) for head in found} | {
@@ -79,14 +78,13 @@ def write_site(
 
 
 def _whole(tables: Mapping[str, Any]) -> dict[str, Any]:
-    """The tables as they are given away: without what only says how the pages show them."""
+    """Drop texts not shown and columns only for display."""
     shown = set(tables["examples"]["text"])
     texts = tables["texts"]
     return {**tables, "examples": tables["examples"].drop(columns="leads"), "texts": texts[texts["text"].isin(shown)]}
 
 
 def _heads(tables: Mapping[str, Any], runs: Iterable[tuple[int, Trace]]) -> Iterator[Head]:
-    """What the page of each head says."""
     shown, wanted = records_of(tables["examples"]), dict[int, set[Wanted]]()
     for one in shown:
         wanted.setdefault(int(one["text"]), set()).add(_wanted(one))
@@ -125,7 +123,6 @@ def _place(one: Mapping[str, Any]) -> tuple[str, int, int]:
 
 
 def _is_explored(one: Mapping[str, Any]) -> bool:
-    """Whether the explorer draws an example: the first few of the metric that belongs to the head's role."""
     return bool(one["leads"]) and one["kind"] == "strongest" and int(one["rank"]) <= _EXPLORED
 
 

@@ -1,4 +1,4 @@
-"""What becomes of what a model says when one head is silent, on one text."""
+"""The effect of ablating one head on one text."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ _LOSS, _EMBEDDING = "loss", "embedding"
 
 
 def measure_of(model: AttentionModel) -> str:
-    """What is compared: "loss" of a model that chooses each next word, "embedding" of one that embeds a text."""
+    """Return "loss" for next-word models, "embedding" for text embedders."""
     if model.facts.continues_text:
         return _LOSS
     if tuple(model.heads) == ("encoder",) and not model.facts.predicts:
@@ -37,12 +37,12 @@ def measure_of(model: AttentionModel) -> str:
 def silenced(
     model: AttentionModel, before: Trace, heads: Sequence[tuple[int, int]], report: Callable[[int], object]
 ) -> "NDArray[Any]":
-    """What silencing each head by itself, everywhere, changes: the loss by so many nats a token, or the embedding.
+    """Return each single ablation's effect: loss in nats a token, or embedding.
 
-    An embedding is the mean of the last layer over the text, and its change is 1 − the cosine between before and after.
+    An embedding is the last layer's mean; its change is 1 − the cosine.
 
     Args:
-        report: told before each batch how many heads are done; what it raises stops the work.
+        report: called before each batch with heads done; raising stops the work.
     """
     measure = _loss if measure_of(model) == _LOSS else _apart
     found, size = list[float](), rows_at_once(before)
@@ -58,7 +58,7 @@ def _loss(before: Trace, output: Float[Tensor, "position vocabulary"]) -> float:
 
 
 def loss_of(run: Trace, output: Float[Tensor, "position vocabulary"]) -> float:
-    """How many nats the words of a text cost, on average over those that have one before them."""
+    """Return the mean loss, in nats, of words that follow another."""
     ids = torch.tensor(run.query_tokens().numbers)[1:]
     return float(torch.nn.functional.cross_entropy(output[:-1].double().cpu(), ids))
 

@@ -1,4 +1,4 @@
-"""A second look at a scan: a few of its texts run once more, for what no sum says."""
+"""A second look at a scan: some texts rerun."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
@@ -32,10 +32,10 @@ def study(
     examples: Sequence[Mapping[str, Any]],
     progress: Told | None = None,
 ) -> "dict[str, pandas.DataFrame]":
-    """What becomes of the model without each head, which heads are alike, and what heads write.
+    """Measure ablations, similar heads, and heads' written words.
 
     Args:
-        progress: told how many steps are done, and of how many; what it raises stops it.
+        progress: called with steps done and total; raising stops it.
     """
     model, report = worker.model, progress or _nobody
     measure = measure_of(model)
@@ -69,7 +69,7 @@ def _number(example: Mapping[str, Any]) -> int:
 
 
 def _silenced(heads: Heads, changes: Any, measure: str) -> "pandas.DataFrame":
-    """A row a head, in the order of heads: the mean change and its standard error over the texts."""
+    """Give means and standard errors over texts, heads in order."""
     import pandas
 
     count = len(changes)
@@ -80,7 +80,6 @@ def _silenced(heads: Heads, changes: Any, measure: str) -> "pandas.DataFrame":
 
 
 def _alike(heads: Heads, apart: Any) -> "pandas.DataFrame":
-    """A row for each head and each of the nearest others, the nearest first."""
     import pandas
 
     rows = list[dict[str, Any]]()

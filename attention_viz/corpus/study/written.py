@@ -1,4 +1,4 @@
-"""What heads write in context: the words that a head makes likelier where an example has it ask."""
+"""Words that a head makes likelier in its examples."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -14,11 +14,7 @@ _TOLD, _ASKED = 3, 9
 
 
 def words_written(model: AttentionModel, run: Trace, wanted: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """A row for each example of a text, with the words that its head makes likelier at its query.
-
-    Args:
-        model: the one that was run; it chooses words.
-    """
+    """Return a row per example with its likelier words; the model must choose words."""
     found = list[dict[str, Any]]()
     for one in wanted:
         table = writes(model, run, int(one["layer"]), int(one["head"]), int(one["query"]), _ASKED)

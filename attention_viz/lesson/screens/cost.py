@@ -1,4 +1,4 @@
-"""Cost: every word meets every other, so twice the words are four times the weights; measured on this machine."""
+"""Cost: twice the words, four times the weights; measured on this machine."""
 
 from attention_viz.lesson.asking import Ask
 from attention_viz.lesson.lesson import Control, Lesson, Shown

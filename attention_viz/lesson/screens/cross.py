@@ -1,4 +1,4 @@
-"""Cross-attention: queries from what is being said, keys and values from what was read."""
+"""Cross-attention: queries from the output, keys and values from the input."""
 
 from attention_viz.errors import AttentionVizError
 from attention_viz.lesson.asking import Ask, short
@@ -24,7 +24,6 @@ _UNEQUAL = "The two lengths differ, so this is no square."
 
 
 def _trace(scene: Scene) -> Trace:
-    """The reader's sentence, where the model knows all its words; else the first of its own examples."""
     try:
         own = scene.run(_MODEL, scene.text)
         if not any(label in ("<unk>", "[UNK]") for label in own.key_tokens(_STREAM).labels):
@@ -61,7 +60,6 @@ def _ask(scene: Scene) -> Ask:
 
 
 def _pressed(scene: Scene, trace: Trace) -> tuple[str, ...]:
-    """Of each word that was read, the word that is said while it is looked at most, in any head."""
     weights = trace.attention(0, _STREAM).weights.amax(dim=0)
     return tuple(max(_options(scene), key=lambda at: float(weights[int(at), key])) for key in range(weights.shape[-1]))
 

@@ -1,4 +1,4 @@
-"""Many heads: each reads the whole vector, looks in its own way with a narrower query, and their outputs are joined."""
+"""Many heads: each looks with a narrower query; their outputs are joined."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ _OPTIONS = {str(heads): counted(heads, "head") for heads in (1, 2, 4, 8)}
 
 
 def _ask(scene: Scene) -> Ask:
-    """In a real model, whose heads were trained to differ."""
+    """Use a real model, whose heads were trained to differ."""
     trace = scene.trained()
     link = strongest_link(trace, asking_position(trace, scene.word))
     labels = trace.query_tokens().written
@@ -61,14 +61,12 @@ def _show(scene: Scene) -> Shown:
 
 
 def _own_place(scene: Scene) -> int:
-    """The place of the word that asks among the words as our own module reads them."""
     words, asking = trained_words(scene)
     same = [at for at, word in enumerate(scene.words) if word.casefold() == words[asking].casefold()]
     return int(asking) if len(words) == len(scene.words) else (same or [scene.asking])[0]
 
 
 def _favourites_text(words: Sequence[str], favourites: Sequence[int]) -> str:
-    """What the heads look at most, each word with the heads that do; without them where there is one head."""
     heads_by_key: dict[int, list[int]] = {}
     for head, key in enumerate(favourites):
         heads_by_key.setdefault(key, []).append(head)

@@ -1,4 +1,4 @@
-"""Masks: who may look at whom, why blocked scores become −∞, and what a merely large negative number does instead."""
+"""Masks: why blocked scores become −∞, not a large negative number."""
 
 import math
 from collections.abc import Sequence
@@ -37,7 +37,6 @@ _OUTCOMES = {"ignored": "the weights as they are without a mask", "uniform": "th
 
 
 def _beside(scene: Scene, mask: str) -> str | None:
-    """A longer sentence of the same batch, where the mask is about padding."""
     return " ".join([scene.read, *[_FILLER] * _FILLING]) if mask in ("padding", "both") else None
 
 
@@ -47,25 +46,21 @@ def _link(scene: Scene) -> HeadLink:
 
 
 def _run(scene: Scene, mask: str, *, on: bool = True) -> Attention:
-    """One trained head, its text filled up where the mask is about padding; with the mask put on or not."""
     trace, link = _masked(scene, mask) if on else _trace(scene, mask), _link(scene)
     return trace.attention(link.layer).head(link.head)
 
 
 def _masked(scene: Scene, mask: str) -> Trace:
-    """The run with the mask in that one head."""
     link, allowed = _link(scene), _allowed(_trace(scene, mask).query_tokens().padding, mask)
     edits = [] if allowed is None else [Allow(allowed, link.layer, link.head)]
     return scene.trained(edits, beside=_beside(scene, mask))
 
 
 def _trace(scene: Scene, mask: str) -> Trace:
-    """The run without the mask."""
     return scene.trained(beside=_beside(scene, mask))
 
 
 def _allowed(padding_at: Sequence[bool], mask: str) -> Tensor | None:
-    """Who may look at whom."""
     length = len(padding_at)
     ids = torch.tensor([0 if filled else 1 for filled in padding_at])
     parts = {"causal": [causal(length)], "padding": [padding(ids, 0)], "both": [causal(length), padding(ids, 0)]}
@@ -94,7 +89,6 @@ def _ask(scene: Scene) -> Ask:
 
 
 def _who(labels: Sequence[str], counts: Sequence[int], wanted: int) -> str:
-    """Whose row has so many cells open."""
     found = [label for label, count in zip(labels, counts, strict=True) if count == wanted]
     if len(found) == 1:
         return f"“{in_words(found[0])}”"
@@ -135,7 +129,7 @@ def _show(scene: Scene) -> Shown:
 
 
 def _nothing_left(one: Attention) -> dict[str, str]:
-    """What becomes of a row with every cell blocked: by −∞, by a large negative number, and by our function."""
+    """Fill a row with −∞, a large negative number, or by our function."""
     nothing = one.query.new_zeros(len(one.weights), dtype=torch.bool)
     plain, large = (
         block_row(one.scaled[0], nothing, values=[value], precisions=[torch.float32])[0]

@@ -1,4 +1,4 @@
-"""The weighted sum: an output is a mixture of the values, and stays among them."""
+"""The weighted sum: outputs stay among the values."""
 
 from attention_viz.analysis.convex_hull import beyond, corners
 from attention_viz.lesson.asking import Ask, CatalogueHead, short
@@ -31,7 +31,7 @@ def _link(scene: Scene) -> HeadLink:
 
 
 def _ask(scene: Scene) -> Ask:
-    """Whose value makes most of the output, along it: the parts of all words sum to 1."""
+    """Ask for the largest part along the output; parts sum to 1."""
     trace, link = scene.trained(), _link(scene)
     call, labels = trace.attention(link.layer).head(link.head), trace.query_tokens().written
     output = call.output[link.query].double()

@@ -1,4 +1,4 @@
-"""Older attention: four ways to score how well two vectors suit each other, on the same words."""
+"""Older attention: four kinds of scores on one sentence."""
 
 import math
 from collections.abc import Callable
@@ -32,7 +32,7 @@ KINDS = {
 
 
 def scored(x: Tensor, w: Tensor, u: Tensor, v: Tensor, kind: str) -> Attention:
-    """The words' vectors looking at each other by one kind of score, head first.
+    """Attend with one kind of score, head first.
 
     Source: Bahdanau et al. 2015, appendix A.1.2 (additive); Luong et al. 2015, section 3.1 (dot, general); Vaswani et
     al. 2017, eq. 1 (scaled).
@@ -93,7 +93,6 @@ def _show(scene: Scene) -> Shown:
 
 
 def _beside(scene: Scene, kind: str, query: int, key: int) -> str:
-    """What the same word takes by the plain dot product; where that is shown already, once it is scaled."""
     other, how = ("scaled", "once that is scaled") if kind == "dot" else ("dot", "by the plain dot product")
     return f"Of the same it takes {float(_trace(scene, other).weights(0, 0)[query, key]):.3f} {how}."
 

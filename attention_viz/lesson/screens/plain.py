@@ -1,4 +1,4 @@
-"""Attention without parameters: shares from the words' own vectors, and nothing that could be learned."""
+"""Attention without parameters, from the words' own vectors."""
 
 from attention_viz.lesson.asking import Ask, row_asked
 from attention_viz.lesson.lesson import Control, Lesson, Shown
@@ -63,7 +63,7 @@ def _show(scene: Scene) -> Shown:
 
 
 def _trained(scene: Scene) -> dict[str, str]:
-    """The same of vectors that a model has learned: how wide they are, and what a word takes from itself on average."""
+    """Return learned vectors' width and mean weight on themselves."""
     trace = scene.trained()
     x, words = trace.layer(0).embeddings, list(word_positions(trace))
     assert x is not None  # these models keep them

@@ -1,4 +1,4 @@
-"""Positions: attention alone can't tell the order of words; what is added to their vectors can."""
+"""Positions: attention can't tell the order of words without them."""
 
 from dataclasses import replace
 
@@ -30,10 +30,7 @@ _WHICH = {
 
 
 def _turned(scene: Scene) -> tuple[Trace, Trace] | None:
-    """The trained model's run, and the run of the sentence turned around with its outputs put back into the old order.
-
-    None where the turned sentence isn't made of the same tokens.
-    """
+    """Run the reversed sentence too; None if its tokens differ."""
     before = scene.trained()
     turned = scene.run(scene.model, " ".join(split_words(scene.read)[::-1]))
     places = _places(before, turned)
@@ -41,7 +38,7 @@ def _turned(scene: Scene) -> tuple[Trace, Trace] | None:
 
 
 def _places(before: Trace, turned: Trace) -> list[int] | None:
-    """Where each token stands in the turned sentence: words from the last to the first, pieces of a word in order."""
+    """Reverse the words, but not a word's pieces."""
     (old, first), (new, then) = ((trace.query_tokens(), _pieces(trace)) for trace in (before, turned))
     mirrored = then[::-1]
     if [[old.numbers[at] for at in word] for word in first] != [[new.numbers[at] for at in word] for word in mirrored]:
@@ -53,7 +50,6 @@ def _places(before: Trace, turned: Trace) -> list[int] | None:
 
 
 def _pieces(trace: Trace) -> list[list[int]]:
-    """The positions of each word's tokens."""
     found: dict[int, list[int]] = {}
     for at, word in enumerate(trace.query_tokens().words):
         if word is not None:
@@ -62,7 +58,6 @@ def _pieces(trace: Trace) -> list[list[int]]:
 
 
 def _both(scene: Scene, positions: str) -> tuple[Trace, Trace]:
-    """The sentence, and the sentence from its last word to its first with the outputs put back into the old order."""
     if positions == "trained":
         found = _turned(scene)
         assert found is not None  # else it is no option
@@ -122,7 +117,6 @@ def _moved_words(word: str, by: float) -> str:
 
 
 def _options(scene: Scene) -> dict[str, str]:
-    """The trained model first, where both sentences are made of the same tokens."""
     return _OPTIONS if _turned(scene) is not None else {name: _OPTIONS[name] for name in _WHICH}
 
 

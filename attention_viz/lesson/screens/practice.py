@@ -1,4 +1,4 @@
-"""Practice: four ways to do the same with less, each tried out with a small before and after."""
+"""Practice: four ways to save work, each measured before and after."""
 
 import math
 
@@ -63,7 +63,6 @@ def _number(number: float) -> str:
 
 
 def _apart(part: float) -> str:
-    """How far apart two results are, in words: 0.0000004 is less than one part in 1,000,000."""
     if not part:
         return "are identical"
     return f"differ by less than one part in {10 ** int(-math.log10(part)):,} of the largest number"

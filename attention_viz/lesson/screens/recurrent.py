@@ -1,4 +1,4 @@
-"""Recurrent against parallel: how many steps lie between two words, and what is left of the first on the way."""
+"""Recurrent against parallel: steps between words; how the first fades."""
 
 import torch
 
@@ -20,10 +20,9 @@ _RECURRENT, _DIRECT = 1.0, 0.0
 
 
 def left_of_the_first(scene: Scene) -> list[float]:
-    """How much a change of the first word still moves the state after each word, relative to the state after itself.
+    """Return each state's sensitivity to the first word, relative to the first state's.
 
-    The state is that of the simplest recurrent network, h_t = tanh(W h_{t−1} + U x_t) (Elman 1990), run word by word
-    with W_Q and W_K of our own module in the places of W and U; how much is the norm of ∂h_t / ∂x_0.
+    The norm of ∂h_t / ∂x_0 in h_t = tanh(W h_{t−1} + U x_t) (Elman 1990), with our module's W_Q and W_K as W and U.
     """
     scratch = Scratch(_D_MODEL, 1, scene.seed, positions="none")
     known = scratch.projections()
@@ -82,12 +81,11 @@ def _show(scene: Scene) -> Shown:
 
 
 def _percent(part: float) -> str:
-    """A part of a whole; never "0.0%", as something is left."""
+    """Never write "0.0%", as something is left."""
     return f"{part:.1%}" if part >= _LEAST else f"less than {_LEAST:.1%}"
 
 
 def _far(scene: Scene) -> dict[str, str]:
-    """Every word but the first, which is at no end of a path; unless it is the only one."""
     words = offered(scene.words)
     return {at: word for at, word in words.items() if at != "0"} or words
 

@@ -1,4 +1,4 @@
-"""Queries, keys and values: three matrices give each vector three parts to play."""
+"""Queries, keys and values: three matrices give each vector three roles."""
 
 from attention_viz.lesson.asking import Ask, CatalogueHead
 from attention_viz.lesson.lesson import Control, Lesson, Shown
@@ -22,7 +22,7 @@ def _link(scene: Scene) -> HeadLink:
 
 
 def _own_shares(scene: Scene) -> tuple[float, float]:
-    """What a word takes from itself on average: by its vector as it enters a layer, and in the layer's trained head."""
+    """Return mean weights on oneself: raw vectors, trained head."""
     trace, link = scene.trained(), _link(scene)
     x, words = trace.layer(link.layer).embeddings, list(word_positions(trace))
     assert x is not None  # these models keep them
@@ -32,7 +32,7 @@ def _own_shares(scene: Scene) -> tuple[float, float]:
 
 
 def _ask(scene: Scene) -> Ask:
-    """Of a trained head: what matrices from a seed suit says nothing of the words."""
+    """Use a trained head: seeded matrices say nothing of words."""
     link, shares = _link(scene), _own_shares(scene)
     before, after = map(signed, shares)
     return Ask(

@@ -1,4 +1,4 @@
-"""Scaling: wide queries and keys make large scores, and large scores leave the softmax nothing to learn from."""
+"""Scaling: large scores leave the softmax nothing to learn from."""
 
 import math
 from collections.abc import Sequence
@@ -29,7 +29,6 @@ def _traces(text: str, seed: int, d_k: int, heads: int = 1) -> tuple[Trace, ...]
 
 
 def _statistics(traces: Sequence[Trace], scale: str) -> tuple[float, float]:
-    """The largest weight of a row and the size of its gradient, on average, with one of `SCALES`."""
     rows: list[RowStatistics] = [row_statistics(open_head(trace, 0, 0, scale=scale).weights) for trace in traces]
     return fmean(float(one.largest.mean()) for one in rows), fmean(float(one.gradient.mean()) for one in rows)
 

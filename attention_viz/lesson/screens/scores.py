@@ -1,4 +1,4 @@
-"""Scores: every query with every key, one cell opened as the sum that it is."""
+"""Scores: every query with every key, one cell opened as a sum."""
 
 from attention_viz.lesson.asking import Ask, CatalogueHead, short
 from attention_viz.lesson.lesson import Control, Lesson, Shown
@@ -16,7 +16,6 @@ _NAMED = 4
 
 
 def _written(cell: Arithmetic) -> str:
-    """The largest products as one writes them down, a negative number in brackets, and the others as one sum."""
 
     def number(value: float) -> str:
         written = signed(value, 2)
@@ -30,7 +29,7 @@ def _written(cell: Arithmetic) -> str:
 
 
 def _ask(scene: Scene) -> Ask:
-    """In a real head: what numbers from a seed suit says nothing of the words."""
+    """Use a real head: seeded numbers say nothing of words."""
     trace, query = scene.trained(), int(_CONTROL.value(scene))
     link, labels = strongest_link(trace, query), trace.query_tokens().written
     scores = trace.attention(link.layer).scores[link.head, query].tolist()

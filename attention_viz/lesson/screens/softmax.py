@@ -1,4 +1,4 @@
-"""Softmax: a row of numbers becomes shares that add up to one, sharper or evener."""
+"""Softmax: numbers become shares that sum to 1, sharper or evener."""
 
 from attention_viz.edits.kinds.temperature import Temperature
 from attention_viz.lesson.asking import Ask, CatalogueHead, row_asked
@@ -23,14 +23,13 @@ _TEMPERATURES = {
 
 
 def _place(scene: Scene) -> tuple[int, int, int]:
-    """Layer, head and query: the head in which the word that asks takes most from one further off."""
+    """Return layer, head and query."""
     trace = scene.trained()
     link = strongest_link(trace, asking_position(trace, scene.word))
     return link.layer, link.head, link.query
 
 
 def _trace(scene: Scene) -> Trace:
-    """The model's run, its one head as warm as was chosen."""
     temperature, (layer, head, _) = float(_CONTROL.value(scene)), _place(scene)
     edits = () if temperature == 1 else (Temperature(temperature, layer, head),)
     return scene.trained(edits)

@@ -1,4 +1,4 @@
-"""Words as vectors: a list of numbers for each token, and how alike two of them are."""
+"""Vectors: a list of numbers for each token, and their likeness."""
 
 import torch
 
@@ -23,7 +23,7 @@ def _trace(scene: Scene, d_model: int) -> Trace:
 
 
 def _closest(scene: Scene, x: torch.Tensor) -> str:
-    """Which two words are most alike, by their dot product; one that comes twice, with one vector, counts once."""
+    """Return the closest words by dot product; repeats count once."""
     found = [
         (float(x[i] @ x[j]), i, j) for i in range(len(x)) for j in range(i + 1, len(x)) if not torch.equal(x[i], x[j])
     ]
@@ -35,7 +35,7 @@ def _closest(scene: Scene, x: torch.Tensor) -> str:
 
 
 def _twins(scene: Scene) -> str:
-    """The first word that comes more than once, with its namesake, however it is written; empty where there is none."""
+    """Return the first repeated word, in any spelling; may be empty."""
     first: dict[str, str] = {}
     for word in scene.words:
         if (same := first.setdefault(word.casefold(), word)) is not word:
@@ -44,7 +44,7 @@ def _twins(scene: Scene) -> str:
 
 
 def _ask(scene: Scene) -> Ask:
-    """By what a real model has learned of each word: vectors from a seed are alike by chance."""
+    """Use a real model: seeded vectors are alike by chance."""
     trace = scene.trained()
     x, tokens = trace.layer(0).embeddings, trace.query_tokens()
     assert x is not None  # this model keeps them

@@ -1,4 +1,4 @@
-"""Why attention: a word means something else beside other words, and a head looks where that is decided."""
+"""Why attention: other words decide a word's meaning, and heads look there."""
 
 from attention_viz.lesson.asking import Ask, CatalogueHead, row_asked, short
 from attention_viz.lesson.lesson import Control, Lesson, Shown

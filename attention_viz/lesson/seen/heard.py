@@ -1,4 +1,4 @@
-"""The sample sound as a lesson tells it: its words, when each was spoken, and the head that follows them best."""
+"""The sample sound: its words, their times, and its best head."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,8 +19,6 @@ _STREAM = "cross"
 
 @dataclass(frozen=True)
 class _Writer:
-    """What wrote down what is said."""
-
     name: str = MODEL
 
 
@@ -62,7 +60,7 @@ class SoundRun:
 
     @cached_property
     def place(self) -> tuple[int, int]:
-        """Layer and head, of those that give words their times, with most of its weight in the words' own times."""
+        """Return the timing head (layer, head) with most weight in the words' own times."""
         return _place(self.trace)
 
     @cached_property
@@ -84,7 +82,7 @@ class SoundRun:
 
     @cached_property
     def rows(self) -> Float[np.ndarray, "word frame"]:
-        """What each word listens to before it is written, in that head: all frames, the silence after it, too."""
+        """Return each word's weights in that head, over all frames with the final silence."""
         return _rows(self.trace, *self.place)
 
     @property
@@ -93,6 +91,6 @@ class SoundRun:
         return _begins(self.trace)
 
     def during(self, word: int) -> Float[np.ndarray, " word"]:
-        """What a word gives to the time of each word."""
+        """Return a word's weight on each word's time."""
         inside = [(self.begins >= start) & (self.begins < end) for start, end in self.times]
         return np.array([self.rows[word][one].sum() for one in inside])

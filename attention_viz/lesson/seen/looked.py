@@ -1,4 +1,4 @@
-"""A sample picture as a lesson tells it: the head whose class token looks at one region most, and what it gives it."""
+"""A sample picture, and the class token's strongest head."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -32,7 +32,7 @@ def _place(trace: Trace) -> tuple[int, int]:
 
 
 def _gathered(trace: Trace, place: tuple[int, int]) -> float:
-    """What the class token gives to a region of two patches or more, less what an even look would give it."""
+    """Return the weight on two patches or more, minus an even look's."""
     weights = _given(trace, place)
     region = touching(weights)
     return float(weights[region].sum() - region.mean()) if region.sum() >= _FEWEST else 0.0
@@ -53,7 +53,7 @@ class PictureRun:
 
     @cached_property
     def place(self) -> tuple[int, int]:
-        """Layer and head in which the class token gives most to one region."""
+        """Return layer and head with the class token's strongest region."""
         return _place(self.trace)
 
     @property
@@ -63,7 +63,7 @@ class PictureRun:
 
     @cached_property
     def weights(self) -> Float[np.ndarray, "row column"]:
-        """What the class token gives to each patch in that head."""
+        """Return the class token's weight on each patch in that head."""
         return _given(self.trace, self.place)
 
     @cached_property
@@ -87,11 +87,7 @@ class PictureRun:
         return float(self.region.mean())
 
     def shown(self, boxes: Sequence[tuple[int, int]], count: int) -> ShownPicture | None:
-        """The picture for a class, with the class token's weights and some of its boxes framed.
-
-        Args:
-            boxes: row and column of each, from 0.
-        """
+        """Return the picture for a class, with weights and framed boxes (row, column from 0)."""
         row = self.trace.weights(*self.place)[_CLASS].detach().double().cpu()
         shown = picture_shown(self.trace, self.tokens, row, None, None)
         down, across = (size // count for size in self.weights.shape)
@@ -99,6 +95,6 @@ class PictureRun:
         return None if shown is None else replace(shown, boxes=framed)
 
     def boxes(self, down: int, across: int) -> Float[np.ndarray, "box_row box_column"]:
-        """The sums of the weights in boxes of equal size."""
+        """Sum the weights in boxes of equal size."""
         rows = np.array_split(self.weights, down, axis=0)
         return np.array([[box.sum() for box in np.array_split(row, across, axis=1)] for row in rows])

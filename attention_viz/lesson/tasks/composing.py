@@ -1,4 +1,4 @@
-"""Tasks with a number opened into what wrote it."""
+"""Tasks about a score's parts."""
 
 from attention_viz.lesson.composed import TOY_WORDS, Composed
 from attention_viz.lesson.exercise import Exercise, NumberAnswer, Slip, written
@@ -12,7 +12,7 @@ _DIGITS = 2
 
 
 def part(scene: Scene, seed: int) -> Exercise:
-    """What an earlier head wrote of a score, from the score and what all other parts wrote."""
+    """Ask for an earlier head's part of a score, from the rest."""
     draw = Draw("part", seed, TOY)
     words = draw.order(TOY_WORDS)
     pair = Composed(scene, draw.below(len(words) - 1), words=tuple(words))
@@ -50,7 +50,6 @@ def part(scene: Scene, seed: int) -> Exercise:
 
 
 def _called(kind: str, layer: int | None, _head: int | None) -> str:
-    """A part in a few words; heads of a layer together."""
     if kind == "head":
         return f"layer {layer}, its other heads"
     return {"embedding": "the word itself", "mlp": f"layer {layer}, MLP"}.get(kind, "all else")

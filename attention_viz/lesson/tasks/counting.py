@@ -1,4 +1,4 @@
-"""Tasks that count: the shape of cross-attention, the weights of a text, and what attention in blocks holds at once."""
+"""Tasks that count: shapes, weights, and memory of blockwise attention."""
 
 import math
 
@@ -17,7 +17,7 @@ _HEADS = (2, 4, 8, 12)
 
 
 def _call(queries: int, keys: int, heads: int = 1) -> Attention:
-    """An attention of this size over vectors of one number: its shape is what matters."""
+    """Attend with one-number vectors: only the shape matters."""
     return attend(_blank(heads, queries), _blank(heads, keys), _blank(heads, keys))
 
 
@@ -26,7 +26,7 @@ def _blank(heads: int, count: int) -> Tensor:
 
 
 def shape(scene: Scene, seed: int) -> Exercise:
-    """The shape of the weights of cross-attention, or how many there are."""
+    """Ask for the shape or number of cross-attention's weights."""
     draw = Draw("shape", seed, scene.text)
     source = len(scene.words)
     target = draw.pick([one for one in range(2, 10) if one != source])
@@ -79,7 +79,7 @@ _EACH = "Each word has a weight for each word: with n words a head has n·n weig
 
 
 def cost(scene: Scene, seed: int) -> Exercise:
-    """How many weights several heads have, or how many times as many a longer text has."""
+    """Ask for several heads' number of weights, or a longer text's factor."""
     draw = Draw("cost", seed, scene.text)
     count = len(scene.words)
     return _longer(count, draw.whole(2, 10)) if draw.below(2) else _layer(count, draw.pick(_HEADS))
@@ -131,7 +131,7 @@ _ASKED = {
 
 
 def memory(scene: Scene, seed: int) -> Exercise:
-    """What attention in blocks holds at once, beside the whole matrix."""
+    """Ask for blockwise attention's memory beside the whole matrix."""
     draw = Draw("memory", seed, scene.text)
     block, times = draw.pick(_BLOCKS), max(2, len(scene.words))
     count, asked = block * times, draw.pick(tuple(_ASKED))

@@ -1,4 +1,4 @@
-"""Tasks with dot products: whose vector fits best, an entry of a query, a score, and the score scaled."""
+"""Tasks with dot products: nearest vector, query entry, score, scaled score."""
 
 import math
 
@@ -32,7 +32,7 @@ _WHOLE_LENGTHS = tuple(
 
 
 def nearest(scene: Scene, seed: int) -> Exercise:
-    """Whose vector has the largest dot product, or the largest cosine, with a word's."""
+    """Ask for the largest dot product or cosine with a word."""
     draw = Draw("nearest", seed, scene.text)
     words, note = hand_words(scene, draw, most=4, least=3)
     asked = draw.pick(("dot product", "cosine"))
@@ -59,7 +59,6 @@ def nearest(scene: Scene, seed: int) -> Exercise:
 
 
 def _fits(rows: Tensor) -> tuple[dict[int, float], dict[int, float]]:
-    """Dot products and cosines of the first vector with each other one, by place."""
     units = rows / rows.norm(dim=-1, keepdim=True)
     fits = [attend(some, some, some).scores[0].tolist() for some in (rows, units)]
     dots, cosines = ({at: one[at] for at in range(1, len(rows))} for one in fits)
@@ -107,7 +106,7 @@ def _nearest_slips(asked: str, places: list[int], rows: list[list[int]], dots: d
 
 
 def project(scene: Scene, seed: int) -> Exercise:
-    """One entry of the query that a word's vector is projected to."""
+    """Ask for one entry of a word's query."""
     draw = Draw("project", seed, scene.text)
     (name,), note = hand_words(scene, draw, most=1)
     x, learned, column = draw.vector(3), [draw.vector(3, 2) for _ in range(3)], draw.below(3)
@@ -141,7 +140,7 @@ def project(scene: Scene, seed: int) -> Exercise:
 
 
 def _projected(x: list[int], learned: list[list[int]]) -> Tensor:
-    """The query that a head with this W_Q, (d_model, d_k), makes of a vector."""
+    """Use W_Q as (d_model, d_k)."""
     head = AttentionHead(len(learned), len(learned[0]))
     with torch.no_grad():
         head.query.weight.copy_(matrix(learned).mT)

@@ -1,4 +1,4 @@
-"""What every task is made with: numbers drawn from a hash, words of the reader's sentence, arithmetic as text."""
+"""Tools of all tasks: hashed numbers, the sentence's words, arithmetic as text."""
 
 import hashlib
 from collections import Counter
@@ -41,21 +41,21 @@ _Thing = TypeVar("_Thing")
 
 
 class Draw:
-    """Draws numbers that depend on nothing but what they are for: the same on any machine and in any version."""
+    """Seeded draws, equal on any machine and in any version."""
 
     def __init__(self, kind: str, seed: int, text: str) -> None:
-        """Begin a row of draws for a kind of exercise, a seed and a text."""
+        """Start draws for a kind of exercise, seed and text."""
         self._purpose = f"{kind}\0{seed}\0{text}".encode("utf-8", "surrogatepass")
         self._drawn = 0
 
     def below(self, count: int) -> int:
-        """A whole number from 0 up to, and without, `count`."""
+        """Draw an integer from 0 to `count` - 1."""
         self._drawn += 1
         digest = hashlib.sha256(self._purpose + self._drawn.to_bytes(8)).digest()
         return int.from_bytes(digest[:8]) % count
 
     def whole(self, low: int, high: int) -> int:
-        """A whole number from `low` to `high`, both included."""
+        """Draw an integer from `low` to `high`, inclusive."""
         return low + self.below(high - low + 1)
 
     def pick(self, things: Sequence[_Thing]) -> _Thing:
@@ -68,7 +68,7 @@ class Draw:
         return [left.pop(self.below(len(left))) for _ in range(len(left))]
 
     def vector(self, width: int, limit: int = 3) -> list[int]:
-        """Whole numbers from −limit to limit, not all of them 0."""
+        """Draw integers from −limit to limit, not all 0."""
         while True:
             numbers = [self.whole(-limit, limit) for _ in range(width)]
             if any(numbers):
@@ -76,7 +76,7 @@ class Draw:
 
 
 def named(words: Sequence[str]) -> tuple[str, ...]:
-    """The words as they stand in a task: visible, short, and numbered where one occurs more than once."""
+    """Return a task's words: visible, short, repeats numbered."""
     names = [shortened(visible(word)) for word in words]
     counts, seen = Counter(names), Counter[str]()
     for at, name in enumerate(names):
@@ -87,17 +87,16 @@ def named(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def of_two_words(scene: Scene, least: int = 2) -> tuple[tuple[str, ...], str]:
-    """The reader's words, or those of an example where there are fewer than `least`; and a sentence that says so."""
+    """Return the reader's words, or an example's if fewer than `least`, with a note."""
     if len(scene.words) >= least:
         return scene.words, ""
     return split_words(EXAMPLE), _note(least)
 
 
 def hand_words(scene: Scene, draw: Draw, most: int, least: int = 1) -> tuple[tuple[str, ...], str]:
-    """Up to `most` different words that stand one after the other, few enough to calculate with.
+    """Return up to `most` consecutive different words, without signs if enough.
 
-    Words that differ only in capitals count as one, as they have one vector. Where there are fewer than `least`, they
-    are an example's, and a sentence says so. Signs are left out where there are words enough.
+    Capitals don't count, as the vector is shared. An example replaces fewer than `least`, with a note.
     """
     different: dict[str, str] = {}
     for word in scene.words:
@@ -117,17 +116,17 @@ def _note(least: int) -> str:
 
 
 def dimensions(width: int) -> tuple[str, ...]:
-    """The names of a vector's numbers: "dim. 0", "dim. 1" and so on."""
+    """Name a vector's numbers: "dim. 0", "dim. 1" and so on."""
     return tuple(f"dim. {c}" for c in range(width))
 
 
 def table(title: str, rows: Sequence[str], columns: Sequence[str], numbers: Sequence[Sequence[float]]) -> Table:
-    """A table of the numbers that an exercise gives."""
+    """Return a table of an exercise's numbers."""
     return Table(title, tuple(rows), tuple(columns), tuple(tuple(map(float, row)) for row in numbers))
 
 
 def vectors(scene: Scene, title: str, names: Sequence[str], rows: Sequence[Sequence[float]]) -> Table:
-    """A table of vectors, each a row; or each a column, where the reader writes tokens as columns."""
+    """Return a table of vectors as rows, or columns in the reader's notation."""
     across = dimensions(len(rows[0]))
     if scene.notation == "columns":
         return table(title, across, names, list(zip(*rows, strict=True)))
@@ -135,18 +134,18 @@ def vectors(scene: Scene, title: str, names: Sequence[str], rows: Sequence[Seque
 
 
 def matrix(numbers: Sequence[Sequence[float]]) -> Tensor:
-    """The numbers of a table, (row, column), in double precision."""
+    """Return a table's numbers, (row, column), in float64."""
     return torch.tensor(numbers, dtype=torch.float64)
 
 
 def shares(logits: Sequence[float], values: Tensor | None = None) -> Attention:
-    """One query that has these logits, (1, key), without a scale; the values are the keys themselves by default."""
+    """Attend with one query's logits, (1, key), unscaled; values default to keys."""
     keys = torch.eye(len(logits), dtype=torch.float64)
     return attend(matrix([logits]), keys, keys if values is None else values, scale=1.0)
 
 
 def factor(number: float) -> str:
-    """A number as a part of a product: (−1)."""
+    """Write a number as a factor: (−1)."""
     return f"({written(number)})" if number < 0 else written(number)
 
 

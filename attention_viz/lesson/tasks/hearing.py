@@ -1,4 +1,4 @@
-"""A task with a sound: at which moment a word begins, by dividing the time among words in order."""
+"""A task with a sound: find the time a word begins."""
 
 import itertools
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ _DIGITS, _PARTS = 2, 6
 
 
 def stretch(scene: Scene, seed: int) -> Exercise:
-    """Where the second of two words begins, so that as much of their weight as possible lies in their own stretches."""
+    """Ask for the second word's start that keeps most weight in both words' stretches."""
     draw, heard = Draw("stretch", seed, MODEL), SoundRun(scene)
     layer, head = heard.place
     first = draw.below(len(heard.words) - 1)
@@ -62,5 +62,4 @@ def stretch(scene: Scene, seed: int) -> Exercise:
 
 
 def _gain(rows: Sequence[Sequence[float]], at: int) -> float:
-    """What lies in the words' own parts where the second begins at a moment."""
     return sum(rows[0][:at]) + sum(rows[1][at:])

@@ -1,4 +1,4 @@
-"""A task with a head of a language model that goes on with patterns: where it looks when a word comes again."""
+"""A task with a language model's induction head."""
 
 from attention_viz.edits.words import listed
 from attention_viz.lesson.exercise import Exercise, OptionAnswer, Slip, written
@@ -14,7 +14,7 @@ _MARGIN = 0.02
 
 
 def job(scene: Scene, seed: int) -> Exercise:
-    """At which of some tokens one looks, in the head that goes on with patterns most."""
+    """Ask for a repeated token's strongest key in the top induction head."""
     draw, twice = Draw("job", seed, scene.text), Twice(scene)
     layer, head, _ = twice.heads("induction")[0]
     weights, names = twice.trace.weights(layer, head), named(twice.trace.query_tokens().written)
@@ -53,7 +53,6 @@ def job(scene: Scene, seed: int) -> Exercise:
 
 
 def _queries(twice: Twice, layer: int, head: int) -> list[int]:
-    """Tokens that come again, and that look at what came after them clearly more than at anything else."""
     weights, keys = twice.trace.weights(layer, head), twice.keys("induction")
     again = [at for at, key in enumerate(keys) if key >= 0]
     clear = [at for at in again if keys[at] not in (0, at) and _leads(weights[at].tolist(), keys[at])]

@@ -1,4 +1,4 @@
-"""Tasks with the heads of a real model: what a word looks at, which head links two words, and which head matters."""
+"""Tasks with a real model's heads: links, and the effects of ablation."""
 
 from collections.abc import Mapping, Sequence
 
@@ -28,7 +28,6 @@ _TRIED, _LEAD = 8, 1.5
 
 
 def _reading(scene: Scene, least: int) -> tuple[Trace, str]:
-    """The reader's text through the model, or an example where it has too few words; and a sentence that says so."""
     trace = scene.trained()
     toy = f"{REAL_MODEL} isn't installed here, so this is a toy, and its sentence is “{scene.read}”. "
     if len(word_positions(trace)) >= least:
@@ -49,7 +48,7 @@ def _place(layer: int, head: int) -> str:
 
 
 def strongest(scene: Scene, seed: int) -> Exercise:
-    """What a word looks at most, among some, in a head that links it to one further off."""
+    """Ask for a word's strongest key in a head with a distant link."""
     draw = Draw("strongest", seed, scene.text)
     trace, note = _reading(scene, 3)
     places, names = word_positions(trace), _names(trace)
@@ -96,7 +95,7 @@ def strongest(scene: Scene, seed: int) -> Exercise:
 
 
 def head(scene: Scene, seed: int) -> Exercise:
-    """Which of four heads links a pronoun, or another word that comes late, to one before it."""
+    """Ask which of four heads links a pronoun or late word backward."""
     draw = Draw("head", seed, scene.text)
     trace, note = _reading(scene, 3)
     names, link = _names(trace), _backward(trace, draw)
@@ -129,7 +128,7 @@ def head(scene: Scene, seed: int) -> Exercise:
 
 
 def _backward(trace: Trace, draw: Draw) -> HeadLink:
-    """The strongest link of a pronoun to a word before it; of another word from the third on where there is none."""
+    """Prefer pronouns, else words from the third on."""
     places, texts = word_positions(trace), trace.query_tokens().texts
     late = places[2:]
     query = draw.pick([at for at in late if is_pronoun(texts[at])] or telling_positions(trace, late))
@@ -150,12 +149,11 @@ def _backward(trace: Trace, draw: Draw) -> HeadLink:
 
 
 def _rows(trace: Trace, query: int) -> list[Tensor]:
-    """What a query looks at in all heads: of each layer, (head, key)."""
+    """Return for each layer (head, key)."""
     return [trace.attention(layer).weights[:, query] for layer in trace.layer_numbers()]
 
 
 def _weaker(trace: Trace, link: HeadLink, draw: Draw) -> list[tuple[int, int]]:
-    """Other heads, in which the link is weaker by a margin that is seen in the table."""
     weaker = [
         (layer, one)
         for layer, rows in zip(trace.layer_numbers(), _rows(trace, link.query), strict=True)
@@ -166,7 +164,6 @@ def _weaker(trace: Trace, link: HeadLink, draw: Draw) -> list[tuple[int, int]]:
 
 
 def _shown(rows: Tensor, link: HeadLink, names: Sequence[str], heads: Sequence[str]) -> Table:
-    """The weights of one query in several heads: the word in question, the heaviest others, and the rest as a sum."""
     heavy = rows.amax(dim=0).argsort(descending=True).tolist()
     drawn = sorted({link.key, *heavy[: _MOST_SHOWN - 1]})
     rest = [at for at in range(len(names)) if at not in drawn]
@@ -179,7 +176,7 @@ def _shown(rows: Tensor, link: HeadLink, names: Sequence[str], heads: Sequence[s
 
 
 def matters(scene: Scene, seed: int) -> Exercise:
-    """Which of four heads moves the model's output most when it is silenced."""
+    """Ask which of four ablated heads changes the output most."""
     draw = Draw("matters", seed, scene.text)
     trace = scene.trained()
     largest = _largest(trace)
@@ -223,7 +220,6 @@ def matters(scene: Scene, seed: int) -> Exercise:
 
 
 def _leading(effects: Mapping[_Place, float]) -> dict[_Place, float]:
-    """A few heads with their effects: the one that does most, and others that do far less, or else the least."""
     best, *others = sorted(effects, key=lambda one: -effects[one])
     far = [one for one in others if effects[best] >= _LEAD * effects[one]]
     few = _CANDIDATES - 1
@@ -231,7 +227,6 @@ def _leading(effects: Mapping[_Place, float]) -> dict[_Place, float]:
 
 
 def _largest(trace: Trace) -> dict[tuple[int, int], float]:
-    """Of each head, the mean of the largest weight of each token that counts."""
     counted = list(trace.query_tokens().counted) or list(range(len(trace.query_tokens())))
     return {
         (layer, one): float(mean)
@@ -241,5 +236,5 @@ def _largest(trace: Trace) -> dict[tuple[int, int], float]:
 
 
 def _moved(scene: Scene, before: Trace, layer: int, one: int) -> float:
-    """How far silencing a head moves the output, as a part of its length, on average over the tokens."""
+    """Return relative changes, averaged over tokens."""
     return float(moved_output(before, scene.trained((Ablate(layer, one),))).mean())

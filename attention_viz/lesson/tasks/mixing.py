@@ -1,4 +1,4 @@
-"""Tasks with shares: the softmax, its temperature, the weighted sum, and the additive score of older attention."""
+"""Tasks with shares: softmax, temperature, weighted sum, additive score."""
 
 import math
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ _SPREADS = ((0.5, 0.3, 0.2), (0.6, 0.3, 0.1), (0.7, 0.2, 0.1), (0.4, 0.4, 0.2), 
 
 
 def plain(scene: Scene, seed: int) -> Exercise:
-    """A weight of attention without parameters, from dot products."""
+    """Ask for a weight from dot products alone."""
     draw = Draw("plain", seed, scene.text)
     words, note = hand_words(scene, draw, most=3, least=2)
     # A vector's dot product with itself is a sum of squares, and so above 0.
@@ -107,13 +107,13 @@ def temperature(scene: Scene, seed: int) -> Exercise:
 
 
 def _entropy(logits: Sequence[float], divisor: float) -> float:
-    """The entropy of one row of weights at a temperature, in nats."""
+    """Return the entropy in nats."""
     alone = QueryRows.of(Tokens.of_ids([0]), Tokens.of_ids(range(len(logits))), alike=False)
     return METRICS["entropy"].mean(shares([one / divisor for one in logits]).weights, alone)
 
 
 def output(scene: Scene, seed: int) -> Exercise:
-    """One entry of the weighted sum of the values."""
+    """Ask for one entry of the weighted sum."""
     draw = Draw("output", seed, scene.text)
     words, note = hand_words(scene, draw, most=3, least=2)
     spread = _SPREADS[draw.below(len(_SPREADS))] if len(words) == 3 else draw.pick(((0.75, 0.25), (0.6, 0.4)))
@@ -149,7 +149,7 @@ def _dot(left: Sequence[float], right: Sequence[float]) -> float:
 
 
 def additive(scene: Scene, seed: int) -> Exercise:
-    """A score of additive attention, v · tanh(W q + U k) (Bahdanau et al. 2015, appendix A.1.2)."""
+    """Ask for v · tanh(W q + U k) (Bahdanau et al. 2015, appendix A.1.2)."""
     draw = Draw("additive", seed, scene.text)
     words, note = hand_words(scene, draw, most=2)
     query, key, above = (draw.vector(2, 2) for _ in range(3))
@@ -186,7 +186,7 @@ _TANH = range(5)
 
 
 def _tanh() -> list[float]:
-    """The values of tanh at `_TANH`, and that of all that is larger, to three decimals."""
+    """Round to three decimals."""
     return [round(math.tanh(one), 3) for one in (*_TANH, math.inf)]
 
 
@@ -194,7 +194,7 @@ _Product = tuple[list[list[int]], list[int]]
 
 
 def _additive_slips(above: list[int], first: _Product, second: _Product) -> tuple[Slip, ...]:
-    """The slips of v · tanh(W q + U k), given W with q and U with k."""
+    """Take (W, q) and (U, k)."""
     asked, found = ([_dot(row, vector) for row in rows] for rows, vector in (first, second))
     sums = [a + b for a, b in zip(asked, found, strict=True)]
     turned = [
@@ -211,5 +211,5 @@ def _additive_slips(above: list[int], first: _Product, second: _Product) -> tupl
 
 
 def _additive(above: Sequence[float], sums: Sequence[float]) -> float:
-    """The product of v with tanh, as it is given, of what W q and U k add up to."""
+    """Return v · tanh(sums), tanh rounded to three decimals."""
     return float(matrix([above])[0] @ matrix([sums])[0].tanh().round(decimals=3))

@@ -1,4 +1,4 @@
-"""Tasks about who sees whom and in which order: a mask to fix, shuffled words, and steps from word to word."""
+"""Tasks about order: a mask to fix, shuffled words, steps between words."""
 
 from collections.abc import Sequence
 
@@ -25,7 +25,7 @@ _SAME = 1e-5
 
 
 def mask(scene: Scene, seed: int) -> Exercise:
-    """A mask with some wrong cells, to be made right."""
+    """Ask to fix a mask's wrong cells."""
     draw = Draw("mask", seed, scene.text)
     words, note = of_two_words(scene)
     count = min(_MOST_WORDS, len(words))
@@ -88,7 +88,7 @@ def _mask_slips(kind: str, causal: Tensor, real: Tensor, right: frozenset[tuple[
 
 
 def permute(scene: Scene, seed: int) -> Exercise:
-    """Which row of the new output is an old one, after the words were shuffled."""
+    """Ask for an old row's new place after a shuffle."""
     draw = Draw("permute", seed, scene.text)
     words, note = of_two_words(scene)
     count = min(_MOST_WORDS + 1, len(words))
@@ -124,7 +124,7 @@ def permute(scene: Scene, seed: int) -> Exercise:
 
 
 def _outputs(words: Sequence[str]) -> Tensor:
-    """What our own module, told nothing of positions, makes of each word, (word, d_model)."""
+    """Return (word, d_model), without positions."""
     return Scratch(d_model=4, heads=1, positions="none").trace(" ".join(words)).output
 
 
@@ -144,7 +144,7 @@ _ASKED = {
 
 
 def path(scene: Scene, seed: int) -> Exercise:
-    """How many steps lie between two words, one after the other and all at once."""
+    """Ask for the steps between two words, recurrent and parallel."""
     draw = Draw("path", seed, scene.text)
     words, note = of_two_words(scene)
     names, size = named(words), len(words)
@@ -185,7 +185,6 @@ def _path_slips(asked: str, earlier: int, later: int) -> tuple[Slip, ...]:
 
 
 def _steps(allowed: Tensor, query: int, key: int) -> int:
-    """How many times everybody has to look before what stood at `key` has reached `query`."""
     reached, taken = torch.arange(len(allowed)) == key, 0
     while not reached[query]:
         reached, taken = (allowed & reached).any(dim=-1), taken + 1

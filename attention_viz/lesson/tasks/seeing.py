@@ -1,4 +1,4 @@
-"""A task with a picture: how much of the class token's weight lies on a part of it."""
+"""A task with a picture: the class token's weight on a part."""
 
 from attention_viz.lesson.exercise import Exercise, NumberAnswer, Slip, written
 from attention_viz.lesson.scene import Scene
@@ -13,7 +13,7 @@ _FEWEST, _MOST = 2, 4
 
 
 def region(scene: Scene, seed: int) -> Exercise:
-    """What the class token gives to some rows of boxes of a picture, from its weights added up over boxes."""
+    """Ask for the class token's weight on some rows of boxes."""
     draw = Draw("region", seed, MODEL)
     looked = PictureRun(scene, draw.pick(tuple(PICTURES)))
     layer, head = looked.place

@@ -1,4 +1,4 @@
-"""Tasks with what a head writes to the logits of words."""
+"""Tasks with a head's additions to logits."""
 
 from attention_viz.lesson.composed import TOY_WORDS
 from attention_viz.lesson.exercise import Exercise, NumberAnswer, Slip, written
@@ -15,7 +15,7 @@ _SMALL = 0.02
 
 
 def added(scene: Scene, seed: int) -> Exercise:
-    """What a head adds to a word's logit, from its weights and from what each word that it looks at would add."""
+    """Ask for a head's addition to a logit, from weights and each source's addition."""
     draw = Draw("added", seed, TOY)
     words = tuple(draw.order(TOY_WORDS))
     found = WrittenBy(scene, draw.below(len(words) - 1), words=words)

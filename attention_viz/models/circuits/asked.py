@@ -1,6 +1,6 @@
-"""The numbers that can be opened: an attention score, a logit or the difference of two, a direction of the output.
+"""The numbers that can be opened: scores, logits, output directions.
 
-A token's probability can be asked of whole runs only: no sum of parts makes it.
+A token's probability needs whole runs: no sum of parts makes it.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Which heads read what earlier heads write, told by weights alone."""
+"""Which heads read from earlier heads, by weights alone."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -57,11 +57,7 @@ def compositions(
 
 
 def compositions_of(known: Proven, into: Collection[tuple[int, int]] | None) -> "pandas.DataFrame":
-    """The table of `compositions`.
-
-    Args:
-        into: the later heads, as (layer, head); None for all.
-    """
+    """Return the table for later heads `into`, (layer, head); None for all."""
     import pandas
 
     missing = {name: why for name in _READERS if (why := _missing(known, name)) is not None}
@@ -99,7 +95,6 @@ def _missing(known: Proven, name: str) -> str | None:
 
 
 def _chosen(known: Proven, into: Collection[tuple[int, int]] | None) -> dict[int, list[int]]:
-    """The later heads by their layer's place among the attention layers, in order."""
     for layer, head in into or ():
         if (layer, head) not in known.heads:
             raise ShapeError(f"layer {layer}, head {head} was asked for; there are {_phrase(known)}")
@@ -119,10 +114,10 @@ def _phrase(known: Proven) -> str:
 
 
 def _column(layers: Sequence[Around], later: Mapping[int, Sequence[int]], name: str) -> Tensor:
-    """Every earlier head with the later ones: by later layer, then by earlier head, then by later head.
+    """Score by later layer, then earlier head, then later head.
 
-    With W_V = Q R and W_S = Q′ S, where Q and Q′ have orthogonal columns, ‖W_V W_O · W_R W_Sᵀ‖ is ‖R W_O · W_R Sᵀ‖, so
-    that nothing of d_model × d_model is made.
+    With W_V = Q R, W_S = Q′ S (Q, Q′ orthogonal columns), ‖W_V W_O · W_R W_Sᵀ‖ is ‖R W_O · W_R Sᵀ‖: no d_model ×
+    d_model.
     """
     reader, after = _READERS[name]
     written: list[Tensor] = []
@@ -139,7 +134,7 @@ def _column(layers: Sequence[Around], later: Mapping[int, Sequence[int]], name: 
 
 
 def _root(tall: Tensor) -> Tensor:
-    """R of Q R, where Q has orthogonal columns, which keep every length: (head, d_model, d_k) -> (head, d_k, d_k)."""
+    """Return R of Q R, Q with orthogonal columns: (head, d_model, d_k) -> (head, d_k, d_k)."""
     return torch.linalg.qr(tall, mode="r").R
 
 
@@ -148,7 +143,7 @@ def _size(norms: Tensor) -> Tensor:
 
 
 def _norms(written: Tensor, read: Tensor) -> Tensor:
-    """The norm of each product, of (head, d_v, d_model) and (other, d_model, d_k): (head, other)."""
+    """(head, d_v, d_model) and (other, d_model, d_k) -> (head, other)."""
     heads, width, _ = written.shape
     product = written.flatten(0, 1) @ read.transpose(0, 1).flatten(1)
     return product.unflatten(0, (heads, width)).unflatten(2, (len(read), -1)).square().sum(dim=(1, 3)).sqrt()

@@ -1,4 +1,4 @@
-"""Which heads would say again, in a text, the very word that they look at."""
+"""Which heads would write again the word that they look at."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -69,7 +69,7 @@ def copying(model: "AttentionModel", texts: Iterable[str], stream: str | None = 
 
 
 def _counts(tokens: Tokens, *, first: bool) -> Bool[Tensor, " position"]:
-    """Which tokens count: no special ones, no padding, and, where it is asked for, the first."""
+    """Mark the tokens that count: no special ones, no padding, the first only on request."""
     counts = ~torch.tensor(tokens.special) & ~torch.tensor(tokens.padding)
     counts[0] &= first
     return counts
@@ -78,7 +78,6 @@ def _counts(tokens: Tokens, *, first: bool) -> Bool[Tensor, " position"]:
 def _scores(
     known: Proven, trace: Trace, ids: Tensor, counts: Bool[Tensor, " position"]
 ) -> Float[Tensor, "head counted"]:
-    """The z of every head of all layers for each token that counts."""
     words = known.words
     towards = words.towards(ids[counts]) - words.mean[:, None]
     found: list[Tensor] = []

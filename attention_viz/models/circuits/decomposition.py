@@ -1,4 +1,4 @@
-"""A number opened into what wrote it: the rows, and how to open them further."""
+"""A number opened into the rows that wrote it."""
 
 import html
 from dataclasses import dataclass, field
@@ -49,7 +49,6 @@ class Decomposition(ShortRepr):
     _work: "OpenNumber | None" = field(default=None, repr=False)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the number, and its rows."""
         said = f"{self.of}: {self.total:.6g}; remainder {self.remainder:.1e}; {self.held}"
         return f"<p>{html.escape(said)}</p>{self.table.to_html(max_rows=60)}"
 
@@ -149,7 +148,7 @@ def decompose(model: "AttentionModel", trace: Trace, of: Asked) -> Decomposition
 
 
 def decompose_run(trace: Trace, of: Asked) -> Decomposition:
-    """As `decompose`, for who has the trace and not the model: what ran stands behind it."""
+    """Decompose as `decompose` does, from a trace without its model."""
     if isinstance(of, Probability):
         raise ShapeError(
             f"the {of} was asked for, and a probability is no sum of what parts wrote, since the softmax lies between; "

@@ -1,4 +1,4 @@
-"""What torch's functions are to a run that stays linear in what its parts wrote, by their names."""
+"""Torch's functions by name, as a run linear in its parts' outputs treats them."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -59,19 +59,19 @@ PROJECTS = frozenset("linear addmm".split())
 
 
 def is_frozen(name: str, args: Sequence[Any]) -> bool:
-    """Whether a function gives a statistic or a gate."""
+    """Return whether a function gives a statistic or a gate."""
     power = name in ("pow", "__pow__") and len(args) > 1 and isinstance(args[1], int | float)
     return name in _FROZEN or (power and args[1] < 0)
 
 
 def without_gradient(func: Callable[..., Any], args: Sequence[Any], named: Mapping[str, Any]) -> Any:
-    """What a function gives, as a number that is held fixed."""
+    """Return a function's result, held fixed."""
     with torch.no_grad():
         return func(*args, **named)
 
 
 def held(args: Sequence[Any], passes: Tensor) -> list[Any]:
-    """The same, each tensor but one a number that is held fixed."""
+    """Call a function with each tensor but one held fixed."""
     return [
         held(one, passes)
         if isinstance(one, list | tuple)
@@ -83,7 +83,7 @@ def held(args: Sequence[Any], passes: Tensor) -> list[Any]:
 
 
 def tensors_in(values: Iterable[Any]) -> Iterator[Tensor]:
-    """The tensors among some arguments, in lists and dictionaries too."""
+    """Return the tensors among arguments, in lists and dictionaries too."""
     for value in values:
         if isinstance(value, Tensor):
             yield value
@@ -94,11 +94,11 @@ def tensors_in(values: Iterable[Any]) -> Iterator[Tensor]:
 
 
 def marked(found: object, name: str) -> None:
-    """Set an attribute of some name on every tensor of what a function gave."""
+    """Set an attribute on every tensor of a function's result."""
     for one in tensors_in((found,)):
         setattr(one, name, True)
 
 
 def is_learned(tensor: Tensor) -> bool:
-    """Whether a tensor is a parameter or a view of one."""
+    """Return whether a tensor is a parameter or its view."""
     return isinstance(tensor, nn.Parameter) or isinstance(tensor._base, nn.Parameter)

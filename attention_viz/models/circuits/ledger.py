@@ -1,15 +1,13 @@
-"""A run of a model that stays linear in what each of its parts wrote, so that a number can be split among them.
+"""A run kept linear in each part's output, so that a number can be split.
 
-With the norms' statistics, the attention patterns and the nonlinear steps of MLPs held fixed, everything in a
-transformer between two attention calls is linear. A mode that sees every torch function makes each part's output a leaf
-of the graph and holds the rest fixed, by what a function does and never by the names of a model's modules:
+With norm statistics, attention patterns and MLPs' nonlinear steps fixed, a transformer is linear between attention
+calls. Torch functions are judged by themselves, never by module names:
 
-- what an embedding, a bias, an attention call or a nonlinear step gave is a leaf from where it is added to the rest;
-- statistics (1 / √variance, a softmax, a gate's sigmoid) are numbers, as is what scales a head's output before W_O;
-- after the body, in the head that chooses words or classes, an activation f is x · (f(x) / x) with the ratio held
-  fixed, and so is a clip between two bounds anywhere.
+- outputs of embeddings, biases, attention calls or nonlinear steps become leaves when added;
+- statistics (1 / √variance, softmax, a gate's sigmoid) and a head output's factor before W_O are fixed;
+- in the head behind the body an activation f is x · (f(x) / x), the ratio fixed; so is any clip.
 
-What isn't known to be linear counts as a nonlinear step: it becomes a row of its own, and never a wrong number.
+Unknown functions count as nonlinear steps: a row of their own, never a wrong number.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -51,13 +49,10 @@ _PLACED = "_attention_viz_placed"
 
 @dataclass(frozen=True)
 class Leaf:
-    """What one part of the model wrote.
+    """One part's output, by module `path` and, for heads, attention `call`.
 
     Attributes:
-        tensor: what it wrote, a leaf of the graph.
         kind: "embedding", "position", "head", "mlp", "other", "bias" or "constant".
-        path: the name of the module it comes from.
-        call: of heads, which attention call it is.
     """
 
     tensor: Tensor
@@ -68,20 +63,18 @@ class Leaf:
 
 @dataclass(eq=False)
 class _Origin:
-    """Where a number that is held fixed comes from: a nonlinear step in the module with this name."""
-
     path: str
     mixes: bool = False
 
 
 @dataclass(eq=False)
 class WrittenModules:
-    """What was heard of the modules while a model ran: where it is, and whether its body is done.
+    """The modules of a run.
 
     Attributes:
-        late: modules that count as the head though they stand in the body, such as BERT's pooler.
-        stack: the names of the modules that run, from the outside in.
-        activations: how many of them are a nonlinear step and nothing else.
+        late: body modules that count as head, such as BERT's pooler.
+        stack: running modules, from the outside in.
+        activations: how many are a nonlinear step alone.
     """
 
     late: frozenset[str] = frozenset()
@@ -95,16 +88,12 @@ class WrittenModules:
         return self.stack[-1]
 
     def in_head(self, path: str) -> bool:
-        """Whether a module stands in the head that chooses words or classes."""
+        """Return whether a module stands in the head behind the body."""
         return self.done or path in self.late
 
 
 class Ledger(TorchFunctionMode):
-    """Sees each torch function of a run and keeps the run linear in its leaves.
-
-    Attributes:
-        leaves: what each part wrote, in the order it was added.
-    """
+    """Every torch function of a run, kept linear in its leaves."""
 
     def __init__(self, where: WrittenModules, words: Collection[int]) -> None:
         """Begin with nothing written."""
@@ -114,7 +103,7 @@ class Ledger(TorchFunctionMode):
         self._counts = set[int]()
 
     def leaf(self, tensor: Tensor, kind: str, path: str | None = None, call: int | None = None) -> Tensor:
-        """Make what was computed a leaf of its own; the tensor to go on with."""
+        """Make a computed tensor a leaf; return the tensor to use."""
         with torch._C.DisableTorchFunction(), torch.enable_grad():  # pyright: ignore[reportPrivateUsage]
             own = tensor.detach().requires_grad_()
             self.leaves.append(Leaf(own, kind, self._where.path if path is None else path, call))
@@ -152,7 +141,7 @@ class Ledger(TorchFunctionMode):
         return found
 
     def _close(self, one: Tensor) -> None:
-        """What a model's own `torch.autograd.Function` gave is a nonlinear step, whose own slope says nothing here."""
+        """Cut a model's own `torch.autograd.Function`, whose slope is no use here."""
         if isinstance(one.grad_fn, BackwardCFunction):
             # What happened inside was seen function by function, and is remembered unless nothing of it was unknown.
             origin = _origin(one) or _Origin(self._where.path)
@@ -188,9 +177,9 @@ class Ledger(TorchFunctionMode):
     def _product(
         self, func: Callable[..., Any], name: str, args: Sequence[Any], named: dict[str, Any], live: Sequence[Tensor]
     ) -> Any:
-        """Linear in one factor. Of two that were computed a head's output passes, and the other is its gate.
+        """One factor is linear: of two computed ones a head's output, the other its gate.
 
-        Positions alone that multiply what was computed turn it, as RoPE does, and are held fixed.
+        Positions that turn a factor, as in RoPE, are fixed.
         """
         bound = [one for one in tensors_in((args, named)) if not one.requires_grad and _origin(one) is not None]
         if len(live) == 1 and all(self._is_gate(name, one, live[0]) for one in bound):
@@ -204,7 +193,6 @@ class Ledger(TorchFunctionMode):
         return self._cut(func, args, named, name)
 
     def _is_gate(self, name: str, factor: Tensor, passes: Tensor) -> bool:
-        """Whether a computed factor is one number for all that a token has there, or mixes a token's own streams."""
         if "mul" in name and "matmul" not in name:
             return factor.shape[-1:] == (1,) != passes.shape[-1:]
         lead = factor.shape[:-2]
@@ -218,13 +206,11 @@ class Ledger(TorchFunctionMode):
         return self.leaf(found, "embedding" if words else "position")
 
     def _added(self, one: Any) -> Any:
-        """A summand: what carries no gradient is a leaf from here on."""
         if not isinstance(one, Tensor) or one.requires_grad or not one.is_floating_point():
             return one
         return self.fixed(one)
 
     def _joined(self, args: Sequence[Any]) -> list[Any]:
-        """What is put together: each part as a summand, zeros left alone."""
         return [
             self._joined(one)
             if isinstance(one, list | tuple)
@@ -235,7 +221,7 @@ class Ledger(TorchFunctionMode):
         ]
 
     def fixed(self, one: Tensor) -> Tensor:
-        """A leaf of what is held fixed: what a nonlinear step gave, a learned bias, or a constant."""
+        """Make a leaf of a nonlinear step's result, a learned bias or a constant."""
         origin = _origin(one)
         if origin is not None:
             return self.leaf(one, "other" if origin.mixes else "mlp", origin.path)
@@ -246,14 +232,12 @@ class Ledger(TorchFunctionMode):
         return self.leaf(one, "bias" if learned else "constant")
 
     def _divided(self, func: Callable[..., Any], name: str, args: Sequence[Any], named: dict[str, Any]) -> Any:
-        """What divides is a statistic; what is divided goes on."""
         backwards = name == "__rtruediv__"
         place = 0 if backwards else 1
         parts = [one.detach() if at == place and isinstance(one, Tensor) else one for at, one in enumerate(args)]
         return func(*parts, **named)
 
     def _cut(self, func: Callable[..., Any], args: Sequence[Any], named: dict[str, Any], name: str) -> Any:
-        """A nonlinear step: its result is held fixed, and remembered as one."""
         found = without_gradient(func, args, named)
         before = [origin for one in tensors_in((args, named)) if (origin := _origin(one)) is not None]
         mixes = any(one.mixes for one in before) or name in MIXING
@@ -266,7 +250,6 @@ class Ledger(TorchFunctionMode):
         return found
 
     def _marked(self, found: Any, args: Sequence[Any], tensors: Sequence[Tensor], name: str) -> Any:
-        """What is made of what is held fixed comes from the same step."""
         if any(getattr(one, READ, False) for one in tensors):
             marked(found, READ)
         if is_frozen(name, args):
@@ -285,7 +268,7 @@ class Ledger(TorchFunctionMode):
 
 
 def origin_of(tensor: Tensor) -> str | None:
-    """The module whose nonlinear step a number that is held fixed comes from; None where it comes from none."""
+    """Return a fixed number's nonlinear module; None if it has none."""
     found = _origin(tensor)
     return None if found is None else found.path
 

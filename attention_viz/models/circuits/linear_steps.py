@@ -1,4 +1,4 @@
-"""Steps that are linear in what passes through them once their statistics are held fixed, and their biases leaves."""
+"""Steps that are linear once their statistics are fixed; biases are leaves."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -83,7 +83,7 @@ STEPS: dict[str, Callable[..., Tensor]] = {
 
 
 def scaled(before: Tensor, after: Tensor) -> Tensor:
-    """An activation as its input times a number that is held fixed."""
+    """Write an activation as input times fixed number."""
     if after.shape != before.shape:
         return after
     with torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage]
@@ -92,7 +92,7 @@ def scaled(before: Tensor, after: Tensor) -> Tensor:
 
 
 def clipped(before: Tensor, in_place: bool, *bounds: Any, **named: Any) -> Tensor:
-    """A clip between two bounds as its input times a number that is held fixed: 1 for what lies between them."""
+    """Write a clip as input times fixed number, 1 between bounds."""
     with torch._C.DisableTorchFunction(), torch.no_grad():  # pyright: ignore[reportPrivateUsage]
         after = torch.clamp(before, *bounds, **named)
         ratio = torch.where(before == 0, torch.zeros_like(before), after / before)

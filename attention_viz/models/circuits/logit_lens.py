@@ -1,4 +1,4 @@
-"""What a model would say if it stopped after each of its layers."""
+"""The model's prediction if it stopped after each layer."""
 
 import copy
 from collections import deque
@@ -102,11 +102,7 @@ def logit_lens(
 
 @dataclass(frozen=True, eq=False)
 class _LensTurn:
-    """A module that took what another had made, and made as much of it.
-
-    Attributes:
-        module: without modules inside, as norms are.
-    """
+    """A module with output as large as input, without modules inside."""
 
     module: nn.Module
     entered: Tensor
@@ -115,13 +111,12 @@ class _LensTurn:
 
 @dataclass(frozen=True, eq=False)
 class _Lens:
-    """A run's streams, and what reads them.
+    """A run's streams and their readers.
 
     Attributes:
-        body: the module behind which the head stands.
-        streams: (position, d_model) each: what enters the first layer, and what leaves each.
-        norm: what stands between the last of them and the head; None for nothing.
-        words: how many the head chooses from.
+        body: the module before the head.
+        streams: (position, d_model) before the first layer, then after each.
+        norm: before the head; None for nothing.
     """
 
     twin: Twin
@@ -133,7 +128,7 @@ class _Lens:
     words: int
 
     def logits(self, layer: int) -> Iterator[Float[Tensor, "position token"]]:
-        """What the head makes of a stream, some positions at a time."""
+        """Apply the head to a stream, some positions at a time."""
         stream = self.streams[layer]
         size = max(1, _AT_ONCE // self.words)
         for some in stream.split(size):
@@ -142,7 +137,6 @@ class _Lens:
                 yield self._head(normed).float()
 
     def _head(self, hidden: Tensor) -> Tensor:
-        """What the model makes of this where its body would give its own."""
         answer = copy.copy(self.answered)
         answer.last_hidden_state = hidden[None]
         # The twin is ours alone: of no other run the body is changed.
@@ -168,7 +162,6 @@ class _Lens:
 
 
 def _opened(run: ModelRun) -> _Lens:
-    """Run once more, in a twin, and keep what leaves each layer."""
     twin = run.runner.twin(frozen=True)
     # The last few alone: of a long text all would fill the memory.
     left, turns, bodies = deque[Tensor](maxlen=_FEW), deque[_LensTurn](maxlen=_FEW), list[tuple[nn.Module, Any]]()
@@ -205,7 +198,6 @@ def _opened(run: ModelRun) -> _Lens:
 
 
 def _check(run: ModelRun, lens: _Lens, trace: Trace) -> None:
-    """That the last layer says what the model says."""
     there = trace.output.detach().cpu().float()
     size, start = float(there.abs().max()), 0
     for logits in lens.logits(len(lens.streams) - 1):

@@ -1,9 +1,8 @@
-"""The learned matrices around each layer's heads, with the gains of the norms before and after folded in.
+"""The matrices around each layer's heads, gains of neighbouring norms folded in.
 
-W_Q, W_K, W_V and W_O are those that the probe found by the numbers that flow through them. The norm in front of them is
-found the same way: the module in whose output stands, to the last bit, what enters them. Of a norm everything but the
-division by the vector's size is linear, a gain for each number and, in a LayerNorm, taking the mean away; it is
-measured on numbers that are put through the norm, so that neither names nor classes are asked for.
+The probe finds W_Q, W_K, W_V, W_O by the numbers that flow; the norm before them holds their input to the last bit.
+A norm but for its division is linear (gains; LayerNorm takes the mean away), so is measured by numbers, not found
+by name.
 """
 
 from collections.abc import Mapping
@@ -29,13 +28,11 @@ __all__ = ["Around", "WordMatrices", "matrices_around"]
 
 @dataclass(frozen=True, eq=False)
 class Around:
-    """The matrices around one attention call, gains folded in; None where a model does more than multiply by one.
+    """One attention call's matrices; None if it does more than multiply.
 
     Attributes:
-        heads: how many query heads there are.
-        lengths: of queries and keys that go through a norm of their own, by "query" and "key": what each head's first
-            one was multiplied by in the run, (head,), which isn't in the matrix.
-        missing: why the model's modules are no matrices, by name, as parts of sentences.
+        lengths: by "query" and "key", each head's first norm factor in the run, (head,).
+        missing: by name, why it has no matrices, as parts of sentences.
     """
 
     heads: int
@@ -47,22 +44,22 @@ class Around:
     missing: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def each(self, name: str) -> Tensor:
-        """Matrices that are known, one for each query head: a key or value head stands once for each that shares it."""
+        """Return known matrices per query head, shared ones repeated."""
         return self.shared(getattr(self, name))
 
     def shared(self, found: Tensor) -> Tensor:
-        """What is known of each key and value head, or of each head, once for each query head that shares it."""
+        """Repeat values of shared heads per query head."""
         return found.repeat_interleave(self.heads // len(found), dim=0)
 
 
 @dataclass(frozen=True, eq=False)
 class WordMatrices:
-    """How words enter the stream and leave it; None where a model has no such matrix.
+    """How words enter and leave the stream; None without such a matrix.
 
     Attributes:
-        unembedding: (word, d_model), as the model keeps it.
-        norm: what of the norm before the unembedding is linear.
-        missing: why there is no unembedding, as a sentence about the model; empty if there is one.
+        unembedding: (word, d_model).
+        norm: the linear part of the norm before it.
+        missing: why there is none, as a sentence; else empty.
     """
 
     embedding: Tensor | None
@@ -77,13 +74,13 @@ class WordMatrices:
 
     @once
     def mean(self) -> Float[Tensor, " d_model"]:
-        """What raises all words' logits together: the mean of what raises each."""
+        """Return words' mean direction, which raises all logits."""
         assert self.unembedding is not None
         return self._normed(self.unembedding.float().mean(dim=0)[:, None])[:, 0]
 
     @once
     def covariance(self) -> Float[Tensor, "d_model d_model"]:
-        """How what raises words' logits spreads about its mean: what x writes to them has the variance x · this · x."""
+        """Return words' spread: x writes with variance x · this · x."""
         assert self.unembedding is not None
         unembedding = self.unembedding.float()
         apart = unembedding - unembedding.mean(dim=0)
@@ -91,14 +88,14 @@ class WordMatrices:
 
     @once
     def looked_up(self) -> Float[Tensor, "d_model d_model"]:
-        """W_Eᵀ W_E, how like each other the directions are in which words enter."""
+        """Return W_Eᵀ W_E, the likeness of words' entry directions."""
         assert self.embedding is not None
         embedding = self.embedding.float()
         return embedding.T @ embedding
 
     @once
     def from_last_to_first(self) -> Float[Tensor, "d_model d_model"]:
-        """Norm · W_U · W_E, from what is written in the end to how the words that it makes enter."""
+        """Return norm · W_U · W_E, from the last output to words' entry."""
         assert self.embedding is not None and self.unembedding is not None
         if self.unembedding.data_ptr() == self.embedding.data_ptr():
             return self._normed(self.looked_up)
@@ -109,11 +106,7 @@ class WordMatrices:
 
 
 def matrices_around(model: "AttentionModel", run: ModelRun, stream: str) -> tuple[tuple[Around, ...], WordMatrices]:
-    """The matrices around every call of a stream, and how words enter and leave.
-
-    Args:
-        run: of a few tokens; what flows through the model in it tells which norm stands where.
-    """
+    """Return calls' and words' matrices; a run of few tokens shows the norms."""
     anatomy, turns = run.anatomy, listened(run)
     calls = anatomy.calls(stream)
     layers = tuple(_around(run, turns, number, first=number == calls[0]) for number in calls)
@@ -154,10 +147,10 @@ def _around(run: ModelRun, turns: Turns, number: int, *, first: bool) -> Around:
 
 
 def _before(turns: Turns, turn: tuple[int, ModuleEvent], matrix: Tensor) -> tuple[Norm | None, bool]:
-    """The norm before a matrix that reads, and whether the matrix reads something else than the stream.
+    """Find a matrix's norm, and whether it reads anything but the stream.
 
-    Past the first layer it does where a module made all of what enters it, or its norm, since the call before, such as
-    queries and keys of few numbers that are made of the stream first: the stream itself is a sum there.
+    It does past the first layer if one module made its input since the call before, as for low-rank queries and
+    keys.
     """
     given = turns.giving(turn)
     norm = None if given is None else norm_of(given[1].module, matrix)
@@ -175,7 +168,6 @@ def _heads(weight: Tensor, norm: Norm | None, count: int) -> Tensor:
 
 
 def _words_of(model: "AttentionModel", turns: Turns, calls: int) -> WordMatrices:
-    """How words enter and leave, as far as each is one matrix."""
     hf = model.hf_model
     head = hf.get_output_embeddings()
     table = table_of(hf.get_input_embeddings(), vocabulary(hf))

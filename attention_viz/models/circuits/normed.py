@@ -1,4 +1,4 @@
-"""Queries and keys that go through a norm of their own, as in Qwen 3: the matrix before it, with the norm's gain."""
+"""Queries and keys with their own norm, as in Qwen 3: matrix and gain."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -19,9 +19,8 @@ class Normed:
     """A matrix with a norm behind it.
 
     Attributes:
-        turn: of the module that multiplies by the matrix.
-        weight: (in, out), with what of the norm is linear.
-        lengths: (head,), what each head's first query or key was multiplied by in the run, to be of the norm's length.
+        weight: (in, out), with the norm's linear part.
+        lengths: (head,), factors in the run.
     """
 
     turn: tuple[int, ModuleEvent]
@@ -36,7 +35,7 @@ class _NormInput(NamedTuple):
 
 
 def normed(turns: Turns, source: ColumnSource, number: int, count: int) -> Normed | None:
-    """The matrix before a norm, where queries or keys come out of a norm and all of that out of one matrix."""
+    """Return the matrix that alone made a norm's input."""
     turn = turns.of(source.module, number)
     if turn is None or not torch.equal(source.columns, torch.arange(len(source.columns), device=source.columns.device)):
         return None
@@ -60,7 +59,7 @@ def normed(turns: Turns, source: ColumnSource, number: int, count: int) -> Norme
 
 
 def _given(turns: Turns, turn: tuple[int, ModuleEvent]) -> _NormInput | None:
-    """The turn that made what entered a norm, and what entered and left it as that has them: (position, out)."""
+    """Find the turn that made a norm's input, and the norm's ends as (position, out)."""
     place, event = turn
     entered, left = event.entered, event.left
     ways = [(entered, left)]

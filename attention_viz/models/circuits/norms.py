@@ -1,4 +1,4 @@
-"""What of a norm is linear, measured on numbers that are put through it."""
+"""The linear part of a norm, measured on numbers put through it."""
 
 from dataclasses import dataclass
 
@@ -10,29 +10,25 @@ __all__ = ["Norm", "norm_of"]
 
 @dataclass(frozen=True, eq=False)
 class Norm:
-    """What of a norm is linear.
-
-    Attributes:
-        centred: whether it takes the mean away.
-    """
+    """The linear part of a norm; if `centred`, it takes the mean away."""
 
     gain: Tensor
     centred: bool
 
     def before(self, matrix: Tensor) -> Tensor:
-        """The norm and then a matrix (width, out), as one matrix."""
+        """Fold the norm into the matrix after it, (width, out)."""
         scaled = self.gain[:, None] * matrix
         return scaled - scaled.mean(dim=0) if self.centred else scaled
 
     def after(self, matrix: Tensor) -> Tensor:
-        """A matrix (in, width) and then the norm, as one matrix."""
+        """Fold the norm into the matrix before it, (in, width)."""
         return self.gain * (matrix - matrix.mean(dim=-1, keepdim=True) if self.centred else matrix)
 
 
 def norm_of(module: nn.Module | None, matrix: Tensor) -> Norm | None:
-    """What of a module is linear, where it is a norm over as many numbers as a matrix (width, out) takes.
+    """Measure a module's linear part, if it norms a (width, out) matrix's inputs.
 
-    Numbers are put through it: a norm makes of each vector its direction times a gain.
+    A norm makes each vector its direction times a gain.
     """
     if module is None:
         return None

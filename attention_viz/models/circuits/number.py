@@ -1,4 +1,4 @@
-"""One number of an opened run: its rows, and how they are opened further."""
+"""One number of an opened run: its rows, and opening them further."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ class OpenNumber:
         return cls(run, trace, opened, of, parts, sides, float(next(iter(sides.values())).detach()))
 
     def rows(self) -> "tuple[pandas.DataFrame, float]":
-        """The table of all sides, and by how much its sums miss the number: of the side that misses it by more."""
+        """Return all sides' table, and its larger miss."""
         import pandas
 
         tables: list[pandas.DataFrame] = []
@@ -80,7 +80,7 @@ class OpenNumber:
         return "something in the model isn't linear and isn't known here"
 
     def apart(self) -> tuple[float, float | None]:
-        """Of a score the position bias and the soft cap, which come after it."""
+        """Return a score's later position bias and soft cap."""
         if not isinstance(self.of, Score):
             return 0.0, None
         call = self._call(self.of.layer, self.of.stream)
@@ -111,7 +111,7 @@ class OpenNumber:
         return pandas.DataFrame(columns)
 
     def _token(self, stream: str | None, position: int | None) -> tuple[str | None, str | None]:
-        """The tokenizer's own piece at a position, and as people read it; twice None where there is none."""
+        """Return a position's token, raw and readable; twice None if there is none."""
         tokens = self.run.queries.get(stream or "") or self.run.tokens
         if position is None or position >= len(tokens):
             return None, None
@@ -173,7 +173,7 @@ class OpenNumber:
         return pandas.concat(tables, ignore_index=True) if tables else pandas.DataFrame(columns=columns)
 
     def _fetched(self, side: str, stream: str, layer: int, slope: Tensor) -> "pandas.DataFrame":
-        """One layer's heads by the source: Σ over queries of weight · (slope · value)."""
+        """Return one layer's heads by source: Σ over queries of weight · (slope · value)."""
         import pandas
 
         call = self._call(layer, stream)
@@ -209,7 +209,7 @@ class OpenNumber:
         return self.table("output", sums)
 
     def _slope(self, layer: int, head: int, stream: str | None) -> tuple[str, Attention, Tensor]:
-        """The stream, the call that ran, and the slope of the number at a head's output, (query, d_v)."""
+        """Return the stream, the call and the number's slope, (query, d_v)."""
         stream = self.trace.stream(stream)
         call = self._call(layer, stream)
         if not 0 <= head < call.shape[0]:
@@ -231,7 +231,7 @@ class OpenNumber:
 
 
 def _vectors(run: ModelRun, trace: Trace, opened: OpenedRun, of: Score) -> tuple[Tensor, Tensor, float]:
-    """The query and the key of a score, as they hang on what wrote them, and what their product is multiplied by."""
+    """Return a score's query and key, still on their leaves, and the product's factor."""
     stream = trace.stream(of.stream)
     there = trace.attention(of.layer, stream)
     for name, asked, count in zip(("head", "query", "key"), (of.head, of.query, of.key), there.shape, strict=True):
@@ -277,7 +277,6 @@ def _output(run: ModelRun, trace: Trace, opened: OpenedRun, of: Logit | Directio
 
 
 def _without_position(parts: Sequence[WritingPart], table: Tensor) -> tuple[list[WritingPart], Tensor]:
-    """Rows of the same part at several positions taken together."""
     names = [part._replace(position=None) for part in parts]
     known = list(dict.fromkeys(names))
     found = torch.zeros(len(known), table.shape[1], dtype=table.dtype)

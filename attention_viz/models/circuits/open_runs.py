@@ -1,4 +1,4 @@
-"""The run behind a trace, opened; kept while it is asked again and again."""
+"""The run behind a trace, opened and kept for repeated use."""
 
 import threading
 import weakref
@@ -29,13 +29,13 @@ _last: tuple["weakref.ref[Trace]", OpenedRun] | None = None
 
 
 def open_behind(model: "AttentionModel", trace: Trace) -> tuple[ModelRun, OpenedRun]:
-    """The run behind a trace, and the same opened; the one that was opened last is kept for as long as its trace is."""
+    """Return a trace's run, also opened; kept while the trace lives."""
     check_model(model, trace)
     return open_alone(trace)
 
 
 def open_alone(trace: Trace) -> tuple[ModelRun, OpenedRun]:
-    """As `open_behind`, for who has the trace and not the model."""
+    """Open a trace's run without its model."""
     run = _run(trace)
     with _lock:
         return run, _opened(trace, run)
@@ -58,7 +58,7 @@ def _opened(trace: Trace, run: ModelRun) -> OpenedRun:
 
 
 def is_output_of(output: Tensor, trace: Trace) -> bool:
-    """Whether a run that was made anew gave what a trace holds, but for rounding."""
+    """Return whether a new run matches, but for rounding."""
     found, there = (one.detach().cpu().float() for one in (output, trace.output))
     size = float(there.abs().max())
     return found.shape == there.shape and torch.allclose(found, there, rtol=_SAME, atol=_SAME * size)

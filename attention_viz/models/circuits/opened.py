@@ -1,4 +1,4 @@
-"""A run of a model with what each part wrote kept as a leaf, so that its numbers can be opened."""
+"""A run with each part's output kept as a leaf, to open its numbers."""
 
 import contextlib
 import threading
@@ -24,11 +24,7 @@ __all__ = ["OpenCall", "OpenedRun", "cut_off", "open_run"]
 
 @dataclass(frozen=True, eq=False)
 class OpenCall:
-    """One attention call of a run that can be opened.
-
-    Attributes:
-        query: (head, query, d_k); hangs on the leaves before it, as do key and value.
-    """
+    """One attention call; `query`, (head, query, d_k), hangs on earlier leaves."""
 
     query: Tensor
     key: Tensor
@@ -41,9 +37,8 @@ class OpenedRun:
     """A run that can be opened.
 
     Attributes:
-        leaves: what each part of the model wrote.
-        output: the model's, without its batch axis; it hangs on all leaves.
-        lock: held while slopes are asked for, which several threads may do of one run.
+        output: without batch axis; hangs on all leaves.
+        lock: held for slopes, because threads share a run.
     """
 
     leaves: tuple[Leaf, ...]
@@ -53,16 +48,12 @@ class OpenedRun:
 
     @contextlib.contextmanager
     def asking(self) -> Generator[None]:
-        """Let this thread ask for slopes, also if its caller switched gradients off."""
+        """Enable gradients in this thread, even if its caller switched them off."""
         with self.lock, torch.inference_mode(False), torch.enable_grad():
             yield
 
     def contributions(self, number: Tensor) -> list[Float[Tensor, "*any"] | None]:
-        """Of each leaf what it contributes to a number, cell by cell: the cell times the number's slope there.
-
-        Returns:
-            As many as there are leaves, each in its shape; None for those that the number doesn't hang on.
-        """
+        """Return each leaf's cell times slope; None if the number ignores it."""
         tensors = [leaf.tensor for leaf in self.leaves]
         # torch says that all are tensors, and gives None for those that the number does not depend on.
         slopes = torch.autograd.grad(number, tensors, retain_graph=True, allow_unused=True)
@@ -72,13 +63,11 @@ class OpenedRun:
 
 @dataclass(eq=False)
 class _Scribe(Recorder):
-    """Makes each head's output a leaf, and keeps queries and keys as they hang on the leaves before them."""
-
     ledger: Ledger | None = None
     heard: list[OpenCall] = field(default_factory=list[OpenCall])
 
     def hear(self, call: Call) -> Tensor:
-        """As every recorder; what is handed back is a leaf."""
+        """Return a leaf, as every recorder's hook does."""
         assert self.ledger is not None
         before = self.count
         with torch._C.DisableTorchFunction(), torch.no_grad():  # pyright: ignore[reportPrivateUsage]
@@ -90,10 +79,9 @@ class _Scribe(Recorder):
 
 
 def open_run(run: ModelRun) -> OpenedRun:
-    """Run once more, in a twin of the model over the same numbers, and keep what each part wrote.
+    """Run a twin over the same weights, and keep each part's output.
 
-    Where a nonlinear step alone stands before the whole output, such as the pooler's in BERT that classifies, it counts
-    as part of the head, whatever module it is in, and the model runs another time.
+    A lone nonlinear step before the output, such as BERT's pooler, counts as head: a second run.
     """
     late = frozenset[str]()
     while True:
@@ -107,7 +95,7 @@ def open_run(run: ModelRun) -> OpenedRun:
 
 
 def cut_off(name: str, what: str, number: Tensor, opened: OpenedRun) -> UnsupportedModel:
-    """The refusal of a number that hangs on nothing that a part wrote."""
+    """Return the refusal of a number that hangs on no part."""
     path = origin_of(number) or origin_of(opened.output)
     where = f" in {path}" if path else ""
     return UnsupportedModel(
@@ -136,7 +124,7 @@ def _opened(run: ModelRun, late: frozenset[str]) -> OpenedRun:
 
 
 def _words(model: nn.Module) -> set[int]:
-    """How many words the model's parts know: a table with as many rows is looked up by words."""
+    """Return the vocabulary's size: a table with as many rows is looked up by words."""
     found: set[int] = set()
     for part in model.modules():
         with contextlib.suppress(AttributeError, NotImplementedError):
@@ -146,7 +134,7 @@ def _words(model: nn.Module) -> set[int]:
 
 @contextlib.contextmanager
 def _followed(twin: Twin, where: WrittenModules) -> Generator[None]:
-    """Tell which module of a twin runs, and when its body is done. The twin is ours alone: no other run is hooked."""
+    """Follow which module of a twin runs; the twin is ours alone, no other run is hooked."""
     model = twin.model
     body = getattr(model, model.base_model_prefix, None)
     handles: list[Any] = []
@@ -184,6 +172,5 @@ def _leave(
 
 
 def _is_activation(module: nn.Module) -> bool:
-    """Whether a module is a nonlinear step and nothing else, whatever it is called."""
     places = ("torch.nn.modules.activation", "transformers.activations")
     return type(module).__module__ in places and not isinstance(module, nn.MultiheadAttention)

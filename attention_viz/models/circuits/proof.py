@@ -1,9 +1,8 @@
-"""Whether matrices taken from a model's weights are how its heads really write to one another and to its words.
+"""Whether matrices from weights match how heads really write.
 
-In a run whose norms and patterns are held fixed, the slope of what one head reads, with respect to what an earlier head
-fetched, is the product of the matrices between them times a number for the norm. Each product that is told from weights
-alone is compared with that slope: whatever a model does beside its matrices, such as a norm after adding or a gate,
-shows, and what it touches isn't told.
+With norms and patterns fixed, a later head's slope by an earlier head's fetched value is the product of their
+matrices times a norm's factor. If anything else, such as a norm after adding or a gate, breaks that, the numbers it
+touches are left out.
 """
 
 from collections.abc import Sequence
@@ -23,13 +22,13 @@ _BOUND = 2e-3
 
 @dataclass(frozen=True)
 class Proof:
-    """What the slopes of a run say of matrices.
+    """A run's verdict on matrices.
 
     Attributes:
-        composed: the readers ("query", "key", "value") for which every earlier head writes as the matrices say.
-        embedded: whether every layer's values, in which words are read, read them as the matrices say.
-        keyed: whether every layer's queries and keys read words as the matrices say.
-        worded: whether every head writes to the words as the matrices say.
+        composed: readers ("query", "key", "value") that match every earlier head.
+        embedded: every layer's values match on words.
+        keyed: its queries and keys match on words.
+        worded: every head matches in writing to words.
     """
 
     composed: frozenset[str]
@@ -39,7 +38,7 @@ class Proof:
 
 
 def prove(opened: OpenedRun, numbers: Sequence[int], layers: Sequence[Around], words: WordMatrices) -> Proof:
-    """Compare products of matrices with the slopes of a run."""
+    """Compare matrix products with a run's slopes."""
     heads = {leaf.call: leaf for leaf in opened.leaves if leaf.kind == "head"}
     written = [heads.get(number) for number in numbers]
     table = [leaf for leaf in opened.leaves if leaf.kind == "embedding"]
@@ -81,7 +80,7 @@ def _worded(opened: OpenedRun, written: Sequence[Leaf | None], layers: Sequence[
 
 
 def _slopes(number: Tensor, leaves: Sequence[Leaf | None], position: int) -> list[Tensor | None]:
-    """Of each leaf the number's slope at a position: (head, d_v) of heads, (d_model,) of what is looked up."""
+    """Slopes at a position: (head, d_v) for heads, (d_model,) for lookups."""
     there = [leaf.tensor for leaf in leaves if leaf is not None]
     if not there or not number.requires_grad:
         return [None] * len(leaves)
@@ -91,7 +90,7 @@ def _slopes(number: Tensor, leaves: Sequence[Leaf | None], position: int) -> lis
 
 
 def _along(slope: Tensor, expected: Tensor) -> bool:
-    """Whether a slope goes, head by head, where it is expected to, and not the other way."""
+    """Return whether a slope points head by head as expected, not opposite."""
     if slope.shape != expected.shape:
         return False
     slope, expected = slope.double(), expected.double()

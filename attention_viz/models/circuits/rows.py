@@ -1,4 +1,4 @@
-"""From what each leaf contributes to named rows: which part of the model, in which layer, at which position."""
+"""From leaves' contributions to rows named by part, layer and position."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ __all__ = ["WritingPart", "WritingParts", "matrix"]
 
 
 class WritingPart(NamedTuple):
-    """What wrote something: None where a part has no layer, is no head, or writes the same at every position."""
+    """A row's writer; None without layer, head or position."""
 
     kind: str
     stream: str | None
@@ -25,19 +25,14 @@ class WritingPart(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class WritingParts:
-    """The parts of one opened run.
-
-    Attributes:
-        run: where calls and tokens are known.
-        paths: of each attention call, the name of its module.
-    """
+    """The parts of one opened run, with module `paths` by attention call."""
 
     leaves: Sequence[Leaf]
     run: ModelRun
     paths: Sequence[str]
 
     def sums(self, contributions: Sequence[Tensor | None]) -> dict[WritingPart, float]:
-        """What each part contributes, those that contribute nothing left out."""
+        """Sum each part's contributions, without those of nothing."""
         found: dict[WritingPart, float] = {}
         for leaf, cells in zip(self.leaves, contributions, strict=True):
             if cells is None:
@@ -59,12 +54,12 @@ class WritingParts:
         return {WritingPart(leaf.kind, stream, layer, None, at): float(row[at]) for (at,) in row.nonzero().tolist()}
 
     def _axis(self, cells: Tensor, stream: str | None) -> int | None:
-        """Which axis of what a part wrote goes along the positions; None where it is the same at each."""
+        """Find the axis of positions; None if all positions share the output."""
         counts = {len(tokens) for name, tokens in self.run.queries.items() if stream is None or name == stream}
         return next((axis for axis in range(cells.ndim - 1) if cells.shape[axis] in counts and cells.ndim > 1), None)
 
     def place(self, leaf: Leaf) -> tuple[str | None, int | None]:
-        """The stream and the layer: of other parts than heads those of the attention whose module stands nearest."""
+        """Return stream and layer, else the nearest attention module's."""
         places = self.run.anatomy.places
         if leaf.call is not None:
             return places[leaf.call]
@@ -82,16 +77,15 @@ class WritingParts:
 
 
 def _beside(own: Sequence[str], nearest: Sequence[str], at: int, layer: int) -> int | None:
-    """The layer of a part that stands in another layer of the list than the attention nearest to it, by its number.
+    """The layer by its number, if not the nearest attention's.
 
-    None for what stands in no layer, and where the model's layers aren't numbered as that list is.
+    None without layer, or if numbered otherwise.
     """
     listed = at < len(own) and at < len(nearest) and own[at].isdigit() and nearest[at] == str(layer)
     return int(own[at]) if listed else None
 
 
 def _shared(one: Sequence[str], other: Sequence[str]) -> list[str]:
-    """The names that two paths begin with."""
     found: list[str] = []
     for mine, yours in zip(one, other, strict=False):
         if mine != yours:
@@ -101,7 +95,7 @@ def _shared(one: Sequence[str], other: Sequence[str]) -> list[str]:
 
 
 def matrix(parts: WritingParts, columns: Sequence[Sequence[Tensor | None]]) -> tuple[list[WritingPart], Tensor]:
-    """What each part contributes to each of several numbers: the parts, and (part, number)."""
+    """Return the parts and contributions, (part, number)."""
     sums = [parts.sums(column) for column in columns]
     names = list(dict.fromkeys(part for one in sums for part in one))
     return names, torch.tensor([[one.get(name, 0.0) for one in sums] for name in names], dtype=torch.float64)

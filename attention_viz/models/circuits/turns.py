@@ -1,4 +1,4 @@
-"""What flows through each module of a model while it runs: by it, what stands where is found, whatever it is called."""
+"""Each module's inputs and outputs in a run, to find parts without names."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ __all__ = ["ModuleEvent", "Turns", "listened", "same"]
 
 @dataclass(frozen=True, eq=False)
 class ModuleEvent:
-    """One module's turn in a run: what entered and left it, and how many attention calls had been made by then."""
+    """A module's input and output, and earlier attention calls."""
 
     module: nn.Module
     entered: Tensor
@@ -27,29 +27,29 @@ class ModuleEvent:
 
 @dataclass(frozen=True, eq=False)
 class Turns:
-    """Every module's turn of one run of a twin, in the order in which they ended."""
+    """Every module's turn in a twin's run, in order of ending."""
 
     events: Sequence[ModuleEvent]
 
     def giving(self, turn: tuple[int, ModuleEvent]) -> tuple[int, ModuleEvent] | None:
-        """The turn that made what entered a module: the first, before any that only handed it on."""
+        """Return the turn that made a module's input, not handed it on."""
         place, event = turn
         before = enumerate(self.events[:place])
         return next(((at, one) for at, one in before if same(one.left, event.entered)), None)
 
     def taking(self, turn: tuple[int, ModuleEvent]) -> Iterator[nn.Module]:
-        """The modules that took what left another as it was."""
+        """Return the modules that took another's output unchanged."""
         place, event = turn
         return (one.module for one in self.events[place + 1 :] if same(one.entered, event.left))
 
     def of(self, module: nn.Module | None, calls: int) -> tuple[int, ModuleEvent] | None:
-        """A module's turn when so many calls had been made, and its place among all."""
+        """Return a module's turn after some calls, and its place."""
         found = ((place, event) for place, event in enumerate(self.events) if event.calls == calls)
         return next(((place, event) for place, event in found if event.module is module), None)
 
 
 def listened(run: ModelRun) -> Turns:
-    """A run of a twin in which every module is listened to; no other run of the model notices."""
+    """Listen to a twin's modules; the model's other runs don't notice."""
     twin: Twin = run.runner.twin(frozen=True)
     recorder, events = Recorder(keep=frozenset()), list[ModuleEvent]()
 
@@ -76,7 +76,7 @@ def listened(run: ModelRun) -> Turns:
 
 
 def same(one: Tensor, other: Tensor) -> bool:
-    """Whether two hold the same numbers, to the last bit, however their rows are arranged."""
+    """Compare numbers to the last bit, in any row arrangement."""
     if one.numel() != other.numel() or one.dtype != other.dtype or not one.is_floating_point():
         return False
     count = other.shape[-2] if other.ndim > 1 else 1

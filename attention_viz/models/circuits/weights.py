@@ -1,4 +1,4 @@
-"""What weights alone tell of each head: what it writes of a word, and where it looks."""
+"""Heads by weights alone: word writing, and where they look."""
 
 import copy
 from dataclasses import dataclass
@@ -32,12 +32,7 @@ _SIGNS = {"query": "W_Q", "key": "W_K", "value": "W_V", "output": "W_O"}
 
 @dataclass(frozen=True, eq=False)
 class Proven:
-    """A stream's matrices, and what a run of the model says of them.
-
-    Attributes:
-        numbers: the number of each attention layer, the model's own.
-        layers: the matrices around the heads of each.
-    """
+    """A stream's matrices and a run's verdict; `numbers` are its attention layers'."""
 
     name: str
     stream: str
@@ -48,18 +43,18 @@ class Proven:
 
     @property
     def heads(self) -> list[tuple[int, int]]:
-        """The layer number and the head of each head, in order."""
+        """Return every head's layer number and head, in order."""
         placed = zip(self.numbers, self.layers, strict=True)
         return [(number, head) for number, around in placed for head in range(around.heads)]
 
     @property
     def width(self) -> int:
-        """How many numbers the stream has, d_model; it takes a matrix that is known."""
+        """Return d_model; at least one matrix must be known."""
         found = (getattr(one, name) for one in self.layers for name in ("value", "query", "key"))
         return next(matrix.shape[1] for matrix in found if matrix is not None)
 
     def lacking(self, *names: str) -> str | None:
-        """Why a number that takes these matrices of every layer isn't to be had; None where they are all known."""
+        """Return why some layer's matrices are unknown; else None."""
         lost = [name for name in _SIGNS if name in names and any(getattr(one, name) is None for one in self.layers)]
         if not lost:
             return None
@@ -69,7 +64,7 @@ class Proven:
         return f"{phrase} of {self.name} {is_none}{why and f': {why}'}"
 
     def lacking_words(self) -> str | None:
-        """Why what heads write to words isn't to be had; None where it is."""
+        """Return why heads' writing to words is unknown; else None."""
         if self.words.unembedding is None:
             return self.words.missing
         if not self.proof.worded:
@@ -78,7 +73,7 @@ class Proven:
 
 
 def proven(model: "AttentionModel", stream: str | None = None) -> Proven:
-    """The matrices around a stream's heads, compared with a run of a few tokens."""
+    """Compare a stream's matrices with a run of a few tokens."""
     need_trained(model)
     numbers = model.layer_numbers(stream)
     stream = stream or model.streams[0]
@@ -95,10 +90,7 @@ def proven(model: "AttentionModel", stream: str | None = None) -> Proven:
 
 
 def _in_full(model: "AttentionModel") -> "AttentionModel":
-    """The model, or where it computes in half precision, in which no slope could be compared, a copy that doesn't.
-
-    The copy has the same numbers.
-    """
+    """Return the model; a full-precision copy if it is in half, which hides slopes."""
     if model.hf_model.dtype in (torch.float32, torch.float64):
         return model
     try:
@@ -176,10 +168,10 @@ def _ov(known: Proven) -> Tensor | str:
 
 
 def ov_fractions(known: Proven) -> Float[Tensor, " head"]:
-    """The eigenvalue fraction of every head's OV circuit between words, layer after layer.
+    """Return heads' OV eigenvalue fractions between words, by layer.
 
-    W_E W_V W_O W_U, words × words, has the eigenvalues of W_O (W_U W_E) W_V, d_v × d_v, and else only 0; what stands in
-    brackets is made once for all heads, with the gains that belong to it.
+    W_E W_V W_O W_U (words × words) has the eigenvalues of W_O (W_U W_E) W_V (d_v × d_v), else 0; the bracket and
+    its gains are made once.
     """
     between, found = known.words.from_last_to_first, list[Tensor]()
     for one in known.layers:
@@ -218,12 +210,12 @@ def _qk_norm(known: Proven) -> Tensor | str:
 
 
 def _fractions(square: Tensor) -> Tensor:
-    """Σ Re λ / Σ |λ| of each head's matrix, (head, d_k, d_k) -> (head,); NaN where all are 0."""
+    """Σ Re λ / Σ |λ| by head, (head, d_k, d_k) -> (head,); NaN if all are 0."""
     values = torch.linalg.eigvals(square.double())
     return values.real.sum(dim=-1) / values.abs().sum(dim=-1)
 
 
 def product_norm(left: Tensor, right: Tensor) -> Tensor:
-    """The Frobenius norm of each head's left · right, (head, d_model, d_k) and (head, d_k, d_model), by way of d_k."""
+    """Return ‖left · right‖ by head via d_k; (head, d_model, d_k), (head, d_k, d_model)."""
     left, right = left.double(), right.double()
     return ((left.mT @ left) * (right @ right.mT)).sum(dim=(-2, -1)).clamp_min(0).sqrt()

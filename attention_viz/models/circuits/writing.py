@@ -1,4 +1,4 @@
-"""What a head writes, in words: those that its output makes likelier, and those that it makes less likely."""
+"""The words that a head's output makes likelier or less likely."""
 
 from typing import TYPE_CHECKING, cast
 
@@ -85,10 +85,9 @@ def writes(
 def written_logits(
     run: ModelRun, opened: OpenedRun, trace: Trace, stream: str, layer: int, head: int, position: int
 ) -> Float[Tensor, " token"]:
-    """What a head adds to each token's logit at a position, by the direct way.
+    """Return a head's direct addition to each logit at a position.
 
-    The row of the output is linear in what the head wrote, so it is the derivative along it: of the slopes under a row
-    of weights yet unknown, by these weights.
+    The row is linear in it: differentiate its slopes under unknown weights by those.
     """
     rows = len(opened.output)
     if not -rows <= position < rows:

@@ -1,4 +1,4 @@
-"""A run made again under edits, from what it read: a picture, a sound or ids, and what a decoder said."""
+"""A run repeated under edits, from its picture, sound or ids."""
 
 import inspect
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ _encoded: "WeakKeyDictionary[Trace, Any]" = WeakKeyDictionary()
 
 
 def run_again(before: Trace, edits: Sequence[Edit]) -> Tensor:
-    """The output under edits of a run that was recorded here, of the same tensors: (position, width)."""
+    """Return a recorded run's output under edits, (position, width)."""
     run = behind(before).run
     if not isinstance(run, ModelRun):
         raise UnusableText(
@@ -47,14 +47,14 @@ def run_again(before: Trace, edits: Sequence[Edit]) -> Tensor:
 
 
 def _encoder_calls(run: ModelRun) -> int:
-    """How many of the calls come before the first of the decoder; 0 where the encoder can't be left out."""
+    """Count the calls before the decoder's; 0 if the encoder can't be left out."""
     streams = [stream for stream, _ in run.anatomy.places]
     count = streams.count("encoder")
     return count if "encoder_outputs" in run.runner.named and streams[:count] == ["encoder"] * count else 0
 
 
 def _encode(run: ModelRun, first: int, before: Trace) -> Any:
-    """What the encoder hands over, from the whole run once more; None where that isn't all that the decoder needs."""
+    """Run the whole, and return the encoder's output; None if the decoder needs more."""
     try:
         encoded = _hand_over(run)
         output = _decode(run, first, encoded, ())

@@ -1,4 +1,4 @@
-"""One text under many changes: several runs in one batch, where each row has edits of its own."""
+"""One text under many changes, in one batch with edits for each row."""
 
 import math
 from collections.abc import Sequence
@@ -37,11 +37,7 @@ _ROUNDING = 1e-4
 
 
 def rows_at_once(before: Trace, only: int | None = None) -> int:
-    """How many runs of this text go into one batch, the one without edits beside them not counted.
-
-    Args:
-        only: the position of the output that is wanted; None for all.
-    """
+    """Return edited runs per batch, for one output position or all (None)."""
     tokens = len(before.query_tokens(before.streams[0]))
     if only is not None:
         return max(
@@ -53,17 +49,15 @@ def rows_at_once(before: Trace, only: int | None = None) -> int:
 def try_each(
     model: Model, before: Trace, tries: Sequence[Sequence[Edit]], only: int | None = None
 ) -> list[Float[Tensor, "position width"]]:
-    """The output of a run for each of several lists of edits, in their order.
+    """Return a run's output for each list of edits, in order.
 
-    All in one batch where that gives what single runs give: beside them runs a row without edits, and unless it comes
-    out as `before` did, they run one after the other. So do those of encoder–decoders, of our own module, of models
-    in half precision, and of whatever is no text: a picture, a sound or ids are read as the run before read them.
+    One batch with an unedited row; unless it matches `before`, one by one. So too encoder-decoders, our own module,
+    half precision, and inputs without text.
 
     Args:
-        before: the run of the same text without edits; what a decoder went on by is read again with it.
-        tries: of each run, its edits; as many as `rows_at_once` says fit into a batch.
-        only: the position, from 0, that is wanted of the output, where one is enough; the outputs have one row then.
-            Most decoders make their logits of it alone, which saves a good part of the work.
+        before: the unedited run; holds a decoder's continuation.
+        tries: at most `rows_at_once`.
+        only: the wanted position, from 0: one row, less work in most decoders.
     """
     behind(before).check()
     origin = before.provenance
@@ -92,13 +86,9 @@ def _alone(model: Model, before: Trace, edits: Sequence[Edit]) -> Tensor:
 def batch_outputs(
     tracer: Tracer, reading: InputRow, before: Trace, tries: Sequence[Sequence[Edit]], only: int | None = None
 ) -> list[Tensor] | None:
-    """The output of a run for each of several lists of edits, from one batch.
+    """Return each edit list's output from one batch, at `only` or all (None).
 
-    Args:
-        only: the position that is wanted of the outputs; None for all.
-
-    Returns:
-        The outputs; None in half precision, or where the row without edits came out otherwise than before.
+    None in half precision, or if the unedited row differs.
     """
     for edits in tries:
         check_places(edits, tracer.anatomy.layers)
@@ -117,7 +107,6 @@ def batch_outputs(
 
 
 def _run_rows(tracer: Tracer, reading: InputRow, tries: Sequence[Sequence[Edit]], only: int | None) -> list[Tensor]:
-    """Every tensor that the model returns of a batch with a row for each list of edits."""
     runner, rows = tracer.runner, len(tries)
     inputs = {name: torch.cat([row] * rows) for name, row in runner.inputs(reading.tensors).items()}
     settings: dict[str, Any] = {"use_cache": False} if "use_cache" in runner.named else {}
@@ -135,12 +124,10 @@ def _same(one: Tensor, other: Tensor) -> bool:
 
 @dataclass(eq=False)
 class _RowEdits(Batch):
-    """Applies each row's edits to that row alone."""
-
     tries: Sequence[Sequence[Edit]] = ()
 
     def changed(self, number: int, call: Call, output: Tensor) -> Tensor:
-        """What one call computes, each row with its edits."""
+        """Apply each row's edits to one call's result."""
         place = self.places[number]
         for row, edits in enumerate(self.tries):
             here = [edit for edit in edits if concerns(edit, place)]

@@ -1,4 +1,4 @@
-"""The beginning that two texts share: where no token looks ahead it is the same in every run, so that it runs once."""
+"""The beginning that two texts share, run once if no token looks ahead."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,9 +16,9 @@ __all__ = ["continued", "ending", "shared_beginning"]
 
 
 def shared_beginning(run: ModelRun, other: Tokens, spots: Sequence[tuple[int, int]], most: int) -> int:
-    """How many tokens two texts share before they differ; 0 where a run can't begin after them.
+    """Count shared first tokens; 0 if no run can begin after them.
 
-    It can where each call blocks all that lies ahead, its keys and values are known, and positions can be told.
+    That takes known keys and values, nothing looking ahead, and settable positions.
     """
     mine, pairs = run.tokens.numbers, set(spots)
     same = next((at for at in range(most) if (at, at) not in pairs or mine[at] != other.numbers[at]), most)
@@ -30,14 +30,14 @@ def shared_beginning(run: ModelRun, other: Tokens, spots: Sequence[tuple[int, in
 
 
 def ending(inputs: Mapping[str, Tensor], start: int) -> dict[str, Tensor]:
-    """A text's inputs from a position on, which are told where they stand."""
+    """Return a text's inputs from a position on, with their positions."""
     found = {name: given[:, start:] for name, given in inputs.items()}
     some = next(iter(inputs.values()))
     return found | {"position_ids": torch.arange(start, some.shape[1], device=some.device)[None]}
 
 
 def continued(call: Attention, whole: Attention, start: int) -> Attention:
-    """A call of a text's end, whose queries meet the keys of the beginning, too, as they were in a run of the whole."""
+    """Return an end's call, with the beginning's keys from a whole run."""
     rows = map_terms(
         whole.rows(slice(start, None)), lambda term, value: value[None] if term.is_matrix and value.ndim == 3 else value
     )
@@ -54,7 +54,6 @@ def _by_token(given: Tensor, count: int) -> bool:
 
 
 def _is_closed(call: Attention, start: int) -> bool:
-    """Whether nothing before a position looks at it or beyond."""
     queries, keys = call.shape[-2:]
     if call.allowed is None or queries != keys:
         return False

@@ -1,4 +1,4 @@
-"""A twin of a model on which what heads and MLPs hand on is heard, and put from one run into another."""
+"""A twin of a model, to move heads' and MLPs' outputs between runs."""
 
 import contextlib
 import functools
@@ -35,7 +35,7 @@ _SAME = 1e-5
 
 @dataclass(frozen=True, eq=False)
 class Mlp:
-    """A module of the twin that an MLP's output leaves."""
+    """The twin's module that an MLP's output leaves."""
 
     layer: int
     module: nn.Module
@@ -43,12 +43,9 @@ class Mlp:
 
 @dataclass(frozen=True, eq=False)
 class Bench:
-    """Runs one model without touching it: in a twin over the same numbers, which nobody else has.
+    """A model's runs in a twin over its weights, used by nobody else.
 
-    Sites are numbered: the attention calls in their order, then the MLPs.
-
-    Attributes:
-        run: what stands behind the text's trace.
+    Sites: attention calls in order, then MLPs.
     """
 
     run: ModelRun
@@ -63,7 +60,7 @@ class Bench:
 
     @property
     def sites(self) -> range:
-        """Those that something is put at: MLPs where they are heard, else attention calls."""
+        """Return the sites: MLPs if heard, else attention calls."""
         return range(self.calls, self.calls + len(self.mlps)) if self.mlps else range(self.calls)
 
     @property
@@ -83,11 +80,7 @@ class Bench:
         slopes: bool = False,
         hear: Callable[[int, Call], None] | None = None,
     ) -> Tensor:
-        """The output of a pass over a batch of the same text: (row, position, width).
-
-        Args:
-            only: the position to which the output may be limited, where the model can do that; None for all.
-        """
+        """Run one text's batch, (row, position, width); `only` may limit it, None doesn't."""
         inputs = ending(inputs, start) if start else inputs
         given: dict[str, Any] = {name: torch.cat([row] * rows) for name, row in inputs.items()}
         if only is not None and self.can_limit:
@@ -115,14 +108,14 @@ class Bench:
 
     @property
     def can_limit(self) -> bool:
-        """Whether the model can make its logits of one position alone."""
+        """Return whether one position's logits suffice the model."""
         return "logits_to_keep" in self.twin.named
 
     @once
     def layers(self) -> tuple[LayerTurn, ...]:
-        """The layer around each attention call, as it ran; none where a call has no layer of its own.
+        """Return the layer around each call; none without its own.
 
-        None either where code of the model's own computes attention, whose steps are counted from the first on.
+        None too for a model's own attention code, whose steps count from the first.
         """
         streams = list(self.run.anatomy.layers)
         if len(streams) != 1 or self.twin.plan is not NO_PLAN:
@@ -136,7 +129,7 @@ class Bench:
 
     @contextlib.contextmanager
     def _left_out(self, turns: Sequence[LayerTurn], rows: int, start: int) -> Generator[None]:
-        """With layers of the twin, which is ours alone, that give what they gave, once for each row."""
+        """Replace layers of the twin, ours alone, by their outputs, once per row."""
         for turn in turns:
             turn.module.forward = functools.partial(_gave, turn, rows, start)
         try:
@@ -147,7 +140,7 @@ class Bench:
 
     @contextlib.contextmanager
     def _heard(self, rows: int, change: Change) -> Generator[None]:
-        """With hooks on the MLPs of the twin, which is ours alone."""
+        """Hook the MLPs of the twin, which is ours alone."""
 
         def hook(site: int) -> Callable[[nn.Module, object, Tensor], Tensor]:
             def hear(_module: nn.Module, _inputs: object, output: Tensor) -> Tensor:
@@ -177,7 +170,7 @@ class _Changed(Batch):
     start: int = 0
 
     def computed(self, number: int, call: Call) -> Tensor:
-        """What it computes, together with the beginning of the text where that isn't run."""
+        """Return the result, with a beginning that isn't run."""
         if not self.start:
             return super().computed(number, call)
         return whole_output(continued(call.attention, self.whole[number], self.start))
@@ -190,7 +183,7 @@ class _Changed(Batch):
 
 
 def _find_mlps(bench: Bench) -> tuple[Mlp, ...]:
-    """The module that hands on what each MLP wrote, found by its numbers and not by its name."""
+    """Find the module that hands on each MLP's output, by numbers, not by name."""
     run, opened = bench.run, open_run(bench.run)
     names = {id(module): name for name, module in run.runner.model.named_modules()}
     parts = WritingParts(opened.leaves, run, [names.get(id(module), "") for module in run.anatomy.modules])

@@ -1,4 +1,4 @@
-"""What each head of a text is worth to a number: the number without the head, as a table."""
+"""Each head's worth to a number: the number without it, as a table."""
 
 from collections.abc import Callable, Generator, Sequence
 from operator import index
@@ -88,11 +88,7 @@ def effects(
 
 
 def mean_effects(tables: "Sequence[pandas.DataFrame]") -> "pandas.DataFrame":
-    """The mean of several texts' effects, with its spread (standard deviation, population) where there are several.
-
-    Args:
-        tables: from `effects`, of the same heads, one a text; the only one is given back as it is.
-    """
+    """Average texts' effects, with spread (standard deviation, population); one stays unchanged."""
     import pandas
 
     if not tables or any(set(one.index) != set(tables[0].index) for one in tables):
@@ -112,7 +108,6 @@ def mean_effects(tables: "Sequence[pandas.DataFrame]") -> "pandas.DataFrame":
 def _runs(
     model: "AttentionModel", before: Trace, places: Sequence[Place], to: Literal["mean", "zero"], only: int | None
 ) -> Generator[Tensor]:
-    """The outputs without each head, (row, position, width), batch by batch."""
     size, several = rows_at_once(before, only), len(before.streams) > 1
     for start in range(0, len(places), size):
         batch = places[start : start + size]
@@ -123,7 +118,6 @@ def _runs(
 def _table(
     places: Sequence[Place], found: Sequence[float], number: float, *, several: bool, **phrase: str
 ) -> "pandas.DataFrame":
-    """The largest effect first; the streams are named where there are several."""
     import pandas
 
     named = pandas.MultiIndex.from_tuples(places, names=["stream", "layer", "head"])
@@ -139,7 +133,6 @@ def _phrase(to: str) -> str:
 
 
 def _checked(model: "AttentionModel", trace: Trace) -> Trace:
-    """The trace, where the model still gives it."""
     check_model(model, trace)
     if trace.provenance.edits:
         raise TraceError(f"the effects of heads were asked of an edited run ({', '.join(trace.provenance.edits)})")
@@ -150,7 +143,6 @@ def _checked(model: "AttentionModel", trace: Trace) -> Trace:
 
 
 def _places(trace: Trace, heads: str | Sequence[tuple[int, int]], stream: str | None) -> list[Place]:
-    """Stream, layer and head of each that is asked for."""
     streams = trace.streams if stream is None else (trace.stream(stream),)
     if isinstance(heads, str):
         if heads != "all":

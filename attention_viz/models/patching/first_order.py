@@ -1,4 +1,4 @@
-"""The estimate of all effects at once: what is put less what was there, times the number's slope there."""
+"""All effects estimated at once: (put minus present) times the number's slope."""
 
 from collections.abc import Sequence
 
@@ -17,14 +17,14 @@ __all__ = ["keeping", "same", "to_first_order", "with_slopes"]
 
 
 def same(output: Tensor, trace: Trace) -> Tensor:
-    """A run's output, refused where it isn't the trace's."""
+    """Return a run's output; refuse it if it isn't the trace's."""
     if not is_output_of(output[0], trace):
         raise changed(trace.provenance.model)
     return output
 
 
 def keeping(kept: dict[int, Tensor], sites: Sequence[int], *, slopes: bool = False) -> Change:
-    """A change that changes nothing, and keeps what some sites hand on."""
+    """Change nothing, but keep some sites' outputs."""
 
     def keep(site: int, output: Tensor) -> Tensor:
         if site in sites:
@@ -39,7 +39,7 @@ def keeping(kept: dict[int, Tensor], sites: Sequence[int], *, slopes: bool = Fal
 def with_slopes(
     bench: Bench, text: Trace, of: Logit | Probability | Direction
 ) -> tuple[float, dict[int, Tensor], dict[int, Tensor]]:
-    """The number, what each site hands on, and the number's slope there."""
+    """Return the number, each site's output and slope."""
     there: dict[int, Tensor] = {}
     with torch.inference_mode(False), torch.enable_grad(), bench.run.runner.door:
         output = bench.outputs(bench.run.inputs, 1, keeping(there, bench.sites, slopes=True), slopes=True)
@@ -50,7 +50,7 @@ def with_slopes(
 
 
 def to_first_order(mine: Tensor, yours: Tensor, slope: Tensor, spots: Sequence[tuple[int, int]]) -> Tensor:
-    """What is put less what was there, times the slope: (head, position), in float64."""
+    """Return (put minus present) times slope, (head, position), float64."""
     at, to = (list(side) for side in zip(*spots, strict=True))
     found = torch.zeros(mine.shape[1:3], dtype=torch.float64)
     gap = yours[0, :, to].double() - mine[0, :, at].double()

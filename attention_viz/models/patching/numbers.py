@@ -1,4 +1,4 @@
-"""The number that is asked for, read from what a model returned."""
+"""The requested number, read from a model's output."""
 
 from collections.abc import Sequence
 
@@ -17,11 +17,7 @@ def numbers_of(
     *,
     limited: bool = False,
 ) -> Float[Tensor, " row"]:
-    """The number of each row of a batch, in float64.
-
-    Args:
-        padding: which positions of the text are padding; told apart only where the output has a row for each.
-    """
+    """Return rows' numbers, float64; `padding` needs a row per position."""
     if of.position is None:
         real = [at for at in range(output.shape[1]) if len(padding) != output.shape[1] or not padding[at]]
         row = output[:, real].mean(dim=1)

@@ -1,4 +1,4 @@
-"""What is asked of two texts: whether they can be put into each other, and which of their positions belong together."""
+"""Whether two texts can be patched into each other, and which positions pair."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,7 +19,7 @@ __all__ = ["counterpart", "paired", "plain_run", "settled"]
 
 
 def plain_run(model: "AttentionModel", trace: Trace) -> ModelRun:
-    """What stands behind a trace into or from which something can be put."""
+    """Return the run behind a trace, if it can be patched."""
     run = run_behind(model, trace)
     if run.runner.answers:
         raise UnsupportedModel(
@@ -34,7 +34,7 @@ def plain_run(model: "AttentionModel", trace: Trace) -> ModelRun:
 def settled(
     run: "ModelRun | AttentionModel", trace: Trace, of: Logit | Probability | Direction
 ) -> Logit | Probability | Direction:
-    """The number with tokens as ids, and its position counted from the beginning."""
+    """Return the number with token ids and position from the beginning."""
     if not isinstance(of, Logit | Probability | Direction):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
         raise ShapeError(
             f"what a head does is told of an av.Logit, an av.Probability or an av.Direction; got the {of}; "
@@ -63,7 +63,7 @@ def settled(
 
 
 def paired(text: Trace, other: Trace, aligned: bool) -> tuple[tuple[int, int], ...]:
-    """Which positions of the text get what of which positions of the other, in pairs."""
+    """Pair the text's positions with those of the other."""
     mine, yours = text.query_tokens(), other.query_tokens()
     if len(mine) == len(yours):
         if mine.padding != yours.padding:
@@ -90,7 +90,7 @@ def paired(text: Trace, other: Trace, aligned: bool) -> tuple[tuple[int, int], .
 def counterpart(
     of: Logit | Probability | Direction, text: Trace, spots: Mapping[int, int], rows: int
 ) -> Logit | Probability | Direction | None:
-    """The number in the other text; None where its position has no counterpart."""
+    """Return the other text's number; None if its position is unpaired."""
     if of.position is None or text.output_shape[0] != len(text.query_tokens()):
         return of
     at = spots.get(of.position)

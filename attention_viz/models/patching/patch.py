@@ -1,4 +1,4 @@
-"""What each head of one text does in another, as a table."""
+"""Each head of one text patched into another, as a table."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
@@ -77,7 +77,6 @@ def patch(
 
 
 def _confirmed(made: Patching, count: int | None, report: Callable[[int, int], object]) -> dict[Put, float]:
-    """The effects of those with the largest estimates."""
     ranked = sorted(made.puts, key=lambda put: -abs(made.estimates[put]))[:count]
     effects: dict[Put, float] = {}
     report(0, len(ranked))
@@ -100,7 +99,7 @@ def _check(confirm: int | None, **given: str) -> None:
 
 
 def table_of(made: Patching, effects: dict[Put, float]) -> "pandas.DataFrame":
-    """The table of `patch`: estimates, and the effects that are known."""
+    """Return the table of `patch`: estimates, and known effects."""
     import pandas
 
     names = [name for name in Put._fields if any(getattr(put, name) is not None for put in made.puts)]

@@ -1,4 +1,4 @@
-"""What each head or MLP of one text does in another: the estimate by gradient, and the runs that confirm it."""
+"""Each head or MLP patched: gradient estimates, and runs to confirm them."""
 
 import threading
 from collections.abc import Generator, Mapping, Sequence
@@ -30,11 +30,11 @@ _ROUNDING = 1e-4
 
 
 class Put(NamedTuple):
-    """What is put from one text into another.
+    """A patch between texts.
 
     Attributes:
-        head: from 0; None for the layer's MLP.
-        position: of the text that it is put into; None for all at once.
+        head: from 0; None for the MLP.
+        position: in the patched text; None for all.
     """
 
     layer: int
@@ -44,14 +44,14 @@ class Put(NamedTuple):
 
 @dataclass(eq=False)
 class Patching:
-    """Two texts that differ, and a number: ready to put heads or MLPs of one into the other.
+    """Two texts that differ, and a number, ready for patches.
 
     Attributes:
-        of: what is asked, with tokens as ids and the position in the text that is put into.
-        number: what it is there when nothing is put.
-        other_number: what it is in the run that is put from; None where the position has no counterpart there.
-        puts: all that can be put, in the order of layers and heads.
-        estimates: of each, its effect to first order: what is put less what was there, times the number's slope there.
+        of: with token ids and the patched text's position.
+        number: without patches.
+        other_number: in the source run; None if the position is unpaired.
+        puts: by layer and head.
+        estimates: first order, (put minus present) times slope.
     """
 
     of: Logit | Probability | Direction
@@ -83,11 +83,7 @@ class Patching:
         by: Literal["head", "position"] = "head",
         aligned: bool = False,
     ) -> "Patching":
-        """Run both texts, and estimate all effects by one gradient.
-
-        Args:
-            other: another; no matter which way, a position of `of` counts in `text`.
-        """
+        """Run both texts, and estimate by one gradient; `of` counts in `text`."""
         runs = [plain_run(model, trace) for trace in (text, other)]
         of = settled(runs[0], text, of)
         spots = paired(text, other, aligned=aligned)
@@ -118,12 +114,9 @@ class Patching:
         )
 
     def batches(self, puts: Sequence[Put] | None = None) -> Generator[dict[Put, float]]:
-        """Runs of the model with something put, many at once: each one's effect, batch by batch as they come.
+        """Yield each patch's effect by batch; threads may share it.
 
-        Whoever stops asking stops the work after the batch that runs. Several threads may ask.
-
-        Args:
-            puts: what to put; all by default.
+        Stopping ends after the current batch.
         """
         waiting = list(self.puts if puts is None else puts)
         while waiting:
@@ -134,7 +127,7 @@ class Patching:
 
     @property
     def at_once(self) -> int:
-        """How many runs go into one batch, the one into which nothing is put not counted."""
+        """Return the patched runs per batch, the unpatched one not counted."""
         tokens, size = len(self._bench.run.tokens) - (0 if self._whole else self._start), self._row.numel()
         if self.of.position is not None and not self._bench.can_limit:
             size *= len(self._bench.run.tokens)
@@ -150,7 +143,6 @@ class Patching:
         return {put: float(self._run([put], None)[0]) - self.number for put in puts}
 
     def _ways(self, puts: Sequence[Put]) -> Generator[tuple[int | None, int, int]]:
-        """To which position the output may be limited, and at which layer and position a pass may begin."""
         first = self._first(puts)
         for only in dict.fromkeys((self.of.position, None)):
             if only is not None and not self._bench.can_limit:
@@ -161,14 +153,13 @@ class Patching:
             yield from dict.fromkeys([(only, first, start), (only, 0, 0)])
 
     def _first(self, puts: Sequence[Put]) -> int:
-        """The attention call with which a pass may begin."""
         if self._whole or self._bench.mlps or not self._bench.layers:
             return 0
         (stream,) = self._bench.run.anatomy.layers
         return self._bench.run.anatomy.call(stream, min(put.layer for put in puts))
 
     def _together(self, puts: Sequence[Put], only: int | None, first: int, start: int) -> list[float] | None:
-        """The effects by one batch; None unless the row into which nothing is put comes out as it did alone."""
+        """Return a batch's effects; None unless its unpatched row matches the lone run."""
         try:
             numbers = self._run([None, *puts], only, first, start)
         except UnsupportedModel:
@@ -179,14 +170,12 @@ class Patching:
         return (numbers[1:] - numbers[0]).tolist()
 
     def _is_own(self, output: Tensor) -> bool:
-        """Whether a row's output of the asked position, alone, is what it is in the text's own run."""
         there = self._row.to(output)
         return output.shape == (1, *there.shape) and float((output[0] - there).abs().max()) <= _ROUNDING * float(
             there.abs().max()
         )
 
     def _run(self, puts: Sequence[Put | None], only: int | None, first: int = 0, start: int = 0) -> Tensor:
-        """The number of each row, into each of which something is put, or nothing."""
         bench, wanted = self._bench, dict[int, list[tuple[int, Put]]]()
         for row, put in enumerate(puts):
             if put is not None:
@@ -219,7 +208,7 @@ def _start(
     spots: Sequence[tuple[int, int]],
     handed: tuple[Mapping[int, Tensor], Mapping[int, Tensor]],
 ) -> int:
-    """Where the texts begin to differ and runs may begin; 0 where what stands before isn't the same in both runs."""
+    """Where texts differ and runs may begin; 0 if runs differ earlier."""
     if of.position is None or not bench.can_limit:
         return 0
     start = shared_beginning(bench.run, other.query_tokens(), spots, of.position)
@@ -230,7 +219,7 @@ def _start(
 
 
 def _places(bench: Bench, estimates: Mapping[int, Tensor]) -> list[tuple[int, int | None]]:
-    """Layer and head of all that can be put; of MLPs no head."""
+    """MLPs have no head."""
     if bench.mlps:
         return [(layer, None) for layer in dict.fromkeys(sorted(one.layer for one in bench.mlps))]
     places = bench.run.anatomy.places

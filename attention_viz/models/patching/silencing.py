@@ -1,4 +1,4 @@
-"""What a score is without each of some heads: many runs in one batch, each with another head silenced."""
+"""A score without each of some heads, many runs in one batch."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -27,13 +27,9 @@ _ROUNDING = 1e-4
 def silenced_scores(
     model: "AttentionModel", trace: Trace, of: Score, heads: Sequence[tuple[int, int]], stream: str
 ) -> list[float] | None:
-    """A score without each of some heads, which hand on 0 at every position, by one batch.
+    """Return a score without each head, silenced to 0, by one batch.
 
-    Args:
-        of: the score; `relative` isn't looked at.
-
-    Returns:
-        Of each head the score; None where the row in which nothing is silenced doesn't come out as it did alone.
+    `of.relative` is ignored. None if the unsilenced row differs from the lone run.
     """
     bench = Bench.of(run_behind(model, trace))
     call = bench.run.anatomy.call
@@ -64,7 +60,7 @@ def silenced_scores(
 
 
 def score_in(attention: Attention, of: Score) -> Tensor:
-    """The score of a call, or of each row of a batch's, in float64: query · key × scale."""
+    """Return rows' scores, float64: query · key × scale."""
     keys = shared_heads(attention.key, attention.query)
     # All heads may share a single key.
     key = keys[..., of.head if keys.shape[-3] > 1 else 0, of.key, :].double()

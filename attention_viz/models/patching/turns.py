@@ -1,4 +1,4 @@
-"""The turn of each layer in a run: what a layer was given and what left it, so that it can run again or be left out."""
+"""Each layer's input and output in a run, to repeat it or leave it out."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,10 +20,8 @@ class LayerTurn:
     """One layer's turn in a run.
 
     Attributes:
-        named: what it was given by name.
-        output: what it gave, of which the first is what left it.
-        left: (1, position, d_model), what left it.
-        first: the first of its attention calls, among all.
+        left: (1, position, d_model), the first of its output.
+        first: its first attention call, among all.
     """
 
     module: nn.Module
@@ -34,7 +32,7 @@ class LayerTurn:
     first: int
 
     def again(self, rows: int) -> Tensor:
-        """What leaves it of a batch with the same text in every row: (row, position, d_model)."""
+        """Run it on copies of a text: (row, position, d_model)."""
         found = self.module(
             *(repeated(one, rows) for one in self.inputs),
             **{name: repeated(one, rows) for name, one in self.named.items()},
@@ -43,10 +41,9 @@ class LayerTurn:
 
 
 def layer_turns(run: ModelRun, twin: Twin, stream: str) -> dict[int, LayerTurn]:
-    """By call of a stream, the turn of the layer around it: of the largest module that has no other call of it.
+    """Rerun with edits, and return each call's layer.
 
-    Args:
-        run: what ran, with its edits; it runs once more.
+    That is the largest module without another call of the stream.
     """
     found: dict[int, LayerTurn] = {}
     recorder = Recorder(run.edits, run.anatomy.places, frozenset())
@@ -70,10 +67,9 @@ def layer_turns(run: ModelRun, twin: Twin, stream: str) -> dict[int, LayerTurn]:
 
 
 def repeated(one: Any, rows: int, start: int = 0) -> Any:
-    """What belongs to a text, once for each row of a batch; a tensor that has no batch axis stays as it is.
+    """Repeat a text's tensors per batch row, if they have a batch axis.
 
-    Args:
-        start: the first position that is wanted of what a module gave, (1, position, width); 0 leaves all as it is.
+    `start` cuts outputs, (1, position, width); 0 keeps all.
     """
     if isinstance(one, Tensor):
         one = one[:, start:] if start and one.ndim == 3 else one

@@ -1,8 +1,7 @@
-"""How far each layer's output turns where the value of one key is set to zero.
+"""How far each layer's output turns with one key's value at zero.
 
-Source: Mohebbi, Zuidema, Chrupała & Alishahi 2023, "Quantifying Context Mixing in Transformers", section 3: the value
-of one token is zero in all heads of a layer, and the whole layer runs on, with its feed-forward part. Each layer runs
-by itself from what entered it, in batches with a row for each key.
+Source: Mohebbi, Zuidema, Chrupała & Alishahi 2023, "Quantifying Context Mixing in Transformers", section 3. The
+value is zero in all heads; the whole layer, feed-forward too, runs alone on its own input, a batch row per key.
 """
 
 from collections.abc import Sequence
@@ -32,11 +31,7 @@ _ROUNDING = 1e-4
 
 @without_autocast()
 def value_zeroing(run: ModelRun, stream: str) -> tuple[Float[Tensor, "query key"], ...]:
-    """How far each layer's output turns, for each query and each key whose value is zero: 1 - cos, from 0 to 2.
-
-    Returns:
-        Of each layer that the trace keeps.
-    """
+    """Return kept layers' turning by query and zeroed key: 1 - cos, 0 to 2."""
     twin = run.runner.twin(frozen=True)
     calls = [number for number in run.numbers if run.anatomy.streams[number] == stream]
     turns = layer_turns(run, twin, stream)
@@ -54,7 +49,7 @@ def value_zeroing(run: ModelRun, stream: str) -> tuple[Float[Tensor, "query key"
 
 
 def _turned(run: ModelRun, turn: LayerTurn, number: int) -> Tensor:
-    """How far a layer's output turns, (query, key)."""
+    """(query, key)."""
     keys = run.layers[run.numbers.index(number)].attention.shape[-1]
     count = max(1, _TOKENS // turn.left.shape[1])
     columns = [_columns(run, turn, number, range(at, min(at + count, keys))) for at in range(0, keys, count)]
@@ -75,13 +70,13 @@ def _columns(run: ModelRun, turn: LayerTurn, number: int, keys: range) -> Tensor
 
 @dataclass(eq=False)
 class _Zeroed(Batch):
-    """Hears a layer's calls of a batch. In one of them each row but the first has the value of a key set to zero."""
+    """Calls of a layer's batch; each row but the first lacks a key's value."""
 
     number: int = 0
     keys: Sequence[int] = ()
 
     def changed(self, number: int, call: Call, output: Tensor) -> Tensor:
-        """What a call hands back, each row without its value: (row, head, query, d_v)."""
+        """Return the result, a value less per row: (row, head, query, d_v)."""
         if number == self.number:
             value = call.attention.value.clone()
             for row, key in enumerate(self.keys, start=1):

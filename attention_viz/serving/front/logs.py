@@ -1,7 +1,6 @@
-"""What a server's log may hold: where something went wrong and of what kind it was, not what somebody typed.
+"""A log holds an error's kind and place, never a visitor's text.
 
-The message of an error often quotes what it was about, such as a sentence. So the log has an error's kind and the lines
-of code that it came through, and leaves its message out.
+Messages often quote their subject, so are left out.
 """
 
 import logging
@@ -22,7 +21,7 @@ _LEFT_OUT = "message left out, since it may quote a visitor; ATTENTION_VIZ_LOG_M
 
 
 def without_message(error: BaseException) -> str:
-    """A traceback as Python prints it, with what caused the error, but without any message."""
+    """Format a traceback as Python does, without messages."""
     phrase = "".join(
         line
         for cause in _causes(error)
@@ -36,7 +35,7 @@ def without_message(error: BaseException) -> str:
 
 
 def keep_messages_out() -> None:
-    """From now on no error's message reaches this process's log, whoever writes it there."""
+    """Keep error messages out of this process's log."""
     make = logging.getLogRecordFactory()
 
     def record(*given: Any, **named: Any) -> logging.LogRecord:
@@ -54,7 +53,6 @@ def keep_messages_out() -> None:
 
 
 def _causes(error: BaseException) -> list[BaseException]:
-    """An error and what led to it, the first of them first."""
     causes, seen = list[BaseException](), set[int]()
     one: BaseException | None = error
     while one is not None and id(one) not in seen:

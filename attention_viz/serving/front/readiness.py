@@ -1,4 +1,4 @@
-"""Whether a server is ready: it answers from its first second, but pictures come once a model is in memory."""
+"""Whether a server is ready: pictures need a model in memory."""
 
 from dataclasses import dataclass
 
@@ -11,11 +11,9 @@ __all__ = ["Readiness", "readiness"]
 
 @dataclass(frozen=True)
 class Readiness:
-    """What whoever watches a server asks.
+    """A server's state for monitoring: "ready", "loading", or "failed" (see the log).
 
-    Attributes:
-        state: "ready", "loading", or "failed" where the model that the app opens on can't be had; the log says why.
-        models: each of the models that ship, and whether it is in memory.
+    `models` says which shipped ones are in memory.
     """
 
     state: str
@@ -24,6 +22,6 @@ class Readiness:
 
 
 def readiness(preloading: Preloading) -> Readiness:
-    """How far a server is that began with loading a model."""
+    """Return how far a server's preloading is."""
     loaded = {name: is_loaded(name) for name in CATALOGUE}
     return Readiness(preloading.state, preloading.request.model, loaded)

@@ -1,4 +1,4 @@
-"""Whom a server has room for: so many visitors at once, and a line for those who come after."""
+"""A limited number of visitors at once, and a line for the others."""
 
 import threading
 import time
@@ -16,38 +16,26 @@ _AGAIN = 5.0
 
 @dataclass
 class _Visitor:
-    """One visitor.
-
-    Attributes:
-        seen: when the visitor was last seen.
-        browser: in which browser the visitor came; empty where that isn't known.
-    """
+    """One visitor, when last seen, and in which browser; empty if unknown."""
 
     seen: float
     browser: str
 
 
 class Visitors:
-    """The visitors of a server in the order in which they came; the first of them have a place, the others wait."""
+    """A server's visitors by arrival; the first have places."""
 
     def __init__(self, places: int, is_here: Callable[[str], bool], grace: float = _GRACE) -> None:
-        """Begin with nobody.
-
-        Args:
-            grace: for how many seconds somebody who isn't keeps the place.
-        """
+        """Begin empty; absent visitors keep places `grace` seconds."""
         self._places, self._is_here, self._grace = places, is_here, grace
         # In the order in which they came.
         self._known, self._lock = dict[str, _Visitor](), threading.Lock()
 
     def ahead(self, visitor: str, browser: str = "") -> int:
-        """How many have to leave before this visitor has a place, who is now in line; 0 where there is one.
+        """Return how many must leave before this visitor's place; 0 if there is one.
 
-        A page that is loaded again is another visitor, who comes while the one before has just left the same browser:
-        where there is no place, that one's goes over.
-
-        Args:
-            browser: by a name that all visitors share who come in it; empty where it has none.
+        Without a free place, a reloaded page takes that of the visitor who just left its browser (empty if
+        unnamed).
         """
         now = time.monotonic()
         with self._lock:
@@ -65,7 +53,7 @@ class Visitors:
         return list(self._known).index(visitor)
 
     def _take_over(self, visitor: str, since: float) -> None:
-        """Put a visitor in the place of the first before who left the same browser, and wasn't seen since then."""
+        """Give a visitor the place of the first ahead who left this browser, unseen since."""
         mine, before = self._known[visitor], list(self._known)[: self._before(visitor)]
         same = (one for one in before if mine.browser and self._known[one].browser == mine.browser)
         left = next((one for one in same if not self._is_here(one) and self._known[one].seen <= since), None)

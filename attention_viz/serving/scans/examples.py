@@ -1,4 +1,4 @@
-"""Examples of a head out of a scan, as tokens."""
+"""A head's examples from a scan, as tokens."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,14 +21,11 @@ Place = tuple[str, int, int]
 
 @dataclass(frozen=True)
 class Example:
-    """A query of one text and the key that it looks at most.
+    """A query and the key with its largest weight.
 
     Attributes:
-        tenth: of one by lot, in which tenth of the texts by the metric; 0 of the strongest.
-        said: what was read of the text.
-        tokens: as people read them; none where the words are the model's own.
-        query: the position of the one that asks.
-        key: the position of the one that it looks at most.
+        tenth: by lot, the tenth of texts by the metric; 0 of the strongest.
+        tokens: readable; none if the model's own words.
     """
 
     kind: str
@@ -41,7 +38,7 @@ class Example:
 
 
 def examples_of(request: Request, path: Path, place: Place, metric: str) -> tuple[Example, ...]:
-    """A head's examples by a metric: the strongest first, then some by lot."""
+    """Return a head's examples: strongest, then some by lot."""
     return _examples.get((path, place, metric), lambda: _made(request, path, place, metric))
 
 

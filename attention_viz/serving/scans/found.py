@@ -1,6 +1,6 @@
-"""Which scans there are of a model's weights, and what they say, each read once for all who ask.
+"""Scans of a model's weights, each read once for all.
 
-A scan has a name alone: that of its folder. So an address never says where on the machine anything lies.
+A scan is named by its folder alone, so no address reveals paths.
 """
 
 import json
@@ -22,11 +22,7 @@ _MOST, _ROOM = 500, 100_000_000
 
 
 def offered(sha256: str | None) -> Mapping[str, Path]:
-    """The scans of these weights by name, one that ships first; unfinished ones are none.
-
-    Args:
-        sha256: of the weights, as a run's provenance has it; None of what has none.
-    """
+    """Return finished scans, a shipped one first; `sha256` may be None."""
     if sha256 is None:
         return {}
     ours = [(CORPUS.stem, path) for path in scans().values()]
@@ -48,7 +44,7 @@ def opened(path: Path) -> "Scan":
 
 
 def _folders() -> Iterator[Path]:
-    """The folders in those that the operator named, by name; a link that leads out of them is none."""
+    """Scan folders in the operator's, by name; links that lead out don't count."""
     seen = 0
     for root in SETTINGS.scans:
         if not root.is_dir():

@@ -1,4 +1,4 @@
-"""Stories put to the test on a scan's texts, each once for all who ask."""
+"""Stories tested on a scan's texts, each once for all."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -20,14 +20,14 @@ _TEXTS = 80
 
 
 def known(path: Path, stream: str, story: str) -> "Tested | None":
-    """What came of a story, where somebody has tested it."""
+    """Return a story's result, if it has been tested."""
     return _tested.peek((path, stream, story))
 
 
 def test_story(
     request: Request, path: Path, stream: str, story: str, report: Callable[[int, int], object] | None = None
 ) -> "Tested":
-    """What comes of a story on texts of a scan."""
+    """Test a story on a scan's texts."""
     scan = opened(path)
     return _tested.get(
         (path, stream, story),

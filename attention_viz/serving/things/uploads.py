@@ -1,7 +1,6 @@
-"""What a visitor uploads, photographs or records: kept by whoever holds it, and gone with that.
+"""A visitor's pictures and sounds, gone with their holder.
 
-Nothing here writes to a disk or to a log. A name that nobody can guess stands for an upload in what is asked for; the
-runs of it are kept on the upload itself, so that they go when it goes.
+Nothing here writes to disk or log. Requests use an unguessable name; runs are kept on the upload, to go with it.
 """
 
 import secrets
@@ -48,12 +47,12 @@ _ANSWERS = 200
 
 
 class Upload:
-    """A picture or a sound of a visitor's.
+    """A visitor's picture or sound.
 
     Attributes:
-        name: what stands for it in a request; nobody can guess it.
-        asked: when its runs were last asked for, as a count of such questions.
-        answers: what was worked out of these, by the cache in whose stead each stands.
+        name: unguessable.
+        asked: its runs' last use, as a count.
+        answers: results, by replaced cache.
     """
 
     def __init__(self, kind: str, content: bytes, title: str) -> None:
@@ -61,7 +60,7 @@ class Upload:
         self._hold(kind, content, _opened(kind, content), title)
 
     def beginning_at(self, start: float) -> "Upload":
-        """The same sound from a second on, as an upload of its own."""
+        """Return the sound from a second on, as its own upload."""
         from attention_viz.models.inputs.media.sound import Sound
 
         found = object.__new__(Upload)
@@ -79,9 +78,9 @@ class Upload:
 
 
 def runs_of(name: str, everybodys: "SharedCache[Any, Run]") -> "SharedCache[Any, Run]":
-    """Where a request's runs are kept: with those of everybody, or of an upload with that alone.
+    """Return a request's cache of runs: everybody's or the upload's.
 
-    Where the runs of all uploads are more than there is room for, those unasked for longest go.
+    Beyond uploads' room, least recently used go first.
     """
 
     def own(upload: Upload) -> "SharedCache[Any, Run]":
@@ -92,19 +91,18 @@ def runs_of(name: str, everybodys: "SharedCache[Any, Run]") -> "SharedCache[Any,
 
 
 def forget_runs(model: str) -> None:
-    """Let go of all uploads' runs through a model, which would keep it in memory."""
+    """Drop uploads' runs of a model, which would keep it."""
     for upload in list(_uploads.values()):
         upload.runs.discard(lambda key: isinstance(key[0], Request) and key[0].model == model)
 
 
 def room_of(run: "Run") -> int:
-    """What a run takes of the room for runs: its bytes in memory, and of its bytes in a file as large a share."""
+    """Return a run's bytes in memory, plus an equal share of its file's."""
     trace = run.trace
     return trace.nbytes + trace.resting_bytes * SETTINGS.trace_memory // SETTINGS.trace_disk
 
 
 def _make_way(asking: Upload) -> None:
-    """Let go of other uploads' runs, until all are few enough."""
     asking.asked = next(_questions)
     held = sorted(list(_uploads.values()), key=lambda upload: upload.asked)
     total = sum(upload.runs.nbytes for upload in held)
@@ -116,7 +114,7 @@ def _make_way(asking: Upload) -> None:
 
 
 def beside(name: str, cache: "SharedCache[_Key, _Value]") -> "SharedCache[_Key, _Value]":
-    """The cache of what is worked out of a request's input: of an upload one that is kept with it."""
+    """Return an input's cache of results; uploads have their own."""
     return _kept_with(
         name, lambda upload: upload.answers.setdefault(id(cache), SharedCache(_ANSWERS, lambda _: 1)), cache
     )
@@ -125,7 +123,7 @@ def beside(name: str, cache: "SharedCache[_Key, _Value]") -> "SharedCache[_Key, 
 def _kept_with(
     name: str, own: Callable[[Upload], "SharedCache[_Key, _Value]"], everybodys: "SharedCache[_Key, _Value]"
 ) -> "SharedCache[_Key, _Value]":
-    """An upload's own cache; of an upload that is gone one that keeps nothing for anybody; of all else everybody's."""
+    """An upload's own cache; a gone upload's keeps nothing; else everybody's."""
     upload = upload_of(name)
     if upload is not None:
         return own(upload)
@@ -133,17 +131,17 @@ def _kept_with(
 
 
 def is_upload(name: str) -> bool:
-    """Whether a request's name is that of an upload."""
+    """Return whether a request names an upload."""
     return name.startswith(_OWN)
 
 
 def upload_of(name: str) -> Upload | None:
-    """The upload of that name, as long as somebody holds it."""
+    """Return the upload of that name while somebody holds it."""
     return _uploads.get(name)
 
 
 def title_of(name: str) -> str:
-    """What a picture or a sound is called: its file's name."""
+    """Return a picture's or sound's file name."""
     if name in SAMPLES:
         return SAMPLES[name].file
     upload = upload_of(name)
@@ -151,7 +149,7 @@ def title_of(name: str) -> str:
 
 
 def thing_of(kind: str, name: str) -> "Picture | Sound":
-    """The picture or the sound that a request names."""
+    """Return the picture or sound of a request."""
     if name in SAMPLES and SAMPLES[name].kind == kind:
         return _opened(kind, SAMPLES[name].path)
     upload = upload_of(name)

@@ -1,4 +1,4 @@
-"""Traces of what somebody has in hand: queries, keys and values, or weights alone, of any code of their own."""
+"""Make traces from queries, keys and values, or from weights alone."""
 
 import math
 import sys
@@ -47,8 +47,6 @@ _WHOLE, _ROWS = 2**20, 128
 
 
 class _Maker(Protocol):
-    """What `Trace` is called with."""
-
     def __call__(
         self, layers: Any, queries: Any, keys: Any, output: Tensor, provenance: Provenance, fidelity: Any = None
     ) -> Any: ...
@@ -170,11 +168,7 @@ class FromTensors:
 
 
 def tokens_of(labels: Labels, count: int, which: str) -> Tokens:
-    """The tokens along an axis.
-
-    Args:
-        labels: what is known of them; None for their positions.
-    """
+    """Return the tokens along an axis; without labels, positions."""
     if labels is None:
         labels = [str(place) for place in range(count)]
     tokens = labels if isinstance(labels, Tokens) else Tokens.of_labels(labels)
@@ -184,20 +178,20 @@ def tokens_of(labels: Labels, count: int, which: str) -> Tokens:
 
 
 def origin_of(name: str, call: Attention) -> Provenance:
-    """Where a trace comes from whose numbers no model of ours computed."""
+    """Describe the origin of numbers that no model here computed."""
     own = str(vars(sys.modules[__name__.partition(".")[0]])["__version__"])
     versions = {"attention_viz": own, "torch": str(torch.__version__), "device": call.query.device.type}
     return Provenance(model=name, dtype=str(call.query.dtype).removeprefix("torch."), versions=versions)
 
 
 def sampled(shape: Sequence[int]) -> Tensor | None:
-    """Which rows of (…, query, key) are compared, spread over all; None for all."""
+    """Choose evenly spread rows of (…, query, key) to compare; None for all."""
     queries, keys = shape[-2:]
     return None if queries * keys <= _WHOLE else torch.linspace(0, queries - 1, min(_ROWS, queries)).long()
 
 
 def differing(ours: Tensor, theirs: Tensor) -> float:
-    """The largest difference relative to the largest number of the second; infinite where it isn't a number."""
+    """Return the largest difference relative to the second's largest number; infinite for NaN."""
     if ours.shape != theirs.shape:
         return math.inf
     if not theirs.numel():
@@ -240,13 +234,13 @@ def _made(
 
 
 def _of_all_heads(call: Attention) -> Tensor | None:
-    """A mask that all heads have, as a matrix; None where they have several."""
+    """Return a mask that all heads share as a matrix, else None."""
     allowed = call.allowed
     return None if allowed is None or allowed[..., 0, 0].numel() > 1 else allowed
 
 
 def _compared(calls: Sequence[Attention]) -> Fidelity:
-    """How far ours is from torch's attention, or from the formula in float64 where torch's lacks a term."""
+    """Compare with torch's attention, or the float64 formula if torch lacks a term."""
     started, output, weight, rows = time.perf_counter(), 0.0, 0.0, None
     known = all(map(fusible, calls))
     for call in calls:
@@ -278,6 +272,6 @@ def _kernel_heads(call: Attention) -> Any:
 
 
 def _as_given(calls: Sequence[Attention], rows: Sequence[Tensor]) -> Fidelity:
-    """How far what is drawn is from the weights that came; of the output nothing is known."""
+    """Compare the drawn weights with the original ones; the output is unknown."""
     far = max(differing(call.weights, one) for call, one in zip(calls, rows, strict=True))
     return Fidelity(None, far, BOUNDS[torch.float32], "the weights that were given, which no model ran for")

@@ -1,4 +1,4 @@
-"""What somebody hands over as queries, keys, values, masks or weights, read and checked layer by layer."""
+"""Read and check queries, keys, values, masks and weights layer by layer."""
 
 from collections.abc import Sequence
 from typing import Any, cast
@@ -34,7 +34,7 @@ _SUM, _HALF_SUM = 1e-3, 1e-2
 
 
 def count_layers(*parts: Layers) -> int:
-    """How many layers queries, keys and values are given for."""
+    """Count the layers of queries, keys and values."""
     counts = {len(part) for part in parts if isinstance(part, list | tuple)}
     lists = sum(isinstance(part, list | tuple) for part in parts)
     if lists not in (0, len(parts)) or len(counts) > 1 or 0 in counts:
@@ -43,7 +43,7 @@ def count_layers(*parts: Layers) -> int:
 
 
 def of_layer(part: Any, place: int) -> Any:
-    """A layer's own: of a list its entry, else what all layers share."""
+    """Return a list's entry for the layer, else the shared value."""
     if not isinstance(part, list | tuple):
         return part
     entries = cast("Sequence[Any]", part)
@@ -53,12 +53,12 @@ def of_layer(part: Any, place: int) -> Any:
 
 
 def layer_tensor(part: Any, place: int, batch: int | None) -> Tensor:
-    """A layer's query, key or value, (head, position, width)."""
+    """Return a layer's query, key or value, (head, position, width)."""
     return head_first(floating(of_layer(part, place), "query, key and value"), batch, "queries, keys and values")
 
 
 def layer_mask(part: Any, place: int, batch: int | None) -> Tensor | None:
-    """A mask or a bias without its batch axis."""
+    """Drop the batch axis of a mask or bias."""
     one = of_layer(part, place)
     if one is None or not isinstance(one, Tensor) or one.ndim != 4:
         return one
@@ -66,7 +66,7 @@ def layer_mask(part: Any, place: int, batch: int | None) -> Tensor | None:
 
 
 def floating(part: Any, what: str) -> Tensor:
-    """What was given, as a tensor of floating numbers."""
+    """Convert to a floating-point tensor."""
     try:
         tensor = (part if isinstance(part, Tensor) else torch.as_tensor(part)).detach()
     except (TypeError, ValueError, RuntimeError):
@@ -77,7 +77,7 @@ def floating(part: Any, what: str) -> Tensor:
 
 
 def head_first(tensor: Tensor, batch: int | None, what: str) -> Tensor:
-    """A tensor without its batch axis, with an axis for its heads."""
+    """Drop the batch axis and ensure a head axis."""
     if tensor.ndim == 2:
         return tensor[None]
     if tensor.ndim == 4:
@@ -102,12 +102,12 @@ def _row(tensor: Tensor, batch: int | None, what: str) -> Tensor:
 
 
 def with_its_own(call: Attention) -> Attention:
-    """The call with numbers of its own, which nobody writes into later."""
+    """Copy the call's numbers so that nobody overwrites them."""
     return map_terms(call, lambda term, value: value.detach().clone() if isinstance(value, Tensor) else value)
 
 
 def causal_by_weights(layers: Sequence[Tensor]) -> Tensor | None:
-    """Return the causal mask if no head of any layer has a weight on a later token, which softmax alone never gives."""
+    """Return the causal mask if no weight is on a later token, which softmax alone never gives."""
     queries, keys = layers[0].shape[-2:]
     if queries != keys or queries < 2 or any(one.shape[-2:] != (queries, keys) for one in layers):
         return None
@@ -116,7 +116,7 @@ def causal_by_weights(layers: Sequence[Tensor]) -> Tensor | None:
 
 
 def call_of_weights(weights: Tensor, allowed: Tensor | None, name: str) -> Attention:
-    """A call whose weights these are, each row divided by what it sums to.
+    """Make a call of weights, each row divided by its sum.
 
     Args:
         allowed: True where a query may look.

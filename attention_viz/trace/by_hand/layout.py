@@ -1,4 +1,4 @@
-"""Tell which axis of tensors in hand counts heads and which positions, or refuse to guess."""
+"""Tell head axes from position axes, or refuse to guess."""
 
 from collections.abc import Sequence, Sized
 from typing import Any, cast
@@ -25,11 +25,10 @@ def heads_first(
     named: _Named,
     mask: Any,
 ) -> tuple[Any, Any, Any]:
-    """Return query, key and value with their head axis before the position axis.
+    """Move the head axis before the position axis.
 
     Args:
-        layout: one of `LAYOUTS`; None if the caller doesn't say: then whatever fits the other layout better is refused.
-        mask: which keys are allowed, a tensor or a list, or None.
+        layout: one of `LAYOUTS`; None refuses tensors that fit the other layout better.
     """
     if layout not in (None, *LAYOUTS):
         raise ShapeError(f"unknown layout {layout!r}; choose {' or '.join(LAYOUTS)}")
@@ -43,7 +42,7 @@ def heads_first(
 
 
 def check_weights_layout(weights: Tensor, named: _Named) -> None:
-    """Refuse weights whose first two axes before the keys are likely swapped."""
+    """Refuse weights whose head and query axes are likely swapped."""
     labels, key_labels, stream = named
     if weights.ndim not in (3, 4) or key_labels is not None or stream is not None:
         return

@@ -1,4 +1,4 @@
-"""What a trace file says of its own bytes, so that bits which have changed since it was written are noticed."""
+"""Detect changed bits in a trace file by its checksum."""
 
 import hashlib
 import re
@@ -17,7 +17,7 @@ _AT_ONCE = 2**20
 
 
 def sealed(content: bytes) -> tuple[bytes, memoryview]:
-    """A file's bytes in two parts, with the SHA-256 of all of them in the place of `BLANK`."""
+    """Return the file's bytes in two parts, with their SHA-256 in place of `BLANK`."""
     end = _end(content[:_BEFORE])
     header, rest = content[:end], memoryview(content)[end:]
     found = hashlib.sha256(header)
@@ -26,7 +26,7 @@ def sealed(content: bytes) -> tuple[bytes, memoryview]:
 
 
 def intact(path: str | PathLike[str], checksum: object) -> bool:
-    """Whether a file has the bytes that it was written with."""
+    """Check a file's bytes against its checksum."""
     with open(path, "rb") as file:
         before = file.read(_BEFORE)
         found = hashlib.sha256(_ENTRY.sub(BLANK.encode(), before + file.read(_end(before) - _BEFORE), count=1))

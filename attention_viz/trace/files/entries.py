@@ -1,4 +1,4 @@
-"""What a trace file's header says of a run in words and numbers: of its tokens, where it comes from, its fidelity."""
+"""Pack and read header entries: tokens, provenance and fidelity."""
 
 import math
 from collections.abc import Mapping
@@ -48,7 +48,7 @@ def unpack_provenance(entry: Mapping[str, Any]) -> Provenance:
 
 
 def _as_stored(value: object) -> str:
-    """What a file says that it kept of a run, which is told to whoever loads it: only what can have been written."""
+    """Read the kept part; accept only values that can have been written."""
     stored = as_kind(str, value)
     if wrong := [part for part in stored.split(", ") if stored and part not in ("terms", WEIGHTS, *DTYPES)]:
         raise TraceError(f"of the run it keeps {wrong[0]!r}; a file keeps terms or {WEIGHTS}, in {' or '.join(DTYPES)}")
@@ -56,7 +56,6 @@ def _as_stored(value: object) -> str:
 
 
 def _as_error(value: object) -> float:
-    """The largest difference that a file's numbers have from a run's."""
     error = float(as_kind(float, value))
     if not 0 <= error < math.inf:
         raise TraceError(f"its numbers are said to be {error} from the run's; a difference is a number from 0 on")
@@ -64,7 +63,7 @@ def _as_error(value: object) -> float:
 
 
 def unpack_fidelity(entry: Mapping[str, Any]) -> Fidelity:
-    """Read how far the run is from the model's own."""
+    """Read the run's fidelity."""
     exact = {name: float(as_kind(float, entry[name])) for name in _FROM_EXACT if name in entry}
     names = ("output_error", "weight_error", "bound", "seconds")
     numbers = {name: float(as_kind(float, entry[name])) for name in names} | (exact if any(exact.values()) else {})
@@ -97,21 +96,20 @@ def unpack_tokens(entry: Mapping[str, Any], origin: Provenance) -> Tokens:
 
 
 def _is_of_bytes(tokens: Tokens, text: str | None) -> bool:
-    """Whether the pieces, read as byte-level BPE writes them, have the text in them, spaces included."""
+    """Check if the pieces, read as byte-level BPE, hold the text with its spaces."""
     pieces = "".join(tokens.labels[position] for position in tokens.counted)
     read = decode(pieces, "byte-level")
     return text is not None and bool(text.strip()) and text.strip() in read and read != pieces
 
 
 def as_kind(kind: type[_Kind], value: object) -> _Kind:
-    """The value itself where it is of that kind; a whole number may stand for a number, nothing else for another."""
+    """Check a value's type; an integer may stand for a float."""
     if type(value) is kind or (kind is float and type(value) is int):
         return cast("_Kind", value)
     raise TypeError(f"{value!r:.40}, where {kind.__name__} belongs")
 
 
 def _as_place(value: object) -> tuple[float, ...] | None:
-    """Where a position stands in what was read."""
     if value is None:
         return None
     numbers = tuple(float(as_kind(float, one)) for one in as_kind(list, value))

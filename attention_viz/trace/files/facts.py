@@ -1,7 +1,4 @@
-"""What a trace file may say of its run: no fact that can't be, and none too long for a page to go through.
-
-Files are checked by the same rules when they are written, so whatever was written can be read.
-"""
+"""Check a trace file's facts on writing and reading, by common rules."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence, Sized
@@ -45,7 +42,7 @@ _SELF = ("picture", "sound", "encoder", "decoder")
 def check_facts(
     queries: Mapping[str, Tokens], keys: Mapping[str, Tokens], provenance: Provenance, fidelity: Fidelity
 ) -> None:
-    """Refuse what can't be true of any run, and what is longer than a page can go through."""
+    """Refuse facts that are impossible or too long for a page."""
     for stream in queries:
         for axis, tokens in (("queries", queries[stream]), ("keys", keys[stream])):
             _check_tokens(f"the {stream}'s {axis}", tokens)
@@ -70,7 +67,7 @@ def check_layer_count(streams: Iterable[Sized]) -> None:
 
 
 def check_layer_names(label: str, parts: Iterable[str]) -> None:
-    """Refuse a layer's label, or names of a bias's parts, that are no names."""
+    """Refuse invalid layer labels or bias part names."""
     parts = list(parts)
     if len(parts) > _MOST_PARTS:
         raise TraceError(f"a layer has a bias of {len(parts):,} parts, and a file holds {_MOST_PARTS} at most")
@@ -85,10 +82,10 @@ def check_heads(heads: Iterable[int]) -> None:
 
 
 def check_output_rows(rows: int, width: int, queries: Mapping[str, Tokens], provenance: Provenance) -> None:
-    """Refuse an output that has another number of rows than what was read.
+    """Refuse an output whose row count doesn't fit its tokens.
 
-    Towers of pictures and sounds put positions together, and merged words leave an output that isn't one per piece as
-    it was: nothing is known of how many rows those have. A text's output has one for each token, or a single one.
+    Towers of pictures and sounds pool positions, and merged words keep one row per piece: their count is unknown. A
+    text's output has one row per token, or a single one.
     """
     if not rows:
         raise TraceError(f"the output is {rows} × {width}; needed: at least one row")
@@ -116,12 +113,12 @@ def _check_tokens(where: str, tokens: Tokens) -> None:
 
 
 def _is_unknown(tokens: Tokens, at: int) -> bool:
-    """Whether a token is the one that a model without a head would produce next."""
+    """Whether this stands for the next token of a model without a head."""
     return at == len(tokens) - 1 and tokens.labels[at] == _UNKNOWN_LABEL and tokens.numbers[at] == _UNKNOWN_ID
 
 
 def _check_words(where: str, tokens: Tokens) -> None:
-    """Words are counted from 0 in the order of the text; in files of version 1.0.0 each sentence begins anew."""
+    """Check words count from 0; version 1.0.0 restarts per sentence."""
     most = _WORDS_PER_TOKEN * len(tokens) + _MORE_WORDS
     known = [(one, word) for one, word in zip(tokens.sentence, tokens.words, strict=True) if word is not None]
     far = next((word for _, word in known if not 0 <= word < most), None)

@@ -1,4 +1,4 @@
-"""What writing and reading of trace files have to agree on."""
+"""The conventions that writing and reading trace files share."""
 
 __all__ = ["FORMATS", "FORMAT_OF_ALL", "FORMAT_OF_LESS", "FORMAT_OF_SOME", "HEADER", "WEIGHTS", "WHAT"]
 

@@ -1,4 +1,4 @@
-"""Which layers a stream of a trace file holds, by the model's own numbers: written and read."""
+"""Write and read which layers a stream of a trace file holds."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -11,10 +11,9 @@ __all__ = ["pack_kept", "unpack_kept"]
 
 
 def pack_kept(kept: KeptLayers, labels: Sequence[str]) -> dict[str, Any]:
-    """Return the entry, or nothing if the layers' labels say the same.
+    """Return the entry, or nothing if the layers' labels suffice.
 
-    "numbers" are places among the stream's attention layers, which is all that version 1.0.0 knows; "every" and
-    "without" are the model's own numbers.
+    "numbers" are indices among the attention layers, as in version 1.0.0; "every" and "without" are model numbers.
     """
     if kept == KeptLayers.by_labels(labels):
         return {}
@@ -25,7 +24,7 @@ def pack_kept(kept: KeptLayers, labels: Sequence[str]) -> dict[str, Any]:
 
 
 def unpack_kept(entry: Mapping[str, Any], labels: Sequence[str]) -> KeptLayers:
-    """Read the entry of a stream; a stream without one has all its layers."""
+    """Read a stream's entry; without one it has all layers."""
     if "kept" not in entry:
         return KeptLayers.by_labels(labels)
     kept = entry["kept"]

@@ -1,4 +1,4 @@
-"""A trace out of a safetensors file, with every reference, shape and kind of number checked; nothing is executed."""
+"""Read and check a trace from a safetensors file; nothing is executed."""
 
 import json
 import warnings
@@ -41,7 +41,7 @@ _KINDS = {str(kind).removeprefix("torch."): kind for kind in FLOATING}
 
 
 def read_trace(kind: type["Trace"], path: str | PathLike[str]) -> "Trace":
-    """Read a trace that `write_trace` wrote, with every reference and shape checked."""
+    """Read a `write_trace` file, checking every reference and shape."""
     name = Path(path).name
     header, tensors = _open(path)
     if header.get("format") not in FORMATS:
@@ -60,7 +60,7 @@ def read_trace(kind: type["Trace"], path: str | PathLike[str]) -> "Trace":
 
 
 def _widened(header: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-    """The tensors with those that were rounded for the file in the kind of number that the run had."""
+    """Return tensors rounded for the file in the run's dtype."""
     if header["format"] != FORMAT_OF_LESS:
         return tensors
     kinds = {as_kind(str, name): _KINDS[as_kind(str, kind)] for name, kind in header["rounded"].items()}
@@ -71,7 +71,7 @@ def _widened(header: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Mappin
 
 
 def is_trace(path: str | PathLike[str]) -> bool:
-    """Whether a file is a trace by its header, whatever its name ends in; no tensor is read for that."""
+    """Recognize a trace file by its header, without reading tensors."""
     try:
         with safe_open(fspath(path), framework="pt") as file:
             return HEADER in (file.metadata() or {})
@@ -80,7 +80,6 @@ def is_trace(path: str | PathLike[str]) -> bool:
 
 
 def _open(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """What the file holds: our own part of the header, and the tensors by name."""
     name = Path(path).name
     try:
         if not Path(path).is_file():
@@ -110,12 +109,12 @@ def _open(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]
 
 
 def _as_written(path: str | PathLike[str], header: Mapping[str, Any]) -> bool:
-    """Whether a file's checksum is right; from before there were any, headers have none and begin with the format."""
+    """Check the checksum; older headers have none and begin with the format."""
     return intact(path, header[CHECKSUM]) if CHECKSUM in header else next(iter(header)) == "format"
 
 
 def _aligned(tensor: Tensor) -> Tensor:
-    """A small tensor where torch's own would lie: what is computed of it is then the same to the last digit."""
+    """Align a small tensor as torch does, so that results match to the last digit."""
     return tensor if tensor.nbytes > _SMALL else tensor.clone()
 
 
@@ -145,14 +144,13 @@ def _unpack(kind: type["Trace"], header: dict[str, Any], tensors: Mapping[str, T
 
 
 def _check_weights_apart(entries: Iterable[Mapping[str, Any]]) -> None:
-    """Refuse weights that several layers are said to have: each would be gone through once more."""
+    """Refuse weights that several layers share: each would be processed again."""
     named = [entry["tensors"][WEIGHTS] for entry in entries if WEIGHTS in entry["tensors"]]
     if len(named) != len(set(named)):
         raise TraceError(f"{len(named)} layers have {len(set(named))} tensors of weights; needed: one for each layer")
 
 
 def _unpack_seen(entry: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Seen:
-    """The picture or the sound; files of texts, and those from before there were others, have none."""
     found = {name: None if entry.get(name) is None else tensors[entry[name]] for name in ("picture", "sound")}
     return Seen(**found, rate=as_kind(int, entry.get("rate", 0)))
 
@@ -175,7 +173,6 @@ def _unpack_layer(entry: dict[str, Any], tensors: Mapping[str, Tensor]) -> Layer
 
 
 def _layer_of_weights(found: dict[str, Any], label: str) -> Layer:
-    """A layer of a file that holds its weights and neither queries, keys nor values."""
     if not set(found) <= {WEIGHTS, "allowed"}:
         raise TraceError(f"a layer has the tensors {', '.join(sorted(found))}")
     weights = found[WEIGHTS]
@@ -185,6 +182,6 @@ def _layer_of_weights(found: dict[str, Any], label: str) -> Layer:
 
 
 def _as_number(term: Term, entry: Mapping[str, Any]) -> float | None:
-    """A layer's number; files from before there was such a term don't say, and have none."""
+    """Read a layer's number; None in older files."""
     value = entry[term.name] if term.axes.needed else entry.get(term.name)
     return None if value is None and not term.axes.needed else float(as_kind(float, value))

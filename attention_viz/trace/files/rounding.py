@@ -1,4 +1,4 @@
-"""How a file keeps less of a run than the run had, and how far the weights that it gives back are from the run's."""
+"""Round a run's numbers for a file and measure the weights' error."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -29,11 +29,11 @@ _AT_ONCE = 2**22
 
 @dataclass
 class Rounding:
-    """What of a run a file keeps, in which kind of number, and the error that it brings, once calls were measured.
+    """The kept part of a run, its number type and the measured error.
 
     Attributes:
-        dtype: the kind of number that wider ones are rounded to; None for their own.
-        weight_error: the largest absolute difference of any weight so far between the run and the file.
+        dtype: wider numbers are rounded to it; None for their own.
+        weight_error: the largest absolute weight difference so far.
     """
 
     what: str
@@ -42,12 +42,12 @@ class Rounding:
 
     @property
     def measures(self) -> bool:
-        """Whether the file's weights may be others than the run's."""
+        """Whether the file's weights may differ from the run's."""
         return self.what == WEIGHTS or self.dtype is not None
 
     @property
     def change(self) -> str:
-        """What was done to the numbers, in words that follow "before"; empty where nothing was."""
+        """Describe the rounding, to follow "before"; empty for none."""
         return "" if self.dtype is None else f"the numbers were rounded to {self._named}"
 
     @property
@@ -55,7 +55,7 @@ class Rounding:
         return str(self.dtype).removeprefix("torch.")
 
     def item_size(self, own: torch.dtype) -> int:
-        """How many bytes a number of some kind takes in the file."""
+        """Return a number's bytes in the file."""
         return own.itemsize if self.dtype is None else min(own.itemsize, self.dtype.itemsize)
 
     def of(self, tensor: Tensor, where: str) -> Tensor:
@@ -72,7 +72,7 @@ class Rounding:
         return rounded
 
     def measure(self, call: Attention, where: str) -> None:
-        """Find how far the weights that the file will give back are from a call's."""
+        """Measure how far a call's weights change in the file."""
         if not self.measures:
             return
         if self.what == WEIGHTS and call.sinks is not None:
@@ -87,7 +87,6 @@ class Rounding:
                 self.weight_error = max(self.weight_error, float((own.double() - back.double()).abs().max()))
 
     def _back(self, call: Attention, weights: Tensor, where: str) -> Attention:
-        """The call as it will be read."""
         if self.what == WEIGHTS:
             return attention_of(self.of(weights, where).to(weights.dtype), call.allowed)
 
@@ -97,7 +96,7 @@ class Rounding:
         return map_terms(call, there_and_back)
 
     def described(self, trace: "Trace") -> "Provenance":
-        """Where the trace comes from, with what the file keeps of it, beside what an earlier file kept."""
+        """Add to the provenance which part the file keeps, and an earlier file's."""
         origin, output = trace.provenance, trace.output.detach()
         off = (output.double() - self.of(output, "the output").double()).abs()
         added = [*([] if self.what == "all" else [self.what]), *([] if self.dtype is None else [self._named])]
@@ -111,7 +110,7 @@ class Rounding:
 
 
 def weights_of(call: Attention) -> Float[Tensor, "head query key"]:
-    """All weights of a call, computed some rows at a time."""
+    """Compute all weights of a call, some rows at a time."""
     return torch.cat([some.weights.detach() for some in _some_rows(call)], dim=-2)
 
 

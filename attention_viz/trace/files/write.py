@@ -1,4 +1,4 @@
-"""A trace as one safetensors file: tensors in the body, everything else as JSON in its header. Nothing executable."""
+"""Write a trace as safetensors with a JSON header. Nothing executable."""
 
 import json
 import math
@@ -61,9 +61,9 @@ def write_trace(
     dtype: str | None = None,
     progress: Progress | None = None,
 ) -> None:
-    """Write a trace to exactly that path; see `Trace.save`. Masks that layers share are stored once.
+    """Write a trace to exactly that path; see `Trace.save`. Shared masks are stored once.
 
-    It is written beside and put in its place when it is whole: whatever happens meanwhile, what was there stays.
+    The file replaces the old one only when whole.
     """
     if what not in WHAT:
         raise ShapeError(f"{what!r} of a trace was to be saved; there are {', '.join(map(repr, WHAT))}")
@@ -109,14 +109,12 @@ def _check(trace: "Trace", kept: Mapping[str, KeptLayers], origin: Provenance, f
 
 
 def _of(trace: "Trace", layers: Mapping[str, tuple[Layer, ...]], stream: str, number: int) -> Layer:
-    """A layer by its number."""
     return layers[stream][trace.kept[stream].numbers.index(number)]
 
 
 def _header(
     trace: "Trace", kept: dict[str, KeptLayers], packed: dict[str, list[dict[str, object]]], shelf: "_Shelf"
 ) -> dict[str, Any]:
-    """Everything that is no tensor; the output goes onto the shelf."""
     rounding, output = shelf.rounding, shelf.put(trace.output, "the output")
     seen: dict[str, Any] = {name: shelf.put(one, f"the {name}") for name, one in trace.seen.tensors.items()}
     if "sound" in seen:
@@ -144,13 +142,13 @@ def _header(
 
 
 def _pack_fidelity(fidelity: Fidelity) -> dict[str, object]:
-    """All of it that was measured; earlier versions need the two errors, and read NaN as not measured."""
+    """Pack all measured errors; earlier versions need two, with NaN for not measured."""
     found = {name: value for name, value in asdict(fidelity).items() if value is not None}
     return {"output_error": math.nan, "weight_error": math.nan, **found}
 
 
 def _size(trace: "Trace", kept: dict[str, KeptLayers], rounding: Rounding) -> tuple[float, float, float]:
-    """By shapes alone, how many bytes the file will have, and how many seconds runs of the model and the rest take."""
+    """Estimate the file's bytes, and seconds including model runs, by shapes."""
     chosen = [_of(trace, trace.layers, stream, number) for stream, one in kept.items() for number in one.numbers]
     weights = sum(math.prod(layer.attention.shape) for layer in chosen)
     numbers = sum(tensor.numel() for layer in chosen for tensor in layer.tensors)
@@ -164,10 +162,10 @@ def _size(trace: "Trace", kept: dict[str, KeptLayers], rounding: Rounding) -> tu
 
 
 class _Shelf:
-    """Tensors to be stored, each once, however often it is used.
+    """Tensors to store, each once.
 
     Attributes:
-        rounded: by name, what kind of number those had that are kept as another.
+        rounded: the original dtypes of rounded tensors, by name.
     """
 
     def __init__(self, rounding: Rounding) -> None:

@@ -1,4 +1,4 @@
-"""The attention layers of a run, asked for by stream and by the model's own number."""
+"""A run's attention layers by stream and model number."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ __all__ = ["ByNumber", "some_layers"]
 
 
 def some_layers(trace: "ByNumber", layers: Sequence[int] | None) -> dict[str, KeptLayers]:
-    """Which layers of a trace are meant, by stream, where some are named; all that it keeps by default."""
+    """Choose a trace's layers by stream; all kept ones by default."""
     if layers is None:
         return dict(trace.kept)
     found = dict(chosen_layers(layers, trace.kept))
@@ -112,7 +112,6 @@ class ByNumber:
         return self.attention(layer, stream).head(head).weights
 
     def _place(self, layer: int, stream: str | None) -> tuple[str, int]:
-        """The stream's name, and where among the layers that are kept the one with a number stands."""
         stream = self.stream(stream)
         kept = self.kept[stream]
         if not is_whole(layer) or layer not in kept.numbers:

@@ -1,4 +1,4 @@
-"""The numbers of layers: the model's own, everywhere; which of them a trace keeps; and the words for both."""
+"""The model's layer numbers, which a trace keeps, and their wording."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,16 +24,15 @@ _LONGEST = 6
 
 @dataclass(frozen=True)
 class KeptLayers:
-    """Which of a stream's attention layers a trace keeps, by the model's own numbers.
+    """The attention layers that a trace keeps of a stream.
 
-    A stream whose modules don't have unique, rising numbers counts its layers from 0: see `numbers_of`.
+    Without unique, rising module numbers, layers count from 0: see `numbers_of`.
 
     Attributes:
-        numbers: the numbers of those that are kept, rising.
-        every: the numbers of all attention layers of the stream, rising: 0, 1, 2 … unless the model has other layers
-            between them.
-        without: the numbers of the layers beside these that mix tokens without a softmax, as in hybrids.
-        unknown: how many more attention layers the model has whose numbers an old file doesn't hold.
+        numbers: model numbers of the kept layers, rising.
+        every: model numbers of all attention layers, rising.
+        without: numbers of layers that mix tokens without a softmax, as in hybrids.
+        unknown: how many attention layers' numbers an old file lacks.
     """
 
     numbers: tuple[int, ...]
@@ -43,7 +42,7 @@ class KeptLayers:
 
     @classmethod
     def first(cls, count: int) -> "KeptLayers":
-        """Keep all `count` layers of a stream that counts them from 0."""
+        """Keep all `count` layers, numbered from 0."""
         return cls.all_of(range(count))
 
     @classmethod
@@ -53,16 +52,16 @@ class KeptLayers:
 
     @classmethod
     def by_labels(cls, labels: Sequence[str]) -> "KeptLayers":
-        """Keep every layer, each under the number that its label says."""
+        """Keep every layer under its label's number."""
         return cls.all_of(numbers_of(labels))
 
     def relabelled(self, labels: Sequence[str]) -> "KeptLayers":
-        """Return the numbers of other layers: the same for as many; by their labels if none is missing here."""
+        """Renumber other layers: as here for equal counts; by labels if none is missing."""
         return KeptLayers.by_labels(labels) if self.whole and len(labels) != len(self.numbers) else self
 
     @property
     def of(self) -> int:
-        """How many attention layers the stream has in its model."""
+        """Count the stream's attention layers in the model."""
         return len(self.every) + self.unknown
 
     @property
@@ -72,22 +71,22 @@ class KeptLayers:
 
     @property
     def listed(self) -> str:
-        """Their numbers as text, as many as a message can hold."""
+        """List the numbers, shortened to fit a message."""
         return ", ".join(map(str, self.numbers[:_MOST_LISTED])) + " …" * (len(self.numbers) > _MOST_LISTED)
 
     @property
     def counts(self) -> bool:
-        """Whether the numbers of the stream's layers count from 0 without a gap."""
+        """Whether the layers count from 0 without a gap."""
         return not self.unknown and self.every == tuple(range(len(self.every)))
 
     @property
     def note(self) -> str:
-        """Which layers have no softmax attention, as a clause; "" if all have it."""
+        """Name layers without softmax attention as a clause; "" for none."""
         return without_words(self.without)
 
     @property
     def counted(self) -> str:
-        """How many layers there are, with their numbers unless these are 0, 1, 2 …, and which have no attention."""
+        """State the layer count, numbers unless 0, 1, 2 …, and layers without attention."""
         listed = "" if self.whole and self.counts else self.listed
         count = f"{self.of}" if self.whole else f"{len(self.numbers)} of {self.of}"
         parts = "; ".join(one for one in (listed, self.note) if one)
@@ -95,7 +94,7 @@ class KeptLayers:
 
     @property
     def there(self) -> str:
-        """Which layers the stream has, as the end of a sentence about a model."""
+        """Name the stream's layers, to end a sentence."""
         if self.counts:
             return "has only layer 0" if self.of == 1 else f"has layers 0 to {self.of - 1}"
         return f"attends in {layers_in_words(self.every)}"
@@ -109,9 +108,9 @@ class KeptLayers:
 
 
 def numbers_of(labels: Sequence[str]) -> tuple[int, ...]:
-    """Return the layer numbers that labels say, or 0, 1, 2 … if they aren't unique, rising whole numbers.
+    """Return the labels' layer numbers, or 0, 1, 2 … unless unique, rising integers.
 
-    Labels that aren't belong to models that call one module several times, have stages, or attend over windows.
+    They aren't if a module is called several times, has stages or attends over windows.
     """
     if all(label.isascii() and label.isdigit() and len(label) <= _LONGEST for label in labels):
         numbers = [int(label) for label in labels]
@@ -121,12 +120,12 @@ def numbers_of(labels: Sequence[str]) -> tuple[int, ...]:
 
 
 def layers_in_words(numbers: Sequence[int]) -> str:
-    """Name layers in a sentence: "layer 3", "layers 1, 3 and 5"."""
+    """Name layers: "layer 3", "layers 1, 3 and 5"."""
     return f"layer{'s' * (len(numbers) != 1)} {_and(numbers)}"
 
 
 def without_words(numbers: Sequence[int]) -> str:
-    """Say which layers have no softmax attention, as a clause; "" for none."""
+    """Name layers without softmax attention as a clause; "" for none."""
     return f"{layers_in_words(numbers)} {'has' if len(numbers) == 1 else 'have'} no softmax attention" * bool(numbers)
 
 
@@ -138,13 +137,13 @@ def _and(numbers: Sequence[int]) -> str:
 def no_such_layer(
     layer: object, kept: KeptLayers, whose: str = "the model", asked: str = "layer {!r} was asked for"
 ) -> str:
-    """Say that a layer isn't there, and which layers are."""
+    """Report a missing layer and the existing ones."""
     silent = is_whole(layer) and layer in kept.without
     return f"{f'layer {layer} has no softmax attention' if silent else asked.format(layer)}; {whose} {kept.there}"
 
 
 def check_kept(kept: Mapping[str, KeptLayers], layers: Mapping[str, Sequence[object]]) -> None:
-    """Refuse numbers that can't be those of the layers."""
+    """Refuse impossible layer numbers."""
     if set(kept) != set(layers):
         raise TraceError(f"each stream needs the numbers of its layers; got those of {', '.join(kept) or 'none'}")
     for stream, found in kept.items():
@@ -159,7 +158,7 @@ def check_kept(kept: Mapping[str, KeptLayers], layers: Mapping[str, Sequence[obj
 
 
 def chosen_layers(layers: Sequence[int], streams: Mapping[str, KeptLayers]) -> Mapping[str, KeptLayers]:
-    """What is kept of each stream where only layers of some numbers are; a stream without any of them is left out."""
+    """Keep each stream's layers of some numbers; leave out streams without any."""
     if not isinstance(layers, Sequence) or isinstance(layers, str | bytes):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
         raise ShapeError(f"layers to keep are several, in a list or tuple; got {type(layers).__name__}")
     if not layers:

@@ -1,4 +1,4 @@
-"""Places of tokens in a picture or a sound, checked."""
+"""Check tokens' places in pictures and sounds."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ _EMPTIEST = 16
 
 
 def check_places(places: Sequence[tuple[float, ...] | None]) -> None:
-    """Refuse places in nothing that was read, and patches whose grid would be no grid, or one that is nearly empty."""
+    """Refuse places in nothing, and patches without a grid or with a nearly empty one."""
     kinds = {len(place) for place in places if place is not None}
     if kinds not in (set[int](), {1}, {2}):
         raise TraceError(

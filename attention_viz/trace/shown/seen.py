@@ -1,4 +1,4 @@
-"""What a model was shown, where it was no text: the picture or the sound itself, as the model read it."""
+"""The picture or sound as the model read it."""
 
 from dataclasses import dataclass
 
@@ -16,11 +16,11 @@ NO_TIMES = "no word has a time in it."
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """A picture or a sound as a model read it: cut, turned and brought to its size or its rate.
+    """A picture or sound as a model read it: cropped, rotated, resized or resampled.
 
     Attributes:
-        picture: its colours, red, green and blue from 0 to 255; None where there was none.
-        sound: its samples, from -1 to 1; None where there was none.
+        picture: red, green and blue, 0 to 255; None for a sound.
+        sound: samples, -1 to 1; None for a picture.
     """
 
     picture: UInt8[Tensor, "row column 3"] | None = None
@@ -28,7 +28,7 @@ class Seen:
     rate: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse what is neither, as a broken file may hold."""
+        """Refuse neither, as in a broken file."""
         picture, sound = self.picture, self.sound
         if picture is not None and (picture.ndim != 3 or picture.shape[-1] != 3 or picture.dtype != torch.uint8):
             got = f"{tuple(picture.shape)} of {picture.dtype}"

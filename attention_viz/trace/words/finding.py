@@ -1,4 +1,4 @@
-"""Find a word in a row of pieces by the text, however it is cut."""
+"""Find a word in pieces, however it is cut."""
 
 import re
 import unicodedata
@@ -13,13 +13,13 @@ __all__ = ["WordFinder", "without_marks_above"]
 
 @dataclass(frozen=True, eq=False)
 class WordFinder:
-    """Finds the pieces of a word in the text of a row.
+    """A finder of words' pieces by the text.
 
     Attributes:
-        folded: the text sign by sign, small, each in Unicode's composed form.
-        places: the sign that each of its characters is of.
-        pieces: the first and the last piece that each sign is of; None for what is between pieces.
-        spaced: the pieces that a piece with the space of their word is before.
+        folded: the text's signs, lowercase, in Unicode's composed form.
+        places: each character's sign.
+        pieces: each sign's first and last piece; None between pieces.
+        spaced: pieces that follow one with their word's space.
     """
 
     folded: str
@@ -60,9 +60,9 @@ class WordFinder:
         return cls(folded, tuple(places), tuple(signs), tuple(pieces), spaces)
 
     def find(self, word: str) -> list[tuple[int, ...]]:
-        """Return the pieces of each occurrence of a word, or of several with spaces between them.
+        """Return each occurrence's pieces, for one or several spaced words.
 
-        An occurrence is made of whole pieces, and no letter goes on with it on either side.
+        Only whole pieces match, without a letter continuing on either side.
         """
         wanted = "".join(map(_folded, signs_of(word.strip())))
         if not wanted:
@@ -77,12 +77,11 @@ class WordFinder:
         return found
 
     def _begins(self, character: int) -> bool:
-        """Return whether a sign begins here."""
         places = self.places
         return character in (0, len(places)) or places[character] != places[character - 1]
 
     def _pieces(self, begin: int, end: int) -> tuple[int, ...] | None:
-        """Return the pieces of some signs; None if they aren't whole pieces, or are a part of a run of letters."""
+        """Return some signs' pieces; None for partial pieces or part of a letter run."""
         first, last = self.pieces[begin], self.pieces[end]
         if first is None or last is None:
             return None
@@ -99,7 +98,7 @@ class WordFinder:
 
 
 def without_marks_above(text: str) -> str:
-    """Return a text as BERT's tokenizers read it, without marks that are no letters of their own."""
+    """Drop marks that are no letters, as BERT's tokenizers do."""
     kept = (sign for sign in unicodedata.normalize("NFD", text) if unicodedata.category(sign) != "Mn")
     return unicodedata.normalize("NFC", "".join(kept))
 

@@ -1,7 +1,6 @@
-"""From a tokenizer's pieces to the words of the text: told from the pieces and the text, never from the tokenizer.
+"""Group a tokenizer's pieces into words by pieces and text.
 
-What tokenizers call words differs: to one without a pre-tokenizer a whole text is one, others cut "don't" or a letter
-from its vowel sign. So the pieces are read as the text they stand for, and `word_numbers` says where its words are.
+Tokenizers' own words differ: some take a whole text as one, others cut "don't" or a letter from its vowel sign.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
@@ -26,17 +25,14 @@ def group_pieces(
     unknown: Sequence[bool] | None = None,
     spaces: Sequence[bool] | None = None,
 ) -> tuple[int | None, ...]:
-    """Return which word each piece belongs to, from 0; None for blanks and for what belongs to no text.
+    """Return each piece's word, from 0; None for blanks and non-text.
 
-    Two pieces that follow each other are of one word if the characters at which they meet are. A space that is a piece
-    by itself goes with the word after it, as it does where it begins that word's piece. Pieces that say where
-    spaces are need nothing else. For others, such as WordPiece's, `spaces` says it; without that, signs count as close
-    to the letters beside them wherever a word could be made of them, as in "e-mail".
+    Neighbours join if their meeting characters share a word. A space piece joins the next word. Pieces without spaces,
+    such as WordPiece's, use `spaces`; without it, signs touch neighbouring letters if that makes a word, as in "e-mail".
 
     Args:
-        runs: what each piece is part of, such as a sentence: no word goes from one to another. None for what is no
-            part of a text, such as [CLS].
-        unknown: which pieces stand for letters that the tokenizer doesn't have; none by default.
+        runs: each piece's unit, such as a sentence, which no word crosses; None for non-text, such as [CLS].
+        unknown: pieces for letters that the tokenizer lacks.
     """
     spaced = keeps_spaces(labels, spelling)
     if spaced is None and spaces is None:
@@ -66,7 +62,7 @@ def group_pieces(
 
 
 def sign_groups(labels: Sequence[str], spelling: Sequence[str], word: Sequence[int]) -> list[tuple[int, ...]]:
-    """Return the pieces of a word in parts: together where one is inside a letter, its marks or an emoji of another."""
+    """Group a word's pieces that share a letter, its marks or an emoji."""
     row = PieceText.of([labels[at] for at in word], [spelling[at] for at in word], [True] * len(word), _nothing)
     places = [at for at, sign in enumerate(signs_of(row.text)) for _ in sign]
     groups, last = list[list[int]](), -1
@@ -81,7 +77,6 @@ def sign_groups(labels: Sequence[str], spelling: Sequence[str], word: Sequence[i
 def _row(
     labels: Sequence[str], spelling: Sequence[str], spaced: bool | None, spaces: Sequence[bool] | None
 ) -> PieceText:
-    """Put one run of pieces together, by what is known of its spaces."""
     if spaced:
         return PieceText.of(labels, spelling, [True] * len(labels), _nothing)
     if spaced is None:
@@ -120,12 +115,11 @@ def _blank(_at: int, _before: str, _after: str) -> str:
 
 
 def _may_quote(before: str, sign: str, after: str) -> bool:
-    """Guess whether an apostrophe is a quotation mark: on neither side are so few letters as in "we'll"."""
+    """Guess if an apostrophe quotes: neither side is as short as in "we'll"."""
     return sign in _APOSTROPHES and all(len(one) > _SHORT for one in (before, after) if one.isalpha())
 
 
 def _runs(runs: Sequence[Hashable]) -> Iterator[list[int]]:
-    """Yield the positions of each run of pieces, in order."""
     some = list[int]()
     for at, run in enumerate(runs):
         if some and run != runs[some[-1]]:

@@ -1,4 +1,4 @@
-"""The text that a row of pieces stands for, and which characters of it each piece is."""
+"""The text of a row of pieces and each piece's characters."""
 
 import re
 import unicodedata
@@ -24,12 +24,11 @@ _HALVES = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 
 @dataclass(frozen=True)
 class PieceText:
-    """What some pieces stand for, one after the other.
+    """The joined text of some pieces.
 
     Attributes:
-        text: their text, with what is between them.
-        spans: the first and the last character of each piece, from 0; a character may be of several pieces. None for
-            a piece without any.
+        text: includes the text between pieces.
+        spans: each piece's first and last character, from 0, possibly shared; None for none.
     """
 
     text: str
@@ -57,7 +56,7 @@ class PieceText:
 
 
 def goes_on(labels: Sequence[str], spelling: Sequence[str]) -> list[bool]:
-    """Tell of pieces that don't say where spaces are which go on with the word before them."""
+    """Mark pieces that continue a word, if they don't mark spaces."""
     found = list[bool]()
     for at, (label, how) in enumerate(zip(labels, spelling, strict=True)):
         if how.endswith("end-of-word"):
@@ -68,7 +67,7 @@ def goes_on(labels: Sequence[str], spelling: Sequence[str]) -> list[bool]:
 
 
 def keeps_spaces(labels: Sequence[str], spelling: Sequence[str]) -> bool | None:
-    """Tell whether pieces say where spaces are; None if they don't even say which of them go on with a word."""
+    """Whether pieces mark spaces; None if they don't even mark continuations."""
     kinds = set(spelling) - {"text"}
     if "unknown" in kinds:
         if any(label[:1] in _LONE_MARKS or label != label.strip() for label in labels):
@@ -79,12 +78,12 @@ def keeps_spaces(labels: Sequence[str], spelling: Sequence[str]) -> bool | None:
 
 
 def begins_with_blank(label: str, spelling: str) -> bool:
-    """Tell whether a piece begins with a blank, so that it can't go on with a word."""
+    """Whether a piece begins with a blank and can't continue a word."""
     return _decoded(label, spelling)[:1].isspace()
 
 
 def meet_as_letters(before: str, after: str) -> bool:
-    """Tell whether a text ends with a letter or digit and the next one begins with one."""
+    """Whether letters or digits meet between two texts."""
     while before and unicodedata.category(before[-1])[0] == "M":
         before = before[:-1]
     return bool(before and after) and kind_of(before[-1]) == kind_of(after) == "letter"
@@ -99,7 +98,7 @@ def _bytes(label: str, spelling: str) -> bytes:
 
 
 def _spans(parts: Sequence[bytes], text: str, begin: int) -> list[tuple[int, int] | None]:
-    """Return the first and the last character of each part, counted from `begin`."""
+    """Return each part's first and last character from `begin`."""
     of_byte = list[int]()
     for at, character in enumerate(text):
         of_byte += [at] * len(character.encode("utf-8", "surrogateescape"))

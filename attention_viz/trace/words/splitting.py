@@ -1,4 +1,4 @@
-"""What one word of a text is: the one rule that everything here goes by, whatever the tokenizer."""
+"""Split text into words by one rule for all tokenizers."""
 
 import functools
 import unicodedata
@@ -21,7 +21,7 @@ _remembered = functools.lru_cache(maxsize=1 << 14)
 
 
 def split_words(text: str) -> tuple[str, ...]:
-    """Split a text into its words, by the rule of `word_numbers`; blanks are dropped."""
+    """Split by `word_numbers`; drop blanks."""
     signs = tuple(signs_of(text))
     words: dict[int, str] = {}
     for sign, number in zip(signs, _numbers(signs), strict=True):
@@ -31,13 +31,11 @@ def split_words(text: str) -> tuple[str, ...]:
 
 
 def word_numbers(text: str) -> list[int | None]:
-    """Return the number of the word that each character of a text belongs to, from 0; None for blanks.
+    """Return each character's word number, from 0; None for blanks.
 
-    A word is a run of letters and digits. Marks belong to the letter before them. Signs inside a word belong to it:
-    an apostrophe before a letter ("don't"), a hyphen unless it is between two digits ("e-mail"), a point or a comma
-    between two digits ("3.14"). Every other sign is a word by itself, also one made of several characters, such as
-    a flag or an emoji with a skin tone. Each sign of Han and kana is a word. Spaces, control and other invisible
-    characters are blanks.
+    A word is a run of letters and digits with their marks and inner signs: an apostrophe before a letter ("don't"), a
+    hyphen unless between two digits ("e-mail"), a point or comma between two digits ("3.14"). Other signs, flags, emoji
+    and each Han or kana sign stand alone. Spaces, controls and invisible characters are blanks.
     """
     signs = tuple(signs_of(text))
     found = list[int | None]()
@@ -47,7 +45,6 @@ def word_numbers(text: str) -> list[int | None]:
 
 
 def _numbers(signs: Sequence[str]) -> list[int | None]:
-    """Return the word of each sign."""
     found = list[int | None]()
     kinds, number, inside = [kind_of(sign) for sign in signs], -1, False
     for at, (sign, kind) in enumerate(zip(signs, kinds, strict=True)):
@@ -61,7 +58,6 @@ def _numbers(signs: Sequence[str]) -> list[int | None]:
 
 
 def _joins(before: str, sign: str, after: str) -> bool:
-    """Return whether a sign between two letters or digits belongs to their word."""
     digits = [one[0].isdecimal() for one in (before, after)]
     if sign in _APOSTROPHES:
         return not digits[1]
@@ -69,7 +65,7 @@ def _joins(before: str, sign: str, after: str) -> bool:
 
 
 def signs_of(text: str) -> Iterator[str]:
-    """Yield what is seen as one sign each, after Unicode Standard Annex 29 with the rules that matter here."""
+    """Yield visible signs, after the relevant rules of Unicode Standard Annex 29."""
     sign = ""
     for character in text:
         if sign and _continues(sign, character):
@@ -83,7 +79,7 @@ def signs_of(text: str) -> Iterator[str]:
 
 
 def _continues(sign: str, character: str) -> bool:
-    """Return whether a character goes on with the sign before it: accents, joiners, skin tones, tags, half a flag."""
+    """Whether a character extends a sign: accents, joiners, skin tones, tags, half a flag."""
     if character < "\x7f" and sign[-1] != "\u200d":
         return False
     if kind_of(sign) == "blank":
@@ -99,7 +95,7 @@ def _continues(sign: str, character: str) -> bool:
 
 
 def kind_of(sign: str) -> str:
-    """Tell a "letter", which forms words with its neighbours, from a "sign", which stands alone, and a "blank"."""
+    """Classify as "letter", which joins neighbours, "sign", which stands alone, or "blank"."""
     return _kind(sign[0])
 
 
@@ -115,7 +111,7 @@ def _kind(character: str) -> str:
 
 @_remembered
 def writes_no_spaces(text: str) -> bool:
-    """Return whether a text has letters of a script that is written without spaces between words."""
+    """Whether a text has letters of a script without spaces."""
     return not text.isascii() and any(unicodedata.name(sign, "").startswith(_SPACELESS) for sign in text)
 
 

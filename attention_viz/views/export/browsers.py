@@ -1,6 +1,6 @@
-"""Finds a Chromium on this machine: it draws the pictures that only a browser can, and the tests look at pages with it.
+"""Find a local Chromium for drawing pictures and testing pages.
 
-Standard library only. The environment variable ATTENTION_VIZ_BROWSER names a browser of one's own.
+Standard library only. ATTENTION_VIZ_BROWSER names another browser.
 """
 
 import os
@@ -44,12 +44,12 @@ LAUNCH_FLAGS = (
 
 
 def find() -> str | None:
-    """The first browser that starts without a screen, or None: takes some seconds."""
+    """Return the first headless browser that starts, or None; takes seconds."""
     return next(filter(starts, candidates()), None)
 
 
 def at_hand() -> str | None:
-    """The first browser whose file is there, or None: looked up at once, and nothing is started."""
+    """Return the first existing browser at once, starting none, or None."""
     return next(filter(shutil.which, _named()), None)
 
 
@@ -64,7 +64,7 @@ def needed(what: str) -> str:
 
 
 def candidates() -> Iterator[str]:
-    """Where a browser may be: the one chosen, and only that; else those installed, then Playwright's own."""
+    """List only the chosen browser; else installed ones, then Playwright's."""
     yield from _named()
     if os.environ.get(CHOICE):
         return
@@ -76,7 +76,7 @@ def candidates() -> Iterator[str]:
 
 
 def starts(browser: str) -> bool:
-    """Whether the browser draws a page without a screen, not just whether its file is there."""
+    """Whether the browser really draws a page headless."""
     page = "data:text/html,<p>it%20draws</p>"
     command = [browser, "--headless", *LAUNCH_FLAGS, "--dump-dom", page]
     try:
@@ -87,7 +87,6 @@ def starts(browser: str) -> bool:
 
 
 def _named() -> Iterator[str]:
-    """The browser chosen, and only that; else those on the path and where they are installed by default."""
     if chosen := os.environ.get(CHOICE):
         yield chosen
         return

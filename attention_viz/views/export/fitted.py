@@ -1,4 +1,4 @@
-"""A Plotly figure laid out for a size on paper: its letters, titles, labels and numbers, so that each finds room."""
+"""Lay out a Plotly figure so that all text fits on paper."""
 
 import html
 import re
@@ -28,10 +28,10 @@ _LOWEST = 21
 
 
 def fitted(figure: Mapping[str, Any], sheet: Sheet, below: float = 0.0) -> dict[str, Any]:
-    """A figure as plain values, laid out for a sheet; as it is drawn where nothing is asked for.
+    """Lay out a figure for a sheet as plain values; unchanged without settings.
 
     Args:
-        below: how many pixels something else takes under the figure.
+        below: pixels used under the figure.
     """
     plain: dict[str, Any] = {"data": [dict(one) for one in figure["data"]], "layout": dict(figure["layout"])}
     layout = plain["layout"]
@@ -60,7 +60,6 @@ def fitted(figure: Mapping[str, Any], sheet: Sheet, below: float = 0.0) -> dict[
 
 
 def _scaled(value: Any, factor: float, name: str = "") -> Any:
-    """All letters larger or smaller."""
     if isinstance(value, dict):
         known = cast("dict[str, Any]", value)
         if name.endswith("font") and isinstance(known.get("size"), int | float):
@@ -72,7 +71,6 @@ def _scaled(value: Any, factor: float, name: str = "") -> Any:
 
 
 def _entitle(layout: dict[str, Any], sheet: Sheet) -> None:
-    """The title in lines that fit, and as much room for it, and for what stands between it and the picture."""
     known = layout.get("title") or {}
     title: dict[str, Any] = {"text": known} if isinstance(known, str) else known
     text = title.get("text") or ""
@@ -92,7 +90,7 @@ def _entitle(layout: dict[str, Any], sheet: Sheet) -> None:
 
 
 def _lines(text: str, width: float, letters: float) -> list[str]:
-    """A text of Plotly's, which has its own sign for a new line, in lines that find room."""
+    """Wrap a Plotly text, which has its own line break."""
     return [
         html.escape(line, quote=False)
         for part in re.split(r"<br\s*/?>", text)
@@ -102,7 +100,7 @@ def _lines(text: str, width: float, letters: float) -> list[str]:
 
 
 def _rows_above(layout: dict[str, Any], sheet: Sheet) -> float:
-    """How many lines stand above the picture: the names of its parts, wrapped to their width, and axes."""
+    """Count the lines of wrapped panel names and axes above the picture."""
     axes = [one for name, one in layout.items() if name.startswith("xaxis")]
     across = max(1, len({tuple(one.get("domain") or (0, 1)) for one in axes}))
     rows, kept = 0.0, list[dict[str, Any]]()
@@ -120,13 +118,11 @@ def _rows_above(layout: dict[str, Any], sheet: Sheet) -> float:
 
 
 def _heighten(layout: dict[str, Any], sheet: Sheet) -> None:
-    """No picture is so low that its axes find no room."""
     if sheet.height is None and sheet.width is not None:
         layout["height"] = max(layout["height"], layout["margin"]["t"] + _LOWEST * sheet.letters)
 
 
 def _place_legend(plain: dict[str, Any], sheet: Sheet) -> None:
-    """A legend goes above the picture, under the title, with room of its own."""
     layout = plain["layout"]
     several = len(plain["data"]) > 1
     named = [one for one in plain["data"] if one.get("showlegend", several and one.get("type") != "heatmap")]
@@ -151,7 +147,6 @@ def _place_legend(plain: dict[str, Any], sheet: Sheet) -> None:
 
 
 def _name_bars(plain: dict[str, Any], sheet: Sheet) -> None:
-    """As much height as the names of bars that lie need: a bar without a name says nothing."""
     layout = plain["layout"]
     axis = layout.get("yaxis", {})
     count = len(axis.get("ticktext") or ())
@@ -169,7 +164,6 @@ def _name_bars(plain: dict[str, Any], sheet: Sheet) -> None:
 
 
 def _thin(layout: dict[str, Any], letters: float) -> None:
-    """Labels along axes: short, and as many as stand beside each other."""
     for name in [one for one in layout if one.startswith(("xaxis", "yaxis"))]:
         axis: dict[str, Any] = dict(layout[name])
         layout[name] = axis
@@ -199,7 +193,7 @@ def _thin(layout: dict[str, Any], letters: float) -> None:
 
 
 def _shorten(axis: dict[str, Any], side: float, letters: float) -> None:
-    """An axis's title, no longer than its side: of "query: who is looking" the word alone, or in two lines."""
+    """Fit an axis title: "query: who is looking" as "query", or in two lines."""
     title = axis.get("title")
     if not isinstance(title, dict) or not title.get("text"):
         return
@@ -211,7 +205,6 @@ def _shorten(axis: dict[str, Any], side: float, letters: float) -> None:
 
 
 def _crowded(layout: dict[str, Any], axis: dict[str, Any], letters: float) -> bool:
-    """Whether labels under one of several pictures would stand in the one below it."""
     own = layout.get(f"yaxis{str(axis.get('anchor') or 'y')[1:]}", {}).get("domain") or (0, 1)
     others = [layout[name].get("domain") or (0, 1) for name in layout if name.startswith("yaxis")]
     below = max((high for _, high in others if high <= own[0]), default=None)
@@ -225,7 +218,6 @@ def _cut(text: str, longest: int) -> str:
 
 
 def _legible(plain: dict[str, Any]) -> bool:
-    """Whether numbers in cells are large enough to be read."""
     layout = plain["layout"]
     for one in plain["data"]:
         if one.get("type") != "heatmap" or one.get("texttemplate") is None:

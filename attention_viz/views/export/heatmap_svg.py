@@ -1,4 +1,4 @@
-"""One head as a picture for print: SVG written from the trace itself, so that no browser is needed to make it."""
+"""Write one head's heatmap as SVG, without a browser."""
 
 import base64
 import io
@@ -38,13 +38,13 @@ _LABELS = 0.18
 
 @dataclass(frozen=True)
 class _SvgLayout:
-    """Where everything stands, in pixels.
+    """The layout in pixels.
 
     Attributes:
-        cell: of the matrix: width and height of one.
-        factor: how much larger letters are than 12 pixels.
-        longest: how many letters of a label are written.
-        origin: what stands under the picture, in lines.
+        cell: a matrix cell's width and height.
+        factor: letter size over 12 pixels.
+        longest: a label's most letters.
+        origin: the provenance lines.
     """
 
     width: float
@@ -120,7 +120,6 @@ def heatmap_svg(
 def _page(
     sheet: Sheet, blocks: Blocks, labels: tuple[Sequence[str], Sequence[str]], title: str, note: str, origin: str
 ) -> _SvgLayout:
-    """Where everything stands on a sheet."""
     factor = sheet.letters / _LETTERS
     side = 16 * factor if sheet.width is not None else 16
     longest = 18 if sheet.width is None else max(3, min(18, int(_LABELS * sheet.width / (_LETTER * factor))))
@@ -147,7 +146,7 @@ def _page(
 
 
 def _tall(high: float, factor: float) -> float:
-    """How tall the colour bar is: no taller than the matrix, with what blocked cells look like under it."""
+    """Limit the colour bar to the matrix's height, with the hatching's legend below."""
     return min(160 * factor, max(48 * factor, high - 32 * factor))
 
 
@@ -177,7 +176,6 @@ def _px(pixels: float) -> str:
 
 
 def _cells(blocks: Blocks, full: float, page: _SvgLayout, numbers: bool) -> str:
-    """The weights as colours, the hatching over what is blocked, and the numbers where they fit."""
     cell = page.cell
     wide, high = blocks.shape[1] * cell, blocks.shape[0] * cell
     # The last blocks reach beyond the text where it doesn't divide evenly: what is beyond is cut off.
@@ -188,7 +186,7 @@ def _cells(blocks: Blocks, full: float, page: _SvgLayout, numbers: bool) -> str:
 
 
 def _image(blocks: Blocks, full: float, cell: float) -> str:
-    """The matrix as one picture, a pixel a cell or block: the file stays small at 512 tokens and sharp at any size."""
+    """Draw a pixel per cell or block: small at 512 tokens, sharp at any size."""
     stops = [on_ramp(LIGHT.weights, step / (_STEPS - 1)) for step in range(_STEPS)]
     colours = numpy.array([_rgb(colour) for colour in stops], numpy.uint8)
     shares = numpy.nan_to_num(blocks.values / full).clip(0, 1)
@@ -212,7 +210,7 @@ def _hatch(blocks: Blocks, cell: float) -> str:
 
 
 def _numbers(blocks: Blocks, full: float, page: _SvgLayout) -> str:
-    """Three digits in each cell that isn't blocked, where they fit."""
+    """Write three digits in unblocked cells if they fit."""
     cell, size = page.cell, min(11 * page.factor, page.cell / 2.6)
     if size < _READABLE:
         return ""
@@ -242,7 +240,6 @@ def _labels(labels: Sequence[str], page: _SvgLayout, *, across: bool) -> str:
 
 
 def _titles(wide: float, high: float, page: _SvgLayout) -> str:
-    """What stands along the sides; only the word where the side is short."""
     factor = page.factor
     size, long = 12 * factor, 150 * factor
     down = "← query: who is looking" if high >= long else "query"
@@ -255,7 +252,6 @@ def _titles(wide: float, high: float, page: _SvgLayout) -> str:
 
 
 def _bar(wide: float, full: float, largest: float, factor: float, tall: float) -> str:
-    """The colour bar: what each colour stands for, from 0 to the deepest."""
     stops = LIGHT.weights
     gradient = "".join(
         f'<stop offset="{1 - step / (len(stops) - 1):.3f}" stop-color="{colour}"/>'
@@ -276,7 +272,6 @@ def _bar(wide: float, full: float, largest: float, factor: float, tall: float) -
 
 
 def _hatching(wide: float, factor: float, tall: float) -> str:
-    """What the hatching means, below the colour bar."""
     at, beside, box = wide + 24 * factor, wide + 42 * factor, 12 * factor
     return (
         f'<rect x="{at:.1f}" y="{tall + 18 * factor:.1f}" width="{box:.1f}" height="{box:.1f}" fill="none" '

@@ -1,4 +1,4 @@
-"""What a narrow figure changes: panels stand below each other, and words and bars keep letters that can be read."""
+"""Stack panels and keep text readable in narrow figures."""
 
 import html
 from collections.abc import Sequence
@@ -19,9 +19,9 @@ _READABLE = 5 * 96 / 72
 
 
 def fold_panels(plain: dict[str, Any], sheet: Sheet) -> None:
-    """Put panels that stand beside each other below each other, where the sheet is too narrow for them.
+    """Stack panels if the sheet is too narrow.
 
-    Only those of a figure that says so, by `layout.meta = FOLDS`: small patterns are better compared side by side.
+    Only with `layout.meta = FOLDS`: small patterns compare better side by side.
     """
     layout = plain["layout"]
     columns = sorted((name for name in layout if name.startswith("xaxis")), key=lambda name: _domain(layout, name))
@@ -51,7 +51,7 @@ def fold_panels(plain: dict[str, Any], sheet: Sheet) -> None:
 
 
 def keep_words_apart(plain: dict[str, Any]) -> None:
-    """Words that stand in a row get letters small enough for their places, as long as they can be read."""
+    """Shrink words in a row to fit, while readable."""
     layout = plain["layout"]
     for part in plain["data"]:
         if part.get("mode") != "text" or part.get("text") is None or len(set(part.get("y") or ())) != 1:
@@ -68,7 +68,7 @@ def keep_words_apart(plain: dict[str, Any]) -> None:
 
 
 def keep_bars_readable(plain: dict[str, Any], sheet: Sheet) -> None:
-    """Lying bars whose numbers stand beside them get as much height as these need, where no height was asked for."""
+    """Heighten horizontal bars for their numbers, unless a height is set."""
     layout = plain["layout"]
     for part in plain["data"]:
         if part.get("type") != "bar" or part.get("orientation") != "h" or part.get("text") is None:
@@ -83,7 +83,7 @@ def keep_bars_readable(plain: dict[str, Any], sheet: Sheet) -> None:
 
 
 def in_few_lines(lines: Sequence[str]) -> str:
-    """A panel's name in at most three lines of Plotly's; of what is left out, a sign stands for it."""
+    """Wrap a panel name to three lines, with a sign for the rest."""
     kept = list(lines[:_MOST_LINES])
     if len(lines) > len(kept):
         kept[-1] = f"{kept[-1].rstrip('…')}…"
@@ -98,19 +98,17 @@ def _domain(layout: dict[str, Any], name: str) -> tuple[float, float]:
 
 
 def _panel_height(plain: dict[str, Any], layout: dict[str, Any], axis: str) -> float:
-    """How high a panel is, in letters: a line for each of its labels, within bounds."""
+    """Return a panel's height in letters: a line per label, within bounds."""
     labels = len(layout.get(axis, {}).get("ticktext") or ())
     return min(max(1.5 * labels, _LOWEST), _HIGHEST) if plain["data"] else _LOWEST
 
 
 def _wrapped(text: str, width: float, letters: float) -> str:
-    """A panel's name in at most three lines; what is left out is shown as left out."""
     lines = [line for part in text.split("<br>") for line in wrapped(html.unescape(part), width, letters)]
     return in_few_lines([html.escape(line, quote=False) for line in lines])
 
 
 def _bars_beside(plain: dict[str, Any], letters: float) -> list[dict[str, Any]]:
-    """Colour bars that lay below their panels share the foot of the page; gives what they mean, to stand above them."""
     lying = [one for one in plain["data"] if one.get("showscale") and (one.get("colorbar") or {}).get("orientation")]
     found: list[dict[str, Any]] = []
     for place, part in enumerate(lying):

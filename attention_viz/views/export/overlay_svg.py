@@ -1,4 +1,4 @@
-"""A picture with the weights of one position laid over it, for print: coloured by weight, hatched where blocked."""
+"""Print a picture overlaid with one position's weights, blocked patches hatched."""
 
 import textwrap
 from collections.abc import Sequence
@@ -26,13 +26,13 @@ _LETTERS_A_LINE, _TITLE_LETTERS = 88, 58
 def overlay_svg(
     trace: Trace, layer: int, head: int, position: int, *, smooth: bool = True, column: bool = False
 ) -> str:
-    """The picture that was read, as an SVG document, with what one position looks at in full colour.
+    """Draw the picture as SVG, with one position's weights in full colour.
 
-    Patches at which it may not look are hatched.
+    Blocked patches are hatched.
 
     Args:
-        position: whose weights these are, from 0.
-        smooth: going over from patch to patch; else each patch by itself.
+        position: the looking position, from 0.
+        smooth: blend patches; else each by itself.
     """
     stream = trace.stream(None)
     tokens = trace.key_tokens(stream)
@@ -80,21 +80,18 @@ def _document(
 
 
 def _lines(said: Sequence[str], above: int) -> str:
-    """Lines of letters, one below the other."""
     return "".join(
         f'<text x="{_MARGIN}" y="{above + _LINE * row}">{escaped(one)}</text>' for row, one in enumerate(said, start=1)
     )
 
 
 def _hatch(blocked: Bool[np.ndarray, "row column"], wide: int, high: int, top: int) -> str:
-    """Lines over the blocked patches; nothing where none is blocked."""
     rows, columns = blocked.shape
     lines = svg_path(blocked, (wide / columns, high / rows), corner=(_MARGIN, top))
     return f'<path d="{lines}" fill="none" stroke="{LIGHT.muted}" stroke-width="1.5"/>' if lines else ""
 
 
 def _frame(tokens: Tokens, position: int, wide: int, high: int, above: int) -> str:
-    """The frame around the patch whose weights these are; nothing of what is no patch."""
     place = tokens.place[position]
     if place is None:
         return ""

@@ -1,7 +1,6 @@
-"""Has a browser of this machine draw a figure: one at a time, never for long, and none is left behind.
+"""Draw figures in a local browser: one at a time, limited, always ended.
 
-Kaleido, Plotly's own, starts the browser and speaks with it. Its page holds the plotly.js that comes with plotly, and
-no way out to any network.
+Kaleido starts the browser. Its page holds plotly's plotly.js and has no network access.
 """
 
 import asyncio
@@ -35,11 +34,11 @@ _one_at_a_time = threading.Lock()
 def rendered(
     what: str, work: Callable[[Draw], Awaitable[_Made]], *, wait: float = _LONGEST_WAIT, limit: float = _LONGEST_DRAWING
 ) -> _Made:
-    """Run a piece of work that has a browser draw, in a browser of its own.
+    """Run drawing work in its own browser.
 
     Args:
-        wait: how many seconds to wait at most for others' pictures.
-        limit: how many seconds it may take at most.
+        wait: the most seconds to wait for other pictures.
+        limit: the most seconds it may take.
     """
     browser = needed(what)
     if not _one_at_a_time.acquire(timeout=wait):
@@ -53,7 +52,7 @@ def rendered(
 
 
 def _in_a_thread(what: str, browser: str, work: Callable[[Draw], Awaitable[_Made]], limit: float) -> _Made:
-    """A notebook has an event loop running in this thread, so ours runs in another."""
+    """Run in another thread, since notebooks have an event loop here."""
     done: list[_Made] = []
     failed: list[Exception] = []
 
@@ -102,12 +101,12 @@ async def _drawn(browser: str, work: Callable[[Draw], Awaitable[_Made]], limit: 
 
 
 def _of_use(record: logging.LogRecord) -> bool:
-    """A browser that closes may leave half a message. It is skipped, but choreographer prints a traceback of it."""
+    """Skip half messages of closing browsers, for which choreographer prints tracebacks."""
     return not record.getMessage().startswith("JSONError decoding message")
 
 
 def _kill(kaleido: Any) -> None:
-    """End the browser with all its processes, which are a group of their own."""
+    """End the browser's whole process group."""
     process = getattr(kaleido, "subprocess", None)
     if process is None:
         return

@@ -1,4 +1,4 @@
-"""Pictures as files of print quality: SVG, PNG and PDF, each with a line under it that says where it comes from."""
+"""Save pictures as SVG, PNG and PDF with their provenance."""
 
 import base64
 import re
@@ -101,12 +101,12 @@ def printed(
     stream: str | None = None,
     sheet: Sheet = AS_DRAWN,
 ) -> dict[str, bytes]:
-    """A picture as the bytes of files in several formats, by one browser.
+    """Return a picture's file bytes in several formats, by one browser.
 
     Args:
-        picture: a figure from `views`, in the light theme if it is for paper; or an SVG document from `heatmap_svg`.
-        trace: what a figure was made from, or the several that it compares; an SVG document says so itself.
-        stream: which stream; None for the only one there is.
+        picture: a figure, in the light theme for paper, or a `heatmap_svg` document.
+        trace: a figure's source, or several; SVG documents name theirs.
+        stream: None for the only one.
     """
     if isinstance(picture, str):
         document, figure, line = _sized(picture, sheet), None, ""
@@ -137,7 +137,6 @@ def _origin(trace: Trace, layer: int | None, head: int | None, stream: str | Non
 
 
 def _sized(document: str, sheet: Sheet) -> str:
-    """An SVG document at another size, with all that is in it."""
     if sheet != replace(AS_DRAWN, width=sheet.width, height=sheet.height):
         raise AttentionVizError(
             "an SVG document is drawn already: ask heatmap_svg itself for title, footer, numbers and font_size"
@@ -154,25 +153,23 @@ def _sized(document: str, sheet: Sheet) -> str:
 
 
 def _rows(line: str, sheet: Sheet, width: float) -> list[str]:
-    """The line under a figure, in as many as it takes."""
     factor = _small(sheet)
     return textwrap.wrap(line, max(8, int((width - 2 * _SIDE) / (_LETTER * factor)))) if sheet.footer else []
 
 
 def _small(sheet: Sheet) -> float:
-    """How much larger letters are than they are drawn for; those under a figure stay readable."""
+    """Scale letters; those under a figure stay readable."""
     return max(sheet.letters / 12, 0.75)
 
 
 def _below(line: str, sheet: Sheet, picture: go.Figure) -> float:
-    """How much room the line under a figure takes."""
     layout: Any = picture.layout
     rows = _rows(line, sheet, sheet.width or layout.width or _WIDTH)
     return _LINE * _small(sheet) * (len(rows) + 1) if rows else 0.0
 
 
 def on_sheet(drawn: str, layout: dict[str, Any], line: str, sheet: Sheet) -> str:
-    """A figure as Plotly drew it, in a document with the line under it: so nothing of it can lie over the figure."""
+    """Put Plotly's figure above its provenance, so that they can't overlap."""
     width, height, factor = layout["width"], layout["height"], _small(sheet)
     rows = _rows(line, sheet, width)
     page = layout.get("paper_bgcolor", LIGHT.background)
@@ -190,12 +187,12 @@ def on_sheet(drawn: str, layout: dict[str, Any], line: str, sheet: Sheet) -> str
 
 
 def _px(pixels: float) -> str:
-    """A length in pixels, to a hundredth."""
+    """Write a length in pixels, to a hundredth."""
     return f"{pixels:.2f}".rstrip("0").rstrip(".")
 
 
 async def _sheet(draw: Draw, document: str, form: str) -> bytes:
-    """An SVG document in another format: it is the only thing in an empty figure of its size."""
+    """Convert an SVG document as an empty figure's only content."""
     size = _SIZE.search(document)
     if size is None:
         raise AttentionVizError(_NO_DOCUMENT)

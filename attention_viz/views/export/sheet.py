@@ -1,4 +1,4 @@
-"""How a picture stands on paper: how large it is, in true units, and what stands around it."""
+"""A picture's size on paper and its surroundings."""
 
 import re
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ _LETTER = 0.56
 
 @dataclass(frozen=True)
 class Sheet:
-    """What was asked of a picture for print.
+    """The print settings of a picture.
 
     Attributes:
-        width: in pixels, 96 an inch; None as it is drawn.
+        width: in pixels, 96 an inch; None as drawn.
         title: True for the picture's own, a text for another, None for none.
-        footer: whether the line that says where it comes from stands under it.
-        numbers: whether numbers are printed in cells, where they can be read.
-        font_size: of the usual letters, in points; None for what suits the width.
+        footer: whether to write the provenance below.
+        numbers: whether to write legible numbers in cells.
+        font_size: in points; None to suit the width.
     """
 
     width: float | None = None
@@ -49,7 +49,7 @@ class Sheet:
         numbers: bool = True,
         font_size: float | None = None,
     ) -> "Sheet":
-        """What somebody asked for, with lengths as they are written: "170mm", "6.7in", or a number of pixels."""
+        """Parse settings with lengths like "170mm", "6.7in" or pixels."""
         if font_size is not None and not _LETTERS[0] <= font_size <= _LETTERS[1]:
             raise AttentionVizError(f"letters of {font_size:g} points were asked for; there are 3 to 48 points")
         return cls(in_pixels(width, "width"), in_pixels(height, "height"), title or None, footer, numbers, font_size)
@@ -68,10 +68,10 @@ AS_DRAWN = Sheet()
 
 
 def in_pixels(length: str | float | None, what: str) -> float | None:
-    """A length in pixels of CSS.
+    """Convert a length to CSS pixels.
 
     Args:
-        length: a number of pixels, or a text with its unit.
+        length: pixels, or a text with its unit.
     """
     if length is None:
         return None
@@ -85,7 +85,7 @@ def in_pixels(length: str | float | None, what: str) -> float | None:
 
 
 def wrapped(text: str, width: float, letters: float) -> list[str]:
-    """A text in lines that find room in a width, both in pixels; a word that doesn't is cut."""
+    """Wrap a text to a width in pixels, cutting overlong words."""
     import textwrap
 
     return textwrap.wrap(text, max(4, int(width / (_LETTER * letters)))) or [""]

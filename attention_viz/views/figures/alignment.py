@@ -1,4 +1,4 @@
-"""What is said over what was read: two lines of tokens, and between them the weights of one head as lines."""
+"""Link two lines of tokens by one head's weights."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -75,7 +75,6 @@ def alignment(
 
 
 def _name_rows(figure: go.Figure, stream: str, targets: list[str], read: list[str], colours: Palette) -> None:
-    """Tokens along both rows, and what each row is."""
     words = ("read: who is looked at (key)", "said: who is looking (query)")
     if stream != "cross":
         words = ("key: who is looked at", "query: who is looking")
@@ -90,15 +89,13 @@ def _name_rows(figure: go.Figure, stream: str, targets: list[str], read: list[st
 
 @dataclass(frozen=True)
 class _CellLine:
-    """A cell that is drawn as a line."""
-
     query: int
     key: int
     weight: float
 
 
 def _heaviest(call: Attention) -> list[_CellLine]:
-    """The cells that are drawn, the lightest first, so that the heaviest lie on top."""
+    """Return the drawn cells, lightest first, so that the heaviest lie on top."""
     found = list[_CellLine]()
     for rows in row_slices(*call.shape):
         weights = weights_of(call.rows(rows))
@@ -112,7 +109,7 @@ def _heaviest(call: Attention) -> list[_CellLine]:
 def _lines(
     links: Sequence[_CellLine], query: int | None, counts: tuple[int, int], colours: Palette
 ) -> Iterator[go.Scatter]:
-    """The links as lines, those of about one strength together; what a chosen query doesn't look at is pale."""
+    """Draw links grouped by strength; those of other queries are pale."""
     # Paler towards the page instead of transparent: where pieces and lines overlap nothing gets darker.
     shades = [ramp(colours.background, shade, _STRENGTHS + 1) for shade in ramp(colours.query, colours.key, _PIECES)]
     for strength in range(_STRENGTHS):
@@ -132,7 +129,6 @@ def _strength(link: _CellLine, query: int | None) -> int:
 def _piece(
     links: Sequence[_CellLine], piece: int, counts: tuple[int, int]
 ) -> tuple[list[float | None], list[float | None]]:
-    """One piece of each link's way from its query to its key, with a gap after it."""
     along = numpy.linspace(0, 1, _PIECES * _POINTS_A_PIECE + 1)
     # Level at both ends, as curves between two rows are read most easily.
     bent = along * along * (3 - 2 * along)
@@ -148,7 +144,6 @@ def _piece(
 
 
 def _names(links: Sequence[_CellLine], targets: list[str], read: list[str]) -> go.Scatter:
-    """What the pointer finds in the middle of each line: its two tokens and its weight."""
     return go.Scatter(
         x=[(_at(link.query, len(targets)) + _at(link.key, len(read))) / 2 for link in links],
         y=[0.5] * len(links),
@@ -162,7 +157,7 @@ def _names(links: Sequence[_CellLine], targets: list[str], read: list[str]) -> g
 
 
 def _at(place: int, count: int) -> float:
-    """Where a token stands: both rows are as wide as the picture, however many tokens they have."""
+    """Place a token; both rows span the picture's width."""
     return (place + 0.5) / count
 
 

@@ -1,4 +1,4 @@
-"""What a practice saves: two bars, what something took before, and after."""
+"""Show a practice's saving as two bars, before and after."""
 
 import plotly.graph_objects as go
 

@@ -1,4 +1,4 @@
-"""The keys in a decoder's cache while it goes on with a text, and how much each step took from them."""
+"""The cached keys of a decoder and each step's weights on them."""
 
 import numpy
 import plotly.graph_objects as go
@@ -78,7 +78,7 @@ def cache(
 
 
 def _cells(call: Attention, rows: list[int]) -> tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray]:
-    """Weights of some rows, which keys were there, and which of these could be looked at: (row, key) each."""
+    """Return (row, key) weights, cached keys and allowed keys of some rows."""
     call, keys = call.rows(rows), rows[-1] + 1
     there = numpy.arange(keys) <= numpy.array(rows)[:, None]
     seen = numpy.ones_like(there)
@@ -88,7 +88,7 @@ def _cells(call: Attention, rows: list[int]) -> tuple[numpy.ndarray, numpy.ndarr
 
 
 def _arrange(figure: go.Figure, title: str, shape: tuple[int, ...], ends: dict[int, str], colours: Palette) -> None:
-    """Lay it out: `ends` are the tokens at either end of the columns."""
+    """Lay out the figure; `ends` are the columns' end tokens."""
     rows, columns = shape
     figure.update_layout(
         title={"text": title, "font": {"size": 12}, "x": 0, "xref": "paper", "y": 0.98},

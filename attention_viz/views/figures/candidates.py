@@ -1,4 +1,4 @@
-"""What a model takes to be likeliest at a position, with what one head looks at from there."""
+"""A position's likeliest tokens and one head's weights from there."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -64,7 +64,6 @@ def candidates(
 
 
 def _numbered(labels: Sequence[str], places: Sequence[int]) -> list[str]:
-    """Labels with their position where a token is repeated, so that no two bars are called the same."""
     digits = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
     return [labels[at] + (str(at).translate(digits) if labels.count(labels[at]) > 1 else "") for at in places]
 

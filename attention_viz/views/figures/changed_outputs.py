@@ -1,4 +1,4 @@
-"""How far an edit moved what comes out, token by token."""
+"""Show an edit's output change per token."""
 
 import plotly.graph_objects as go
 

@@ -1,4 +1,4 @@
-"""Two heads side by side on common axes, and their difference."""
+"""Compare two heads and their difference on common axes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -96,13 +96,12 @@ def compare(
 
 
 def _blocks(comparison: Comparison, part: str, most: int) -> Blocks:
-    """One of the matrices on the common axes; NaN where a text lacks a token."""
+    """Return a matrix on common axes; NaN for missing tokens."""
     values: Tensor = getattr(comparison, {"one": "weights", "other": "other_weights"}.get(part, part))
     return matrix_blocks(values.numpy(), _blocked(comparison, part), most)
 
 
 def _name_axes(figure: go.Figure, comparison: Comparison, column: int, colours: Palette) -> None:
-    """Tokens along the axes; down the side only at the first matrix."""
     queries, keys = _labels(comparison.queries), _labels(comparison.keys)
     across = labelled_axis(keys, "key: who is looked at", colours.key, colours, vertical=False)
     down = labelled_axis(queries, "query: who is looking", colours.query, colours, vertical=True)
@@ -113,7 +112,6 @@ def _name_axes(figure: go.Figure, comparison: Comparison, column: int, colours: 
 
 
 def _caption(comparison: Comparison, part: str, *, whole: bool) -> str:
-    """Which head this is; of a picture of all three also of which text, and what was changed in its run."""
     if part == "difference":
         return "second − first"
     side = comparison.one if part == "one" else comparison.other
@@ -134,7 +132,7 @@ def _far(comparison: Comparison) -> str:
 
 
 def _labels(axis: AlignedAxis) -> list[str]:
-    """Each token, with a sign before it where only one text has it; of two that replace each other, both."""
+    """Label tokens, marking those of one text; replacements show both."""
     signs = dict.fromkeys(axis.removed, f"{_GONE} ") | dict.fromkeys(axis.inserted, f"{_ADDED} ")
     return [signs.get(place, "") + label for place, label in enumerate(readable(axis.names))]
 
@@ -164,7 +162,7 @@ def _cells(
 
 
 def _meaning(blocks: Mapping[str, Blocks], largest: float, *, difference: bool) -> str:
-    """What a colour stands for; the deepest of weights may stand for larger ones, too."""
+    """Explain a colour; the deepest weight colour may include larger ones."""
     if difference:
         return "change"
     beyond = any(numpy.nanmax(blocks[side].values, initial=0.0) > largest for side in PARTS[:2])
@@ -172,7 +170,7 @@ def _meaning(blocks: Mapping[str, Blocks], largest: float, *, difference: bool) 
 
 
 def _range(blocks: Mapping[str, Blocks], *, difference: bool) -> tuple[float, float]:
-    """The numbers with the first and the last colour: of both heads alike, of a difference as far down as up."""
+    """Return the colour range: common to both heads, symmetric for a difference."""
     if difference:
         largest = full_change(blocks["difference"].values)
         return -largest, largest
@@ -189,12 +187,10 @@ def _short(weight: float) -> str:
 
 
 def _signed(change: float) -> str:
-    """As short as the weights beside it."""
     return with_minus(f"{change:+.2f}").replace("0.", ".", 1)
 
 
 def _hover_texts(comparison: Comparison, blocks: Mapping[str, Blocks]) -> numpy.ndarray:
-    """What the pointer is told of each cell or block: both weights, and which text lacks a token."""
     one, other = blocks["one"], blocks["other"]
     most = "" if one.whole else "at most "
 
@@ -218,7 +214,7 @@ def _hatch(figure: go.Figure, blocks: Blocks, column: int, colours: Palette) -> 
 
 
 def _blocked(comparison: Comparison, part: str) -> numpy.ndarray:
-    """What is blocked: of the difference, on both sides."""
+    """Return blocked cells; in the difference, those blocked on both sides."""
     sides = {"one": (comparison.one, comparison.queries.one, comparison.keys.one)}
     sides["other"] = (comparison.other, comparison.queries.other, comparison.keys.other)
     wanted = [sides[part]] if part in sides else list(sides.values())
@@ -232,7 +228,6 @@ def _on_axes(side: Side, rows: tuple[int | None, ...], columns: tuple[int | None
 
 
 def _mark(figure: go.Figure, comparison: Comparison, column: int, colours: Palette, *, lines: bool) -> None:
-    """A band along the rows and columns of tokens that only one text has, and lines around what was replaced."""
     ends = len(comparison.keys) - 0.5, len(comparison.queries) - 0.5
     for axis, down in ((comparison.keys, False), (comparison.queries, True)):
         runs = [(run, True) for run in _runs(sorted((*axis.removed, *axis.inserted)))]
@@ -249,7 +244,7 @@ def _mark(figure: go.Figure, comparison: Comparison, column: int, colours: Palet
 
 
 def _cells_of(comparison: Comparison, part: str, pair: tuple[int, int] | None) -> tuple[tuple[int, int], ...]:
-    """Where a pair of the first text stands in one of the matrices: in the difference there may be two places."""
+    """Place a first-text pair in a matrix; the difference may have two places."""
     if pair is None:
         return ()
     axes = comparison.queries, comparison.keys
@@ -261,7 +256,7 @@ def _cells_of(comparison: Comparison, part: str, pair: tuple[int, int] | None) -
 
 
 def _frame(figure: go.Figure, cell: tuple[int, int], column: int, colours: Palette, size: tuple[int, int]) -> None:
-    """A frame around one cell; around a block, which is small, it leaves the neighbours free."""
+    """Frame a cell, or a small block without covering neighbours."""
     edges = dict[str, float]()
     for side, at, length in zip("yx", cell, size, strict=True):
         start, free = at // length * length, 0 if size == (1, 1) else length
@@ -270,7 +265,6 @@ def _frame(figure: go.Figure, cell: tuple[int, int], column: int, colours: Palet
 
 
 def _runs(places: list[int]) -> list[tuple[int, int]]:
-    """The first and last of each stretch of neighbours."""
     found: list[tuple[int, int]] = []
     for place in places:
         if found and found[-1][1] == place - 1:
@@ -281,7 +275,6 @@ def _runs(places: list[int]) -> list[tuple[int, int]]:
 
 
 def _bars_below(figure: go.Figure, note: str) -> None:
-    """One colour bar for both heads and one for the difference, lying below their matrices."""
     layout: Any = figure.layout
     matrices = [one for one in _drawn(figure) if one.type == "heatmap"]
     for cells, first, last in ((matrices[0], "xaxis", "xaxis2"), (matrices[-1], "xaxis3", "xaxis3")):
@@ -296,5 +289,5 @@ def _bars_below(figure: go.Figure, note: str) -> None:
 
 
 def _drawn(figure: go.Figure) -> list[Any]:
-    """What stands in a figure; plotly tells nobody what kind of thing that is."""
+    """Type a figure's traces, which plotly leaves untyped."""
     return list(figure.data)

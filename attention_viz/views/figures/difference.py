@@ -1,4 +1,4 @@
-"""What an edit changed in one head: its weights after, minus those before."""
+"""Show one head's weights after an edit minus before."""
 
 from collections.abc import Sequence
 
@@ -67,7 +67,6 @@ def _change(old: Attention, new: Attention) -> Blocks:
 def _hover_texts(
     change: Blocks, old: Attention, new: Attention, queries: Sequence[str], keys: Sequence[str]
 ) -> numpy.ndarray:
-    """Both weights of a cell; of a block, from where to where, and the largest change."""
     names = spans(change, 0, queries), spans(change, 1, keys)
     if not change.whole:
         return hover_texts(

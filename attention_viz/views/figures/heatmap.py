@@ -1,4 +1,4 @@
-"""One head as a matrix: queries down, keys across."""
+"""Draw one head: queries down, keys across."""
 
 import numpy
 import plotly.graph_objects as go
@@ -89,7 +89,6 @@ def _cells(blocks: Blocks, queries: list[str], keys: list[str], colours: Palette
 
 
 def _hover_texts(blocks: Blocks, queries: list[str] | None, keys: list[str] | None) -> numpy.ndarray:
-    """Who looks at whom and how much; of a block, from where to where, and how much at most."""
     looks = "looks" if blocks.size[0] == 1 else "look"
     most = "" if blocks.whole else "at most "
     return hover_texts(
@@ -102,7 +101,6 @@ def _hover_texts(blocks: Blocks, queries: list[str] | None, keys: list[str] | No
 
 
 def _nameless(blocks: Blocks, colours: Palette) -> go.Heatmap:
-    """The cells without a text each; blocked ones answer to nothing."""
     full = full_colour(blocks.values, max(blocks.shape))
     return go.Heatmap(
         z=numpy.where(blocks.blocked, numpy.float32("nan"), blocks.values),

@@ -1,4 +1,4 @@
-"""What a model would say if it stopped after each of its layers, at every position."""
+"""Show each layer's predictions at every position."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -86,7 +86,6 @@ def logit_lens(trace: Trace, found: "pandas.DataFrame", *, theme: ThemeName = "l
 
 
 def _phrase(layers: list[int], names: list[str], words: Any, shares: Any) -> list[list[str]]:
-    """Of each cell where it is and what is likely there."""
     return [
         [
             f"{'before the first layer' if layer < 0 else f'after layer {layer}'}, at {name}: "

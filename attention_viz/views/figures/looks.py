@@ -1,4 +1,4 @@
-"""What one token looks at, in one head: its row of weights as bars."""
+"""Show one token's row of weights in one head as bars."""
 
 import plotly.graph_objects as go
 
@@ -69,5 +69,4 @@ def looks(
 
 
 def _numbers(weights: list[float], allowed: list[bool]) -> list[str]:
-    """The weights as they are printed; nothing where the query may not look."""
     return [f"{weight:.3f}" if may else "" for weight, may in zip(weights, allowed, strict=True)]

@@ -1,4 +1,4 @@
-"""From one word to another, step by step past every word between, and at once."""
+"""Show paths between words, step by step and direct."""
 
 import numpy
 import plotly.graph_objects as go
@@ -64,7 +64,6 @@ def paths(trace: Trace, start: int, end: int, stream: str | None = None, *, them
 
 
 def _arc(figure: go.Figure, start: int, end: int, height: float, colour: str) -> None:
-    """A half-circle, flattened, with an arrow's head where it arrives."""
     turn = numpy.linspace(0, numpy.pi, _POINTS)
     across = (start + end) / 2 - (end - start) / 2 * numpy.cos(turn)
     rise = 0.14 + 0.3 * min(1.0, abs(end - start) / 4)

@@ -1,4 +1,4 @@
-"""All heads of a layer side by side: small matrices on one scale, to see at a glance whether they agree."""
+"""Show a layer's heads side by side on one scale."""
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
@@ -71,7 +71,7 @@ def _cells(blocks: Blocks, head: int, queries: list[str], keys: list[str], colou
 
 
 def _name(figure: go.Figure, queries: list[str], keys: list[str], across: int) -> None:
-    """Tokens along the outer edges only: inside they would stand between the matrices."""
+    """Label outer edges only, since inner labels would separate the matrices."""
     font = {"family": MONOSPACE, "size": 10}
     for axes, labels in ((figure.select_xaxes(), keys), (figure.select_yaxes(), queries)):
         named = spread(len(labels), _NAMED)

@@ -1,4 +1,4 @@
-"""What a head does while it is being trained, as a curve over the steps."""
+"""Plot a head's metric over training steps."""
 
 from collections.abc import Mapping
 
@@ -62,7 +62,6 @@ def training(
 
 
 def _mark(figure: go.Figure, measured: Mapping[int, float], colours: Palette) -> None:
-    """A ring around the metric at the steps that are looked at, and a line at each."""
     figure.add_scatter(
         x=list(measured),
         y=list(measured.values()),
@@ -76,7 +75,6 @@ def _mark(figure: go.Figure, measured: Mapping[int, float], colours: Palette) ->
 
 
 def _frame(figure: go.Figure, largest: float, colours: Palette) -> None:
-    """Steps across, from 0 up, and what the lines are above them."""
     grid = {**number_axis(colours), "fixedrange": True}
     figure.update_xaxes(title={"text": "steps of training", "standoff": 8}, **grid)
     figure.update_yaxes(range=[-0.03, largest * 1.04], **grid)

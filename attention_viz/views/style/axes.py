@@ -1,4 +1,4 @@
-"""Axes with tokens or numbers along them, and the room around a picture."""
+"""Set axes of tokens or numbers, and margins."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,7 +23,7 @@ _LETTERS_ACROSS = 38
 
 
 def labelled_axis(labels: list[str], title: str, colour: str, colours: Palette, *, vertical: bool) -> dict[str, Any]:
-    """Tokens along one side of a matrix, as many as find room, with a title in the colour of its role."""
+    """Label one side with tokens that fit, titled in its role's colour."""
     # Across, slanted labels need more room than rows do; the same tokens stand down the side.
     positions = spread(len(labels), _NAMED_UP_TO if vertical else _NAMED_ACROSS)
     return {
@@ -42,12 +42,12 @@ def labelled_axis(labels: list[str], title: str, colour: str, colours: Palette, 
 
 
 def number_axis(colours: Palette) -> dict[str, Any]:
-    """An axis with numbers on it: lines that stay behind what is drawn, and room for what is written."""
+    """Make a number axis with grid lines behind and room for text."""
     return {"gridcolor": colours.line, "zerolinecolor": colours.line, "automargin": True}
 
 
 def _fit_across(labels: list[str]) -> bool:
-    """Whether the labels find room beside each other even on a phone; two of them stay a letter's width apart."""
+    """Whether labels fit on a phone, a letter's width apart."""
     return sum(len(shortened(label)) + 2 for label in labels) <= _LETTERS_ACROSS
 
 
@@ -64,13 +64,13 @@ def arrange(figure: go.Figure, title: str, colours: Palette, note: str = "") -> 
 
 
 def label_axes(figure: go.Figure, across: dict[str, Any], down: dict[str, Any]) -> None:
-    """Give a picture of one matrix its two axes, of which it has none yet; quicker than to change them."""
+    """Set a matrix's two axes at once; faster than changing them."""
     layout: Any = figure.layout
     layout.xaxis, layout.yaxis = across, down
 
 
 def lower(figure: go.Figure, height: int) -> go.Figure:
-    """Make a picture with tokens down its side less high than it is: as many of them are named as then find room."""
+    """Reduce a figure's height and thin its vertical labels."""
     figure.update_layout(height=height)
     for axis in figure.select_yaxes():
         if axis.ticktext is not None:
@@ -80,12 +80,12 @@ def lower(figure: go.Figure, height: int) -> go.Figure:
 
 
 def begin(axis: Any, labels: Sequence[str], count: int) -> None:
-    """Show no more than the first positions along an axis of a figure, as many of them named as find room."""
+    """Limit an axis to the first positions and thin its labels."""
     kept = spread(count, _NAMED_ACROSS // 2)
     axis.update(range=[-0.5, count - 0.5], tickvals=kept, ticktext=[shortened(labels[at]) for at in kept])
 
 
 def note_of(figure: go.Figure) -> str:
-    """The line under a picture's title; empty where it has none."""
+    """Return the line under a title; empty for none."""
     title: Any = figure.layout["title"]
     return str(title.text or "").partition("<br>")[2]

@@ -1,4 +1,4 @@
-"""Where the blocks of a large matrix stand in its picture, and what is said of them."""
+"""Place and describe a large matrix's blocks."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,7 +17,7 @@ _MOST_BARS = 128
 
 
 def bar_blocks(values: Sequence[float]) -> Blocks:
-    """Numbers of a token each as bars: of more than can be seen, neighbours are one bar, the largest of them."""
+    """Join neighbouring tokens' bars into their largest if too many."""
     count = len(values)
     size = -(-count // _MOST_BARS)
     largest = numpy.array([[max(values[start : start + size])] for start in range(0, count, size)], dtype=float)
@@ -25,20 +25,20 @@ def bar_blocks(values: Sequence[float]) -> Blocks:
 
 
 def bar_places(blocks: Blocks) -> dict[str, Any]:
-    """Where bars lie and how wide they are, along the positions of tokens."""
+    """Return bars' positions and widths along tokens."""
     size = blocks.size[0]
     places = [start * size + (size - 1) / 2 for start in range(len(blocks.values))]
     return {"y": places} if size == 1 else {"y": places, "width": 0.8 * size}
 
 
 def bar_note(blocks: Blocks) -> str:
-    """A line under a title that says for how many tokens a bar stands; empty where each has its own."""
+    """Write how many tokens a bar covers; empty for one."""
     count, size = blocks.shape[0], blocks.size[0]
     return "" if size == 1 else f"{count:,} tokens, {size} a bar: the largest number of each"
 
 
 def block_coordinates(blocks: Blocks) -> dict[str, Any]:
-    """What a Plotly heatmap needs so that blocks lie over the positions that they stand for; nothing for cells."""
+    """Return Plotly coordinates for blocks; nothing for cells."""
     if blocks.whole:
         return {}
     rows, columns = blocks.size
@@ -46,7 +46,7 @@ def block_coordinates(blocks: Blocks) -> dict[str, Any]:
 
 
 def block_note(blocks: Blocks, which: str = "the largest weight") -> str:
-    """A line under a title that says how blocks are drawn; empty where every cell is."""
+    """Explain the blocks under a title; empty for cells."""
     if blocks.whole:
         return ""
     (rows, columns), (high, wide) = blocks.shape, blocks.size
@@ -54,10 +54,10 @@ def block_note(blocks: Blocks, which: str = "the largest weight") -> str:
 
 
 def spans(blocks: Blocks, axis: int, labels: Sequence[str] | None = None) -> list[str]:
-    """The name of each block along an axis, by its first and last token and their positions.
+    """Name each block by its first and last token and position.
 
     Args:
-        labels: of the tokens along it; None where positions are enough.
+        labels: the tokens; None for positions only.
     """
     ranges = blocks.ranges(axis)
     if labels is None:
@@ -71,7 +71,7 @@ def spans(blocks: Blocks, axis: int, labels: Sequence[str] | None = None) -> lis
 def hover_texts(
     rows: Sequence[str], columns: Sequence[str], words: Callable[[str, str, int, int], str]
 ) -> numpy.ndarray:
-    """What the pointer is told of each cell or block."""
+    """Write each cell's or block's hover text."""
     texts = numpy.empty((len(rows), len(columns)), dtype=object)
     for i, row in enumerate(rows):
         texts[i] = [words(row, column, i, j) for j, column in enumerate(columns)]

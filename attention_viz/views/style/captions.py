@@ -1,4 +1,4 @@
-"""What a picture says of itself in a line: which head of what it shows, and where its numbers come from."""
+"""Write a picture's head and provenance in a line."""
 
 import re
 from collections.abc import Sequence
@@ -17,19 +17,19 @@ _BETWEEN = " · "
 
 
 def model_name(model: str) -> str:
-    """What a model is called in a picture: of a folder on somebody's machine, its last part."""
+    """Name a model; of a local folder, its last part."""
     parts = [part for part in re.split(r"[/\\]", model) if part]
     is_path = model.startswith(("/", ".", "~")) or "\\" in model or len(parts) > 2
     return parts[-1] if is_path and parts else model
 
 
 def caption(trace: Trace, layer: int, head: int, stream: str) -> str:
-    """What a picture of one head shows, in a line: also how its numbers are read, where they aren't the weights."""
+    """Describe a head's picture in a line, with its reading unless weights."""
     return _BETWEEN.join(_caption(trace, layer, head, stream))
 
 
 def caption_lines(trace: Trace, layer: int, head: int, stream: str, longest: int) -> list[str]:
-    """The same where there is less room: in lines of so many letters, broken between its parts."""
+    """Wrap the caption between its parts."""
     lines = list[str]()
     for part in _caption(trace, layer, head, stream):
         if lines and len(lines[-1]) + len(_BETWEEN) + len(part) <= longest:
@@ -47,7 +47,7 @@ def _caption(trace: Trace, layer: int, head: int, stream: str) -> list[str]:
 
 
 def provenance_lines(lines: Sequence[str]) -> str:
-    """Where the numbers of a picture of several runs come from: which is which, unless all say the same."""
+    """Name each run's provenance, or one if all agree."""
     different = list(dict.fromkeys(lines))
     if len(different) == 1:
         return different[0]
@@ -55,7 +55,7 @@ def provenance_lines(lines: Sequence[str]) -> str:
 
 
 def provenance_line(trace: Trace, layer: int | None, head: int | None, tokens: Tokens | None) -> str:
-    """Where the numbers of a picture come from, so that it can be made again; None leaves out what it isn't about."""
+    """Write a picture's provenance for reproduction; None omits irrelevant parts."""
     origin = trace.provenance
     parts = [f"model {model_name(origin.model)}"]
     if origin.revision:

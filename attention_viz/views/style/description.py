@@ -1,4 +1,4 @@
-"""What a figure shows, for those who can't see it: its largest numbers in the words that the pointer is told."""
+"""Describe a figure's largest numbers for those who can't see it."""
 
 import base64
 import functools
@@ -24,10 +24,9 @@ _DIGITS = re.compile(r"(\.\d{3})\d+")
 
 
 def spoken(figure: go.Figure) -> str:
-    """A sentence with the figure's largest numbers, such as "Largest: bank looks at river: 0.580; …".
+    """Describe the largest numbers, as in "Largest: bank looks at river: 0.580; …".
 
-    Of a matrix it tells the largest of each row, else of bars the longest, else of lines where they begin and end. It
-    is empty for a figure of points, and for one that tells the pointer nothing.
+    Matrices: each row's largest; else the longest bars; else lines' ends. Empty for points or without hover text.
     """
     parts: list[Any] = [one for one in figure.data if getattr(one, "hovertemplate", None)]
     matrices = [one for one in parts if one.type == "heatmap"]
@@ -41,7 +40,6 @@ def spoken(figure: go.Figure) -> str:
 
 
 def _cells(matrix: Any, rows: int) -> Iterator[str]:
-    """The largest cell of each row, in the words of its hover text."""
     cells = _numbers(matrix.z).astype(float)
     if not cells.size:
         return
@@ -55,7 +53,6 @@ def _cells(matrix: Any, rows: int) -> Iterator[str]:
 
 
 def _bars(bars: Any) -> Iterator[str]:
-    """The longest bars, in the words of their hover text."""
     across, up = _numbers(bars.x), _numbers(bars.y)
     lengths = (across if bars.orientation == "h" else up).astype(float)
     for at in numpy.argsort(-numpy.abs(lengths), kind="stable")[:_BARS].tolist():
@@ -63,7 +60,7 @@ def _bars(bars: Any) -> Iterator[str]:
 
 
 def _line(line: Any) -> str:
-    """Where a line begins and ends; nothing of one that only joins two points."""
+    """Describe a line's ends; nothing if it only joins two points."""
     across, up = _numbers(line.x), _numbers(line.y)
     if len(across) <= 2:
         return ""
@@ -72,7 +69,7 @@ def _line(line: Any) -> str:
 
 
 def _numbers(values: Any) -> numpy.ndarray:
-    """What stands along an axis or in cells; a figure that was copied holds it packed, in the form of Plotly's JSON."""
+    """Return numbers of axes or cells, unpacked from Plotly's JSON in copied figures."""
     if not isinstance(values, dict):
         return numpy.asarray([] if values is None else values)
     packed: dict[str, str] = values
@@ -81,7 +78,6 @@ def _numbers(values: Any) -> numpy.ndarray:
 
 
 def _filled(trace: Any, place: Mapping[str, object], *at: int) -> str:
-    """The hover template with what stands at a place, as plain text."""
     known = dict(place)
     for name in ("hovertext", "text", "customdata"):
         texts: Any = getattr(trace, name, None)

@@ -1,4 +1,4 @@
-"""Blocked cells are hatched, never just pale: diagonal lines over every cell a query may not look at."""
+"""Hatch blocked cells with diagonal lines."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -27,9 +27,9 @@ def add_hatch(
     size: tuple[int, int] = (1, 1),
     line: Mapping[str, Any] | None = None,
 ) -> None:
-    """Hatch the blocked cells, if there are any, and say in the legend what that means.
+    """Hatch blocked cells, if any, with a legend.
 
-    All lines are one trace, lifted off between them: a trace a line would be a hundred times slower.
+    All lines are one trace: a trace per line would be a hundred times slower.
     """
     if not blocked.any():
         return
@@ -50,11 +50,11 @@ def add_hatch(
 
 
 def segments(blocked: Bool[numpy.ndarray, "query key"], size: tuple[int, int] = (1, 1)) -> list[Segment]:
-    """Rising diagonal lines that cover the blocked cells and nothing else.
+    """Return rising diagonals over blocked cells only.
 
     Args:
-        blocked: True where a cell, or a block of cells, is blocked.
-        size: rows and columns of a block; the lines' ends are counted in cells all the same.
+        blocked: True for blocked cells or blocks.
+        size: a block's rows and columns; line ends count in cells.
     """
     queries, keys = blocked.shape
     step = max(1, (queries + keys) // _LINES)
@@ -69,11 +69,11 @@ def svg_path(
     corner: tuple[float, float] = (0.0, 0.0),
     size: tuple[int, int] = (1, 1),
 ) -> str:
-    """The same lines as the path of an SVG document; empty where nothing is blocked.
+    """Return the hatching as an SVG path; empty for none.
 
     Args:
-        blocked: True where a cell, or a block of cells, is blocked.
-        cell: width and height of a cell, in the document's units.
+        blocked: True for blocked cells or blocks.
+        cell: width and height in document units.
     """
 
     def point(at: tuple[float, float]) -> str:
@@ -83,12 +83,11 @@ def svg_path(
 
 
 def _in_cells(point: tuple[float, float], size: tuple[int, int]) -> tuple[float, float]:
-    """A corner of a block, counted in blocks, as the corner of the cell that lies there."""
     return (point[0] + 0.5) * size[1] - 0.5, (point[1] + 0.5) * size[0] - 0.5
 
 
 def _runs(blocked: Bool[numpy.ndarray, "query key"], diagonal: int) -> Iterator[Segment]:
-    """The stretches of blocked cells on one rising diagonal, where query + key is constant."""
+    """Return blocked stretches on one diagonal, where query + key is constant."""
     queries, keys = blocked.shape
     start, stop = max(0, diagonal - queries + 1), min(diagonal, keys - 1)
     run = [bool(blocked[diagonal - key, key]) for key in range(start, stop + 1)]

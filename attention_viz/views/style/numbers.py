@@ -1,4 +1,4 @@
-"""Numbers in coloured cells: black or white, whichever can be read, and none where a weight is next to nothing."""
+"""Write legible numbers in cells, except tiny weights."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -32,15 +32,14 @@ def add_numbers(
     size: int | None = None,
     **place: Any,
 ) -> None:
-    """Write numbers into the cells of a heatmap, each in the ink that can be read there.
+    """Write numbers into heatmap cells in legible ink.
 
-    A heatmap has one ink: numbers in the other one are those of clear cells that lie over it, come last, and say
-    nothing to the pointer.
+    A heatmap has one ink, so clear cells without hover, drawn last, hold the other's.
 
     Args:
-        written: how a number is written; or what stands in each cell, no markup of anybody's in it.
-        at: which of the picture's parts is the heatmap; its colours and its range decide.
-        size: of the letters; by default as large as fits.
+        written: a number format, or each cell's text, without foreign markup.
+        at: the heatmap's trace; sets colours and range.
+        size: of letters; as large as fits by default.
     """
     parts: Any = figure.data
     cells = parts[at]
@@ -68,13 +67,12 @@ def add_numbers(
 
 
 def heatmaps(figure: go.Figure) -> list[Any]:
-    """The heatmaps of a picture, those that only hold numbers included."""
+    """Return the heatmaps, including number holders."""
     parts: Any = figure.data
     return [part for part in parts if part.type == "heatmap"]
 
 
 def _over(cells: go.Heatmap, values: Any, print_in: dict[str, Any]) -> go.Heatmap:
-    """Clear cells over those of a heatmap."""
     return go.Heatmap(
         z=numpy.zeros_like(values),
         zmin=0,

@@ -1,4 +1,4 @@
-"""Padding drawn as such: a frame around the rows and columns that only fill up a text, and a word beside it."""
+"""Frame and name padding rows and columns."""
 
 import plotly.graph_objects as go
 
@@ -9,7 +9,7 @@ __all__ = ["mark_padding"]
 
 
 def mark_padding(figure: go.Figure, tokens: Tokens, theme: ThemeName = "light") -> go.Figure:
-    """Frame the padding in a matrix's picture, wherever it stands; nothing for a text without."""
+    """Frame a matrix's padding, if any."""
     colours = palette(theme)
     count = len(tokens)
     for first, after in _runs(tokens.padding):
@@ -30,7 +30,7 @@ def mark_padding(figure: go.Figure, tokens: Tokens, theme: ThemeName = "light") 
 
 
 def _runs(padding: tuple[bool, ...]) -> list[tuple[int, int]]:
-    """Where padding begins, and the position after its end."""
+    """Return padding's starts and ends (exclusive)."""
     edges = [position for position in range(len(padding) + 1) if _at(padding, position) != _at(padding, position - 1)]
     return list(zip(edges[::2], edges[1::2], strict=True))
 

@@ -1,4 +1,4 @@
-"""What the colours of a matrix stand for: the number with the deepest one, and the bar beside it."""
+"""Set a matrix's deepest colour and colour bar."""
 
 import math
 from typing import Any
@@ -20,7 +20,7 @@ _ROUND = (1, 1.2, 1.6, 2, 2.4, 3.2, 4, 6, 8, 10)
 
 
 def colour_bar(title: str) -> dict[str, Any]:
-    """What a colour stands for; its numbers stand below their lines, so that the first is clear of the title."""
+    """Make a colour bar, numbers below their lines to clear the title."""
     return {
         "title": {"text": title, "font": {"size": 12}},
         "tickformat": ".3~g",
@@ -31,10 +31,9 @@ def colour_bar(title: str) -> dict[str, Any]:
 
 
 def full_colour(weights: Float[ndarray, "query key"], longest: int | None = None) -> float:
-    """The weight that gets the deepest colour: 1, or about the largest there is in a matrix of many tokens.
+    """Return the deepest colour's weight: 1, or near the largest for many tokens.
 
-    Where a few tower over thousands, as the first token's own weight of 1 does in a decoder, it is what 99 of 100 stay
-    below, and four times an even share at least: the rest would be as pale as the page.
+    If a few dominate thousands, it is the 99th percentile, at least four times an even share, so the rest isn't pale.
     """
     largest = float(weights.max(initial=0.0))
     if (longest or max(weights.shape)) <= _SCALE_TO_ONE_UP_TO or largest == 0:
@@ -47,23 +46,22 @@ def full_colour(weights: Float[ndarray, "query key"], longest: int | None = None
 
 
 def weight_bar(full: float, largest: float) -> dict[str, Any]:
-    """The colour bar of weights; it says where the deepest colour stands for more than its number, too."""
+    """Make the weights' bar, noting if the deepest colour covers larger ones."""
     ends = [f"{number:.3g}" for number in quarters(full)]
     beyond = [*ends[:-1], f"≥ {ends[-1]}"] if largest > full else ends
     return {**colour_bar("weight"), "tickvals": quarters(full), "ticktext": beyond}
 
 
 def full_change(changes: Float[ndarray, "query key"]) -> float:
-    """The change that gets the deepest colour on either side of 0: the largest there is.
+    """Return the deepest colour's change: the largest on either side of 0.
 
-    It is never so small that cells get a colour whose number is written as 0: two runs of the same numbers in another
-    order differ by a millionth, which is no change.
+    A lower limit keeps changes written as 0 colourless: reordered sums differ by a millionth.
     """
     return max(float(numpy.nanmax(numpy.abs(changes), initial=0.0)), _LEAST_CHANGE)
 
 
 def round_up(largest: float) -> float:
-    """The next number whose quarters, which stand at a colour bar, are short; 1 for 0."""
+    """Round up to a number with short quarters; 1 for 0."""
     if largest <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(largest))
@@ -71,12 +69,12 @@ def round_up(largest: float) -> float:
 
 
 def quarters(full: float) -> list[float]:
-    """Where lines stand at a colour bar: 0, the deepest colour's number, and three between them."""
+    """Return a colour bar's five ticks, from 0."""
     return [full * quarter / 4 for quarter in range(5)]
 
 
 def lying_bar(left: float, right: float, *, above: bool = False) -> dict[str, Any]:
-    """How a colour bar lies below matrices, or above them, where it takes nothing from their width."""
+    """Lay a colour bar below or above matrices, keeping their width."""
     place = {"orientation": "h", "x": (left + right) / 2, "len": (right - left) * (1 if above else 0.8)}
     if above:
         return place | {"y": 1.03, "yanchor": "bottom", "thickness": 7, "ypad": 0, "title_side": "right"}

@@ -1,9 +1,8 @@
-"""The look, in one place: Plotly figures and the explorer's style sheet read the same values.
+"""Define the look of Plotly figures and the explorer's style sheet.
 
-Query, key and value are from Okabe & Ito 2008 ("Color Universal Design"), safe for colour-blind readers, lightened on
-dark. Weights run from the page's background to one deep hue in equal steps of OKLab lightness (Ottosson 2020), so that
-0 disappears and 1 stands out on either page; so do differences on either side of 0. In between they are as saturated as
-screens allow: a straight way through OKLab would be muddy there, on dark above all.
+Query, key and value follow Okabe & Ito 2008 ("Color Universal Design"), safe for colour-blind readers, lightened on
+dark. Weights run from the background to a deep hue in equal steps of OKLab lightness (Ottosson 2020), as do
+differences around 0. Saturation is maximal between, since a straight OKLab path is muddy.
 """
 
 import math
@@ -37,14 +36,13 @@ MONOSPACE = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', 
 
 @dataclass(frozen=True)
 class Palette:
-    """The colours of one theme, as #rrggbb.
+    """One theme's colours, as #rrggbb.
 
     Attributes:
-        weights: from 0 to the deepest colour, in equal steps.
-        differences: from the lowest over 0, the page's background, to the highest, in equal steps on either side.
-        roles: of what heads mostly do, in the order of `analysis.roles.ROLES`; chosen for the largest worst distance
-            under protanopia, deuteranopia and tritanopia. Jobs have hues; what is no job is neutral. "above" has
-            that of "induction", since no picture can have this and no text that.
+        weights: from 0 to deepest, in equal steps.
+        differences: lowest over 0, the background, to highest, in equal steps.
+        roles: in the order of `analysis.roles.ROLES`, for the largest worst distance under protanopia, deuteranopia and
+            tritanopia. Non-jobs are neutral. "above" shares "induction"'s hue: pictures have one, texts the other.
     """
 
     background: str
@@ -128,7 +126,7 @@ def palette(theme: ThemeName) -> Palette:
 
 
 def ramp(low: str, high: str, steps: int = 9) -> tuple[str, ...]:
-    """Colours from low to high in equal steps of OKLab, both ends included."""
+    """Return colours in equal OKLab steps, ends included."""
     start, end = _oklab(low), _oklab(high)
     return tuple(
         _hex(tuple(a + (b - a) * step / (steps - 1) for a, b in zip(start, end, strict=True))) for step in range(steps)
@@ -136,19 +134,19 @@ def ramp(low: str, high: str, steps: int = 9) -> tuple[str, ...]:
 
 
 def diverging(low: str, middle: str, high: str, steps: int = 9) -> tuple[str, ...]:
-    """Colours from low over the middle, which stands for 0, to high, in equal steps of OKLab on either side."""
+    """Return colours from low over 0 to high, in equal OKLab steps per side."""
     return (*ramp(low, middle, steps), *ramp(middle, high, steps)[1:])
 
 
 def colour_scale(stops: Sequence[str]) -> list[list[Any]]:
-    """Colours in equal steps as Plotly wants them: each with its place, from 0 to 1."""
+    """Add Plotly's places from 0 to 1 to colours."""
     return [[step / (len(stops) - 1), colour] for step, colour in enumerate(stops)]
 
 
 def on_ramp(stops: Sequence[str], place: float) -> str:
-    """The colour at a place from 0 to 1, between two stops mixed of both, as browsers and Plotly do.
+    """Mix the colour at 0 to 1, as browsers and Plotly do.
 
-    Beyond the ends it stays at them; the explorer's `data/scale.js` does the same.
+    Beyond the ends it stays; the explorer's `data/scale.js` agrees.
     """
     at = min(max(place, 0.0), 1.0) * (len(stops) - 1)
     low, high = stops[math.floor(at)], stops[math.ceil(at)]
@@ -157,9 +155,9 @@ def on_ramp(stops: Sequence[str], place: float) -> str:
 
 
 def ink_on(colour: str) -> str:
-    """Black or white, whichever can be read on a colour: at 4.5 to 1 at least on any (WCAG 2.2).
+    """Choose black or white for 4.5 to 1 contrast at least (WCAG 2.2).
 
-    The rule for every number in a coloured cell; the explorer's `data/scale.js` goes by the same.
+    For all cell numbers; the explorer's `data/scale.js` agrees.
     """
     red, green, blue = (_linear(channel / 255) for channel in _channels(colour))
     return "#FFFFFF" if 0.2126 * red + 0.7152 * green + 0.0722 * blue < _EITHER else "#000000"

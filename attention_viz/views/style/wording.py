@@ -1,4 +1,4 @@
-"""How tokens are written in pictures and on pages: text stays text, whatever characters it is made of."""
+"""Write tokens as plain text, whatever their characters."""
 
 import re
 from collections.abc import Sequence
@@ -23,9 +23,9 @@ _SIGN = re.compile(r"&(?:amp|lt|gt|#34|#39);|.", re.DOTALL)
 
 
 def shortened(label: str, longest: int = _LONGEST_LABEL) -> str:
-    """A label that fits beside an axis; the full one belongs into the hover.
+    """Shorten a label for an axis; hovers show it whole.
 
-    A sign that `escaped` wrote with several letters counts as the one that is seen, and is not cut through.
+    A sign that `escaped` spelled counts as one and stays whole.
     """
     if len(label) <= longest:
         return label
@@ -38,9 +38,9 @@ def shortened(label: str, longest: int = _LONGEST_LABEL) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return a text that SVG can hold, and that neither it nor Plotly, which reads a little HTML, takes for markup.
+    """Escape text for SVG and Plotly, which reads some HTML.
 
-    A word from right to left is isolated: it doesn't turn the numbers beside it.
+    Right-to-left words are isolated from numbers beside them.
     """
     return (
         xml_text(set_apart(text))
@@ -53,10 +53,9 @@ def escaped(text: str) -> str:
 
 
 def readable(labels: Sequence[str]) -> list[str]:
-    """Tokens as they are `written`, for pictures: nothing in them is taken for markup, and nothing is invisible.
+    """Write `written` tokens for pictures, without markup or invisible characters.
 
-    A space that is left in what is written stands between a number and its unit, as in "0.74 s", and is a space. What
-    is longer than a hover has room for is cut: it is written once per cell.
+    Remaining spaces stand before units, as in "0.74 s". Long text is cut, since each cell repeats it.
     """
     return [escaped(_seen(label[:_LONGEST_READ]) + "…" * (len(label) > _LONGEST_READ)) for label in labels]
 
@@ -66,18 +65,18 @@ def _seen(label: str) -> str:
 
 
 def with_minus(number: str) -> str:
-    """A written number with the minus sign, as wide as a plus, where Python writes a hyphen: for pages, not files."""
+    """Use a true minus sign on pages, not files."""
     return number.replace("-", "−")
 
 
 def spread(count: int, most: int) -> list[int]:
-    """At most that many positions out of `count`, evenly spaced from the first, for labels that would touch."""
+    """Return at most that many evenly spaced positions from the first."""
     step = max(1, -(-count // max(1, most)))
     return list(range(0, count, step))
 
 
 def one_line(text: str, longest: int) -> str:
-    """A text of somebody's as part of a sentence: in one line, not too long, and without signs that turn it around."""
+    """Shorten foreign text to one line without direction controls."""
     # What is cut off isn't gone through: so many words, and the spaces between them, are more than fit.
     start = " ".join(text.split(maxsplit=2 * longest))[: 4 * longest]
     return shortened(visible(start).replace("␣", " "), longest)

@@ -1,4 +1,4 @@
-"""A picture is cut into patches, which look at each other as words do."""
+"""Pictures: patches look at each other as words do."""
 
 from attention_viz.lesson.asking import Ask
 from attention_viz.lesson.lesson import Control, Lesson, Shown

@@ -1,4 +1,4 @@
-"""What is said looks at what is heard: words get their times from where heads look."""
+"""Sound: words get their times from where heads look."""
 
 from attention_viz.lesson.asking import Ask, short
 from attention_viz.lesson.lesson import Control, Lesson, Shown

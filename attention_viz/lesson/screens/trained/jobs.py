@@ -1,4 +1,4 @@
-"""What heads do: some jobs that are found in every language model, each in the head that does it most."""
+"""Jobs found in every language model, each in its strongest head."""
 
 from attention_viz.edits.words import listed
 from attention_viz.lesson.asking import Ask, CatalogueHead, short
@@ -47,7 +47,6 @@ def _ask(scene: Scene) -> Ask:
 
 
 def _which_weights(shown: int, open_keys: int) -> str:
-    """Say which of a row's weights the bars show."""
     return f"all weights of its row ({shown} tokens)" if shown == open_keys else f"its {shown} largest weights"
 
 
@@ -81,7 +80,6 @@ def _show(scene: Scene) -> Shown:
 
 
 def _finding(chosen: str, twice: Twice, layer: int, head: int) -> str:
-    """What follows from it, computed where there is a number in it."""
     if chosen == "previous":
         return "So a token's vector comes to tell what stood before it, which heads further up can ask for."
     if chosen == "first":

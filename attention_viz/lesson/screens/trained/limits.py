@@ -1,4 +1,4 @@
-"""What weights do and don't tell: a head that looks at the right word need not be the one that matters."""
+"""Limits of weights: a head that looks right need not matter."""
 
 from typing import NamedTuple
 
@@ -26,16 +26,16 @@ def _trace(scene: Scene) -> Trace:
 
 
 def effects(scene: Scene, layer: int) -> list[float]:
-    """How far the model's output moves, on average over the tokens, when each head of a layer hands on nothing."""
+    """Return the output's mean change over tokens when each head is ablated."""
     before = _trace(scene)
     runs = (scene.trained((Ablate(layer, head),)) for head in range(before.head_count(layer)))
     return [float(moved_output(before, after).mean()) for after in runs]
 
 
 class Light(NamedTuple):
-    """A row whose largest weight brings little: its head, who looks, at whom, and the weight.
+    """A row whose largest weight brings little.
 
-    Length is that of weight × value, before W_O; `most` is the largest of the row, and `place` counts from it, from 1.
+    Length is of weight × value, before W_O; `most` is the row's largest, `place` ranks from 1.
     """
 
     head: int
@@ -48,10 +48,7 @@ class Light(NamedTuple):
 
 
 def lightest(trace: Trace, layer: int) -> Light:
-    """Of the rows of all words in a layer, the one whose largest weight brings least, by its place among the keys.
-
-    Of several the one with the largest weight.
-    """
+    """Find a layer's row whose largest weight ranks lowest by length; of ties the largest weight."""
     call, queries = trace.attention(layer), list(word_positions(trace))
     weights = call.weights[:, queries].detach().float()
     lengths = weights * shared_heads(call.value, call.query).detach().float().norm(dim=-1)[:, None]
@@ -75,7 +72,6 @@ def lightest(trace: Trace, layer: int) -> Light:
 
 
 def _phrase(trace: Trace, layer: int) -> str:
-    """The same as a sentence."""
     light, labels = lightest(trace, layer), trace.query_tokens().written
     if light.place == 1:
         return "In this layer the largest weight of each word also brings it most."

@@ -1,4 +1,4 @@
-"""Heads work together: one head writes into a key what another one finds it by."""
+"""Heads work together: one writes the key that another finds."""
 
 from attention_viz.lesson.asking import Ask, CatalogueHead, short
 from attention_viz.lesson.composed import STEPS, TOY_WORDS, Composed

@@ -1,4 +1,4 @@
-"""What a head writes: what it fetches is added to the logits of words."""
+"""Writes: a head adds to the logits of words."""
 
 from attention_viz.lesson.asking import Ask, CatalogueHead, short
 from attention_viz.lesson.composed import TOY_WORDS

@@ -1,4 +1,4 @@
-"""What the Compare page keeps in the address: what is compared with what."""
+"""The Compare page's choices in the URL."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -62,12 +62,10 @@ CURVES = tuple(name for name in metrics_for("word") if METRICS[name].unit == "we
 
 
 def _is(*kinds: str) -> Callable[["CompareChoice", object], bool]:
-    """Whether one of these is compared."""
     return lambda choice, _: choice.what in kinds
 
 
 def _two_pictures(choice: "CompareChoice", state: object) -> bool:
-    """Whether two pictures are compared, in place of two sentences."""
     return choice.what == "sentences" and isinstance(state, State) and state.facts.reads == "picture"
 
 
@@ -89,7 +87,7 @@ def _heads(choice: "CompareChoice", state: State) -> Sequence[int]:
 
 @dataclass(frozen=True)
 class CompareChoice:
-    """What the Compare page keeps in the address; the first side is what all pages share, the `State` that is known."""
+    """The Compare page's choices in the URL, known by the first side's `State`."""
 
     what: str = parameter("sentences", OneOf(tuple(KINDS)), "what is compared")
     other: str = parameter(own_contrast(State.model), AnyText(), "the second sentence", applies=_two_texts)
@@ -116,7 +114,6 @@ SECOND = ("other_model", "other_layer", "other_head")
 
 
 def _follow(choice: CompareChoice, before: State, after: State) -> Mapping[str, Any]:
-    """Have the second side that nobody chose follow from the first: its sentence, and its model."""
     found = dict[str, Any]()
     if (before.model, before.text) != (after.model, after.text) and choice.other == contrast(before):
         found["other"] = contrast(after)
@@ -130,7 +127,7 @@ COMPARE_CHOICES = Group(CompareChoice(), "compare-", follow=_follow)
 
 
 def sides(choice: CompareChoice, state: State) -> tuple[State, State]:
-    """What runs on either side, without edits: those run in the second."""
+    """Return both sides' runs without edits: edits run in the second."""
     second = {
         "sentences": lambda: _other_input(choice, state),
         "models": lambda: replace(_of_second_model(choice, state), layer=choice.other_layer, head=choice.other_head),
@@ -145,14 +142,13 @@ def sides(choice: CompareChoice, state: State) -> tuple[State, State]:
 
 
 def _other_input(choice: CompareChoice, state: State) -> State:
-    """The first side's wishes with the second sentence, or with the second picture."""
     if state.facts.reads == "picture":
         return replace(state, picture=choice.other_picture)
     return replace(state, text=choice.other, target="").within()
 
 
 def kinds(choice: CompareChoice, state: State, opened: Run | None = None) -> list[str]:
-    """What can be compared here, and what is being compared."""
+    """Return the possible comparisons, and the chosen one."""
     missing = {
         "edit": opened is not None,  # a run that is over
         "models": state.facts.reads == "picture",  # there is one that reads such
@@ -163,7 +159,7 @@ def kinds(choice: CompareChoice, state: State, opened: Run | None = None) -> lis
 
 
 def beside(state: State) -> dict[str, Any]:
-    """Return the second model that is compared at first, with its layer and head; empty if none is at hand."""
+    """Return the default second model, layer and head; empty if none is at hand."""
     other, layer, head = _BESIDE.get(state.model, ("", 0, 0))
     if other not in CATALOGUE or CATALOGUE[other].installed is None:
         return {}
@@ -171,12 +167,12 @@ def beside(state: State) -> dict[str, Any]:
 
 
 def models(state: State) -> Sequence[str]:
-    """What can be the second model: the catalogue, the folders that may be read here, and the first side's own."""
+    """Return possible second models: catalogue, readable folders, the first side's."""
     return tuple(dict.fromkeys((*of_text(), *allowed.folders(), state.model)))
 
 
 def numbers(choice: CompareChoice, state: State, opened: Run | None = None) -> tuple[Sequence[int], range]:
-    """The numbers of the second side's layers, and of the heads of the chosen one of them."""
+    """Return the second side's layers, and the chosen layer's heads."""
     if opened is not None and choice.what != "models":
         stream = opened.stream(state.stream)
         layer, _ = opened.place(stream, choice.other_layer, 0)
@@ -186,6 +182,6 @@ def numbers(choice: CompareChoice, state: State, opened: Run | None = None) -> t
 
 
 def _of_second_model(choice: CompareChoice, state: State) -> State:
-    """The first side's wishes to the second model; where it lacks that kind of attention, its first."""
+    """Use the second model's first kind of attention if the chosen one is missing."""
     stream = state.stream if state.stream in facts_of(choice.other_model).heads else None
     return replace(state, model=choice.other_model, stream=stream)

@@ -1,4 +1,4 @@
-"""The chosen pair of positions, which all pages share, on the axes that two texts have in common."""
+"""The pair of positions that all pages share, on two texts' common axes."""
 
 from attention_viz.analysis.comparison.compare import Comparison
 from attention_viz.trace.tokens import Tokens
@@ -8,7 +8,7 @@ __all__ = ["can_choose", "pair_at", "places_of_pair"]
 
 
 def places_of_pair(comparison: Comparison, first: ShownSide) -> tuple[int, int] | None:
-    """Where the chosen pair stands on the common axes; it counts the first text's own tokens."""
+    """Return the chosen pair's place on the common axes, from the first text's positions."""
     found: list[int] = []
     for position, axis, (own, shown) in zip(
         (first.state.query, first.state.key),
@@ -25,10 +25,7 @@ def places_of_pair(comparison: Comparison, first: ShownSide) -> tuple[int, int] 
 
 
 def _in_first(comparison: Comparison, cell: tuple[int, int]) -> tuple[int, int] | None:
-    """A cell of the common axes as a row and a column of the first head.
-
-    Of what only the second text has it is what stands there in the first, and None where nothing does.
-    """
+    """Return the cell's place in the first head; None if missing."""
     found: list[int] = []
     for place, axis in zip(cell, (comparison.queries, comparison.keys), strict=True):
         there = axis.partner(place) if axis.one[place] is None else place
@@ -40,7 +37,7 @@ def _in_first(comparison: Comparison, cell: tuple[int, int]) -> tuple[int, int] 
 
 
 def pair_at(comparison: Comparison, first: ShownSide, cell: tuple[int, int]) -> tuple[int, int] | None:
-    """The same as positions of the first text's tokens: of a whole word its first piece."""
+    """Return a cell as first-text positions: a whole word's first piece."""
     rows = _in_first(comparison, cell)
     if rows is None or not can_choose(comparison, first):
         return None
@@ -49,12 +46,11 @@ def pair_at(comparison: Comparison, first: ShownSide, cell: tuple[int, int]) -> 
 
 
 def can_choose(comparison: Comparison, first: ShownSide) -> bool:
-    """Whether it is known which tokens of the first text the rows and columns are."""
+    """Return whether rows and columns map to the first text's tokens."""
     return all(_groups(own, shown) for own, shown in _axes(comparison, first))
 
 
 def _axes(comparison: Comparison, first: ShownSide) -> tuple[tuple[Tokens, Tokens], tuple[Tokens, Tokens]]:
-    """The tokens that ran and what is shown of them: of queries, and of keys."""
     stream, shown, own = comparison.one.stream, comparison.one.trace, first.run.trace
     return (
         (own.query_tokens(stream), shown.query_tokens(stream)),
@@ -63,7 +59,7 @@ def _axes(comparison: Comparison, first: ShownSide) -> tuple[tuple[Tokens, Token
 
 
 def _groups(own: Tokens, shown: Tokens) -> tuple[tuple[int, ...], ...]:
-    """Of each row that is shown its tokens' positions: one, or a word's pieces; nothing where that isn't known."""
+    """Return each row's token positions (a word's pieces); empty if unknown."""
     if shown == own:
         return tuple((position,) for position in range(len(own)))
     return own.pieces if len(own.pieces) == len(shown) else ()

@@ -1,4 +1,4 @@
-"""The Compare page's large sentence: which pair of words differs most, or what became of the chosen one."""
+"""The Compare page's large sentence: the largest difference, or the chosen pair."""
 
 import math
 
@@ -23,10 +23,7 @@ _PLACES = {
 
 
 def claimed(comparison: Comparison) -> tuple[int, int] | None:
-    """The places of the query and the key whose weight differs most, of words; None where none differs.
-
-    A word that one text lacks counts as one that isn't looked at there.
-    """
+    """Find the words' places whose weight differs most (0 for a missing word); None if none."""
     change = comparison.difference.nan_to_num().abs()
     for axis, name in ((0, comparison.queries), (1, comparison.keys)):
         for place, written in enumerate(name.written):
@@ -39,11 +36,7 @@ def claimed(comparison: Comparison) -> tuple[int, int] | None:
 
 
 def cell_claim(comparison: Comparison, pair: tuple[int, int] | None = None) -> dict[str, tuple[tuple[int, int], ...]]:
-    """Which cells `claim` tells of: of the first head ("one"), the second ("other") and the difference.
-
-    Args:
-        pair: the places of the query and the key that are chosen; by default those whose weight differs most.
-    """
+    """Return `claim`'s cells, for "one", "other" and the difference."""
     places = claimed(comparison) if pair is None else pair
     if places is None:
         return {}
@@ -57,19 +50,13 @@ def cell_claim(comparison: Comparison, pair: tuple[int, int] | None = None) -> d
 
 
 def _cell_phrase(weights: Float[Tensor, "query key"], query: int, key: int) -> tuple[int, int]:
-    """A cell of one head; where its text lacks the key, the one that the query looks at most there."""
+    """Describe a head's cell; without its key, the query's strongest."""
     row = weights[query]
     return query, int(row.nan_to_num().argmax()) if bool(row[key].isnan()) else key
 
 
 def claim(choice: CompareChoice, comparison: Comparison, pair: tuple[int, int] | None = None) -> list[tuple[str, str]]:
-    """What differs most between two words, as pieces of a sentence: each with its role, "" where it has none.
-
-    Roles are "query", "key" and "number".
-
-    Args:
-        pair: the places of the query and the key that are chosen; by default those whose weight differs most.
-    """
+    """Describe the largest difference in pieces with roles "query", "key", "number" or ""."""
     places = claimed(comparison) if pair is None else pair
     if places is None:
         return [(_none_words(choice, comparison), "")]
@@ -79,7 +66,6 @@ def claim(choice: CompareChoice, comparison: Comparison, pair: tuple[int, int] |
 
 
 def _none_words(choice: CompareChoice, comparison: Comparison) -> str:
-    """What is said where no weight between two words differs."""
     one = comparison.one
     texts = {side.trace.provenance.text for side in (one, comparison.other)}
     if choice.what == "sentences" and len(texts) == 1 and not one.trace.seen.tensors:
@@ -89,7 +75,6 @@ def _none_words(choice: CompareChoice, comparison: Comparison) -> str:
 
 
 def _most_phrase(choice: CompareChoice, comparison: Comparison, query: int, key: int) -> list[tuple[str, str]]:
-    """The pair whose weight differs most, in both texts."""
     numbers = [float(matrix[query, key]) for matrix in (comparison.weights, comparison.other_weights)]
     which = math.isnan(numbers[0])  # it begins with the text that has the key
     start: list[tuple[str, str]] = [
@@ -131,14 +116,12 @@ def _most_phrase(choice: CompareChoice, comparison: Comparison, query: int, key:
 
 
 def _places(choice: CompareChoice, comparison: Comparison) -> tuple[str, str]:
-    """How the two sides are called in a sentence."""
     if choice.what == "sentences" and comparison.one.trace.seen.tensors:
         return "in the first picture", "in the second"
     return _PLACES[choice.what]
 
 
 def _pair_phrase(choice: CompareChoice, comparison: Comparison, query: int, key: int) -> list[tuple[str, str]]:
-    """A chosen pair in the first text, and what stands there in the second."""
     here, there = _places(choice, comparison)
     parts: list[tuple[str, str]] = [
         (said(comparison.queries, query), "query"),
@@ -161,7 +144,6 @@ def _pair_phrase(choice: CompareChoice, comparison: Comparison, query: int, key:
 
 
 def _replaced(comparison: Comparison, query: int, key: int) -> list[tuple[str, str]]:
-    """Name the second text's own query and key, where they are others than the first's."""
     key_name = said(comparison.keys, key, second=True)
     if query in comparison.queries.substituted:
         return _looks_at(said(comparison.queries, query, second=True), key_name)
@@ -169,7 +151,7 @@ def _replaced(comparison: Comparison, query: int, key: int) -> list[tuple[str, s
 
 
 def _looks_at(query: str, key: str) -> list[tuple[str, str]]:
-    """Say both words: with its own alone, a query would read as what is looked at."""
+    """Name both words: a query alone would read as the key."""
     return [(query, "query"), (" looks at ", ""), (key, "key"), (" ", "")]
 
 
@@ -178,5 +160,5 @@ def _number(weights: Float[Tensor, "query key"], query: int, key: int) -> str:
 
 
 def _is_word(written: str) -> bool:
-    """Whether a token says something: special ones stand in brackets, marks have no letter."""
+    """Exclude special tokens (in brackets) and marks (no letter)."""
     return any(sign.isalnum() for sign in written) and not (written[0] in "[<" and written[-1] in "]>")

@@ -1,4 +1,4 @@
-"""The second sentence that nobody has typed: the example's own, or the reader's sentence with two words exchanged."""
+"""The default second sentence: the example's own, or one with two words exchanged."""
 
 import re
 from itertools import combinations, pairwise
@@ -23,16 +23,12 @@ _TRIED = 50
 
 
 def contrast(state: State) -> str:
-    """What a state's sentence is compared with until somebody types another; all its words are in the sentence."""
+    """Return the default second sentence, made of the first one's words."""
     return own_contrast(state.model) if state.text == own_example(state.model) else exchanged(state.text)
 
 
 def exchanged(text: str) -> str:
-    """A text with two of its words in each other's place; as it is where it has no two words that differ.
-
-    Two names are taken first, then two words after an article ("the cat sees a dog"), then two words that say
-    something; then any two; of each the first, if need be two that follow each other.
-    """
+    """Swap two words: names, nouns after articles, content words, then any; unchanged if none differ."""
     words = list(_WORD.finditer(text))
     telling = [word for word in words if word[0].lower() not in _HOLD_TOGETHER]
     names = [word for word in telling if word[0][0].isupper() and not _begins(text, word.start())]
@@ -48,6 +44,6 @@ def exchanged(text: str) -> str:
 
 
 def _begins(text: str, place: int) -> bool:
-    """Whether a sentence begins there, where every word has a capital."""
+    """Return whether a sentence begins there, so any word has a capital."""
     before = text[:place].rstrip()
     return not before or before[-1] in ".!?:…"

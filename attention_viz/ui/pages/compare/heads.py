@@ -1,4 +1,4 @@
-"""Which heads differ most: all heads of the second side as a grid, by how far each is from its counterpart."""
+"""All heads of the second side, by distance from their counterparts."""
 
 import weakref
 from weakref import WeakKeyDictionary
@@ -30,7 +30,7 @@ _known: WeakKeyDictionary[Trace, tuple[weakref.ref[Trace], object, Float[Tensor,
 
 
 def show_heads(choice: CompareChoice, comparison: Comparison) -> None:
-    """The grid, where a click chooses the head, and in words the farthest and the nearest."""
+    """Draw the clickable grid, and name the farthest and nearest heads."""
     one, other = comparison.one, comparison.other
     # Heads of two models, or of one layer and another, have no counterparts: all are compared with the first side's.
     fixed = (one.layer, one.head) if choice.what in ("models", "heads") else None
@@ -59,7 +59,7 @@ def _title(choice: CompareChoice, fixed: tuple[int, int] | None) -> str:
 
 
 def apart_of(comparison: Comparison, fixed: tuple[int, int] | None = None) -> Float[Tensor, "layer head"]:
-    """How far each head of the second run is from its counterpart, in bits; NaN where there is none."""
+    """Return each second-run head's distance from its counterpart, in bits; NaN if none."""
     one, other = comparison.one, comparison.other
     asked = (one.stream, other.stream, fixed, comparison.align)
     known = _known.get(other.trace)

@@ -58,7 +58,6 @@ def _row() -> ControlRow:
 
 
 def _show_own(chosen: State) -> DeltaGenerator:
-    """Draw the page's own pickers, of the model that the row has settled on."""
     alone = replace(chosen, second="", more=0)
     settle_second(alone)
     return show_pickers(alone)
@@ -82,7 +81,6 @@ def _unfit(state: State) -> Callable[[], object] | None:
 
 
 def _offer_trained(state: State) -> None:
-    """Say why there is nothing to see, and how to see something."""
     what = (
         "a trace from a file can't be run again"
         if opening.opened() is not None

@@ -1,4 +1,4 @@
-"""The Compare page's own pickers: what is compared, and what the second side is."""
+"""The Compare page's pickers of the comparison and the second side."""
 
 import contextlib
 from collections.abc import Callable, Sequence
@@ -54,7 +54,7 @@ __all__ = [
 
 
 def choose_kind() -> None:
-    """Choose what is compared, as the URL asks, and fill in what the first side brings along."""
+    """Apply the URL's kind of comparison and the first side's defaults."""
     state = replace(visit.shared(), second="", more=0)
     choice = visit.settle(COMPARE_CHOICES, state, default=replace(CompareChoice(), other=contrast(state)))
     chosen = visit.here().selection.part(COMPARE_CHOICES).chosen
@@ -64,12 +64,12 @@ def choose_kind() -> None:
 
 
 def settle_second(state: State) -> None:
-    """Bring the second side within what there is, now that the row has settled on a model; its box is drawn by then."""
+    """Fit the second side to the settled model; its box is drawn by then."""
     visit.settle(COMPARE_CHOICES, state, only=[one.name for one in parameters(CompareChoice) if one.name != "other"])
 
 
 def other_text() -> None:
-    """Draw the box for the second sentence, beside the first."""
+    """Draw the second sentence's box."""
     widgets.show(
         st.text_area,
         "Second sentence",
@@ -82,11 +82,7 @@ def other_text() -> None:
 
 
 def show_pickers(state: State) -> DeltaGenerator:
-    """A button that says what is compared; behind it the choice of that, and the second side's pickers.
-
-    Returns:
-        The place behind the button, for what is changed.
-    """
+    """Draw the comparison's button and pickers; return the place behind the button."""
     choice = visit.chosen(COMPARE_CHOICES)
     pictures = opening.opened() is None and state.facts.reads == "picture"
     called = {**KINDS, "sentences": "two pictures"} if pictures else KINDS
@@ -106,7 +102,6 @@ def show_pickers(state: State) -> DeltaGenerator:
 
 
 def _second_picture(choice: CompareChoice) -> None:
-    """One that ships, or one that is brought."""
     names = [name for name, one in SAMPLES.items() if one.kind == "picture"]
     names += [choice.other_picture] * (choice.other_picture not in names)
     _select(
@@ -124,23 +119,20 @@ def _second_picture(choice: CompareChoice) -> None:
 
 
 def show_moments() -> None:
-    """Draw the pickers of the two moments of training, beside the curve."""
+    """Draw the pickers of two training moments."""
     widgets.show(st.select_slider, "Training step", of=COMPARE_CHOICES, name="moment", options=STEPS)
     _select("Compared with step", "other_moment", list(STEPS), str)
 
 
 def show_other_limit() -> None:
-    """Say of the second sentence if a link can't carry it."""
+    """Warn if a link can't carry the second sentence."""
     # Of the first sentence it is said already, where that is as long.
     if visit.chosen(COMPARE_CHOICES).what == "sentences" and fits_link(visit.shared().text):
         show_link_limit(visit.chosen(COMPARE_CHOICES).other)
 
 
 def load_second(state: State) -> None:
-    """Load the second model, where nobody knows yet how many heads it has, and then show the page again.
-
-    Why it can't be loaded is told where it would be drawn.
-    """
+    """Load a second model of unknown head count, then rerun the page."""
     model = _second_model(state)
     if facts_of(model).heads:
         return
@@ -153,7 +145,7 @@ def load_second(state: State) -> None:
 
 
 def take_head(choice: CompareChoice, cell: tuple[int, int]) -> None:
-    """A head chosen in the picture of all heads: the second side's, where that has one of its own."""
+    """Choose a head in the grid: the second side's if it has its own."""
     layer, head = cell
     if choice.what not in ("models", "heads"):
         take_shared_head(layer, head)
@@ -164,7 +156,7 @@ def take_head(choice: CompareChoice, cell: tuple[int, int]) -> None:
 
 
 def take_trained() -> None:
-    """Show the model whose training was kept, on a text that shows it."""
+    """Open the model with kept training on a fitting text."""
     names = ("model", "text", "layer", "head", "stream")
     visit.pick(SHARED, **{name: getattr(TRAINED, name) for name in names})
 

@@ -1,4 +1,4 @@
-"""The two runs of the Compare page: what is wrong with one is told in its place, and the other is still seen."""
+"""The Compare page's two runs; either shows without the other."""
 
 import contextlib
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ class ShownSide:
     """One side.
 
     Attributes:
-        shown: the same, read as the state asks.
+        shown: the run read as the state asks.
     """
 
     state: State
@@ -50,7 +50,7 @@ class ShownSide:
 
 
 def run_first(choice: CompareChoice, state: State, place: DeltaGenerator, height: int) -> ShownSide | None:
-    """The first side: an open trace, where there is one; None where there was a problem, which is told in its place."""
+    """Run the first side, or use the open trace; None after a shown problem."""
     first, _ = sides(choice, state)
     if (open_trace := opening.opened()) is not None:
         return _read(state, open_trace, place)
@@ -60,7 +60,7 @@ def run_first(choice: CompareChoice, state: State, place: DeltaGenerator, height
 def run_second(
     choice: CompareChoice, state: State, first: ShownSide | None, place: DeltaGenerator, height: int
 ) -> ShownSide | None:
-    """The second side; errors as for the first, and None, too, where it is the first side's run with a change."""
+    """Run the second side; None after a problem, or if it is the first run changed."""
     _, second = sides(choice, state)
     if choice.what == "heads":
         # The same run, whether from a file or made here.
@@ -97,7 +97,6 @@ def _run(state: State, place: DeltaGenerator, height: int, edits: tuple[Edit, ..
 
 
 def _read(state: State, run: Run, place: DeltaGenerator) -> ShownSide | None:
-    """The run with its weights read as the page asks; a reading that can't be had is told in its place."""
     try:
         return ShownSide(state, run, read(run, state))
     except AttentionVizError as error:
@@ -106,7 +105,7 @@ def _read(state: State, run: Run, place: DeltaGenerator) -> ShownSide | None:
 
 
 def show_both(choice: CompareChoice, chosen: State, first: ShownSide | None, second: ShownSide | None) -> None:
-    """What has to be said of either run: what was cut, what isn't known, and what this page leaves out."""
+    """Show both runs' cuts, unknowns and this page's omissions."""
     if first is not None:
         show_notes(first.run, first.state)
     if second is not None and choice.what in ("sentences", "models"):
@@ -125,13 +124,12 @@ def show_both(choice: CompareChoice, chosen: State, first: ShownSide | None, sec
 
 
 def _remarks(trace: Trace) -> list[str]:
-    """List what to know of a run's model and of what it read, a sentence or more each."""
     without = without_words(trace)
     return [*read_otherwise(trace), *trace.provenance.notes, *([without] if without else [])]
 
 
 def compared(choice: CompareChoice, first: ShownSide, second: ShownSide) -> Comparison:
-    """Both heads on common axes; where two models cut words into different pieces, word by word."""
+    """Align both heads, word by word if the models tokenize differently."""
     traces = _in_words(first, second) if choice.what == "models" else (first.shown.trace, second.shown.trace)
     one, other = first.state, second.state
     heads = readings.head(one), readings.head(other)
@@ -148,7 +146,6 @@ def compared(choice: CompareChoice, first: ShownSide, second: ShownSide) -> Comp
 
 
 def _in_words(first: ShownSide, second: ShownSide) -> tuple[Trace, Trace]:
-    """The two runs with pieces put together to words, if there are any and words can be made of them."""
     runs = first, second
     cuts = [run.shown.trace.key_tokens(run.stream).pieces for run in runs]
     if first.state.model != second.state.model and any(len(piece) > 1 for cut in cuts for piece in cut):

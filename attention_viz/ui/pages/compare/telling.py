@@ -1,4 +1,4 @@
-"""The head that the Compare page opens on: of two sentences, the one that differs most."""
+"""The Compare page's first head: the one differing most between two sentences."""
 
 import torch
 
@@ -17,7 +17,7 @@ _LONGEST = 128
 
 
 def follow_difference(selection: Selection, choice: CompareChoice, first: ShownSide, second: ShownSide) -> Selection:
-    """Return the selection with the head that differs most between two sentences, as far as nobody chose another."""
+    """Select the head that differs most between two sentences, unless one was chosen."""
     # A text that another page has opened keeps the head that it has there.
     if not _is_open(selection, first) or selection.found_for == selection.text:
         return selection
@@ -33,7 +33,7 @@ def follow_difference(selection: Selection, choice: CompareChoice, first: ShownS
 
 
 def _is_open(selection: Selection, first: ShownSide) -> bool:
-    """Return whether nobody chose a head or a pair; a model's own example comes with its head."""
+    """Return whether nobody chose; a model's example brings its head."""
     state = selection.shared
     short = len(first.run.trace.query_tokens(first.stream)) <= _LONGEST
     free = selection.head_is_free and state.query is None

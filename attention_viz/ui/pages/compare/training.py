@@ -1,4 +1,4 @@
-"""A head over its training: the chosen metric at each moment that was kept, beside how often the model was right."""
+"""A head's metric and the model's accuracy over training."""
 
 import math
 from dataclasses import replace
@@ -33,7 +33,7 @@ _tables: WeakKeyDictionary[Trace, _Table] = WeakKeyDictionary()
 
 
 def show_curve(choice: CompareChoice, state: State) -> None:
-    """Draw the metric's picker, its curve from real runs of every moment on this text, and what it says in words."""
+    """Draw the metric's picker, its curve from real runs, and its description."""
     widgets.show(
         st.selectbox,
         "Metric",

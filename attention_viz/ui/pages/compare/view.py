@@ -1,4 +1,4 @@
-"""The Compare page's parts: two heads side by side, and their difference, aligned by token and told as a number."""
+"""The Compare page's parts: two aligned heads and their difference."""
 
 import functools
 import html
@@ -57,11 +57,11 @@ _KEYS = {"one": "compare-left", "other": "compare-right", "difference": "compare
 
 @dataclass(frozen=True, eq=False)
 class CompareStudy:
-    """Both sides, and how they compare.
+    """Both sides and their comparison.
 
     Attributes:
-        first: the first side; None after a problem, which is in its slot.
-        comparison: both heads on common axes; an error if they can't be compared.
+        first: None after a shown problem.
+        comparison: an error if impossible.
     """
 
     first: ShownSide | None
@@ -70,7 +70,7 @@ class CompareStudy:
 
 
 def load(state: State, slots: Slots) -> CompareStudy:
-    """Run both sides; each has its problem in its own slot."""
+    """Run both sides, each problem in its own slot."""
     begin_edits()
     arrive(visit.shared())
     choice = visit.chosen(COMPARE_CHOICES)
@@ -81,7 +81,7 @@ def load(state: State, slots: Slots) -> CompareStudy:
 
 
 def settle(selection: Selection, study: CompareStudy) -> Selection:
-    """Return the selection with the head that differs most, as far as nobody chose another."""
+    """Select the head that differs most, unless one was chosen."""
     choice = selection.of(COMPARE_CHOICES)
     if choice.what != "sentences" or study.first is None or study.second is None:
         return selection
@@ -132,14 +132,14 @@ def _show_curve(choice: CompareChoice, state: State) -> None:
 
 
 def _badged(first: ShownSide | None, second: ShownSide | None) -> list[tuple[str, Run]]:
-    """Return each run with its badge's label: two heads of one run have one."""
+    """Label badges: two heads of one run share one."""
     if first is not None and second is not None and first.run is second.run:
         return [("Both", first.run)]
     return [(label, side.run) for label, side in (("First", first), ("Second", second)) if side is not None]
 
 
 def _pair(choice: CompareChoice, study: CompareStudy) -> list[Part]:
-    """Return both heads and their difference; if they can't be compared, each that can be had as it is."""
+    """Return both heads and their difference; if incomparable, the available heads."""
     first, second = study.first, study.second
     if first is not None and second is not None and isinstance(study.comparison, Comparison):
         claims = functools.partial(_show_claim, choice, study.comparison, places_of_pair(study.comparison, first))
@@ -155,13 +155,11 @@ def _pair(choice: CompareChoice, study: CompareStudy) -> list[Part]:
 
 
 def _take_cell(comparison: Comparison, first: ShownSide, cell: tuple[int, int]) -> None:
-    """A cell that was pressed becomes the chosen pair, where the first text has something there."""
     if (pair := pair_at(comparison, first, cell)) is not None:
         take_pair(*pair)
 
 
 def _show_claim(choice: CompareChoice, comparison: Comparison, pair: tuple[int, int] | None) -> None:
-    """What differs most, or the chosen pair, in a large sentence."""
     pieces = [
         f'<bdi dir="ltr" class="compare-{role}">{html.escape(text)}</bdi>' if role else html.escape(text)
         for text, role in claim(choice, comparison, pair)
@@ -170,7 +168,6 @@ def _show_claim(choice: CompareChoice, comparison: Comparison, pair: tuple[int, 
 
 
 def _three(choice: CompareChoice, first: ShownSide, second: ShownSide, comparison: Comparison) -> list[Part]:
-    """Return the three pictures, each with what it shows in words below it."""
     titles = {
         "one": side_words(choice, first.state, first.stream, second=False),
         "other": side_words(choice, second.state, second.stream, second=True),
@@ -196,7 +193,6 @@ def _three(choice: CompareChoice, first: ShownSide, second: ShownSide, compariso
 
 
 def _show_exports(choice: CompareChoice, comparison: Comparison) -> None:
-    """Both heads and their difference as one picture, and every number as a table."""
     with st.popover("Export", key="export"):
         show_figure_exports(
             f"compare-{choice.what}",
@@ -217,7 +213,6 @@ def _show_alone(choice: CompareChoice, side: ShownSide, part: str) -> None:
 
 
 def _pressable(comparison: Comparison, first: ShownSide, figure: go.Figure, title: str, key: str, alt: str) -> None:
-    """A matrix whose cells choose their pair when they are pressed."""
     cells = [(row, column) for row in range(len(comparison.queries)) for column in range(len(comparison.keys))]
     run: Any = figure.data[0]
     texts = [str(run.hovertext[row][column]) for row, column in cells]

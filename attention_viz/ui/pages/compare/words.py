@@ -1,4 +1,4 @@
-"""The Compare page in words: what each side is, how far apart they are, and where most."""
+"""The Compare page's sentences on the sides and their distance."""
 
 import math
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ _LONG, _NAMED_OF_LONG = 100, 6
 
 
 def called_words(choice: CompareChoice, state: State) -> str:
-    """The second side, as a sentence for a room calls it."""
+    """Name the second side within a slide's sentence."""
     second = sides(choice, state)[1]
     return {
         "sentences": f"in the second {'picture' if state.shown else 'sentence'}",
@@ -55,7 +55,7 @@ def _head(state: State) -> str:
 
 
 def side_words(choice: CompareChoice, state: State, stream: str, *, second: bool) -> str:
-    """What one of the two pictures shows, as its title."""
+    """Return a side's picture title."""
     head = "all heads" if readings.together(state) else f"head {state.head}"
     where = f"{stream} " * (len(state.facts.heads) > 1) + f"layer {state.layer}, {head}"
     step = choice.other_moment if second else choice.moment
@@ -69,14 +69,14 @@ def side_words(choice: CompareChoice, state: State, stream: str, *, second: bool
 
 
 def far_words(comparison: Comparison) -> str:
-    """The number for how different, in a few words: the title of the difference."""
+    """Return the difference's title, with its number."""
     if math.isnan(comparison.mean):
         return "No row that could differ" if comparison.shared else "No token in common"
     return f"{comparison.mean:.3f} bits apart: second − first"
 
 
 def apart_words(comparison: Comparison) -> str:
-    """What that number is, over which rows it was taken, and in which row it is largest."""
+    """Describe the distance, its rows, and the largest row."""
     shared = len(comparison.shared)
     equal = f"The first {shared} rows" if shared > 1 else "The first row"
     left_out = f"{equal} can’t differ: both texts begin alike, and this model doesn’t look ahead."
@@ -100,7 +100,7 @@ def apart_words(comparison: Comparison) -> str:
 
 
 def block_words(comparison: Comparison, most: int) -> str:
-    """What a dot of the pictures is, where no more than `most` cells have their own; "" where all have."""
+    """Explain dots that merge cells beyond `most`; "" if none do."""
     rows, columns = block_size((len(comparison.queries), len(comparison.keys)), most)
     if (rows, columns) == (1, 1):
         return ""
@@ -108,7 +108,7 @@ def block_words(comparison: Comparison, most: int) -> str:
 
 
 def token_words(comparison: Comparison) -> str:
-    """Which tokens replace each other, and which only one of the texts has; "" where both have the same."""
+    """List replaced and one-sided tokens; "" if the texts match."""
     axis = comparison.keys
     swapped = [f"{said(axis, place)} and {said(axis, place, second=True)}" for place in axis.substituted]
     parts = [f"Compared with each other: {', '.join(dict.fromkeys(swapped))}"] if swapped else []
@@ -124,14 +124,14 @@ def token_words(comparison: Comparison) -> str:
 
 
 def moved_words(comparison: Comparison) -> str:
-    """The cells that changed most, in the rows that both have."""
+    """List the most changed cells in common rows."""
     change = comparison.difference.nan_to_num().abs()
     long = max(change.shape) > _LONG
     order = change.flatten().argsort(descending=True, stable=True)[: _NAMED_OF_LONG if long else _NAMED].tolist()
     cells = [divmod(cell, change.shape[1]) for cell in order]
 
     def name(axis: AlignedAxis, place: int) -> str:
-        """Where a word comes again and again, its place tells which."""
+        """Add the place to a repeated word."""
         return f"{_name(axis, place)} ({place})" if long else _name(axis, place)
 
     parts = [
@@ -143,7 +143,7 @@ def moved_words(comparison: Comparison) -> str:
 
 
 def heads_words(apart: Float[Tensor, "layer head"], chosen: tuple[int, int], layers: Sequence[int]) -> str:
-    """Which heads are farthest apart and which least, and where the chosen one stands."""
+    """Name the farthest and nearest heads, and the chosen one's rank."""
     found = {(layers[row], head): float(apart[row, head]) for row, head in _cells(apart)}
     known = [(value, head) for head, value in found.items() if not math.isnan(value)]
     if not known:
@@ -160,10 +160,10 @@ def heads_words(apart: Float[Tensor, "layer head"], chosen: tuple[int, int], lay
 
 
 def said(axis: AlignedAxis, place: int, *, second: bool = False) -> str:
-    """A token in a sentence, without the mark of the space before it; of a picture or a sound by its place.
+    """Format a token for a sentence; patches and frames by place.
 
     Args:
-        second: whether the second text's is asked for, where that has another one.
+        second: prefer the second text's.
     """
     placed = (axis.other_placed if second else axis.placed)[place]
     written = (axis.other_written if second else axis.written)[place]

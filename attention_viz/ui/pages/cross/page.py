@@ -1,4 +1,4 @@
-"""The Cross-attention page: its example, its controls and its slots."""
+"""The Cross-attention page: its example, controls and slots."""
 
 import functools
 
@@ -40,7 +40,6 @@ def _layout(state: State, _row: ControlRow) -> Slots:
 
 
 def _offer_example(state: State) -> None:
-    """Say why there is nothing to see, and how to see something."""
     able = [f"{name} ({entry.short})" for name, entry in of_text().items() if STREAM in entry.streams]
     what = "The trace in this file" if opening.opened() is not None else allowed.display_name(state.model)
     st.info(

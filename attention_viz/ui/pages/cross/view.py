@@ -1,4 +1,4 @@
-"""The Cross-attention page's parts: the explorer, what the model says, and the source word of each of its words."""
+"""The Cross-attention page's parts: explorer, output, and each word's source."""
 
 import functools
 
@@ -45,7 +45,6 @@ def view(study: ReadStudy, selection: Selection) -> Parts:
 
 
 def _show(run: Run, state: State) -> None:
-    """Show the explorer, with nothing in it but what this page is about."""
     shown = run.alone(state.stream) if run.trace.seen.sound is None else run.part(STREAM)
     pair = (state.query, state.key)
     show_explorer(shown, STREAM, state.layer, reading.head(state), take_choice, pair=pair)

@@ -1,4 +1,4 @@
-"""Cross-attention read off: what was said and by whom, and the source word that each word looks at most."""
+"""Cross-attention's output, and each output word's strongest source word."""
 
 import html
 
@@ -14,7 +14,7 @@ _LONGEST_TARGET = 400
 
 
 def aligned(trace: Trace, layer: int, head: int) -> list[tuple[str, str, float]]:
-    """Of each word that was said: itself, the word of the source that it looks at most, and with what weight."""
+    """Return each output word, its strongest source word, and the weight."""
     weights = trace.weights(layer, head, _STREAM)
     target, read = trace.query_tokens(_STREAM).written, trace.key_tokens(_STREAM).said
     best = weights.max(dim=-1)
@@ -23,7 +23,7 @@ def aligned(trace: Trace, layer: int, head: int) -> list[tuple[str, str, float]]
 
 
 def show_target(trace: Trace) -> None:
-    """What was said, and whether the model chose it itself."""
+    """Show the output, and whether the model chose it."""
     origin = trace.provenance
     own = bool(origin.generated)
     target = one_line(origin.target or " ".join(trace.query_tokens(_STREAM).written), _LONGEST_TARGET)
@@ -32,7 +32,7 @@ def show_target(trace: Trace) -> None:
 
 
 def show_alignment(trace: Trace, layer: int, head: int) -> None:
-    """A row a step: the word that it produces, the source word that it looks at most, and the weight."""
+    """Show each step's output word, strongest source word and weight."""
     rows = "".join(
         f'<tr><th scope="row" class="cross-query">{html.escape(word)}</th>'
         f'<td class="cross-key">{html.escape(source)}</td><td class="cross-weight">{weight:.3f}</td></tr>'

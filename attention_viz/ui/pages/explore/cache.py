@@ -1,4 +1,4 @@
-"""The cache of a decoder that goes on with a text: stepping through its tokens, and throwing old keys away."""
+"""A decoder's cache: stepping through generated tokens, and evicting old keys."""
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -31,7 +31,7 @@ __all__ = [
 
 
 def show_steps(trace: Trace, back: int) -> None:
-    """Two buttons that go through the tokens that the model added, where there are any."""
+    """Draw two buttons through the generated tokens, if any."""
     made = trace.provenance.generated
     if not made:
         return
@@ -42,7 +42,7 @@ def show_steps(trace: Trace, back: int) -> None:
 
 
 def step_words(trace: Trace, position: int) -> str:
-    """Which token the model took after a position, where it has taken one."""
+    """Name the token chosen after a position, if any."""
     tokens = trace.query_tokens()
     if position + 1 >= len(tokens):
         return ""
@@ -51,16 +51,12 @@ def step_words(trace: Trace, position: int) -> str:
 
 
 def up_to_step(run: Run, state: State, back: int) -> Run:
-    """The text as it was at the step that is looked at; a long one stays whole, see `row_of_step`."""
+    """Cut the text at the current step; a long one stays whole, see `row_of_step`."""
     return run.beginning(_position(run, back) + 1) if back and not _stays_whole(run, state) else run
 
 
 def row_of_step(run: Run, state: State, back: int) -> tuple[int, int] | None:
-    """In a text that stays whole, the row of a step in the chosen head, with the key that it looks at most.
-
-    Keys at which heads rest, the first token and special ones, count where there is no other. None where the explorer
-    ends with the step.
-    """
+    """Return a step's row and strongest key (sinks last); None if the text is cut."""
     if not back or not _stays_whole(run, state):
         return None
     position, keys = _position(run, back), run.trace.key_tokens()
@@ -74,14 +70,14 @@ def row_of_step(run: Run, state: State, back: int) -> tuple[int, int] | None:
 
 
 def uncut_words(run: Run, state: State, back: int) -> str:
-    """Return why the explorer keeps the whole text while one steps through it; empty if it doesn't."""
+    """Explain why stepping keeps the whole text; empty if it doesn't."""
     if not back or not _stays_whole(run, state):
         return ""
     return "A long text stays whole in the matrix: there the row of this step is chosen."
 
 
 def _stays_whole(run: Run, state: State) -> bool:
-    """Whether each step would be packed for seconds to show a picture in which a row is too thin to be seen missing."""
+    """Avoid packing each step for seconds when rows are too thin."""
     return is_raw(state) and is_long(run.trace)
 
 
@@ -90,7 +86,7 @@ def _position(run: Run, back: int) -> int:
 
 
 def show_cache(trace: Trace, state: State, position: int) -> None:
-    """What the cache holds at a position, once the model goes on by the keys in it."""
+    """Show the cache at a position, once the model generates from it."""
     if not trace.provenance.generated:
         return
     figure = views.cache(trace, state.layer, state.head, position, theme=theme_name())
@@ -100,7 +96,7 @@ def show_cache(trace: Trace, state: State, position: int) -> None:
 
 
 def cache_words(trace: Trace, position: int) -> str:
-    """How many keys and values there are in the cache, how much memory they take, and how many were thrown away."""
+    """Count the cached keys and values, their memory, and evictions."""
     calls = [layer.attention for layer in trace.layers["decoder"]]
     kept = calls[0].shape[-1] if calls[0].allowed is None else int(calls[0].allowed[0, position].sum())
     each = sum(
@@ -115,7 +111,7 @@ def cache_words(trace: Trace, position: int) -> str:
 
 
 def show_eviction(state: State) -> None:
-    """The switch for throwing old keys away and, where it is on, how many stay."""
+    """Draw the eviction switch and, if on, how many keys stay."""
     widgets.show_switch(
         "Throw old keys away",
         SHARED,
@@ -130,7 +126,7 @@ def show_eviction(state: State) -> None:
 
 
 def show_way_back(place: DeltaGenerator, state: State) -> None:
-    """Where nothing could be run: the switch for throwing old keys away, if it is on; a model may refuse that."""
+    """Draw the active eviction switch after a failed run: a model may refuse eviction."""
     if state.more and state.evict == "on":
         with place.container():
             show_eviction(state)

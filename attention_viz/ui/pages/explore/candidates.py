@@ -1,4 +1,4 @@
-"""What a model takes to be likeliest: after a decoder's last token, or behind an encoder's mask."""
+"""Likeliest tokens after a decoder's text or at an encoder's mask."""
 
 from collections.abc import Mapping
 
@@ -27,18 +27,14 @@ _MOST_MASKS = 3
 
 
 def find_candidates(run: Run, state: State, back: int) -> Mapping[int, pandas.DataFrame]:
-    """The likeliest tokens by position; nothing for a model that predicts nothing, or a trace from a file."""
+    """Return likeliest tokens by position; empty if nothing is predicted, or for file traces."""
     return {} if run.fit is None else candidates(state.request, run.trace, _COUNT, back)
 
 
 def show_candidates(
     run: Run, found: Mapping[int, pandas.DataFrame], state: State, uncut: str = ""
 ) -> DeltaGenerator | None:
-    """The panel beside the explorer: bars, one sentence, and the row of the chosen head that they belong to.
-
-    Returns:
-        The place of what the head writes there; see `hold_writes`.
-    """
+    """Draw the predictions; return the written words' place, see `hold_writes`."""
     trace, writes = run.trace, None
     if not found:
         st.empty()
@@ -74,7 +70,6 @@ def show_candidates(
 
 
 def _offer_why(trace: Trace, likely: pandas.DataFrame) -> None:
-    """A press on a word, or on two, and the way to the page that tells why it is likelier."""
     words = [trace.query_tokens().write(token).strip(f"{SPACE} ") for token in likely.token]
     words = [word for word in dict.fromkeys(words) if word]
     if not words:

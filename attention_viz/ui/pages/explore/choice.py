@@ -23,7 +23,7 @@ def _picture(choice: object, state: State) -> bool:
 
 @dataclass(frozen=True)
 class ExploreChoice:
-    """What the Explore page keeps in the address beside what all pages share."""
+    """The Explore page's own choices in the URL."""
 
     back: int = parameter(
         0, WholeNumber(_steps), "how many tokens before the last one what comes next is shown", brief=True
@@ -34,7 +34,6 @@ class ExploreChoice:
 
 
 def _follow(_choice: ExploreChoice, before: State, after: State) -> Mapping[str, Any]:
-    """Go back to the last token when their number changes; block nothing in another picture."""
     return ({"back": 0} if before.more != after.more else {}) | ({"blocked": ""} if before.shown != after.shown else {})
 
 
@@ -42,10 +41,10 @@ EXPLORE = Group(ExploreChoice(), "explore-", follow=_follow)
 
 
 def step(by: int) -> None:
-    """Look at an earlier token, or at a later one; before the page runs again."""
+    """Move by tokens, before the page reruns."""
     visit.pick(EXPLORE, back=max(0, visit.chosen(EXPLORE).back + by))
 
 
 def block(patches: str) -> None:
-    """Let nobody look at some patches of the picture, or at none less; before the page runs again."""
+    """Block these patches, or none, before the page reruns."""
     visit.pick(EXPLORE, blocked=patches)

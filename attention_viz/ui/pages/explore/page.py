@@ -37,12 +37,11 @@ def _layout(state: State, _row: ControlRow) -> Slots:
 
 
 def goes_on_for_sure(state: State) -> bool:
-    """Return whether there will be a panel of what comes next, whatever the text."""
+    """Return whether any text will have a predictions panel."""
     return state.facts.continues_text and opening.opened() is None
 
 
 def _reserve_candidates(state: State) -> DeltaGenerator:
-    """Reserve the panel's slot, which a decoder is sure to need."""
     slot = st.empty()
     if not goes_on_for_sure(state):
         return slot

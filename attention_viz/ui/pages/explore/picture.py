@@ -1,4 +1,4 @@
-"""The explorer on the Explore page: of a run, or of a recorded one until that has been made."""
+"""The Explore page's explorer, of a run or a recording until then."""
 
 import contextlib
 import functools
@@ -25,17 +25,11 @@ __all__ = ["show_picture_of", "show_recorded"]
 
 @dataclass
 class _Meanwhile:
-    """Whether the run was made or tried, so that a recorded one isn't shown again in its place."""
-
     tried: bool = False
 
 
 def show_recorded(state: State, slots: Slots) -> Callable[[], None] | None:
-    """Show the shipped recording of what is chosen, labelled as one; return what runs the model meanwhile.
-
-    Returns:
-        None if there is no recording, or no need of one.
-    """
+    """Show the labelled recording; return its model run, None if none is needed."""
     if visit.memory(_Meanwhile).tried or opening.opened() is not None or not reading.is_raw(state):
         return None
     payload = None if has_run(state.request) else recorded_payload(state.request)
@@ -49,19 +43,13 @@ def show_recorded(state: State, slots: Slots) -> Callable[[], None] | None:
 
 
 def _run_meanwhile(state: State) -> None:
-    """Run what a recorded run is shown of; what goes wrong is told when the page is drawn next."""
     with contextlib.suppress(AttentionVizError):
         _ = payload_of(run_request(state.request, longest=SETTINGS.longest_text))
     visit.memory(_Meanwhile).tried = True
 
 
 def show_picture_of(shown: bytes | Run, stream: str, state: State, pair: tuple[int, int] | None = None) -> None:
-    """Show the explorer in its place.
-
-    Args:
-        shown: what was drawn, or the bytes of a recorded run.
-        pair: the positions that are told of the head; by default those that were chosen.
-    """
+    """Draw the explorer of a run or recording's bytes, with the pair described."""
     shown_pair = pair or (state.query, state.key)
     part = shown.part(stream) if isinstance(shown, Run) else shown
     show_explorer(part, stream, state.layer, reading.head(state), take_choice, pair=shown_pair)

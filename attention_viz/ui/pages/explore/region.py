@@ -1,4 +1,4 @@
-"""A region of a picture that nobody may look at: chosen by what a head looks at, and what is looked at then."""
+"""A blocked region of a picture, chosen by a head's weights."""
 
 import re
 
@@ -24,7 +24,7 @@ _RUNS = re.compile(r"\d{1,4}(-\d{1,4})?(\.\d{1,4}(-\d{1,4})?)*")
 
 
 def to_runs(patches: list[int]) -> str:
-    """The numbers of patches in few letters: 3-5.9 for 3, 4, 5 and 9."""
+    """Shorten patch numbers: 3-5.9 for 3, 4, 5 and 9."""
     runs = list[list[int]]()
     for one in sorted(set(patches)):
         if runs and runs[-1][1] == one - 1:
@@ -35,7 +35,7 @@ def to_runs(patches: list[int]) -> str:
 
 
 def patches_of(code: str, count: int) -> list[int] | None:
-    """The numbers that `to_runs` wrote, in order; None where the letters are none of these, or not of this picture."""
+    """Parse `to_runs` numbers, in order; None if invalid, or outside this picture."""
     if not _RUNS.fullmatch(code):
         return None
     ends = [[int(one) for one in run.split("-")] for run in code.split(".")]
@@ -44,7 +44,7 @@ def patches_of(code: str, count: int) -> list[int] | None:
 
 
 def without_region(run: Run, state: State, choice: ExploreChoice) -> Run:
-    """The run in which nobody looks at the blocked patches; the same run where none are blocked."""
+    """Return the run with patches blocked; unchanged if none are."""
     positions = _positions(run.trace)
     if run.fit is None or not choice.blocked or not positions:
         return run
@@ -63,7 +63,7 @@ def without_region(run: Run, state: State, choice: ExploreChoice) -> Run:
 
 
 def show_region(before: Run, after: Run, state: State, choice: ExploreChoice) -> None:
-    """A button that blocks what the chosen head looks at, and what that changed."""
+    """Draw the region's blocking button and its effect."""
     if before.fit is None or before.trace.seen.picture is None or not _positions(before.trace):
         return
     query = pair_of(after, state)[0]
@@ -89,7 +89,6 @@ def _phrase(before: Run, state: State, query: int, blocked: int, count: int, sha
 
 
 def _looked_at(trace: Trace, layer: int, head: int, query: int) -> tuple[list[int], float]:
-    """The patches that lie together where a position looks most, and what it gives them."""
     row = trace.weights(layer, head)[query].detach().double().cpu().numpy()
     weights = over_patches(row, trace.key_tokens())
     region = touching(weights)
@@ -97,7 +96,7 @@ def _looked_at(trace: Trace, layer: int, head: int, query: int) -> tuple[list[in
 
 
 def _positions(trace: Trace) -> list[int]:
-    """The positions of a picture's patches, row by row; none where the trace is of no picture."""
+    """Return patch positions, row by row; empty without a picture."""
     if trace.seen.picture is None or len(trace.streams) != 1:
         return []
     placed = [(place, at) for at, place in enumerate(trace.key_tokens().place) if place is not None and len(place) == 2]

@@ -1,4 +1,4 @@
-"""The Explore page's parts: the explorer, and what the model predicts next."""
+"""The Explore page's parts: the explorer and predictions."""
 
 import functools
 from collections.abc import Callable, Mapping
@@ -32,14 +32,13 @@ _Find = Callable[[], Mapping[int, pandas.DataFrame]]
 
 @dataclass(frozen=True, eq=False)
 class ExploreStudy:
-    """A run, and what is shown of it.
+    """A run and its readings.
 
     Attributes:
-        whole: the run of the text or the picture as it is.
-        run: the same, or the run in which some patches of the picture are blocked.
-        back: how many tokens before the last one the page looks at.
+        run: with patches blocked, if any.
+        back: tokens before the last one.
         stepped: the run up to that token.
-        shown: the same as it is read; None if it can't be read so, which the page says.
+        shown: `stepped` as read; None if impossible.
     """
 
     whole: Run
@@ -61,7 +60,7 @@ settle = settle_text
 
 
 def study(whole: Run, selection: Selection, slots: Slots) -> ExploreStudy:
-    """Run the picture without what is blocked, go back to a token, and read the weights."""
+    """Block patches, go back to a token, and read the weights."""
     state, choice = selection.shared, selection.of(EXPLORE)
     run = without_region(whole, state, choice)
     back = min(choice.back, run.trace.provenance.generated)
@@ -98,14 +97,12 @@ def view(study: ExploreStudy, selection: Selection) -> Parts:
 
 
 def _show_candidates(study: ExploreStudy, state: State, find: _Find) -> Callable[[], object] | None:
-    """Show what the model predicts; return what shows the words that the head writes for there."""
     found = find()
     writes = show_candidates(study.run, found, state, uncut_words(study.run, state, study.back))
     return functools.partial(show_writes, writes, study.run, state, next(iter(found))) if found else None
 
 
 def _hold_writes(study: ExploreStudy, state: State, find: _Find) -> Callable[[], object] | None:
-    """If nothing is predicted beside the explorer, reserve those words below it; return what shows them."""
     if find():
         return None
     writes = hold_writes(study.run, state)

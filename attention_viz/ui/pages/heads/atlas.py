@@ -1,4 +1,4 @@
-"""The atlas of all heads inside a Streamlit page: a browser component of its own."""
+"""The atlas of all heads, as a browser component."""
 
 from collections.abc import Callable, Sequence
 
@@ -22,17 +22,14 @@ _atlas = components.component("attention_viz_atlas", html=_html, css=_css, js=_j
 
 
 def chosen_head(name: str) -> tuple[int, int] | None:
-    """The head that the reader chose in the atlas ("choice") or wants to open ("open"); None for neither.
-
-    Anything can come from a browser: what is no head at all counts as nothing.
-    """
+    """Return the head chosen ("choice") or to open ("open"); None for neither, or invalid browser data."""
     choice = widgets.sent(_KEY, name)
     layer, head = (widgets.whole(choice, part) for part in ("layer", "head"))
     return None if layer is None or head is None else (layer, head)
 
 
 def asked_role() -> str | None:
-    """The role that the reader just pressed; empty for none any more."""
+    """Return the role just pressed; empty if cleared."""
     role = widgets.sent(_KEY, "role")
     return role if isinstance(role, str) else None
 
@@ -51,13 +48,11 @@ def show_atlas(
     on_open: Callable[[], None],
     on_role: Callable[[], None],
 ) -> None:
-    """Show all heads, and hear of the reader's choice.
+    """Show all heads, and receive the reader's choice.
 
     Args:
-        payload: from `attention_viz.explorer.atlas_payload.pack_atlas`; sent to the browser only when it changes.
-        effects: how far the output moves without each head, in the order of heads; None for those that weren't tried.
-        on_open: likewise, when a head is to be opened in Explore; `chosen_head("open")`.
-        on_role: likewise, when a role was pressed; `asked_role()`.
+        payload: from `attention_viz.explorer.atlas_payload.pack_atlas`; sent only when it changes.
+        effects: output change without each head, in order; None if untried.
     """
     _atlas(
         key=_KEY,
@@ -84,5 +79,5 @@ def show_atlas(
 
 
 def hold_cards() -> None:
-    """The place behind the chosen head, where the cards of the roles stand on a phone."""
+    """Reserve the role cards' place, behind the chosen head on phones."""
     _behind(key="heads-behind", height="content")

@@ -1,4 +1,4 @@
-"""The pattern that is drawn by hand on the chosen head's matrix, to look for heads that look like it."""
+"""A pattern drawn on the head's matrix, to find similar heads."""
 
 import functools
 from typing import Any
@@ -26,7 +26,7 @@ _LONGEST = 128
 
 
 def cannot_draw(trace: Trace, stream: str, state: State) -> str:
-    """Why nothing can be drawn on this text's matrices, in a sentence; empty where it can."""
+    """Explain why this text's matrices can't be drawn on; empty if they can."""
     if not is_raw(state):
         return "A pattern is drawn on raw weights, token by token: choose that reading behind Options."
     if stream == "cross":
@@ -38,12 +38,12 @@ def cannot_draw(trace: Trace, stream: str, state: State) -> str:
 
 
 def drawn_cells(code: str, count: int) -> Cells:
-    """The cells that were drawn, for a text of that many tokens."""
+    """Return the drawn cells for this token count."""
     return from_code(code, count)
 
 
 def show_board_controls(trace: Trace, stream: str, layer: int, head: int) -> None:
-    """The drawn cells as text, and where to begin from."""
+    """Show the drawn cells as text, and starting patterns."""
     widgets.show(
         st.text_input,
         "Cells",
@@ -57,7 +57,7 @@ def show_board_controls(trace: Trace, stream: str, layer: int, head: int) -> Non
 
 
 def mark_drawn(figure: go.Figure, code: str, count: int) -> None:
-    """Draw the cells over a head's matrix, which is held in place for the pen."""
+    """Draw the cells over a matrix fixed for the pen."""
     colours = palette(theme_name())
     try:
         cells = drawn_cells(code, count)
@@ -92,7 +92,7 @@ def show_board_pen(chart: str, tokens: Tokens) -> None:
 
 
 def _take_strokes(count: int) -> None:
-    """Cells that were touched in one stroke: marked if any of them wasn't, else cleared."""
+    """Mark cells if any is unmarked, else clear them."""
     try:
         cells = drawn_cells(visit.chosen(HEADS_CHOICES).pattern, count).copy()
     except ShapeError:
@@ -103,7 +103,7 @@ def _take_strokes(count: int) -> None:
 
 
 def _take_strongest(trace: Trace, stream: str, layer: int, head: int) -> None:
-    """The strongest key of each token, those that the tokenizer added left out."""
+    """Mark each token's strongest key, without tokenizer-added tokens."""
     weights = trace.weights(layer, head, stream)
     cells = numpy.zeros(tuple(weights.shape), dtype=bool)
     rows = list(trace.query_tokens(stream).counted) or list(range(len(cells)))

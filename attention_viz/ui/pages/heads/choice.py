@@ -38,18 +38,17 @@ def _metrics(choice: object, known: object) -> Collection[str]:
 
 
 def _detectors(choice: object, known: Collection[str]) -> Collection[str]:
-    """The names that the page knows once torch is there."""
     return known
 
 
 def _word(name: str) -> Callable[[Mapping[str, str]], bool]:
-    """Whether an address means a word by a name that today stands for a position."""
+    """Return whether an old URL uses a position's name for a word."""
     return lambda address: not address[name].isdecimal()
 
 
 @dataclass(frozen=True)
 class HeadsChoice:
-    """What the Heads page keeps in the address beside what all pages share."""
+    """The Heads page's own choices in the URL."""
 
     metric: str = parameter("entropy", OneOf(_metrics), "the metric that is shown")
     view: str = parameter("roles", OneOf(tuple(VIEWS)), "how all heads are shown")

@@ -1,4 +1,4 @@
-"""What one and the same change does when it is made to other heads: worked out in batches, and kept."""
+"""One change's effect on each head, computed in batches and cached."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,22 +25,17 @@ Head = tuple[int, int]
 
 @dataclass
 class _Effects:
-    """What is worked out already, by text and change."""
-
     of: dict[tuple[Provenance, Change], dict[Head, float]] = field(default_factory=dict[Any, dict[Head, float]])
 
 
 def heads_of(run: Run, stream: str, layer: int | None = None) -> list[Head]:
-    """Layer and head of every head of a stream, or of one layer."""
+    """Return layer and head for a stream's, or one layer's, heads."""
     layers = run.trace.layer_numbers(stream) if layer is None else [layer]
     return [(one, head) for one in layers for head in range(run.trace.head_count(one, stream))]
 
 
 def known_effects(run: Run, change: Change, stream: str) -> dict[Head, float]:
-    """What is worked out already for this text and this change, whichever head it was made to.
-
-    Whoever writes into it keeps that, also where a click stops the page's run a moment later.
-    """
+    """Return this text's and change's cached effects; writes survive a click that stops the page."""
     asked = (run.trace.provenance, replace(change, layer=None, head=None, stream=stream))
     stored = visit.memory(_Effects).of
     if asked not in stored:
@@ -51,7 +46,7 @@ def known_effects(run: Run, change: Change, stream: str) -> dict[Head, float]:
 
 
 def offer_all(run: Run, state: State, change: Change, stream: str, heads: Sequence[Head], label: str, key: str) -> None:
-    """A button that makes the change to each head in turn, where some weren't tried yet; a click elsewhere stops it."""
+    """Offer to change each untried head; a click elsewhere stops it."""
     known = known_effects(run, change, stream)
     if all(head in known for head in heads):
         return
@@ -75,11 +70,7 @@ def effects_of(
     heads: Sequence[Head],
     report: Callable[[int], object] = lambda _: None,
 ) -> Mapping[Head, float]:
-    """How far the output moves when the change is made to each of these heads alone, all else as it was.
-
-    The length of the change over the length before, on average over the tokens. What was worked out before isn't
-    again.
-    """
+    """Return each head's cached effect: the output change's relative length, averaged over tokens."""
     known = known_effects(run, change, stream)
     missing, size = [head for head in heads if head not in known], rows_at_once(run.trace)
     named = stream if len(run.trace.streams) > 1 else None

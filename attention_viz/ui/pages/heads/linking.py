@@ -1,4 +1,4 @@
-"""The heads that link the chosen pair of tokens most: as buttons, and for the dots in the atlas."""
+"""The heads that most link the chosen pair, as buttons and dots."""
 
 import streamlit as st
 import torch
@@ -19,7 +19,7 @@ Head = tuple[int, int]
 
 
 def linking_heads(atlas: Atlas, state: State) -> list[tuple[Head, float]]:
-    """The heads with the most weight from the chosen query to the chosen key, heaviest first; none without a pair."""
+    """Return the chosen pair's heaviest heads, in descending order; empty without a pair."""
     pair = _pair(atlas, state)
     if pair is None:
         return []
@@ -27,7 +27,7 @@ def linking_heads(atlas: Atlas, state: State) -> list[tuple[Head, float]]:
 
 
 def show_linking(atlas: Atlas, state: State) -> None:
-    """These heads as buttons, where a pair is chosen; how to choose one, where none is."""
+    """Show these heads as buttons, or how to choose a pair."""
     pair = _pair(atlas, state)
     if pair is None:
         return
@@ -50,7 +50,6 @@ def show_linking(atlas: Atlas, state: State) -> None:
 
 
 def _pair(atlas: Atlas, state: State) -> tuple[int, int] | None:
-    """The chosen pair of positions, where the text has both."""
     if state.query is None or state.key is None:
         return None
     counts = len(atlas.trace.query_tokens(atlas.stream)), len(atlas.trace.key_tokens(atlas.stream))

@@ -1,4 +1,4 @@
-"""What an embedder's sentence means to it: how near it is to each of a dozen others, before a change and after."""
+"""An embedder's similarity to a dozen sentences, before and after a change."""
 
 import threading
 
@@ -35,13 +35,13 @@ _reading = threading.Lock()
 
 
 def compares(run: Run, state: State) -> bool:
-    """Whether the model is one that turns a text into numbers and says nothing: a trained encoder alone."""
+    """Return whether the model is a trained encoder without predictions."""
     encodes = state.facts.streams == ("encoder",) and not state.facts.predicts and not state.own
     return encodes and run.trace.provenance.text is not None
 
 
 def nearness(before: Run, after: Run, state: State) -> tuple[list[float], list[float]]:
-    """The cosine of the text with each of `SENTENCES`, before and after; these are read by the unchanged model."""
+    """Return cosines with `SENTENCES`, before and after; the unchanged model reads these."""
     sentences = _sentences(before, state)
     found = [torch.cosine_similarity(_mean(one.trace)[None], sentences).tolist() for one in (before, after)]
     return found[0], found[1]
@@ -63,6 +63,6 @@ def _sentences(run: Run, state: State) -> Float[Tensor, "sentence width"]:
 
 
 def _mean(trace: Trace) -> Float[Tensor, " width"]:
-    """The mean of what the model hands out, over the tokens that aren't padding."""
+    """Average over tokens, without padding."""
     real = ~torch.tensor(trace.query_tokens().padding)
     return trace.output.detach().double().cpu()[real].mean(dim=0)

@@ -1,4 +1,4 @@
-"""What is worked out of the traces in the cache, made once each for everybody who looks at them."""
+"""Numbers computed from cached traces, once for all visitors."""
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeVar
@@ -26,11 +26,7 @@ _results: WeakKeyDictionary[Trace, dict[Hashable, Any]] = WeakKeyDictionary()
 
 
 def made_once(trace: Trace, what: Hashable, make: Callable[[], _Made]) -> _Made:
-    """What was made of a trace before; made now where it wasn't, in place of the oldest where there are many.
-
-    Args:
-        make: makes it; an error of it is nothing to keep.
-    """
+    """Return a cached result of a trace, or make it (if full, the oldest goes); errors are not cached."""
     of_trace = _results.setdefault(trace, {})
     if what not in of_trace:
         made = make()
@@ -43,7 +39,7 @@ def made_once(trace: Trace, what: Hashable, make: Callable[[], _Made]) -> _Made:
 
 
 def numbers(trace: Trace, stream: str) -> pandas.DataFrame:
-    """Every metric of every head of one text; of a long one by a sample of rows, unless all were measured before."""
+    """Return every head's metrics; long texts use sampled rows until all are measured."""
     whole = _results.get(trace, {}).get(("table", stream, "all"))
     return made_once(trace, ("table", stream), lambda: _measured(trace, stream)) if whole is None else whole
 
@@ -54,13 +50,13 @@ def _measured(trace: Trace, stream: str) -> pandas.DataFrame:
 
 
 def measure_all(trace: Trace, stream: str, progress: Callable[[float], object]) -> None:
-    """Every metric of every head from all rows, which `numbers` gives from then on."""
+    """Measure every head from all rows, which `numbers` returns thereafter."""
     with unsaid():
         made_once(trace, ("table", stream, "all"), lambda: head_table(trace, stream, rows="all", progress=progress))
 
 
 def mean_numbers(traces: Sequence[Trace], stream: str) -> pandas.DataFrame:
-    """The table of all heads as a mean over several texts, with its spread; of one text as it is."""
+    """Average the heads' table over texts, with spread; one text stays unchanged."""
     if len(traces) == 1:
         return numbers(traces[0], stream)
     return mean_table([numbers(trace, stream) for trace in traces])
@@ -72,11 +68,11 @@ def distances(trace: Trace, stream: str) -> Float[Tensor, "one other"]:
 
 
 def roles_of(traces: Sequence[Trace], stream: str, texts: Hashable) -> pandas.DataFrame:
-    """What each head mostly does; `texts` tells of which texts, besides the first trace's."""
+    """Return each head's main role; `texts` names texts beyond the first trace's."""
     return made_once(traces[0], ("roles", stream, texts), lambda: roles(traces, stream))
 
 
 def packed(trace: Trace, stream: str, table: pandas.DataFrame, jobs: pandas.DataFrame, texts: Hashable) -> bytes:
-    """The atlas for the browser; `texts` tells of which texts the tables are, besides the trace's."""
+    """Pack the atlas; `texts` names the tables' texts beyond the trace's."""
     what = ("atlas", stream, texts, table.attrs.get("rows"))
     return made_once(trace, what, lambda: pack_atlas(trace, stream, table, jobs))

@@ -1,4 +1,4 @@
-"""The chosen head on the Heads page: what it does, its matrix, which heads do the same for a pair, and it silenced."""
+"""The Heads page's chosen head: role, matrix, similar heads, silencing."""
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -41,11 +41,7 @@ _NAMED_UP_TO, _CLICKED_UP_TO = 128, 48
 
 
 def show_one(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> DeltaGenerator | None:
-    """The chosen head, read as it was asked for; or the board that a pattern to look for is drawn on.
-
-    Returns:
-        The place of what the head writes; see `hold_writes`.
-    """
+    """Show the head or board; return the written words' place, see `hold_writes`."""
     with st.container(key="heads-one-head", gap="small"):
         _show_title(atlas, run, state)
         words = head_words(atlas.table, (state.layer, state.head))
@@ -64,7 +60,7 @@ def show_one(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> Delta
 
 
 def export_one(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
-    """What is taken away of the chosen head: its weights, or the picture of its queries and keys."""
+    """Export the head's weights, or its query and key picture."""
     place = (state.layer, state.head, atlas.stream)
     if choice.plot != "vectors":
         show_figure_exports(
@@ -89,7 +85,6 @@ def export_one(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
 
 
 def _show_title(atlas: Atlas, run: Run, state: State) -> None:
-    """Which head it is, its role, and where it looks in this text."""
     with st.container(horizontal=True, vertical_alignment="center", key="heads-one-title"):
         words = ""
         if (state.layer, state.head) in atlas.jobs.index:
@@ -151,7 +146,7 @@ def _matrix(shown: Run, state: State, stream: str) -> go.Figure:
 
 
 def _leave_silence(figure: go.Figure, trace: Trace, stream: str) -> None:
-    """Of a sound show the frames within it: what a model hears at once is filled up with silence."""
+    """Show only the sound's own frames: models pad their input."""
     axes = ((figure.layout.xaxis, trace.key_tokens(stream), 1), (figure.layout.yaxis, trace.query_tokens(stream), -1))
     for axis, tokens, direction in axes:
         after = after_the_sound(trace.seen, tokens)
@@ -161,7 +156,6 @@ def _leave_silence(figure: go.Figure, trace: Trace, stream: str) -> None:
 
 
 def _show_vectors(atlas: Atlas, state: State) -> None:
-    """Queries and keys of the head as points."""
     figure = _vectors(atlas, state, theme_name()).update_layout(height=_HEIGHT)
     show_picture(figure, "heads-vectors", "The head's queries and keys as points, with lines for the strongest links")
     st.caption("Each query and key of this head, seen along the two directions in which they differ most.")

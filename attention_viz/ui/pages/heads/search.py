@@ -1,4 +1,4 @@
-"""Looking for heads on the Heads page: by two words, by a drawn pattern, by what a detector tells."""
+"""The Heads page's search by two words, pattern or detector."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,12 +32,12 @@ _HEIGHT = 300
 
 @dataclass(frozen=True, eq=False)
 class Atlas:
-    """What the page is about.
+    """The page's heads and numbers.
 
     Attributes:
-        trace: of the sentence, with all its streams.
-        table: the metrics of every head, the mean where there are more texts.
-        jobs: what each head mostly does, from `roles`, likewise.
+        trace: with all streams.
+        table: metrics, averaged over texts.
+        jobs: each head's main role.
     """
 
     trace: Trace
@@ -49,7 +49,7 @@ class Atlas:
 
 
 def show_search(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
-    """The way of searching, what it asks for, and the heads that were found, best first; open where it was changed."""
+    """Show the search and its heads, best first; open if changed."""
     asked = bool(atlas.texts) or choice.search != "words" or choice.query_word not in ("", HeadsChoice.query_word)
     with st.expander("Look for heads: by two words, by a drawn pattern, by a detector", expanded=asked):
         asking, found = st.columns([1, 1.6], gap="medium")
@@ -73,7 +73,7 @@ def _show_search(atlas: Atlas, state: State, choice: HeadsChoice, place: DeltaGe
 
 
 def follow_text(selection: Selection, text: str) -> Selection:
-    """Empty the boxes of words that the page opens on if the text lacks these, and fill them if it has them."""
+    """Fill the default word boxes, or empty them if the text lacks those words."""
     choice, part = selection.of(HEADS_CHOICES), selection.part(HEADS_CHOICES)
     if choice.search != "words":
         return selection
@@ -87,7 +87,7 @@ def follow_text(selection: Selection, text: str) -> Selection:
 
 
 def take_head(head: tuple[int, int]) -> None:
-    """Choose a head, on this page and all others."""
+    """Choose a head for all pages."""
     visit.pick(SHARED, layer=head[0], head=head[1])
 
 
@@ -164,7 +164,6 @@ def _by_detector(atlas: Atlas, _state: State, choice: HeadsChoice) -> tuple[pand
 
 
 def _show_found(found: pandas.DataFrame, value: str, words: str) -> None:
-    """The best heads, one of which may be chosen, and the best of all in a sentence."""
     shown = found.head(_LISTED)
     columns = ["layer", "head", value, *(["mean rank"] if "mean rank" in shown.columns else [])]
     heads = [(int(layer), int(head)) for layer, head in zip(shown["layer"], shown["head"], strict=True)]
@@ -187,7 +186,7 @@ def _show_found(found: pandas.DataFrame, value: str, words: str) -> None:
 
 
 def take_row(key: str, heads: Sequence[tuple[int, int]]) -> None:
-    """Choose the head of the row that was ticked in a table."""
+    """Choose the ticked table row's head."""
     row = widgets.picked_row(key)
     if row is not None and row < len(heads):
         take_head(heads[row])

@@ -1,4 +1,4 @@
-"""A head silenced: what becomes of what the model says, in words first; and all heads silenced, one at a time."""
+"""Silencing one head, or each in turn, and its effect on the output."""
 
 import html
 from collections.abc import Sequence
@@ -34,12 +34,7 @@ _SAME = 0.0005
 
 @dataclass(frozen=True)
 class _Said:
-    """What the model says, before and after.
-
-    Attributes:
-        sentence: what became of it, in words.
-        rows: what could be said, each with its number before and after.
-    """
+    """The model's output before and after, in a sentence and rows."""
 
     sentence: str
     rows: Sequence[tuple[str, float, float]]
@@ -48,13 +43,13 @@ class _Said:
 
 @dataclass
 class _Arrival:
-    """Whether a person came to see this head silenced: on a phone the answer then comes before the atlas."""
+    """Whether a visitor came for silencing: phones then show it first."""
 
     silent: bool = False
 
 
 def arrive_silent() -> None:
-    """Somebody came by the question what becomes of the model without this head, or by a link that asks it."""
+    """Note that a link or question asks for this head's silencing."""
     visit.memory(_Arrival).silent = True
 
 
@@ -64,7 +59,7 @@ def _switch(*, silent: bool) -> None:
 
 
 def show_silence(run: Run, state: State, choice: HeadsChoice) -> None:
-    """The button that silences the chosen head, and what became of what the model says."""
+    """Draw the silencing button and its effect on the output."""
     if run.fit is None:
         st.caption("A trace from a file can't be run again: close it to silence a head.")
         return
@@ -87,10 +82,7 @@ def show_silence(run: Run, state: State, choice: HeadsChoice) -> None:
 
 
 def silenced_effects(run: Run, state: State, atlas: Atlas) -> list[float | None]:
-    """How far the output moves without each head, in the order of heads, None for those that weren't tried.
-
-    Where some are missing, a button offers to try them.
-    """
+    """Return output changes in head order, None if untried; offer to try those."""
     heads = heads_of(run, atlas.stream)
     if run.fit is None:
         st.caption("A trace from a file can't be run again: close it to silence heads.")
@@ -125,7 +117,7 @@ def _show_said(run: Run, state: State, *, silent: bool) -> None:
 
 
 def _said(before: Run, after: Run, state: State, *, silent: bool) -> _Said:
-    """What the model says: its next word, or the nearest sentence; else how far its output moves."""
+    """Return the next word, the nearest sentence, or else the output's change."""
     moved = float(moved_output(before.trace, after.trace).mean())
     unit = unit_of(before.trace.query_tokens(before.stream(state.stream)))
     among = "tokens" if unit == "word" else PLURALS[unit]
@@ -158,7 +150,7 @@ def _nearest(before: Run, after: Run, state: State, far: str) -> _Said:
 
 
 def _became(what: str, rows: Sequence[tuple[str, float, float]], *, silent: bool) -> str:
-    """What was likeliest or nearest, and what is now; rows are in the order of before."""
+    """Rows keep the earlier order."""
     was, now = rows[0], max(rows, key=lambda row: row[2])
     if not silent:
         return f"{what}: {_quoted(was[0])}, {_part(was[1])}."
@@ -176,7 +168,6 @@ def _more(what: str, change: float) -> str:
 
 
 def _part(number: float) -> str:
-    """A probability or a cosine; of a model that was hardly trained no word has a thousandth."""
     return "<0.001" if 0 < number < _SAME else f"{number:.3f}"
 
 
@@ -185,14 +176,13 @@ def _quoted(label: str) -> str:
 
 
 def _shown(rows: Sequence[tuple[str, float, float]], count: int) -> list[tuple[str, float, float]]:
-    """The first rows of before, and whichever is first now."""
     now = max(rows, key=lambda row: row[2])
     first = list(rows[:count])
     return first if now in first else [*first[: count - 1], now]
 
 
 def _bars(rows: Sequence[tuple[str, float, float]], *, silent: bool) -> str:
-    """A line for each: two bars on one scale, which ends at the largest number here, and the numbers."""
+    """Draw two bars a row, scaled to the largest number."""
     most = max(1e-9, *(max(old, new) for _, old, new in rows))
 
     def bar(kind: str, number: float) -> str:

@@ -1,4 +1,4 @@
-"""In which heads most of the weight rests on the first token, and what that fetches, in one line."""
+"""Heads whose weight rests on the first token, and its effect."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -29,7 +29,7 @@ _lines: "WeakKeyDictionary[Trace, dict[tuple[str, int, int], str]]" = WeakKeyDic
 
 
 def show_sink(run: Run, state: State) -> None:
-    """The line on the chosen head, where it rests on the first token; nothing of a file, whose model isn't there."""
+    """Show the chosen head's sink line; none for files, which have no model."""
     stream = run.stream(state.stream)
     if run.fit is None or len(run.trace.key_tokens(stream)) > _LONGEST:
         return
@@ -53,7 +53,7 @@ def _line(trace: "Trace", state: State, stream: str, layer: int, head: int) -> s
 
 
 def sink_words(row: Mapping[str, float], first: str) -> str:
-    """How much of a head's weight rests on the first token, and what comes of it; empty where it doesn't rest there."""
+    """Describe a head's first-token weight and its effect; empty if it has no sink."""
     if not row["weight"] >= ROLES["first"].threshold or not row["others"] > 0:
         return ""
     return (

@@ -1,4 +1,4 @@
-"""Whether the atlas that stands on the page stays there while the page runs again."""
+"""Whether the shown atlas stays when the page reruns."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -14,18 +14,16 @@ __all__ = ["may_stay", "remember"]
 
 @dataclass
 class _AtlasOf:
-    """What the atlas on the screen is of."""
-
     of: Hashable = None
 
 
 def may_stay(state: State) -> bool:
-    """Whether the numbers of these texts were on this screen last, so that nothing has to be worked out."""
+    """Return whether the screen's last numbers are these texts'."""
     return is_at_hand(state) and visit.memory(_AtlasOf).of == _what(state)
 
 
 def remember(state: State) -> None:
-    """Keep in mind what the atlas is of that was measured just now."""
+    """Remember the last measured atlas's texts."""
     visit.memory(_AtlasOf).of = _what(state)
 
 

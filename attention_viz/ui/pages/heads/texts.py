@@ -1,4 +1,4 @@
-"""More texts for the Heads page: each runs through the same model, and the numbers are their mean."""
+"""The Heads page's further texts, run and averaged."""
 
 from dataclasses import dataclass, field, replace
 
@@ -18,12 +18,7 @@ _LONGEST_NAME = 60
 
 @dataclass(frozen=True)
 class MoreTexts:
-    """What became of the texts.
-
-    Attributes:
-        traces: a trace for each of them.
-        notices: a sentence for whatever was left out or cut.
-    """
+    """The further texts' traces, and notices of omissions and cuts."""
 
     texts: tuple[str, ...] = ()
     traces: tuple[Trace, ...] = ()
@@ -31,11 +26,7 @@ class MoreTexts:
 
 
 def run_texts(run: Run, state: State, typed: str) -> MoreTexts:
-    """Run them, with progress where it takes a while; what was run before is there at once.
-
-    Args:
-        run: of the sentence; nothing can be run beside a trace from a file.
-    """
+    """Run uncached texts with progress; none beside a file's trace."""
     texts = split_texts(typed)
     if not texts:
         return MoreTexts()
@@ -60,7 +51,7 @@ def run_texts(run: Run, state: State, typed: str) -> MoreTexts:
 
 
 def show_texts(more: MoreTexts) -> None:
-    """Say over how many texts the numbers are, and what was left out."""
+    """Show the number of averaged texts, and omissions."""
     if more.texts:
         st.caption(
             f"Numbers are the mean over {len(more.texts) + 1} texts, with their spread (standard deviation) in the "

@@ -1,4 +1,4 @@
-"""Where more texts for the Heads page are typed, behind "Options"."""
+"""The Heads page's box of further texts, under "Options"."""
 
 import streamlit as st
 
@@ -14,7 +14,7 @@ MOST_TEXTS = 20
 
 
 def split_texts(typed: str) -> list[str]:
-    """The texts that were typed, one a line; empty lines stand for nothing."""
+    """Split typed texts by line, skipping empty lines."""
     return [line.strip() for line in typed.splitlines() if line.strip()]
 
 

@@ -1,4 +1,4 @@
-"""The Heads page's parts: all heads of a model as one atlas, what each does in numbers, and a search among them."""
+"""The Heads page's parts: atlas, numbers and search."""
 
 import functools
 from collections.abc import Callable
@@ -40,12 +40,11 @@ __all__ = ["HeadsStudy", "load", "settle", "study", "view"]
 
 @dataclass(frozen=True, eq=False)
 class HeadsStudy:
-    """A run, and all heads in numbers.
+    """A run and all its heads' numbers.
 
     Attributes:
-        run: the run, with all its streams.
-        more: the other texts, over which numbers are a mean.
-        exports: what draws each further export, as the parts of the page come to it.
+        more: the other averaged texts.
+        exports: functions, in page order.
     """
 
     run: Run
@@ -65,7 +64,7 @@ def load(state: State, slots: Slots) -> Run | None:
 
 
 def settle(selection: Selection, run: Run) -> Selection:
-    """Return the selection with the run's best finding, and with this page's choices answered."""
+    """Select the run's best finding, and answer this page's choices."""
     selection = settle_text(selection, run)
     pending = selection.part(HEADS_CHOICES).pending
     # Links of before that name a metric alone mean the atlas that it colours.
@@ -77,7 +76,7 @@ def settle(selection: Selection, run: Run) -> Selection:
 
 
 def study(run: Run, selection: Selection, slots: Slots) -> HeadsStudy:
-    """Run the other texts, and measure all heads, with the picture's slot filled meanwhile."""
+    """Run other texts and measure all heads, filling the picture's slot meanwhile."""
     state = selection.shared
     with slots["notes"]:
         more = run_texts(run, state, selection.of(HEADS_CHOICES).texts)
@@ -108,7 +107,6 @@ def view(study: HeadsStudy, selection: Selection) -> Parts:
 
 
 def _show_parts(study: HeadsStudy, state: State, choice: HeadsChoice) -> Callable[[], object]:
-    """Say what this model's heads do in a sentence, show all of them beside the chosen one, and below what is rarer."""
     atlas, run = study.atlas, study.run
     with st.container(key="heads-claim"):
         st.markdown(f"### {plain(claim_words(atlas.jobs, atlas.trace, atlas.stream))}")
@@ -150,7 +148,6 @@ def _offer_table(atlas: Atlas) -> None:
 
 
 def _show_numbers(atlas: Atlas) -> None:
-    """All metrics of all heads, to sort."""
     with st.expander("All numbers of all heads", key="heads-numbers"):
         _show_table(atlas)
 
@@ -177,7 +174,7 @@ def _show_table(atlas: Atlas) -> None:
 
 
 def _tell_sample(atlas: Atlas) -> None:
-    """From how many rows the numbers are, and an offer to measure all; a click elsewhere stops that."""
+    """Show the row count, and offer to measure all; clicks stop it."""
     rows, queries = atlas.table.attrs["rows"], atlas.table.attrs["queries"]
     if rows == queries:
         return

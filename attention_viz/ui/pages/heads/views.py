@@ -1,4 +1,4 @@
-"""The Heads page's pictures of all heads, as they were asked for."""
+"""The Heads page's pictures of all heads."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,13 +31,11 @@ __all__ = ["export_view", "opened_in_explore", "show_view"]
 
 @dataclass
 class _Open:
-    """Whether the chosen head is to be opened in Explore, just now."""
-
     now: bool = False
 
 
 def show_view(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> None:
-    """All heads: by their roles, as patterns, silenced, by one metric or two, or by likeness."""
+    """Draw all heads by role, pattern, silencing, metrics or likeness."""
     with st.container(key="heads-view-row", horizontal=True, vertical_alignment="center", gap="small"):
         pickers.switch("All heads as", VIEWS, HEADS_CHOICES, "view")
         for name, label, used in (("metric", "Metric", ("colours", "scatter")), ("beside", "Against", ("scatter",))):
@@ -47,7 +45,6 @@ def show_view(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> None
 
 
 def _pick_metric(name: str, label: str, atlas: Atlas) -> None:
-    """The metrics that what is read can have, and the one that an address asks for."""
     offered = metrics_for(unit_of(atlas.trace.query_tokens(atlas.stream)))
     offered = {*offered, getattr(visit.chosen(HEADS_CHOICES), name)}
     widgets.show(
@@ -67,7 +64,7 @@ def _metric_label(name: str) -> str:
 
 
 def export_view(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
-    """What is taken away of the picture of all heads; patterns, which no figure has, are left to the screen."""
+    """Export the picture of all heads, except patterns, which have no figure."""
     if choice.view not in ("colours", "scatter", "map"):
         return
     makers = {"colours": _grid, "scatter": _scatter, "map": _map}
@@ -81,7 +78,7 @@ def export_view(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
 
 
 def opened_in_explore() -> bool:
-    """Whether a head was just asked to be opened in Explore, by a double click or by the link of its card."""
+    """Return whether a double click or card link just opened a head in Explore."""
     asked = visit.memory(_Open)
     now, asked.now = asked.now, False
     return now

@@ -1,4 +1,4 @@
-"""What if the model were changed: the changes run inside it, and the page shows what became of the rest."""
+"""Changes run inside the model, and their effects."""
 
 import functools
 from collections.abc import Callable
@@ -36,7 +36,7 @@ _HEIGHT = 330
 
 
 def show_what_if(run: Run, state: State, exports: list[Callable[[], object]]) -> None:
-    """The changes to choose, what follows from them, and which heads matter."""
+    """Show the changes' pickers, effects and most important heads."""
     st.markdown("##### What if the model were changed?")
     if run.fit is None:
         st.caption("A trace from a file can't be run again: close it to try a change.")
@@ -64,7 +64,6 @@ def show_what_if(run: Run, state: State, exports: list[Callable[[], object]]) ->
 
 
 def _show_changed(before: Run, after: Run, state: State, exports: list[Callable[[], object]]) -> None:
-    """What all the changes together did: to what comes out, to each head's attention, and to the chosen head."""
     theme, stream = theme_name(), before.stream(state.stream)
     layer, head = before.place(stream, state.layer, state.head)
     moved = float(moved_output(before.trace, after.trace).mean())
@@ -113,7 +112,6 @@ def _show_changed(before: Run, after: Run, state: State, exports: list[Callable[
 
 
 def _show_scale(before: Run, state: State, exports: list[Callable[[], object]]) -> None:
-    """The last change by itself, beside the same change of other heads: of its layer, or of all when asked."""
     stream, chosen = before.stream(state.stream), before.place(state.stream, state.layer, state.head)
     last = _last(before, stream)
     if last is not None and last.layer is not None:
@@ -157,7 +155,6 @@ def _show_scale(before: Run, state: State, exports: list[Callable[[], object]]) 
 
 
 def _last(before: Run, stream: str) -> Change | None:
-    """The last change that can be made in this model and text, to heads of the stream that is shown."""
     several = len(before.trace.streams) > 1
     here = [
         change
@@ -168,7 +165,6 @@ def _last(before: Run, stream: str) -> Change | None:
 
 
 def _rank_words(moved: pandas.Series, chosen: Head, change: Change) -> str:
-    """The chosen head among those that were tried."""
     done = EDITS[change.what].short(change)
     if chosen not in moved.index:
         return f"Tried so far: {len(moved)} heads, each {done}."
@@ -183,7 +179,6 @@ def _rank_words(moved: pandas.Series, chosen: Head, change: Change) -> str:
 
 
 def _offer_all(before: Run, state: State, change: Change, stream: str, every: list[Head]) -> None:
-    """The last change made to every head of the model in turn, when somebody asks."""
     known = known_effects(before, change, stream)
     if any(head not in known for head in every):
         st.markdown("**Which heads matter here?**")

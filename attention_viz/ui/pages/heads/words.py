@@ -1,4 +1,4 @@
-"""The Heads page in words: what a metric is, what the chosen head does, which heads link two words."""
+"""The Heads page's sentences on metrics, heads and linked words."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -37,7 +37,7 @@ _NOTHING = 0.005
 
 
 def claim_words(jobs: pandas.DataFrame, trace: Trace, stream: str) -> str:
-    """What this model's heads do, in a sentence: how many have a job that has a name, and what most others do."""
+    """Count this model's heads with named roles, and name the commonest."""
     count, named = len(jobs), sum(ROLES[name].job for name in jobs["role"])
     model = shortened(display_name(trace.provenance.model), 40)
     if all(score != score for score in jobs["score"].tolist()):
@@ -54,20 +54,20 @@ def claim_words(jobs: pandas.DataFrame, trace: Trace, stream: str) -> str:
 
 
 def seen_words(trace: Trace, stream: str, head: tuple[int, int], query: int, key: int) -> str:
-    """Where a head looks: the pair that is told of it, with its weight."""
+    """Describe a head's representative pair, with its weight."""
     weight = float(trace.attention(head[0], stream).tile(head[1], [query], [key]).nan_to_num(0).reshape(-1)[0])
     asks = named(trace.query_tokens(stream), query)
     return f"{asks[:1].upper()}{asks[1:]} looks at {named(trace.key_tokens(stream), key)}: {weight:.2f}"
 
 
 def named(tokens: Tokens, position: int) -> str:
-    """A token in a sentence: without the sign for the space before it; of a picture or a sound by its place."""
+    """Format a token for a sentence; patches and frames by place."""
     written = tokens.written[position]
     return tokens.placed_at(position) or f"“{set_apart(shortened(written.strip('· ') or written, 40))}”"
 
 
 def metric_words(name: str, *, formula: bool = False) -> str:
-    """A metric's meaning in one sentence; with its formula, unit and source, as Markdown."""
+    """Explain a metric, with formula, unit and source, as Markdown."""
     metric = METRICS[name]
     if not formula:
         return metric.label
@@ -75,13 +75,13 @@ def metric_words(name: str, *, formula: bool = False) -> str:
 
 
 def few_words(table: pandas.DataFrame) -> str:
-    """Which means rest on few tokens, and on how many; empty where none does."""
+    """Name means over few tokens, with counts; empty if none."""
     few = [f"{METRICS[name].label} on {count}" for name, count in few_behind(table).items()]
     return f"These means say little, since few tokens have what they ask for: {listed(few)}." if few else ""
 
 
 def missing_words(table: pandas.DataFrame, asked: Sequence[str] = tuple(METRICS)) -> str:
-    """Which metrics have no number for any head, and why; empty where each has one."""
+    """Explain metrics with no number for any head; empty if none."""
     there = [name for name in asked if name in table and name in metrics_for("word")]
     none = [name for name in there if table[name].isna().to_numpy().all()]
     others = [METRICS[name].label for name in none if name != "special"]
@@ -92,7 +92,7 @@ def missing_words(table: pandas.DataFrame, asked: Sequence[str] = tuple(METRICS)
 
 
 def head_words(table: pandas.DataFrame, head: tuple[int, int]) -> str:
-    """What stands out in one head: the metrics in which it is among the highest of all; empty where nothing does."""
+    """Name metrics in which this head ranks among the highest; empty if none."""
     if head not in table.index:
         return ""
     ranks = table.rank(ascending=False, method="min").loc[head]
@@ -106,7 +106,7 @@ def head_words(table: pandas.DataFrame, head: tuple[int, int]) -> str:
 
 
 def found_words(trace: Trace, found: pandas.DataFrame, stream: str) -> str:
-    """The heaviest head of a search, in a sentence."""
+    """Describe a search's heaviest head."""
     top = found.iloc[0]
     queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
     query, key = (
@@ -120,7 +120,7 @@ def found_words(trace: Trace, found: pandas.DataFrame, stream: str) -> str:
 
 
 def several_words(found: pandas.DataFrame, count: int) -> str:
-    """The head that does best in several texts, in a sentence."""
+    """Describe the best head over several texts."""
     top = found.iloc[0]
     both = f"{int(top['texts'])} of the {count} texts have both words."
     return (
@@ -130,7 +130,7 @@ def several_words(found: pandas.DataFrame, count: int) -> str:
 
 
 def like_words(found: pandas.DataFrame, rows: int) -> str:
-    """The head that looks most like a drawn pattern, in a sentence."""
+    """Describe the head most like the drawn pattern."""
     top = found.iloc[0]
     run = "1 row that was drawn on" if rows == 1 else f"{rows} rows that were drawn on"
     return (
@@ -140,7 +140,7 @@ def like_words(found: pandas.DataFrame, rows: int) -> str:
 
 
 def detected_words(detector: Detector, found: pandas.DataFrame, texts: int) -> str:
-    """What a detector finds, and the head in which it finds most of it."""
+    """Describe a detector's pattern, and its strongest head."""
     top, metric = found.iloc[0], METRICS[detector.metric]
     over = f", on average over {texts} texts" if texts > 1 else ""
     label = f"{metric.label[:1].lower()}{metric.label[1:]}"
@@ -148,10 +148,9 @@ def detected_words(detector: Detector, found: pandas.DataFrame, texts: int) -> s
 
 
 def _where(row: Any) -> str:
-    """The head of a row of a table that was searched."""
     return f"layer {int(row['layer'])}, head {int(row['head'])}"
 
 
 def safe_csv(table: pandas.DataFrame) -> bytes:
-    """The table for a spreadsheet: numbers and our own names only; the mark at the start tells that it is UTF-8."""
+    """Export numbers and our own names only, with a leading UTF-8 mark for spreadsheets."""
     return b"\xef\xbb\xbf" + table.reset_index().to_csv(index=False, float_format="%.9g", lineterminator="\n").encode()

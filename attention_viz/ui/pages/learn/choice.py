@@ -1,4 +1,4 @@
-"""What the Learn page keeps in the address and in a file, and how much of a text the course reads."""
+"""The Learn page's URL and file choices, and its text limit."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -33,13 +33,13 @@ def _lessons(choice: object, lessons: Sequence[str]) -> Sequence[str]:
 
 
 def _of_an_exercise(address: Mapping[str, str]) -> bool:
-    """Whether a seed in an address is an exercise's: beside our own module it was the module's, too."""
+    """Return whether a URL's seed is an exercise's; our own module shared it."""
     return "lesson" in address or address.get("model") != "scratch"
 
 
 @dataclass(frozen=True)
 class LearnChoice:
-    """What the Learn page keeps in the address beside what all pages share; what is known are the lessons' names."""
+    """The Learn page's own URL choices, known by the lessons' names."""
 
     lesson: str = parameter("", OneOf(_lessons), "the lesson")
     choice: str = parameter("", AnyText(longest=40), "its setting", brief=True)
@@ -54,7 +54,6 @@ class LearnChoice:
 
 
 def _follow(_choice: LearnChoice, before: State, after: State) -> Mapping[str, Any]:
-    """Let go of a guess about another text."""
     return {"guess": "", "word": None} if before.text != after.text else {}
 
 
@@ -62,10 +61,7 @@ LEARN_CHOICES = Group(LearnChoice(), "course-", follow=_follow)
 
 
 def begun(text: str, longest: int, example: str) -> tuple[str, str]:
-    """The part of a text that the course reads, and what to say about that; empty where there is nothing to say.
-
-    A course about words that look at each other takes two of them.
-    """
+    """Return the course's text (two words or more), and a notice or empty."""
     if len(split_words(text)) < _FEWEST:
         said = "no word" if not split_words(text) else "a single word"
         return example, f"There is {said} in the box, so the course goes on with its example: “{example}”."
@@ -89,7 +85,7 @@ def begun(text: str, longest: int, example: str) -> tuple[str, str]:
 
 
 def read_progress(content: bytes, lessons: Sequence[str]) -> tuple[str, ...]:
-    """The lessons that a file with somebody's progress says are done."""
+    """Read the finished lessons from a progress file."""
     if len(content) > LONGEST_FILE:
         raise AttentionVizError(f"a file with progress has at most {LONGEST_FILE:,} bytes; this one has more")
     try:

@@ -1,4 +1,4 @@
-"""An exercise on the page: the question, what is given, a way to answer of its kind, and what is said to the answer."""
+"""An exercise: question, numbers, answer field and feedback."""
 
 import html
 import zlib
@@ -19,7 +19,7 @@ _SHORT = 9
 
 
 def answer_key(kind: str, text: str, seed: int) -> str:
-    """What tells one exercise from another on the page: another sentence or seed begins with an empty answer."""
+    """Key an exercise by sentence and seed, so others begin empty."""
     return f"learn-{kind}-{seed}-{zlib.crc32(text.encode('utf-8', 'replace'))}"
 
 
@@ -38,7 +38,7 @@ def show_exercise(exercise: Exercise, label: str, key: str, on_solved: Callable[
 
 
 def show_tables(tables: Sequence[Table]) -> None:
-    """The numbers to work with, as tables that print, too; nothing where there are none."""
+    """Show the exercise's numbers as printable tables, if any."""
     if tables:
         st.html(f'<div class="learn-tables">{"".join(map(table_html, tables))}</div>')
 
@@ -60,7 +60,6 @@ def table_html(table: Table) -> str:
 
 
 def _ask(exercise: Exercise, key: str) -> None:
-    """What an answer is given with."""
     answer = exercise.answer
     if isinstance(answer, OptionAnswer):
         options = answer.options
@@ -76,7 +75,7 @@ def _ask(exercise: Exercise, key: str) -> None:
 
 
 def _ask_cells(answer: Cells, key: str) -> None:
-    """A matrix whose cells are pressed; each is a button that says its column, in a group that says its row."""
+    """Draw a matrix of buttons: each names its column, each group its row."""
     with st.container(key="learn-cells", gap=None):
         st.html(_column_names(answer.columns))
         for row, name in enumerate(answer.rows):
@@ -91,13 +90,12 @@ def _ask_cells(answer: Cells, key: str) -> None:
 
 
 def _column_names(names: Sequence[str]) -> str:
-    """What the columns are called, above them; whoever hears the page hears it at each cell."""
+    """Draw column names for sight only: each cell's label has its own."""
     cells = "".join(f'<span title="{html.escape(name)}">{html.escape(name)}</span>' for name in names)
     return f'<div class="learn-columns" aria-hidden="true">{cells}</div>'
 
 
 def _typed_answer(exercise: Exercise, key: str) -> str | None:
-    """Return the answer as text that `Exercise.check` reads; None if nothing was answered yet."""
     widget: Any = widgets.content(key)
     if isinstance(exercise.answer, OptionAnswer):
         return None if widget is None else exercise.answer.options[widget]
@@ -115,7 +113,6 @@ def _check(exercise: Exercise, key: str, on_solved: Callable[[], None]) -> None:
 
 
 def _feedback(exercise: Exercise, key: str) -> None:
-    """Say whether the last answer is right, with the arithmetic."""
     whose, typed = visit.memory(Tries).answer
     if whose != key:
         return
@@ -132,7 +129,7 @@ def _feedback(exercise: Exercise, key: str) -> None:
 
 
 def _buttons(exercise: Exercise, key: str) -> int:
-    """Show the buttons for a hint, the solution (after a try) and another exercise; return the number of hints."""
+    """Show the solution only after a try; return the hint count."""
     tries = visit.memory(Tries)
     whose, count = tries.hints
     count = min(count, len(exercise.hints)) if whose == key else 0
@@ -146,7 +143,6 @@ def _buttons(exercise: Exercise, key: str) -> int:
 
 
 def _show_feedback(exercise: Exercise, key: str, hints: int) -> None:
-    """Show the hints and the solution that the reader opened."""
     for at, hint in enumerate(exercise.hints[:hints], 1):
         st.markdown(f"**Hint {at}.** {plain(hint)}")
     if visit.memory(Tries).solved == key:

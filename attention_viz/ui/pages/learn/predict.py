@@ -1,4 +1,4 @@
-"""The question that a lesson opens on, guessed on the bars that then show what is true."""
+"""A lesson's opening question, guessed on bars that then show the truth."""
 
 import re
 import zlib
@@ -32,10 +32,7 @@ _prediction = components.component("attention_viz_prediction", html=_html, css=_
 
 
 def read_guess(ask: Ask, text: str) -> tuple[float, ...] | None:
-    """What an address says was guessed: a share for each option, or 1 for the one that was named.
-
-    None where nothing was, or what is there is no guess of this question.
-    """
+    """Read a guess: shares, or 1 for a named option; None if missing or invalid."""
     parts, count = text.split("."), len(ask.options)
     if not all(re.fullmatch(r"\d{1,3}", part) for part in parts):
         return None
@@ -61,7 +58,7 @@ def show_question(
     on_guess: Callable[[str], None],
     on_press: Callable[[int], None],
 ) -> None:
-    """The bars, and what the reader does with them."""
+    """Draw the bars and handle the guess."""
     question_key = repr((name, ask.question, ask.options, shown))
     truth = {"lengths": ask.lengths, "written": ask.written, "right": sorted(ask.right)} if shown else None
     question = {

@@ -1,4 +1,4 @@
-"""The lesson as slides for a room, made once somebody asks for them, and the lessons before and after it."""
+"""A lesson's slides, made on request, and its neighbour lessons."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,13 +22,13 @@ __all__ = ["present_lesson"]
 
 @dataclass
 class _Slides:
-    """Whether slides were made in this visit; from then on each lesson has them."""
+    """Whether this visit has made slides; then each lesson has them."""
 
     made: bool = False
 
 
 def present_lesson(name: str, scene: Scene, seed: int, lessons: Sequence[str]) -> None:
-    """Hand over a lesson's slides, but only once somebody wants slides: an exercise may run a model a dozen times."""
+    """Make slides only on request: an exercise may run a model a dozen times."""
     wanted = bool(asked() or presented(st.query_params.to_dict()))
     memory = visit.memory(_Slides)
     if not wanted and not memory.made:
@@ -43,7 +43,6 @@ def present_lesson(name: str, scene: Scene, seed: int, lessons: Sequence[str]) -
 
 
 def _slides(name: str, scene: Scene, seed: int) -> tuple[Slide, ...]:
-    """None where there can be none: the page says why."""
     lesson = LESSONS[name]
     try:
         title = f"{list(LESSONS).index(name) + 1}. {lesson.title}"

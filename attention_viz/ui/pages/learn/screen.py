@@ -1,4 +1,4 @@
-"""One lesson on the page: its heading with the way on, its text, and its picture with the one thing to change."""
+"""One lesson: heading, text, picture and control."""
 
 import copy
 import functools
@@ -46,10 +46,10 @@ _SPOT = 20
 
 @dataclass(frozen=True)
 class Screen:
-    """Which lesson is on the screen.
+    """The lesson on the screen.
 
     Attributes:
-        place: of it in the course, from 0.
+        place: its course index, from 0.
     """
 
     name: str
@@ -59,11 +59,7 @@ class Screen:
 
 
 def show_heading(screen: Screen, lesson: Lesson, *, ask: Ask | None = None, seen: bool = False) -> None:
-    """The question, or once it is seen what was found; below it the title, and beside it the way on.
-
-    Args:
-        ask: what the lesson asks; None where that can't be had.
-    """
+    """Show the question, or then the finding, with title and navigation."""
     before = screen.names[max(0, screen.place - 1)]
     after = screen.names[min(screen.count - 1, screen.place + 1)]
     with st.container(horizontal=True, vertical_alignment="center", key="learn-heading"):
@@ -82,7 +78,7 @@ def show_heading(screen: Screen, lesson: Lesson, *, ask: Ask | None = None, seen
 
 
 def show_control(name: str, scene: Scene) -> None:
-    """Show the lesson's control, and a notice if the URL asks for an option that it lacks."""
+    """Show the lesson's control; warn if the URL names a missing option."""
     control = LESSONS[name].control
     options, value, asked = dict(control.options(scene)), control.value(scene), scene.choice
     if asked and asked not in options:
@@ -109,7 +105,7 @@ def _take_option(key: str, options: Collection[str]) -> None:
 
 
 def show_words(name: str, scene: Scene) -> None:
-    """Show the picture's words to press, unless the bars are those words already: a pressed word asks."""
+    """Show the picture's pressable words, unless the bars are those."""
     words = LESSONS[name].words
     if words is None:
         return
@@ -133,7 +129,7 @@ def _press(key: str, options: Collection[str]) -> None:
 
 
 def shown_of(name: str, scene: Scene) -> Shown:
-    """Return a lesson's text and figure, computed once: checking an answer changes nothing of it."""
+    """Return a lesson's text and figure, cached because answers don't change them."""
     return _once("show", name, scene, LESSONS[name].show)
 
 
@@ -144,8 +140,6 @@ def asked_of(name: str, scene: Scene) -> Ask:
 
 @dataclass
 class _Computed:
-    """What was computed last of each kind, with what it was computed for."""
-
     last: dict[str, tuple[tuple[object, ...], Any]] = field(default_factory=dict[str, tuple[tuple[object, ...], Any]])
 
 
@@ -158,7 +152,7 @@ def _once(kind: str, name: str, scene: Scene, make: Callable[[Scene], Made]) -> 
 
 
 def show_picture_of(name: str, shown: Shown, *, few: bool) -> None:
-    """The picture; a copy, as the one that is kept belongs to every size of screen."""
+    """Draw a copy of the picture: the cached one serves every screen size."""
     figure = copy.deepcopy(shown.figure)
     layout: Any = figure.layout
     # What it shows is told beside it: nothing above needs the room that a title takes, but for a legend.
@@ -179,7 +173,7 @@ def show_picture_of(name: str, shown: Shown, *, few: bool) -> None:
 
 
 def _add_spots(figure: Figure, spots: Sequence[Spot]) -> None:
-    """Points that can't be seen, which Plotly hears presses on; each has its number."""
+    """Add invisible numbered points, on which Plotly hears presses."""
     unseen = {"marker": {"opacity": 0}}
     # A word that is drawn where a spot stands would be found in its stead.
     axes = {spot.axis for spot in spots}
@@ -206,7 +200,6 @@ def _add_spots(figure: Figure, spots: Sequence[Spot]) -> None:
 
 
 def _press_spot(name: str, spots: Sequence[Spot], point: tuple[int, int]) -> None:
-    """The word that stands there asks, or is what the lesson's control is set to."""
     option = spots[point[0]].option
     if LESSONS[name].control.words:
         set_choice(choice=option, guess=SHOWN)
@@ -215,10 +208,10 @@ def _press_spot(name: str, spots: Sequence[Spot], point: tuple[int, int]) -> Non
 
 
 def show_deeper(lesson: Lesson, place: CatalogueHead | None) -> None:
-    """Pages where the same can be looked at further.
+    """Link pages that go deeper.
 
     Args:
-        place: the head that it shows; None for the reader's own choice.
+        place: the shown head; None for the reader's choice.
     """
     address = pickers.address() if place is None else write_address(State(**asdict(place)))
     files = {"" if page == "app.py" else page[6:-3]: (label, page) for label, page in PAGES.items()}

@@ -1,4 +1,4 @@
-"""What a reader of the course chose, and what they tried at its exercises."""
+"""A course reader's choices and exercise tries."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,11 +23,11 @@ _MOST_SEEDS = 10_000
 
 @dataclass
 class Tries:
-    """What a reader tried at the exercises, each with its exercise's key; another exercise shows none of it.
+    """A reader's tries, by exercise key.
 
     Attributes:
-        answer: the last answer; None if nothing was answered. It goes when the reader leaves the lesson.
-        solved: the exercise whose solution is shown.
+        answer: None if unanswered; cleared on leaving the lesson.
+        solved: the exercise with its solution shown.
     """
 
     answer: tuple[str, str | None] = ("", None)
@@ -46,13 +46,13 @@ def set_choice(**changes: Any) -> None:
 
 
 def go(lesson: str) -> None:
-    """Open a lesson, its control as the lesson sets it."""
+    """Open a lesson with its default control."""
     visit.memory(Tries).answer = "", None
     set_choice(lesson=lesson, choice="", guess="", word=None, answers="off")
 
 
 def begin_lesson() -> None:
-    """Forget what was chosen in another lesson, now that this one is picked."""
+    """Clear the previous lesson's choices."""
     go(chosen().lesson)
 
 
@@ -62,12 +62,12 @@ def another_exercise() -> None:
 
 
 def mark_done() -> None:
-    """Note that the exercise of the lesson on the screen was solved."""
+    """Mark the lesson's exercise as solved."""
     _add_done((chosen().lesson,))
 
 
 def open_progress(done: tuple[str, ...]) -> None:
-    """Add the lessons that a file names to those that are done."""
+    """Add a file's lessons to the finished ones."""
     _add_done(done)
 
 

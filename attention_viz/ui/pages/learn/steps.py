@@ -1,4 +1,4 @@
-"""A lesson at a desk: the question on its bars, then the picture and the text, and beside them the steps."""
+"""A desk lesson: question, picture, text and steps."""
 
 from dataclasses import dataclass
 
@@ -36,8 +36,6 @@ _SAMPLE = 300
 
 @dataclass
 class _Made:
-    """The exercise that was made last, and its kind, text and seed."""
-
     wish: tuple[str, str, int] | None = None
     exercise: Exercise | None = None
 
@@ -83,7 +81,7 @@ def show_lesson(screen: Screen, choice: LearnChoice, scene: Scene) -> None:
 
 
 def _bars_key(ask: Ask) -> str:
-    """By how much room the bars take, which the page's style holds for them."""
+    """Key the bars by their height, which the page's style reserves."""
     if ask.complete:
         return "learn-bars-all"
     return "learn-bars-few" if len(ask.options) <= _FEW_BARS else "learn-bars"
@@ -100,7 +98,6 @@ def _show_bars(name: str, ask: Ask, guess: tuple[float, ...] | None, *, seen: bo
 
 
 def _show_sample(lesson: Lesson, scene: Scene, ask: Ask, *, seen: bool) -> None:
-    """What is asked about, where it is no sentence: a picture until the answer lies over it, a sound to be played."""
     if lesson.sample is None:
         return
     sample = SAMPLES[lesson.sample(scene)]
@@ -112,7 +109,6 @@ def _show_sample(lesson: Lesson, scene: Scene, ask: Ask, *, seen: bool) -> None:
 
 
 def _show_predict(lesson: Lesson, ask: Ask, guess: tuple[float, ...] | None, shown: Shown | None) -> None:
-    """What to do first; then what was said, and what is true."""
     with st.container(border=True, key="learn-step-predict"):
         if shown is None:
             kind = "word" if lesson.sample is None else "line"
@@ -137,7 +133,7 @@ def _show_exercise(name: str, scene: Scene, seed: int) -> None:
 
 
 def made_exercise(kind: str, scene: Scene, seed: int) -> Exercise:
-    """Return the exercise, made once: some run a model many times."""
+    """Return the cached exercise: some run a model many times."""
     wish = kind, scene.text, seed
     memory = visit.memory(_Made)
     if memory.exercise is None or memory.wish != wish:
@@ -146,7 +142,6 @@ def made_exercise(kind: str, scene: Scene, seed: int) -> Exercise:
 
 
 def _show_next(choice: LearnChoice) -> None:
-    """The next lesson, where the exercise of this one is done: nobody has to go back to the top."""
     after = [*LESSONS, ""][list(LESSONS).index(choice.lesson) + 1]
     if after and choice.lesson in choice.done:
         title = plain(LESSONS[after].title)

@@ -1,4 +1,4 @@
-"""For the teacher and who comes back: a link to what is shown, progress as a file, the answer sheet."""
+"""The teacher's link, progress file and answer sheet."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -30,17 +30,11 @@ _FIELD = "learn-file"
 
 @dataclass
 class _ProgressRefusal:
-    """Why the last file with progress couldn't be opened; empty if it could."""
-
     reason: str = ""
 
 
 def show_export(parameters: Mapping[str, str], done: Sequence[str]) -> None:
-    """What can be taken away: the link, without what is the reader's own business, and what is done as a file.
-
-    Args:
-        done: lessons whose exercises were solved; nothing of it stays on the server.
-    """
+    """Export the link without private choices, and progress, never kept on the server."""
     shared = {name: text for name, text in parameters.items() if name != "done"}
     with st.popover("Export", key="export"):
         st.markdown("**Link**: whoever opens it starts from what you see now: lesson, sentence, choice and exercise.")
@@ -55,12 +49,12 @@ def show_export(parameters: Mapping[str, str], done: Sequence[str]) -> None:
 
 
 def fit_paper() -> None:
-    """Have pictures fit the paper when the page is printed."""
+    """Fit pictures to the printed page."""
     _paper(key="learn-paper")
 
 
 def show_progress(done: Sequence[str], lessons: Sequence[str], on_read: Callable[[tuple[str, ...]], None]) -> None:
-    """Show how many exercises are solved, and a field that opens a file with progress."""
+    """Show the solved count, and a progress file field."""
     key = widgets.fresh(_FIELD)
     st.markdown(f"{len(done)} of {len(lessons)} exercises solved. The address keeps it, and so does a file (*Export*).")
     st.file_uploader(
@@ -84,7 +78,7 @@ def _read(key: str, lessons: Sequence[str], on_read: Callable[[tuple[str, ...]],
 
 
 def show_answers(scene: Scene, seed: int, lessons: Mapping[str, Lesson]) -> None:
-    """Every question with its numbers and its answer for this sentence and seed, to print."""
+    """Show every question, its numbers and answer for this sentence and seed, printable."""
     st.markdown(f"#### Answer sheet\n“{plain(scene.text)}”, seed {seed}: whoever has both has these exercises.")
     # On paper, too, it says whether all are there.
     slot = st.empty()

@@ -1,4 +1,4 @@
-"""A lesson's text on the page: facts made harmless, and terms that tell what they mean when pointed at or focused."""
+"""A lesson's text: escaped facts, and terms with meanings on hover or focus."""
 
 import html
 
@@ -11,7 +11,7 @@ __all__ = ["show_glossary", "show_text", "term"]
 
 
 def term(words: str, meaning: str) -> str:
-    """A term and its meaning, which the page's style hides until it is asked for."""
+    """Format a term with its meaning, which the page's style hides."""
     tooltip = f'<span class="learn-meaning" role="tooltip">{html.escape(meaning)}</span>'
     return f'<span class="learn-term" tabindex="0">{words}{tooltip}</span>'
 

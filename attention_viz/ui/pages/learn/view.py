@@ -1,4 +1,4 @@
-"""The Learn page's parts: short lessons on the reader's own sentence, each with a picture and an exercise."""
+"""The Learn page's parts: short lessons, pictures and exercises."""
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
@@ -37,10 +37,10 @@ __all__ = ["Course", "load", "settle", "study", "view"]
 
 @dataclass(frozen=True)
 class Course:
-    """The text that the course reads.
+    """The course's text.
 
     Attributes:
-        note: what to say about it; empty for nothing.
+        note: its notice; empty for none.
     """
 
     text: str
@@ -48,7 +48,7 @@ class Course:
 
 
 def load(state: State, slots: Slots) -> Course:
-    """Return the text that the course reads; nothing has to run for it."""
+    """Return the course's text without running anything."""
     if visit.is_unread(LEARN_CHOICES):
         visit.memory(Tries).answer = "", None
     slots.picture.place.empty()
@@ -56,7 +56,7 @@ def load(state: State, slots: Slots) -> Course:
 
 
 def settle(selection: Selection, _course: Course) -> Selection:
-    """Return the selection with a lesson that there is."""
+    """Select an existing lesson."""
     return answer(selection, LEARN_CHOICES, tuple(LESSONS))
 
 
@@ -64,7 +64,7 @@ study = study_as_it_is
 
 
 def view(course: Course, selection: Selection) -> Parts:
-    """Return the page's parts: the chosen lesson, on the sentence in the box."""
+    """Return the page's parts for the chosen lesson."""
     choice = selection.of(LEARN_CHOICES)
     scene = Scene(course.text, _run, choice.choice, choice.notation, theme_name(), word=choice.word)
     lesson = _show_answers if choice.answers == "on" else _show_lesson
@@ -99,7 +99,6 @@ def _show_answers(_choice: LearnChoice, scene: Scene, seed: int) -> None:
 
 
 def _show_options(choice: LearnChoice) -> None:
-    """Show what is rarely used: the notation, the answer sheet, and progress from a file."""
     with st.popover("Options", key="options"):
         widgets.show(
             st.selectbox,
@@ -116,7 +115,6 @@ def _show_options(choice: LearnChoice) -> None:
 
 
 def _show_chip(choice: LearnChoice) -> None:
-    """Show the notation, unless it is the usual one."""
     if choice.notation != next(iter(NOTATIONS)):
         with st.container(key="learn-chips", horizontal=True, gap="xsmall"):
             label = NOTATIONS[choice.notation].capitalize()
@@ -125,7 +123,7 @@ def _show_chip(choice: LearnChoice) -> None:
 
 
 def _run(model: str, text: str, *, edits: Sequence[Edit] = (), beside: str | None = None) -> Trace:
-    """Never too many at a time; those that a lesson makes by the dozen, one a head, aren't kept for everybody."""
+    """Limit concurrent runs; don't cache a lesson's dozens (one a head) for everybody."""
     asked = Request(model, shown=text) if facts_of(model).reads in KINDS else Request(model, text)
     return run_request(asked, beside=beside, edits=edits, cached=not edits).trace
 
@@ -135,7 +133,6 @@ def _screen(choice: LearnChoice) -> Screen:
 
 
 def _show_lesson(choice: LearnChoice, scene: Scene, seed: int) -> None:
-    """Show the list of lessons, the lesson and its exercise."""
     left, right = st.columns([1, 6], gap="medium")
     with left.container(key="learn-list"):
         _show_list(choice)
@@ -146,12 +143,10 @@ def _show_lesson(choice: LearnChoice, scene: Scene, seed: int) -> None:
 
 
 def _show_list(choice: LearnChoice) -> None:
-    """List all lessons, with a tick for each solved exercise, if there is room for a list."""
     _show_lessons(st.radio, "Lessons", "learn-lessons", lambda name: plain(_called(name, choice)))
 
 
 def _pick_lesson(choice: LearnChoice) -> None:
-    """Show the picker of lessons in the row."""
     _show_lessons(st.selectbox, "Lesson", "learn-lesson", lambda name: _called(name, choice), width=250)
 
 

@@ -1,4 +1,4 @@
-"""The mask that is painted, as a browser component: what it is told, and what the reader chose in it."""
+"""The painted mask's browser component: its input and the reader's choices."""
 
 import base64
 import binascii
@@ -37,13 +37,13 @@ def show_board(
     locked: str = "",
     predicts: str = "",
 ) -> None:
-    """Show the mask on the matrix of a head and what it did, and hear of the reader's choices.
+    """Show the mask on a head's matrix, and receive choices.
 
     Args:
-        packed: from `pack_board`; sent to the browser only when it changes.
-        added: what the mask leaves open, (query, key); None for everything.
-        run: from `run_of`; None where there is none.
-        locked: why nothing can be painted; empty where it can.
+        packed: from `pack_board`; sent only when it changes.
+        added: open cells, (query, key); None for everything.
+        run: from `run_of`; None if there is none.
+        locked: the reason; empty if paintable.
     """
     board, data = packed
     _board(key=_KEY, data=data, height="content", on_choice_change=take_choice)
@@ -67,7 +67,7 @@ def show_board(
 
 
 def take_choice() -> None:
-    """What was chosen in the component becomes the page's own choice; what is none of its values is left out."""
+    """Take the component's choices into the page's, dropping invalid values."""
     message = widgets.sent(_KEY, "choice")
     # A browser may send anything.
     chosen: Mapping[str, Any] = message if isinstance(message, Mapping) else {}
@@ -93,7 +93,7 @@ def take_choice() -> None:
 
 
 def _cells(text: object, count: int) -> Cells | None:
-    """The blocked cells of a square matrix with that many rows, eight in a byte; None for what is none."""
+    """Decode a square matrix's blocked cells, eight a byte; None if invalid."""
     if not isinstance(text, str) or not 1 <= count <= LONGEST_DRAWN:
         return None
     try:

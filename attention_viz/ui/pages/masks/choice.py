@@ -1,4 +1,4 @@
-"""Which mask was chosen, kept in the address, and the cells that follow from it."""
+"""The chosen mask in the URL, and its cells."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -49,7 +49,6 @@ BATCHED = ("padding", "both")
 
 
 def _is(*masks: str) -> Callable[["MaskChoice", object], bool]:
-    """Whether one of these masks is chosen."""
     return lambda choice, _: choice.mask in masks
 
 
@@ -59,7 +58,7 @@ def _is_any(choice: "MaskChoice", _: object) -> bool:
 
 @dataclass(frozen=True)
 class MaskChoice:
-    """What the Masks page keeps in the address beside what all pages share; what is known is the `State`."""
+    """The Masks page's own URL choices, known by the `State`."""
 
     mask: str = parameter("causal", OneOf(tuple(MASKS)), "the mask")
     window: int = parameter(2, WholeNumber(range(10_000)), "how wide", applies=_is("window"))
@@ -89,7 +88,7 @@ class MaskChoice:
 
 
 def window_words(window: int, *, looks_back: bool = False) -> str:
-    """At what each token may look through a window of that width."""
+    """Describe a window's reach for each token."""
     around = max(0, window - 1)
     if around == 0:
         return "nothing but itself"
@@ -100,7 +99,7 @@ MASK_CHOICES = Group(MaskChoice(), "", "masks")
 
 
 def edits(choice: MaskChoice, tokens: "Tokens", stream: str | None = None) -> "tuple[Allow, ...]":
-    """The chosen mask as an edit of the model; nothing for "none"."""
+    """Return the mask as a model edit; empty for "none"."""
     from attention_viz.edits.kinds.masks import Allow
 
     allowed = added_cells(choice, tokens)
@@ -108,7 +107,7 @@ def edits(choice: MaskChoice, tokens: "Tokens", stream: str | None = None) -> "t
 
 
 def added_cells(choice: MaskChoice, tokens: "Tokens") -> "Tensor | None":
-    """What the chosen mask leaves open, (query, key), True for open; None for "none"."""
+    """Return the mask's cells, (query, key), True for open; None for "none"."""
     import torch
 
     from attention_viz.operation import masks

@@ -1,4 +1,4 @@
-"""What a mask did, as tables: how far each token's output moved, and how much weight in each head."""
+"""A mask's effect on each token's output and head's weights, as tables."""
 
 import pandas
 import streamlit as st
@@ -10,7 +10,7 @@ __all__ = ["show_tables"]
 
 
 def show_tables(before: Trace, moved: MaskEffect) -> None:
-    """The numbers beside the matrix, and what they mean, behind a line that opens."""
+    """Show the effect's numbers and meaning behind an opening line."""
     with st.expander("The same as tables"):
         st.caption(
             "Output moved: $\\lVert \\text{after} - \\text{before} \\rVert / \\lVert \\text{before} \\rVert$, the "

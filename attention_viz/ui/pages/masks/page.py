@@ -39,7 +39,7 @@ def _controls(state: State, row: ControlRow) -> None:
 
 
 def mask_of(selection: Selection) -> MaskChoice:
-    """Return the mask that is put on; none on a trace from a file, which can't be run again."""
+    """Return the active mask; none on a file's trace, which can't be rerun."""
     choice = selection.of(MASK_CHOICES)
     return MaskChoice("none", weights=choice.weights) if selection.file else choice
 

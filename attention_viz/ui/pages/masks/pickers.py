@@ -1,4 +1,4 @@
-"""The Masks page's own pickers: which mask, its numbers, where it acts, and the other sentence of a batch."""
+"""The Masks page's pickers: mask, numbers, place and batch sentence."""
 
 from collections.abc import Sequence
 
@@ -20,13 +20,13 @@ _ALL = "all"
 
 
 def is_batched(selection: Selection) -> bool:
-    """Return whether two sentences are in one batch: then no second one is read together with the first."""
+    """Return whether two sentences share a batch, which rules out a sentence pair."""
     part = selection.part(MASK_CHOICES)
     return part.pending.get("mask", part.value.mask) in BATCHED
 
 
 def pick_mask(state: State) -> None:
-    """Draw the picker of the mask, in the row; a mask can also be picked by its picture below."""
+    """Draw the mask's picker; its pictures below also pick."""
     _settle(state)
     widgets.show(
         st.selectbox,
@@ -40,7 +40,7 @@ def pick_mask(state: State) -> None:
 
 
 def pick_numbers(state: State) -> None:
-    """Draw what belongs to the chosen mask: its number, and where it acts."""
+    """Draw the pickers of the mask's number and place."""
     choice = visit.chosen(MASK_CHOICES)
     if choice.mask == "window":
         widgets.show(st.number_input, "Window", of=MASK_CHOICES, name="window", step=1)
@@ -54,7 +54,7 @@ def pick_numbers(state: State) -> None:
 
 
 def show_batch() -> None:
-    """Draw the box for the other sentence of the batch, and which row is shown, on a line of its own."""
+    """Draw the batch's other sentence and row picker, on their own line."""
     with st.container(key="mask-batch", horizontal=True, vertical_alignment="top"):
         widgets.show(
             st.text_area,
@@ -80,7 +80,6 @@ def show_batch() -> None:
 
 
 def _settle(state: State) -> None:
-    """Answer the address; of a layer or head that another model doesn't have, say so."""
     asking, before = visit.is_unread(MASK_CHOICES), visit.chosen(MASK_CHOICES)
     # A decoder never looks ahead: to forbid it that would show nothing.
     decoder = tuple(state.facts.heads) == ("decoder",)

@@ -1,4 +1,4 @@
-"""The mask on the picture that was read: what the chosen patch may not look at is hatched, before and with the mask."""
+"""A mask hatched on the input picture, before and after."""
 
 import functools
 import html
@@ -23,14 +23,7 @@ _HEIGHT, _TARGET = 272, 16
 
 
 def show_masked_picture(before: Run, after: Run, state: State, choice: MaskChoice) -> DeltaGenerator:
-    """The picture beside the place of the matrix: what the chosen position looks at, hatched where it may not.
-
-    Args:
-        after: the run with it; the same where none is put on.
-
-    Returns:
-        The place of the matrix: of a text all that there is.
-    """
+    """Draw the weights on the picture, blocked patches hatched; return the matrix's place."""
     tokens = before.trace.key_tokens(before.stream(state.stream))
     if before.trace.seen.picture is None or not tokens.placed or len(before.trace.streams) > 1:
         return st.container()
@@ -47,7 +40,7 @@ def show_masked_picture(before: Run, after: Run, state: State, choice: MaskChoic
 
 
 def _show(run: Run, name: str, query: int, key: int, state: State) -> None:
-    """One run's picture; a press on a patch chooses it as the one that looks."""
+    """Draw a run's picture; a pressed patch becomes the query."""
     trace = run.trace
     layer, head = run.place(state.stream, state.layer, state.head)
     shut = int(blocked_patches(trace, layer, head, query).sum())
@@ -72,7 +65,7 @@ def _take(cells: dict[tuple[int, int], int], key: int, cell: tuple[int, int]) ->
 
 
 def _choose_others(run: Run, key: int, state: State) -> None:
-    """What is no patch, such as the class token, which no press on the picture chooses."""
+    """Choose positions that aren't patches, such as the class token."""
     tokens = run.trace.query_tokens()
     with st.container(key="masked-others", horizontal=True, gap="xsmall"):
         for at, place in enumerate(tokens.place):

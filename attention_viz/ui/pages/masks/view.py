@@ -1,4 +1,4 @@
-"""The Masks page's parts: who may attend to whom, chosen or painted, and what that changes in the model."""
+"""The Masks page's parts: the mask and its effect."""
 
 import functools
 from collections.abc import Hashable
@@ -50,21 +50,21 @@ _EMPTY = (
 
 @dataclass
 class _OnScreen:
-    """What is on the screen, which stays there meanwhile: its slot would push it down for a moment, at each stroke."""
+    """The shown content: reserving its slot would shift it at each stroke."""
 
     run: Hashable = None
 
 
 @dataclass(frozen=True, eq=False)
 class MasksStudy:
-    """A run without a mask, and one with it.
+    """A run with and without a mask.
 
     Attributes:
-        after: the run with it; the same if nothing was added.
-        choice: the mask; none if it can't be put on.
-        shown: the sentence that is shown, of a batch the chosen row.
-        beside: the other sentence of a batch.
-        locked: why nothing can be painted; empty if it can.
+        after: the unmasked run if nothing was added.
+        choice: none if it can't apply.
+        shown: of a batch, the chosen row.
+        beside: the batch's other sentence.
+        locked: the reason; empty if paintable.
     """
 
     before: Run
@@ -112,7 +112,7 @@ def load(state: State, slots: Slots) -> MasksStudy | None:
 
 
 def settle(selection: Selection, _run: MasksStudy) -> Selection:
-    """Return the selection: nothing follows from a run here."""
+    """Return the selection unchanged."""
     return selection
 
 
@@ -158,7 +158,6 @@ def _show_tables(study: MasksStudy, stream: str) -> None:
 
 
 def _row(state: State, choice: MaskChoice) -> tuple[State, str | None]:
-    """The sentence that is shown, and the other one of its batch."""
     if not choice.batched:
         return state, None
     rows = (state.text, choice.batch)
@@ -168,7 +167,6 @@ def _row(state: State, choice: MaskChoice) -> tuple[State, str | None]:
 
 
 def _masked(before: Run, state: State, beside: str | None, choice: MaskChoice) -> Run | None:
-    """Return the run with the mask; None if it can't be made, which the page says."""
     stream = before.stream(state.stream)
     tokens = before.trace.query_tokens(stream)
     if choice.mask == "drawn" and len(tokens) > LONGEST_DRAWN:
@@ -190,7 +188,6 @@ def _too_long(tokens: Tokens) -> str:
 
 
 def _show_board(study: MasksStudy, state: State) -> None:
-    """Draw the matrix, and beside it what the mask did."""
     before, after, choice, locked = study.before, study.after, study.choice, study.locked
     stream = before.stream(state.stream)
     layer, head = before.place(stream, state.layer, state.head)
@@ -213,7 +210,6 @@ def _show_board(study: MasksStudy, state: State) -> None:
 
 
 def _show_words(study: MasksStudy, state: State, *, back: bool) -> None:
-    """Say what the colours can't, of a model that looks back or to both sides."""
     choice, before, after = study.choice, study.before.alone(state.stream), study.after.alone(state.stream)
     st.caption(plain(own_mask_words(before.trace, state.layer, state.head)))
     if after.trace is before.trace and choice.mask == "none":

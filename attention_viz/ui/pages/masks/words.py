@@ -1,4 +1,4 @@
-"""What a mask does to one head, in plain words with its numbers."""
+"""A mask's effect on one head, in words and numbers."""
 
 import torch
 from torch import Tensor
@@ -25,7 +25,7 @@ _MOST_NAMED = 6
 
 
 def allowed_of(trace: Trace, layer: int, head: int, stream: str | None = None) -> Tensor:
-    """Who may look at whom in one head, (query, key); of the first stream, where none is named."""
+    """Return one head's open cells, (query, key); by default the first stream's."""
     one = trace.attention(layer, stream or trace.streams[0]).head(head)
     if one.allowed is None:
         return torch.ones(one.shape, dtype=torch.bool)
@@ -33,7 +33,7 @@ def allowed_of(trace: Trace, layer: int, head: int, stream: str | None = None) -
 
 
 def own_mask_words(trace: Trace, layer: int, head: int) -> str:
-    """What the model's own mask is, recognised from the cells that it blocked; other layers too, where they differ."""
+    """Describe the model's own mask from its blocked cells, and layers that differ."""
     here = recognise(allowed_of(trace, layer, head))
     # Of a file, which tells what was put on top but not how the run went without.
     whose = (
@@ -61,7 +61,7 @@ def mask_words(choice: MaskChoice, *, looks_back: bool = False) -> str:
 
 
 def slide_words(choice: MaskChoice, *, looks_back: bool = False) -> str:
-    """What a mask means, and where it acts if that isn't everywhere, for a class that doesn't see the controls."""
+    """Explain a mask, and its place if limited, for slides without controls."""
     said = ["Some cells are blocked by hand." if choice.mask == "drawn" else mask_words(choice, looks_back=looks_back)]
     places = (("layer", choice.in_layer), ("head", choice.in_head))
     if only := [f"{name} {number}" for name, number in places if number is not None]:
@@ -70,7 +70,7 @@ def slide_words(choice: MaskChoice, *, looks_back: bool = False) -> str:
 
 
 def blocked_words(before: Trace, after: Trace, layer: int, head: int, choice: MaskChoice) -> str:
-    """How many cells of the head on the screen are blocked now, and where else the mask acts."""
+    """Count the shown head's blocked cells, and name other affected places."""
     own, now = allowed_of(before, layer, head), allowed_of(after, layer, head)
     added, total = int((own & ~now).sum()), now.numel()
     if choice.mask == "none":
@@ -90,7 +90,6 @@ def blocked_words(before: Trace, after: Trace, layer: int, head: int, choice: Ma
 
 
 def _nothing(after: Trace, choice: MaskChoice) -> str:
-    """Why a mask changes nothing."""
     if choice.mask == "drawn" and not choice.cells:
         return "Nothing is drawn yet."
     if choice.mask == "padding" and not any(after.query_tokens(after.streams[0]).padding):
@@ -99,7 +98,7 @@ def _nothing(after: Trace, choice: MaskChoice) -> str:
 
 
 def blocks_more(before: Trace, after: Trace) -> bool:
-    """Whether any cell of any head is blocked only by the mask that was added."""
+    """Return whether the added mask alone blocks any head's cell."""
     stream = before.streams[0]
     return any(
         bool((allowed_of(before, layer, head, stream) & ~allowed_of(after, layer, head, stream)).any())
@@ -109,7 +108,7 @@ def blocks_more(before: Trace, after: Trace) -> bool:
 
 
 def unfit_words(state: State, choice: MaskChoice) -> str:
-    """Why a mask can't be put on the kind of attention that is shown; empty where it can."""
+    """Explain why a mask doesn't fit this kind of attention; empty if it does."""
     if choice.mask == "none" or not state.facts.is_encoder_decoder:
         return ""
     if choice.batched:
@@ -132,7 +131,7 @@ def unfit_words(state: State, choice: MaskChoice) -> str:
 
 
 def silent_rows_words(trace: Trace, layer: int, head: int) -> str:
-    """Which tokens have nothing left to look at; empty where each has something."""
+    """Name tokens with every key blocked; empty if none."""
     blind = (~allowed_of(trace, layer, head)).all(dim=-1).nonzero().flatten().tolist()
     if not blind:
         return ""

@@ -1,4 +1,4 @@
-"""What the Step by step page keeps in the address."""
+"""The Step by step page's choices in the URL."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -18,12 +18,12 @@ MOST_TERMS = 10
 
 @dataclass(frozen=True)
 class Possible:
-    """What there is to choose from for the trace on the screen.
+    """The trace's possible choices.
 
     Attributes:
-        options: by the name of a parameter, what may be chosen; the model's own way first.
-        as_the_model: by the name of a switch, what its option "model" stands for.
-        own: whether the model is our own module, which has variants.
+        options: the model's own way first.
+        as_the_model: the meaning of "model", by switch name.
+        own: our own module, which has variants.
     """
 
     options: Mapping[str, Any]
@@ -36,7 +36,7 @@ def _there(name: str) -> Callable[[object, Possible], Any]:
 
 
 def _switch(name: str) -> OneOf:
-    """A switch whose option "model" may also be asked for as what it stands for."""
+    """Define a switch whose "model" option also goes by its meaning."""
 
     def synonyms(known: Possible) -> dict[str, str]:
         return {known.as_the_model[name]: "model"} if name in known.as_the_model else {}
@@ -49,7 +49,7 @@ def _own(choice: object, known: Possible | None) -> bool:
 
 
 class _PositionKind(WholeNumber):
-    """A position of the text, which all pages have in the address: what is no number is told for all of them."""
+    """A shared text position in the URL; all pages report an invalid number."""
 
     def read(self, name: str, text: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
         """The position, if the text has it."""
@@ -58,7 +58,7 @@ class _PositionKind(WholeNumber):
 
 @dataclass(frozen=True)
 class StepChoice:
-    """What the Step by step page keeps in the address beside what all pages share; what is known is `Possible`."""
+    """The Step by step page's own URL choices, known by `Possible`."""
 
     step: str = parameter(PIPELINE, OneOf(_there("step")), "the step whose matrix is open")
     query: int = parameter(0, _PositionKind(_there("query")), "the position that looks, of the chosen pair")
@@ -73,7 +73,7 @@ class StepChoice:
 
 
 def is_pipeline(chosen: StepChoice) -> bool:
-    """Whether no step is open by itself, nor all of them."""
+    """Return whether neither one step nor all are open."""
     return chosen.step == PIPELINE and chosen.all == "no"
 
 

@@ -1,4 +1,4 @@
-"""The controls of the Step by step page: which step, which cell, and the switches that compute a head otherwise."""
+"""The Step by step page's pickers of step, cell and switches."""
 
 import functools
 from typing import Any
@@ -41,7 +41,7 @@ _WIDTH = "steps-d_k"
 
 
 def possible(as_run: OpenHead) -> dict[str, Any]:
-    """By name, what may be chosen for this trace; the model's own way first."""
+    """Return choices by name, the model's own way first."""
     own = str(as_run.attention.query.dtype).removeprefix("torch.")
     queries, keys = as_run.attention.shape
     widest = max(as_run.d_model or 0, as_run.d_k, as_run.attention.value.shape[-1])
@@ -59,7 +59,7 @@ def possible(as_run: OpenHead) -> dict[str, Any]:
 
 
 def variants() -> list[str]:
-    """The stages of attention that our own module can show, itself first."""
+    """Return our own module's attention variants, itself first."""
     return ["multi", *(name for name in VARIANTS if name != "multi")]
 
 
@@ -69,18 +69,18 @@ def _scales(as_run: OpenHead) -> list[str]:
 
 
 def _usual(as_run: OpenHead) -> bool:
-    """Whether the model itself scales by 1/√d_k."""
+    """Return whether the model scales by 1/√d_k."""
     return abs(as_run.attention.scale * as_run.d_k**0.5 - 1) < 1e-6
 
 
 def as_the_model(as_run: OpenHead) -> dict[str, str]:
-    """By the name of a switch, what its option "model" stands for: how the model itself computed."""
+    """Return the meaning of "model", by switch name."""
     precision = str(as_run.attention.query.dtype).removeprefix("torch.")
     return {"precision": precision} | ({"scale": "d_k"} if _usual(as_run) else {})
 
 
 def show_step_list(steps: dict[str, Step]) -> None:
-    """Every step by name, in order, and buttons that walk one on or back."""
+    """List the steps in order, with buttons forward and back."""
     names = [PIPELINE, *steps]
     with st.container(key="steps-walk", horizontal=True, vertical_alignment="center", gap="small"):
         widgets.show(
@@ -98,7 +98,6 @@ def show_step_list(steps: dict[str, Step]) -> None:
 
 
 def _show_walk(names: list[str]) -> None:
-    """Buttons that go one step on or back, and the switch that shows all; together where the line is full."""
     place = names.index(visit.chosen(STEP_CHOICES).step)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", width="content"):
         for label, other in (("Back", place - 1), ("Next", place + 1)):
@@ -118,7 +117,7 @@ def _step_label(steps: dict[str, Step], name: str) -> str:
 
 
 def show_switches(options: dict[str, Any], as_run: OpenHead, state: State, *, own: bool) -> None:
-    """Scale, notation, precision and how many terms are named; for our own module its variant and d_k, too."""
+    """Draw scale, notation, precision and term count; our own module's variant and d_k."""
     labels: dict[str, dict[str, str]] = {
         "scale": _SCALE_LABELS | {"model": "√d_k" if _usual(as_run) else "the model's"},
         "notation": _NOTATION_LABELS,
@@ -153,7 +152,7 @@ def _called(labels: dict[str, str], option: str) -> str:
 
 
 def _show_width(state: State) -> None:
-    """The width of a head: another handle on the module's own width, which is as many times larger as it has heads."""
+    """Draw the head width: the module's is heads times as large."""
     single = visit.chosen(STEP_CHOICES).variant != "multi"
     step, heads = (state.heads, 1) if single else (1, state.heads)
     largest = LARGEST_WIDTH // heads // step * step
@@ -171,7 +170,7 @@ def _show_width(state: State) -> None:
 
 
 def show_cell_pickers(as_run: OpenHead) -> None:
-    """Pick the cell that is opened, by row and column with tokens as rows; a click on the picture does the same."""
+    """Draw the cell's row and column pickers, with tokens as rows."""
     chosen = visit.chosen(STEP_CHOICES)
     if is_pipeline(chosen) or chosen.all == "yes":
         return
@@ -189,7 +188,7 @@ def _show_axes(step: Step, matrix: Tensor, as_run: OpenHead) -> None:
 
 
 def chosen_cell(step: Step) -> tuple[int, int]:
-    """The cell that is opened, by row and column with tokens as rows."""
+    """Return the open cell's row and column, with tokens as rows."""
     row, column = (getattr(visit.chosen(STEP_CHOICES), _NAMES.get(axis, "dimension")) for axis in step.axes)
     return row, column
 
@@ -218,14 +217,13 @@ def _token_label(tokens: Tokens, position: int) -> str:
 
 
 def take_cell(axes: tuple[str, str], cell: tuple[int, int]) -> None:
-    """Open another cell, as after a click on the picture."""
+    """Open another cell, as after a click."""
     for axis, place in zip(axes, cell, strict=True):
         visit.pick(STEP_CHOICES, **{_NAMES.get(axis, "dimension"): place})
     _share_pair()
 
 
 def _share_pair() -> None:
-    """Have all pages show the pair that was picked here."""
     choice = visit.chosen(STEP_CHOICES)
     take_pair(choice.query, choice.key)
 

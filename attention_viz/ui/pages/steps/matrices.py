@@ -1,4 +1,4 @@
-"""A step's matrices as pictures, whose cells open at a click."""
+"""A step's matrices as pictures with clickable cells."""
 
 import functools
 from dataclasses import replace
@@ -35,7 +35,7 @@ def show_matrix(
     side: str = "query",
     opens: bool = True,
 ) -> None:
-    """One step's matrix; where it opens, a click on a cell makes it the chosen one."""
+    """Draw one step's matrix; if it opens, a click chooses a cell."""
     figure = steps(
         opened.trace,
         opened.layer,
@@ -55,7 +55,7 @@ def show_matrix(
 
 
 def show_learned(opened: OpenHead, name: str, notation: str) -> None:
-    """The learned matrix of this head for "query", "key", "value" or "output", where it is known."""
+    """Draw the head's learned "query", "key", "value" or "output" matrix, if known."""
     matrix = opened.projections.get(name) if name == "output" else opened.projection(name)
     if matrix is None:
         st.caption(f"W_{name[0].upper()} is not known here.".replace("_", r"\_"))
@@ -68,7 +68,7 @@ def show_learned(opened: OpenHead, name: str, notation: str) -> None:
 
 
 def show_part(opened: OpenHead, name: str, part: Tensor, notation: str) -> None:
-    """One summand of the embeddings, drawn as they are."""
+    """Draw one summand like the embeddings."""
     layers = list(opened.trace.layers[opened.stream])
     layers[opened.trace.layer_numbers(opened.stream).index(opened.layer)] = replace(opened.entry, embeddings=part)
     trace = opened.trace.derived(layers={**opened.trace.layers, opened.stream: tuple(layers)})
@@ -78,7 +78,7 @@ def show_part(opened: OpenHead, name: str, part: Tensor, notation: str) -> None:
 
 
 def show_bias_part(opened: OpenHead, name: str, notation: str) -> None:
-    """One summand of the bias, drawn as the bias of a head whose scores are all 0."""
+    """Draw one bias summand, as a bias with scores 0."""
     layers = list(opened.trace.layers[opened.stream])
     call = opened.entry.attention
     alone = replace(call, query=torch.zeros_like(call.query), bias=opened.entry.bias_parts[name], softcap=None)
@@ -95,7 +95,7 @@ def _capitalized(name: str) -> str:
 
 
 def show_angles(opened: OpenHead) -> None:
-    """By how much each position turned each pair of dimensions, where pairs were turned."""
+    """Draw each position's rotation of each dimension pair, if any."""
     if rotation(opened.unrotated("query"), opened.attention.query) is None:
         return
     figure = angles(opened.trace, opened.layer, opened.head, opened.stream, theme=theme_name())
@@ -103,7 +103,7 @@ def show_angles(opened: OpenHead) -> None:
 
 
 def show_saturation(opened: OpenHead, state: State) -> None:
-    """How sharp the softmax gets as our own module gets wider."""
+    """Draw softmax sharpness over our own module's width."""
     text = opened.trace.provenance.text or ""
     traces = run_widths(text, state.heads, state.seed, state.positions)
     st.markdown("###### Why the scale: the same text through our own module, wider and wider")

@@ -1,4 +1,4 @@
-"""One step on the page, or all of them: formula, shape, what changed, the matrix, and the chosen cell's arithmetic."""
+"""One step or all: formula, shape, change, matrix and arithmetic."""
 
 import re
 from collections.abc import Callable
@@ -61,7 +61,7 @@ def show_step(opened: OpenHead, as_run: OpenHead, chosen: StepChoice, state: Sta
 
 
 def show_all_steps(opened: OpenHead, as_run: OpenHead, chosen: StepChoice, state: State, *, own: bool) -> None:
-    """Every step under the one before it, each with its formula, shape, change and matrix."""
+    """Draw all steps with formula, shape, change and matrix."""
     colours = palette(theme_name())
     for name, step in steps_of(opened).items():
         matrix = step.function(opened)
@@ -83,7 +83,6 @@ def _show_step(
     colours: Palette,
     places: tuple[DeltaGenerator, DeltaGenerator],
 ) -> None:
-    """What the step is, and its formula, shape and change, each in its place."""
     words, formula = places
     words.markdown(f"##### {step.label}\n{in_notation(explanation_of(opened, name), step, chosen.notation)}")
     written = rf"$\displaystyle {_coloured(formula_of(opened, name, chosen.notation), colours)}$"
@@ -92,7 +91,7 @@ def _show_step(
 
 
 def _abreast() -> tuple[DeltaGenerator, DeltaGenerator]:
-    """Places for words and formula side by side: a few lines, so that the matrix below is on the first screen."""
+    """Save height, so the matrix fits the first screen."""
     left, right = st.columns([4, 8], gap="medium")
     return left, right
 
@@ -113,7 +112,7 @@ def _show_unknown(step: Step) -> None:
 
 
 def _coloured(formula: str, colours: Palette) -> str:
-    """Q, K and V in their colours; not where they are part of another name."""
+    """Colour Q, K and V, except within other names."""
     tones = {"Q": colours.query, "K": colours.key, "V": colours.value}
     return re.sub(
         r"(?<![A-Za-z\\])([QKV])(?![A-Za-z])", lambda found: rf"\textcolor{{{tones[found[1]]}}}{{{found[1]}}}", formula
@@ -125,7 +124,6 @@ def _show_one(opened: OpenHead, chosen: StepChoice, cell: tuple[int, int]) -> No
 
 
 def _show_projected(opened: OpenHead, chosen: StepChoice, cell: tuple[int, int]) -> None:
-    """Query, key and value side by side."""
     for column, name in zip(st.columns(3), _PROJECTED, strict=True):
         with column:
             show_matrix(opened, name, STEPS[name], chosen.notation, cell if name == chosen.step else None)
@@ -138,7 +136,6 @@ def _learned_three(opened: OpenHead, chosen: StepChoice) -> None:
 
 
 def _show_rotated(opened: OpenHead, chosen: StepChoice, cell: tuple[int, int]) -> None:
-    """Query and key, before above and after below, and beside them by how much each pair turned."""
     *sides, turned = st.columns(3)
     for column, side in zip(sides, ("query", "key"), strict=True):
         with column:
@@ -151,7 +148,6 @@ def _show_rotated(opened: OpenHead, chosen: StepChoice, cell: tuple[int, int]) -
 
 
 def _parts(opened: OpenHead, chosen: StepChoice) -> None:
-    """What the embeddings are the sum of, where known: with positions and without them."""
     if len(opened.parts) > 1:
         for column, (name, part) in zip(st.columns(len(opened.parts)), opened.parts.items(), strict=True):
             with column:
@@ -159,7 +155,6 @@ def _parts(opened: OpenHead, chosen: StepChoice) -> None:
 
 
 def _bias_parts(opened: OpenHead, chosen: StepChoice) -> None:
-    """What the bias is the sum of, where it is of several parts."""
     if len(opened.bias_parts) > 1:
         for column, name in zip(st.columns(len(opened.bias_parts)), opened.bias_parts, strict=True):
             with column:

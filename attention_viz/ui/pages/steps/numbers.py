@@ -1,4 +1,4 @@
-"""A step's numbers as tables: a window around the chosen cell, that cell's arithmetic, and how sharp its row is."""
+"""A step's numbers: cell window, arithmetic and row sharpness."""
 
 import html
 import math
@@ -24,7 +24,7 @@ _WHOLE = 17
 
 
 def label_of(opened: OpenHead, axis: str, place: int) -> str:
-    """What stands at a place of an axis: a token, or the number of a dimension."""
+    """Return an axis place's token or dimension number."""
     if axis not in ("token", "query", "key"):
         return str(place)
     tokens = opened.trace.key_tokens if axis == "key" else opened.trace.query_tokens
@@ -32,7 +32,7 @@ def label_of(opened: OpenHead, axis: str, place: int) -> str:
 
 
 def in_notation(words: str, step: Step, notation: str) -> str:
-    """A sentence about rows, said of columns where the notation writes the step's rows as columns."""
+    """Reword rows as columns if the notation transposes the step."""
     return re.sub(r"\b([Rr])ow(s?)\b", _column, words) if transposed(step, notation) else words
 
 
@@ -41,7 +41,7 @@ def _column(found: re.Match[str]) -> str:
 
 
 def show_window(opened: OpenHead, step: Step, matrix: Tensor, cell: tuple[int, int], *, turned: bool) -> None:
-    """The numbers around the chosen cell; of a small matrix, all."""
+    """Show numbers around the chosen cell; a small matrix whole."""
     rows, columns = (_near(place, count) for place, count in zip(cell, matrix.shape, strict=True))
     down, across = [(step.axes[0], rows), (step.axes[1], columns)]
     values = matrix[rows.start : rows.stop, columns.start : columns.stop].tolist()
@@ -100,7 +100,6 @@ def _term(opened: OpenHead, found: Arithmetic, place: int, factors: int) -> list
 
 
 def _closing(found: Arithmetic, factors: int) -> list[str]:
-    """The line under the sum."""
     empty = [_cell("", "td")] * factors
     return [_cell("sum", "th"), *empty, _number(found.sum, found.rule == "sum")]
 
@@ -112,7 +111,7 @@ def _share(found: Arithmetic) -> None:
 
 
 def show_statistics(opened: OpenHead, as_run: OpenHead, step: Step, row: int, notation: str) -> None:
-    """How sharp the softmax is: of the chosen query's row, and on average; as the model did it beside it."""
+    """Show the softmax's sharpness for the chosen query and on average, beside the model's."""
     sides = {"": opened} if not opened.switched else {", now": opened, ", as the model did": as_run}
     names = {"entropy": "entropy (nats)", "largest": "largest", "gradient": "gradient"}
     head, lines = [_cell(name, "th") for name in ("weights of", *names.values())], list[list[str]]()
@@ -141,7 +140,6 @@ def show_statistics(opened: OpenHead, as_run: OpenHead, step: Step, row: int, no
 
 
 def _near(place: int, count: int, around: int = _AROUND) -> range:
-    """The window along one axis, as wide at the edges as in the middle."""
     start = max(0, min(place - around, count - 2 * around - 1))
     return range(start, min(count, start + 2 * around + 1))
 
@@ -165,10 +163,7 @@ def _cell(text: str, tag: str, kind: str = "") -> str:
 
 
 def _show_table(head: list[str], lines: list[list[str]], name: str, closing: Sequence[str] = ()) -> None:
-    """A table that scrolls in itself, by keyboard too, so that the page stays within the screen.
-
-    Its head stays in sight, and so does its closing line.
-    """
+    """Draw a keyboard-scrollable table, its head and closing line in sight."""
     body = "".join(f"<tr>{''.join(line)}</tr>" for line in lines)
     kind = "steps-table" if len(lines) <= _WHOLE else "steps-table steps-long"
     foot = f"<tfoot><tr>{''.join(closing)}</tr></tfoot>" if closing else ""

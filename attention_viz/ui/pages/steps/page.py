@@ -1,4 +1,4 @@
-"""The Step by step page: its controls and its slots."""
+"""The Step by step page: controls and slots."""
 
 import functools
 

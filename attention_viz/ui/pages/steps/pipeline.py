@@ -1,4 +1,4 @@
-"""The head as a pipeline for the chosen pair, inside a Streamlit page: a browser component of its own."""
+"""The chosen pair's pipeline through a head, as a browser component."""
 
 from collections.abc import Callable
 
@@ -20,17 +20,14 @@ _pipeline = components.component("attention_viz_pipeline", html=_html, css=_css,
 
 
 def chosen_pair() -> tuple[int, int] | None:
-    """The query and the key that the reader chose in the pipeline; None for no choice.
-
-    Anything can come from a browser: what are no positions at all counts as nothing.
-    """
+    """Return the pipeline's chosen query and key; None for none, or invalid browser data."""
     choice = widgets.sent(_KEY, "choice")
     query, key = (widgets.whole(choice, side) for side in ("query", "key"))
     return None if query is None or key is None else (query, key)
 
 
 def asked_step() -> str | None:
-    """The step whose matrix the reader asks for, just now."""
+    """Return the step just opened."""
     asked = widgets.sent(_KEY, "open")
     return asked if isinstance(asked, str) else None
 
@@ -43,12 +40,7 @@ def show_pipeline(
     on_choice: Callable[[], None],
     on_open: Callable[[], None],
 ) -> None:
-    """Show one head for a pair of positions, and hear of the reader's choice.
-
-    Args:
-        on_choice: called, before the page runs again, when the reader chose another pair; `chosen_pair` tells which.
-        on_open: likewise, when a step's matrix is to be opened; `asked_step`.
-    """
+    """Show a head's pipeline for a pair, and receive choices before the rerun."""
     packed = pack_pipeline(opened, *pair)
     _pipeline(key=_KEY, data=packed, height="content", on_choice_change=on_choice, on_open_change=on_open)
     seen = widgets.whole(widgets.sent(_KEY, "choice"), "serial") or 0

@@ -1,4 +1,4 @@
-"""What the Step by step page opens: the run on the screen, the learned matrices around it, and its variants."""
+"""The Step by step page's run, its learned matrices and variants."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,19 +18,14 @@ __all__ = ["OpenRun", "open_run"]
 
 @dataclass(frozen=True, eq=False)
 class OpenRun:
-    """A trace with what is known around it.
-
-    Attributes:
-        projections: the chosen layer's learned matrices, as far as they are known.
-        parts: what the embeddings are the sum of, where known.
-    """
+    """A trace, with its known learned matrices and embedding summands."""
 
     trace: Trace
     projections: Mapping[str, Projection] = field(default_factory=dict[str, "Projection"])
     parts: Mapping[str, Tensor] = field(default_factory=dict[str, "Tensor"])
 
     def head(self, state: State, scale: str = "model", precision: str | None = None) -> OpenHead:
-        """The chosen head, with a switch or as it ran; the nearest one where a variant has fewer heads."""
+        """Return the head, switched or as run; the nearest if the variant lacks it."""
         stream = self.trace.streams[0]
         head = min(state.head, self.trace.head_count(state.layer, stream) - 1)
         return open_head(
@@ -46,7 +41,7 @@ class OpenRun:
 
 
 def open_run(run: Run, state: State, variant: str) -> OpenRun:
-    """The run on the screen; of our own module, the variant that is chosen."""
+    """Return the run, or our own module's chosen variant."""
     if run.fit is None:
         return OpenRun(run.alone(state.stream).trace)
     if state.own:

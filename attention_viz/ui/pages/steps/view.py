@@ -1,4 +1,4 @@
-"""The Step by step page's parts: one head as a pipeline, every step's matrix, and every cell as its arithmetic."""
+"""The Step by step page's parts: pipeline, matrices and arithmetic."""
 
 import functools
 from dataclasses import dataclass
@@ -41,23 +41,18 @@ _DOWNLOADS = ("Weights (CSV)", "Tensors (safetensors)", "Picture (SVG)")
 
 @dataclass(frozen=True, eq=False)
 class StepsStudy:
-    """A run, and what the page opens of it.
-
-    Attributes:
-        run: the run, with all its streams.
-        opens: what is opened of it, such as a variant of our own module; an error if that can't be.
-    """
+    """A run and its open part, or an error if that is impossible."""
 
     run: Run
     opens: OpenRun | AttentionVizError
 
     def own(self, state: State) -> bool:
-        """Return whether our own module ran, which has variants."""
+        """Return whether our own module, which has variants, ran."""
         return state.own and self.run.fit is not None
 
 
 def load(state: State, slots: Slots) -> StepsStudy | None:
-    """Run the sentence, and the variant that is chosen; None after a problem."""
+    """Run the sentence and chosen variant; None after a problem."""
     run = load_text(state, slots)
     if run is None:
         return None
@@ -74,7 +69,7 @@ def _with_variant(selection: Selection, *, own: bool) -> Selection:
 
 
 def settle(selection: Selection, study: StepsStudy) -> Selection:
-    """Return the selection with the run's best finding, and with this page's choices within what its head has."""
+    """Select the run's best finding, with choices within its head's limits."""
     selection = resolve(selection, ran(study.run))
     if isinstance(study.opens, AttentionVizError):
         return selection
@@ -96,7 +91,7 @@ study = study_as_it_is
 
 
 def view(study: StepsStudy, selection: Selection) -> Parts:
-    """Return the page's parts: the pipeline, or the matrix of a step."""
+    """Return the page's parts: the pipeline or a step's matrix."""
     state, choice = selection.shared, selection.of(STEP_CHOICES)
     notes = Part("notes", functools.partial(show_notes, study.run.alone(state.stream), state))
     if isinstance(study.opens, AttentionVizError):
@@ -149,19 +144,16 @@ def _show_pipeline(opened: OpenHead, choice: StepChoice) -> None:
 
 
 def _take_pipeline_pair() -> None:
-    """Send the pair that was chosen in the pipeline."""
     if (pair := chosen_pair()) is not None:
         take_pair(*pair)
 
 
 def _open_step() -> None:
-    """Open the matrix that was chosen in the pipeline."""
     if (step := asked_step()) in STEPS:
         visit.pick(STEP_CHOICES, step=step)
 
 
 def _show_exports(opened: OpenHead, exported: Trace) -> None:
-    """Say what isn't as the model did it, and draw the export menu of what is on the screen."""
     if opened.switched:
         st.badge(f"Not as the model: {', '.join(opened.switched)}", color="orange")
     tensors = functools.partial(

@@ -1,4 +1,4 @@
-"""Which number is opened, chosen on the page: a next word, against another; or the score of the chosen pair."""
+"""The opened number's pickers: a next word's logit, or a pair's score."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,13 +34,13 @@ _ROW = "why-said"
 
 @dataclass(frozen=True)
 class NamedNumber:
-    """A number, and how it is told.
+    """A number and its description.
 
     Attributes:
-        more: what a positive contribution speaks for.
-        less: what a negative one speaks for.
-        at: the position at which heads write.
-        side: of a score, whose rows are shown; else "output".
+        more: favoured by positive contributions.
+        less: favoured by negative ones.
+        at: the heads' writing position.
+        side: a score's shown rows; else "output".
     """
 
     of: Score | Logit
@@ -52,13 +52,11 @@ class NamedNumber:
 
 @dataclass(frozen=True)
 class WordQuestion:
-    """A question about a next word, with what its pickers show.
+    """A next-word question with its pickers.
 
     Attributes:
-        first: the word that is asked about.
-        second: the word that it is compared with.
-        row: of what an encoder–decoder says, the position that is asked about; None for the last one.
-        asked: the number; an error if a word is no token of the model.
+        row: an encoder-decoder's output position; None for the last.
+        asked: an error if a word is no model token.
     """
 
     offered: Sequence[str]
@@ -69,7 +67,7 @@ class WordQuestion:
 
 
 def word_question(run: Run, state: State, choice: WhyChoice) -> WordQuestion:
-    """Return the question about a next word that is chosen; any word may be typed."""
+    """Return the chosen next-word question; any word may be typed."""
     trace, request, row = run.trace, state.request, None
     if state.facts.is_encoder_decoder:
         at = row = pair_of(run, state)[0]
@@ -101,7 +99,7 @@ def word_question(run: Run, state: State, choice: WhyChoice) -> WordQuestion:
 
 
 def pick_words(question: WordQuestion, run: Run, state: State) -> None:
-    """Draw the pickers of a next word and of the one that it is compared with."""
+    """Draw the next word's and comparison word's pickers."""
     if question.row is not None:
         _pick_row(run, state, question.row)
     _pick("Why", "token", question.offered, question.first)
@@ -109,7 +107,6 @@ def pick_words(question: WordQuestion, run: Run, state: State) -> None:
 
 
 def _token_of(run: Run, state: State, at: int, word: str, signs: Mapping[str, int], like: int | None = None) -> int:
-    """The token of a word, or the one that was offered by that sign."""
     try:
         return named_token(state.request, run.trace, at, word, like=like)
     except UnusableText:
@@ -119,7 +116,6 @@ def _token_of(run: Run, state: State, at: int, word: str, signs: Mapping[str, in
 
 
 def _pick_row(run: Run, state: State, row: int) -> None:
-    """Draw the picker of the word that is asked about, of what an encoder–decoder says: that of all pages' pair."""
     stream = run.stream(state.stream)
     said = run.trace.query_tokens("cross")
     weights = run.trace.weights(*run.place(stream, state.layer, state.head), stream)
@@ -144,14 +140,13 @@ def _pick_row(run: Run, state: State, row: int) -> None:
 
 
 def _other(state: State, trace: Trace, at: int, token: int) -> str:
-    """A likely word of the text, which the likeliest is told against; empty where there is none."""
     others = [one for one, _ in words_of_text(trace, at, _LEAST) if one != token]
     labels = ask(state.request, lambda model: model.labels(others[:1]))
     return _plain(trace.query_tokens(trace.streams[-1]).write(labels[0])) if labels else ""
 
 
 def pair_question(run: Run, state: State, choice: WhyChoice) -> NamedNumber:
-    """Return the score of the pair that is chosen on all pages, and whose rows are shown."""
+    """Return the chosen pair's score, and the side shown."""
     stream = run.stream(state.stream)
     layer, head = run.place(stream, state.layer, state.head)
     query, key = pair_of(run, state)
@@ -164,29 +159,28 @@ def pair_question(run: Run, state: State, choice: WhyChoice) -> NamedNumber:
 
 
 def pick_side() -> None:
-    """Draw the picker of the side of a score whose rows are shown."""
+    """Draw the picker of a score's side."""
     pickers.switch("Written into", SIDES, WHY_CHOICES, "side")
 
 
 def _line(name: str) -> DeltaGenerator:
-    """A word and its picker, which stay side by side."""
     key = f"why-pick-{name}-line"
     return st.container(key=key, horizontal=True, vertical_alignment="center", gap="small", width="content")
 
 
 def _in_quotes(tokens: Tokens, position: int) -> str:
-    """A token in a sentence; a patch or a frame is told by its place, which has no quotes."""
+    """Quote a token; name a patch or frame by place, unquoted."""
     written = tokens.written[position]
     return tokens.placed_at(position) or quoted(shortened(_plain(written) or written))
 
 
 def _plain(written: str) -> str:
-    """A token without the marks for a space before it or a word that it continues."""
+    """Strip a token's space and continuation marks."""
     return written.strip(f"{SPACE}{CONTINUES} ")
 
 
 def _pick(label: str, name: str, options: Sequence[str], shown: str) -> None:
-    """A picker whose words are those of the moment: none of them is held where it was taken by itself."""
+    """Draw a picker of current words; keep none that was chosen by default."""
     key = f"why-pick-{name}"
     widgets.preset(key, shown)
 

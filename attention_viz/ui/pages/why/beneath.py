@@ -1,4 +1,4 @@
-"""What opens beneath the number: what each layer would say, and the chosen head by its weights alone."""
+"""Below the number: each layer's prediction, and the head's circuits."""
 
 import streamlit as st
 
@@ -15,7 +15,7 @@ __all__ = ["show_beneath"]
 
 
 def show_beneath(run: Run, state: State) -> None:
-    """Draw the picker of what opens, and what is open; nothing is computed before."""
+    """Draw the picker and open part; closed ones aren't computed."""
     widgets.show(
         st.segmented_control,
         "Open beneath",

@@ -1,4 +1,4 @@
-"""What wrote a number, as a browser component: what it is told, and the head that the reader chose in it."""
+"""A number's writers, as a browser component with choosable heads."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -21,16 +21,13 @@ _board = components.component("attention_viz_why", html=_html, css=_css, js=_js)
 
 
 def chosen_head() -> tuple[int, int] | None:
-    """Return the head that the reader chose; None for none. A browser may send anything."""
+    """Return the chosen head; None for none, or invalid browser data."""
     layer, head = (whole(sent(_KEY, "choice"), part) for part in ("layer", "head"))
     return None if layer is None or head is None else (layer, head)
 
 
 def asked_number() -> dict[str, Any]:
-    """What the reader asked to have opened, just now: `pair` of a layer, a head, a query and a key, or a `side`.
-
-    A browser may ask for anything: what is neither counts as nothing.
-    """
+    """Return the number just opened: `pair` (layer, head, query, key) or `side`; ignore invalid browser data."""
     asked = sent(_KEY, "open")
     if not isinstance(asked, Mapping):
         return {}
@@ -43,33 +40,31 @@ def asked_number() -> dict[str, Any]:
 def show_why(
     packed: bytes, place: tuple[int, int], by: str, on_choice: Callable[[], None], on_open: Callable[[], None]
 ) -> None:
-    """Show what wrote a number, and hear of the reader's choice.
+    """Show a number's writers, and receive choices before the rerun.
 
     Args:
-        packed: from `pack_why`; sent to the browser only when it changes.
-        on_choice: called, before the page runs again, when the reader chose a head; `chosen_head` tells which.
-        on_open: called, before the page runs again, when another number was asked for; `asked_number` tells which.
+        packed: from `pack_why`; sent only when it changes.
     """
     _board(key=_KEY, data=packed, height="content", on_choice_change=on_choice, on_open_change=on_open)
     show_channel(_KEY, layer=place[0], head=place[1], seen=_seen(), by=by)
 
 
 def tell_silenced(name: str, place: tuple[int, int], after: Mapping[tuple[int, int], float], which: str) -> None:
-    """Tell what a number is without each of some heads."""
+    """Send the number without each of some heads."""
     silenced = [[layer, head, number] for (layer, head), number in after.items()]
     message = {"about": "silenced", "of": name, "silenced": silenced}
     show_channel(_KEY, f"silenced-{which}", layer=place[0], head=place[1], seen=_seen(), **message)
 
 
 def tell_put(name: str, place: tuple[int, int], other: str, after: Mapping[tuple[int, int], float], which: str) -> None:
-    """Tell what a number is with each head's output from another text."""
+    """Send the number with each head patched."""
     put = [[layer, head, number] for (layer, head), number in after.items()]
     message = {"about": "put", "of": name, "other": other, "put": put}
     show_channel(_KEY, f"put-{which}", layer=place[0], head=place[1], seen=_seen(), **message)
 
 
 def tell_writes(name: str, place: tuple[int, int], words: Words) -> None:
-    """Tell which words a head writes for and against."""
+    """Send a head's favoured and disfavoured words."""
     message = {"about": "writes", "of": name, "writes": [list(one) for one in words]}
     show_channel(_KEY, "writes", layer=place[0], head=place[1], seen=_seen(), **message)
 

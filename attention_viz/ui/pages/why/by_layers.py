@@ -1,4 +1,4 @@
-"""What each layer would say, as a picture: the logit lens."""
+"""Each layer's prediction as a picture: the logit lens."""
 
 import pandas
 import streamlit as st
@@ -23,7 +23,7 @@ _LEARNT = (
 
 
 def show_layers(run: Run, state: State) -> None:
-    """The likeliest word after each layer at every position, and from which layer on the last answer stands."""
+    """Draw each layer's likeliest words, and where the last answer settles."""
     trace = run.trace
     count = len(trace.query_tokens(trace.streams[0]))
     if count > _LONGEST:
@@ -40,7 +40,6 @@ def show_layers(run: Run, state: State) -> None:
 
 
 def _standing(found: pandas.DataFrame, position: int) -> str:
-    """From which layer on the last answer at a position stands, in a sentence."""
     last = found[found["position"] == position].groupby("layer", sort=True).first()
     words: list[str] = last["written"].tolist()
     standing = next(at for at in range(len(words)) if len(set(words[at:])) == 1)

@@ -1,4 +1,4 @@
-"""What the chosen head does by its weights alone: its two circuits, and which earlier heads write what it reads."""
+"""The chosen head's two circuits, and earlier heads it reads."""
 
 import functools
 
@@ -39,7 +39,7 @@ _NO_COPYING = (
 
 
 def show_by_weights(run: Run, state: State) -> None:
-    """The chosen head's circuits and what it reads, with all numbers to take away."""
+    """Show the head's circuits and inputs, with exports."""
     stream = run.stream(state.stream)
     place = run.place(stream, state.layer, state.head)
     found = by_weights(state.request, stream, place)
@@ -70,7 +70,6 @@ def _tell_circuits(found: ByWeights, place: tuple[int, int]) -> None:
 
 
 def _tell_readings(found: ByWeights, place: tuple[int, int], trace: Trace, stream: str) -> None:
-    """The earlier heads that write most of what this one's query, key and value are made of."""
     if isinstance(found.into, str):
         st.caption(plain(as_sentence(found.into)))
         return
@@ -102,7 +101,6 @@ def _tell_readings(found: ByWeights, place: tuple[int, int], trace: Trace, strea
 
 
 def _offer(found: ByWeights, trace: Trace, place: tuple[int, int]) -> None:
-    """All heads' circuits and all earlier heads' compositions as CSV."""
     name, origin = model_part(trace), trace.provenance.model
     tables = {
         "Circuits (CSV)": ("circuits", found.circuits, "What the weights tell of every head, as av.circuits has it"),

@@ -33,7 +33,6 @@ def _is_put(choice: "WhyChoice", _: object) -> bool:
 
 
 def _layers(_: object, state: State) -> Sequence[int]:
-    """The layers before the one whose score it is."""
     before = state.layers[: bisect.bisect_left(state.layers, state.layer)]
     return before or state.layers[:1]
 
@@ -44,7 +43,7 @@ def _heads(choice: "WhyChoice", state: State) -> range:
 
 @dataclass(frozen=True)
 class WhyChoice:
-    """What the Why page keeps in the address beside what all pages share."""
+    """The Why page's own choices in the URL."""
 
     why: str = parameter("word", OneOf(tuple(ASKED)), "which number is opened: of the next word, or of the chosen pair")
     token: str = parameter("", AnyText(), "the word that is asked about; empty for the likeliest", applies=_is_word)
@@ -69,13 +68,12 @@ class WhyChoice:
 
 
 def _score(state: State) -> tuple[object, ...]:
-    """Return all that decides which score a pair has."""
     texts = (state.model, state.text, state.second, state.target, state.special, state.chat)
     return (*texts, state.stream, state.layer, state.head, state.query, state.key)
 
 
 def _let_go(_choice: WhyChoice, before: State, after: State) -> Mapping[str, None]:
-    """Return what follows from another score: the head that was chosen of the one before is none of its writers."""
+    """Drop the chosen head with a new score, which it didn't write."""
     return {} if _score(before) == _score(after) else {"writer_layer": None, "writer_head": None}
 
 

@@ -1,4 +1,4 @@
-"""What becomes of the number with a head's output from another text: estimated for all at once, then run."""
+"""The number with heads patched from another text, estimated, then run."""
 
 from dataclasses import dataclass
 
@@ -20,13 +20,13 @@ __all__ = ["ask_other", "put_all"]
 
 @dataclass
 class _StoppedRuns:
-    """Which runs the visitor stopped: of the heads of which text, for which number."""
+    """Runs the visitor stopped, by heads, text and number."""
 
     of: tuple[str, str] | None = None
 
 
 def ask_other() -> None:
-    """Draw the box for the other text, by which heads are ordered."""
+    """Draw the other text's box, by which heads are ordered."""
     widgets.show(
         st.text_input,
         "Other text",
@@ -38,11 +38,7 @@ def ask_other() -> None:
 
 
 def put_all(one: Silenced, slots: Slots) -> Patched | None:
-    """Put every head's output of the other text into this one, where heads are ordered by that.
-
-    Returns:
-        What the number is with each head, as far as it is known; None where no head is put.
-    """
+    """Patch every head if that orders them; return known numbers, None if none is patched."""
     choice = visit.chosen(WHY_CHOICES)
     if choice.ranked != "put":
         return None
@@ -93,7 +89,6 @@ def _put(one: Silenced, slots: Slots, other: str) -> Patched:
 
 
 def _end(one: Silenced, found: Patched, other: str, slots: Slots) -> None:
-    """What was run, in a sentence, and the heads to take away."""
     assert not isinstance(one.of, Score)
     with slots["told"].container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(_words(found))
@@ -105,7 +100,6 @@ def _stop(other: str, name: str) -> None:
 
 
 def _words(found: Patched) -> str:
-    """What is shown, in a sentence."""
     mine, theirs = found.lengths
     phrase = f"Each of {len(found.runs)} heads was put and run: total effects."
     if found.other_number is not None:

@@ -1,4 +1,4 @@
-"""What becomes of the number without a head: of the largest at once, of all heads when that is asked for."""
+"""The number without each head: the largest at once, all on request."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,10 +25,10 @@ _AT_ONCE = 8_000
 
 @dataclass(frozen=True)
 class Silenced:
-    """A number whose heads are silenced.
+    """A number with silenced heads.
 
     Attributes:
-        place: layer and head that the page shows.
+        place: the shown layer and head.
     """
 
     run: Run
@@ -39,13 +39,13 @@ class Silenced:
 
     @property
     def stream(self) -> str | None:
-        """Whose heads, of a model that has several kinds."""
+        """Return the heads' stream."""
         stream = self.run.stream(self.state.stream)
         return stream if len(self.run.trace.streams) > 1 else None
 
     @property
     def heads(self) -> list[Head]:
-        """Every head that can change the number: of a score those of the layers before."""
+        """Return heads that affect the number: a score's from earlier layers."""
         trace, stream = self.run.trace, self.run.stream(self.state.stream)
         layers = trace.layer_numbers(stream)
         if isinstance(self.of, Score):
@@ -54,24 +54,24 @@ class Silenced:
 
 
 def silence_largest(one: Silenced, largest: Sequence[Head]) -> None:
-    """Tell what the number is without each of the largest heads, and without those that were silenced before."""
+    """Send the number without each of the largest or earlier silenced heads."""
     request = one.state.request
     found = without_heads(one.run, request, one.of, largest, one.stream)
     tell_silenced(one.name, one.place, {**known_silenced(request, one.of, one.heads, one.stream), **found}, "largest")
 
 
 def pick_ranked() -> None:
-    """Draw the picker of what heads are coloured and ordered by."""
+    """Draw the picker of the heads' colour and order."""
     pickers.switch("Heads by", RANKED, WHY_CHOICES, "ranked")
 
 
 def runs_at_once(one: Silenced, count: int) -> bool:
-    """Whether so many runs of the text are few enough to need no press of their own."""
+    """Return whether the runs are few enough to skip a press."""
     return count * len(one.run.trace.query_tokens(one.run.stream(one.state.stream))) <= _AT_ONCE
 
 
 def silence_all(one: Silenced, slots: Slots) -> None:
-    """Silence all heads, one at a time, where they are ordered by that."""
+    """Silence each head in turn if that orders them."""
     heads, request = one.heads, one.state.request
     if visit.chosen(WHY_CHOICES).ranked != "silenced":
         return

@@ -1,4 +1,4 @@
-"""Three stories to begin with: a number each that shows what the page is for, opened anew with the model at hand."""
+"""Three opening examples, run anew with the available model."""
 
 from dataclasses import dataclass
 
@@ -14,11 +14,7 @@ __all__ = ["STORIES", "offer_stories"]
 
 @dataclass(frozen=True)
 class Story:
-    """A number that is worth opening.
-
-    Attributes:
-        place: layer, head, query and key of a score; empty for the next word.
-    """
+    """A number worth opening; its place is empty for the next word."""
 
     label: str
     model: str
@@ -49,7 +45,7 @@ STORIES = (
 
 
 def offer_stories() -> None:
-    """A menu with a button for each story whose model can be had here."""
+    """Draw a menu of stories whose models are available."""
     # A new key closes the menu once a story is taken.
     with st.popover("Stories", key=widgets.fresh("why-stories")):
         for number, story in enumerate(STORIES):

@@ -1,4 +1,4 @@
-"""What can be taken away of an opened number: its rows, with what they are of."""
+"""An opened number's exports: its rows with their context."""
 
 import functools
 import json
@@ -18,7 +18,7 @@ __all__ = ["offer_puts", "offer_rows"]
 
 
 def offer_rows(trace: Trace, found: WrittenNumber) -> None:
-    """A button for the rows as CSV, and one as JSON."""
+    """Offer the rows as CSV and JSON."""
     name = f"attention_{model_part(trace)}_why"
     forms = {
         "What wrote it (CSV)": ("csv", "text/csv", _csv),
@@ -37,7 +37,7 @@ def offer_rows(trace: Trace, found: WrittenNumber) -> None:
 
 
 def offer_puts(trace: Trace, of: Logit, other: str, found: Patched) -> None:
-    """A button for the heads that were put from another text, as CSV."""
+    """Offer the patched heads as CSV."""
     st.download_button(
         "These heads (CSV)",
         functools.partial(_puts, trace, of, other, found),
@@ -50,7 +50,7 @@ def offer_puts(trace: Trace, of: Logit, other: str, found: Patched) -> None:
 
 
 def _puts(trace: Trace, of: Logit, other: str, found: Patched) -> bytes:
-    """A row a head, what changes most first; empty where a head wasn't run."""
+    """Order by largest change; empty if a head wasn't run."""
     best = {**found.estimates, **found.runs}  # the effect that was run, else its estimate
     rows = [
         (*head, estimate - found.number, found.runs[head] - found.number if head in found.runs else None)
@@ -69,7 +69,6 @@ def _puts(trace: Trace, of: Logit, other: str, found: Patched) -> bytes:
 
 
 def _csv(trace: Trace, found: WrittenNumber) -> bytes:
-    """The rows; what they are of stands in columns of its own, as a spreadsheet knows nothing else."""
     origin = _origin(trace, found)
     return csv_bytes(found.table.assign(**{name: origin[name] for name in ("of", "model", "total", "held")}))
 

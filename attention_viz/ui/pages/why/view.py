@@ -1,4 +1,4 @@
-"""The Why page's parts: a number of the run, what wrote it, and what becomes of it without its largest heads."""
+"""The Why page's parts: a number, its writers and silencing."""
 
 import functools
 from dataclasses import dataclass, replace
@@ -45,13 +45,7 @@ __all__ = ["ShownNumber", "WhyStudy", "load", "settle", "study", "view", "why_no
 
 @dataclass(frozen=True, eq=False)
 class ShownNumber:
-    """A number that is on the screen.
-
-    Attributes:
-        asked: the number, and how it is named.
-        place: the layer and the head that the page shows.
-        largest: the heads that wrote most, with what each wrote.
-    """
+    """A shown number, its head, and the strongest writing heads."""
 
     asked: NamedNumber
     found: WrittenNumber
@@ -62,12 +56,11 @@ class ShownNumber:
 
 @dataclass(frozen=True, eq=False)
 class WhyStudy:
-    """A run, and the number of it that is opened.
+    """A run and its opened number.
 
     Attributes:
-        slots: the page's slots, in which long work reports.
-        words: the question about a next word; None for a score.
-        number: the number; an error if it can't be opened; None if nothing can.
+        words: None for a score.
+        number: an error if it can't open; None if nothing can.
     """
 
     run: Run
@@ -80,7 +73,7 @@ load = load_text
 
 
 def why_not(run: Run, state: State) -> str:
-    """Return why no number can be opened; empty if one can."""
+    """Explain why no number can open; empty if one can."""
     if run.fit is None:
         return "A trace from a file can't be run again, and who wrote a number is asked of a model: close it."
     if state.own:
@@ -95,10 +88,7 @@ def _asks_word(run: Run, state: State, choice: WhyChoice) -> bool:
 
 
 def settle(selection: Selection, run: Run) -> Selection:
-    """Return the selection with a head and a kind of attention that this page can show.
-
-    A next word opens on the head that wrote most of it; a score on the best finding's.
-    """
+    """Select a showable head and stream: a next word's strongest writer, a score's best finding."""
     state = selection.shared
     word = not why_not(run, state) and _asks_word(run, state, selection.of(WHY_CHOICES))
     selection = resolve(selection, ran(run, own_head=word))
@@ -111,7 +101,7 @@ def settle(selection: Selection, run: Run) -> Selection:
 
 
 def _first_writer(run: Run, selection: Selection) -> tuple[int, int] | None:
-    """Return the head that wrote most of the next word; None if no head did, or if the word can't be opened."""
+    """Return the strongest writer; None if none, or if unopenable."""
     state, choice = replace(selection.shared, more=0), selection.of(WHY_CHOICES)
     try:
         asked = word_question(run, state, choice).asked
@@ -144,10 +134,7 @@ def study(run: Run, selection: Selection, slots: Slots) -> WhyStudy:
 
 
 def _opened(run: Run, state: State, asked: NamedNumber, choice: WhyChoice) -> ShownNumber:
-    """Open a number. A next word's head is that of all pages.
-
-    A score's own head doesn't write it, so there it is one that was pressed, or the one that wrote most.
-    """
+    """Open a number; a score's own head doesn't write it."""
     stream = run.stream(state.stream)
     found = written(run, state.request, asked.of)
     question = Question(asked.more, asked.less, found.total, found.remainder, stream, asked.at, asked.side)
@@ -160,13 +147,12 @@ def _opened(run: Run, state: State, asked: NamedNumber, choice: WhyChoice) -> Sh
 
 
 def _largest(run: Run, state: State, asked: NamedNumber, found: WrittenNumber) -> tuple[tuple[int, int, float], ...]:
-    """Return the heads that wrote most of a number, with what each wrote."""
     named = run.stream(state.stream) if len(run.trace.streams) > 1 else None
     return tuple(largest_heads(found.table, asked.side, stream=named))
 
 
 def _writer(run: Run, of: Score, stream: str, choice: WhyChoice) -> tuple[int, int] | None:
-    """Return the head that was chosen of those before the score's own; None if there is none."""
+    """Return the chosen head before the score's own; None if none."""
     layer, head = choice.writer_layer, choice.writer_head
     if layer is None or head is None:
         return None
@@ -176,7 +162,7 @@ def _writer(run: Run, of: Score, stream: str, choice: WhyChoice) -> tuple[int, i
 
 
 def view(study: WhyStudy, selection: Selection) -> Parts:
-    """Return the page's parts: the number, what wrote it, and what can be tried."""
+    """Return the page's parts: number, writers and experiments."""
     state, choice, run = replace(selection.shared, more=0), selection.of(WHY_CHOICES), study.run
     parts = [Part("notes", functools.partial(_show_notes, run, selection.shared, state))]
     exports = functools.partial(show_downloads, run.trace, run.stream(state.stream), state.layer, state.head)
@@ -213,7 +199,6 @@ def _show_notes(run: Run, chosen: State, state: State) -> None:
 
 
 def _say_why_not(reason: str, run: Run) -> None:
-    """Say why nothing can be opened, and if a file is in the way, offer to close it."""
     st.info(reason)
     if run.fit is None:
         open_trace.offer_closing("why-close")
@@ -229,7 +214,6 @@ def _show_pickers(study: WhyStudy, state: State) -> None:
 
 
 def _wrote(number: ShownNumber, stream: str) -> Wrote | None:
-    """Return the head that wrote most; None if no head wrote it."""
     if not number.largest:
         return None
     asked, (layer, head, contribution) = number.asked, number.largest[0]
@@ -248,7 +232,6 @@ def _show_beneath(study: WhyStudy, state: State) -> None:
 
 
 def _silence(study: WhyStudy, state: State, choice: WhyChoice) -> None:
-    """Show what becomes of the number without heads and with another text's, and hand over the slides of the latter."""
     number = study.number
     assert isinstance(number, ShownNumber)
     one = Silenced(study.run, state, number.asked.of, name_of(number.packed), number.place)
@@ -281,7 +264,6 @@ def _silenced(one: Silenced, study: WhyStudy, number: ShownNumber) -> Patched | 
 
 
 def _take_number() -> None:
-    """Send the number that was asked for in the story: the score of a pair, or the other side of it."""
     asked = asked_number()
     if "side" in asked:
         visit.pick(WHY_CHOICES, side=asked["side"])
@@ -292,7 +274,7 @@ def _take_number() -> None:
 
 
 def _take_head() -> None:
-    """Send the head that was chosen: it is that of all pages; of a score, this page's alone."""
+    """Send the head: a score's stays on this page."""
     head = chosen_head()
     if head is None:
         return

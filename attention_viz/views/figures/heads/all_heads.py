@@ -1,4 +1,4 @@
-"""Every pattern of every head on one page: layers down, heads across, a small matrix each."""
+"""Show every head's pattern: layers down, heads across."""
 
 import base64
 import io
@@ -83,7 +83,6 @@ def all_heads(trace: Trace, stream: str | None = None, *, theme: ThemeName = "li
 
 
 def _heads(trace: Trace, stream: str, side: int) -> Iterator[tuple[int, int, Blocks]]:
-    """Each head with its row and column; a long text's in blocks, so many along a side at most."""
     for row, layer in enumerate(trace.layer_numbers(stream)):
         call = trace.attention(layer, stream)
         for head in range(call.shape[0]):
@@ -104,7 +103,7 @@ def _place(number: int, side: int) -> slice:
 def _drawn(
     blocks: Blocks, side: int, colours: Palette, ramp: UInt8[ndarray, "step 3"]
 ) -> UInt8[ndarray, "side side 3"]:
-    """A matrix as dots: each cell as many as it takes to fill the square, blocked ones hatched, with a frame."""
+    """Draw a matrix as framed dots, filling the square, blocked cells hatched."""
     values = numpy.nan_to_num(blocks.values)
     full = float(values.max(initial=0.0)) or 1.0
     rows, columns = (numpy.arange(side) * count // side for count in values.shape)
@@ -125,7 +124,6 @@ def _at(
 def _said(
     trace: Trace, stream: str, place: tuple[int, int], blocks: Blocks, queries: list[str], keys: list[str]
 ) -> str:
-    """What pointing at a matrix tells: its head, and its largest weight."""
     layer, head = place
     weights = blocks.values if blocks.size == (1, 1) else weights_of(trace.attention(layer, stream).head(head))
     query, key = divmod(int(weights.argmax()), weights.shape[-1])
@@ -135,7 +133,6 @@ def _said(
 
 
 def _answering(largest: Float[ndarray, "layer head"], said: list[list[str]], colours: Palette) -> go.Heatmap:
-    """Clear cells over the matrices, which answer to the pointer and carry the colour bar."""
     bar = {**colour_bar("of the head's<br>largest weight"), "tickvals": [0, 0.5, 1], "ticktext": ["0", "½", "all"]}
     return go.Heatmap(
         z=largest,

@@ -1,4 +1,4 @@
-"""How much weight an edit moved in every head."""
+"""Show each head's weight change by an edit."""
 
 import plotly.graph_objects as go
 

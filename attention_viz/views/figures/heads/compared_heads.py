@@ -1,4 +1,4 @@
-"""How far apart every head of two runs is."""
+"""Show each head's distance between two runs."""
 
 from collections.abc import Sequence
 
@@ -71,7 +71,6 @@ def compared_heads(
 
 
 def _matrix(table: pandas.DataFrame, layers: Sequence[int], heads: Sequence[int]) -> Float[Tensor, "layer head"]:
-    """A row a head as a matrix."""
     wanted = pandas.MultiIndex.from_product([layers, heads])
     if "divergence" not in table or table.index.difference(wanted).size:
         raise ShapeError("a table of other heads came; needed: that of av.head_divergences for these two runs")

@@ -1,4 +1,4 @@
-"""Two heads that work together: what the later one looks at, what the earlier one looked at there, and since when."""
+"""Two composing heads: both weights there, and since which step."""
 
 from collections.abc import Mapping, Sequence
 
@@ -78,7 +78,6 @@ def composition(
 
 
 def _arc(figure: go.Figure, ends: tuple[int, int], side: int, weight: float, colour: str, phrase: str) -> None:
-    """A half-circle, flattened, as thick as its weight, with what it is written at its top."""
     start, end = ends
     turn = numpy.linspace(0, numpy.pi, _POINTS)
     across = (start + end) / 2 - (end - start) / 2 * numpy.cos(turn)
@@ -133,7 +132,6 @@ def _curves(
     marked: int,
     colours: Palette,
 ) -> None:
-    """Both weights by step, with a ring at the one that is looked at, and their names where the lines end."""
     steps = list(over_training)
     figure.add_shape(
         type="line",

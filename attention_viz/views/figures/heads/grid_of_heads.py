@@ -1,4 +1,4 @@
-"""A number for each head as one picture: layers down, heads across, or on its side where there are many layers."""
+"""Draw a number per head: layers down, turned if many."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -31,7 +31,7 @@ def grid_of_heads(
     bar: dict[str, Any],
     chosen: tuple[int, int] | None = None,
 ) -> go.Figure:
-    """The picture of a number for each head: layers down, heads across, each coloured by its own; see `is_turned`.
+    """Colour each head by its number, layers down; see `is_turned`.
 
     Args:
         stops: the colours from 0 to `full`.
@@ -70,10 +70,10 @@ def grid_of_heads(
 
 
 def is_turned(layers: int, heads: int) -> bool:
-    """Whether layers stand across and heads down: pages are wide, and with many layers each row would be a strip."""
+    """Whether layers run across: with many, rows would be strips."""
     return layers > _PRINTED_UP_TO and layers > 2 * heads
 
 
 def framed(chosen: tuple[int, int] | None, layers: Sequence[int]) -> tuple[int, int] | None:
-    """Row and column of a head in a grid whose rows are these layers; None where it isn't among them."""
+    """Return a head's row and column; None if its layer is missing."""
     return None if chosen is None or chosen[0] not in layers else (layers.index(chosen[0]), chosen[1])

@@ -1,4 +1,4 @@
-"""What each head is worth: how far the output goes when it is changed, all heads on one scale."""
+"""Show the output change from each head, on one scale."""
 
 from typing import TYPE_CHECKING, cast
 

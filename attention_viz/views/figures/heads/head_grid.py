@@ -1,4 +1,4 @@
-"""Every head coloured by a metric: layers down, heads across."""
+"""Colour every head by a metric."""
 
 from typing import TYPE_CHECKING
 
@@ -66,5 +66,5 @@ def head_grid(
 
 
 def written(number: float) -> str:
-    """A head's number as it stands in its cell."""
+    """Write a head's number for its cell."""
     return f"{number:.2f}" if number < 10 else f"{number:.1f}"

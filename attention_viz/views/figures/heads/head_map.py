@@ -65,7 +65,7 @@ def head_map(
 
 
 def _flat(distances: Float[numpy.ndarray, "one other"]) -> tuple[Float[numpy.ndarray, "one 2"], float]:
-    """Classical scaling: places whose distances come as near as two dimensions allow, and the share that is kept."""
+    """Return classical scaling's places in two dimensions and the kept share."""
     centred = -0.5 * distances**2
     centred = centred - centred.mean(0) - centred.mean(1)[:, None] + centred.mean()
     sizes, directions = numpy.linalg.eigh(centred)

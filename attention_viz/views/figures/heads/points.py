@@ -1,4 +1,4 @@
-"""What the pictures of all heads share: heads as points, and what each of them is told as by its metrics."""
+"""Share heads as points and their metrics' text."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ def heads_as_points(
     chosen: tuple[int, int] | None,
     colours: Palette,
 ) -> go.Figure:
-    """Every head as a point, of later layers darker; the chosen one and those that stand apart from most are named."""
+    """Draw heads as points, later layers darker; name the chosen and outlying ones."""
     heads = [(int(layer), int(head)) for layer, head in table.index]
     last = max(layer for layer, _ in heads)
     stops = colours.weights[3:]
@@ -54,7 +54,6 @@ def heads_as_points(
 def _names(
     heads: Sequence[tuple[int, int]], across: Sequence[float], up: Sequence[float], chosen: tuple[int, int] | None
 ) -> list[str]:
-    """Layer and head of the chosen one and of the few that lie farthest from the middle of all; else nothing."""
     points = numpy.array([across, up], dtype=float).T
     known = ~numpy.isnan(points).any(axis=1)
     far = numpy.zeros(len(points))
@@ -70,7 +69,7 @@ def _names(
 
 
 def metrics_text(table: "pandas.DataFrame", layer: int, head: int) -> str:
-    """A head and all its metrics, with their spread where they are of several texts."""
+    """Write a head's metrics, with spread over several texts."""
     if (layer, head) not in table.index:
         return ""
     row = table.loc[(layer, head)]
@@ -79,7 +78,6 @@ def metrics_text(table: "pandas.DataFrame", layer: int, head: int) -> str:
 
 
 def _with_spread(row: "pandas.Series", name: str) -> str:
-    """A number of one text's, or the mean of several with its spread."""
     spread = f"{name}_spread"
     return f"{row[name]:.3f} ± {row[spread]:.3f}" if spread in row.index else f"{row[name]:.3f}"
 

@@ -1,4 +1,4 @@
-"""A head's queries and keys as points, with lines for its strongest links."""
+"""Plot a head's queries and keys with its strongest links."""
 
 import operator
 
@@ -77,7 +77,7 @@ def _add_points(
 def _add_links(
     figure: go.Figure, trace: Trace, layer: int, head: int, stream: str, plane: Plane, colours: Palette
 ) -> None:
-    """A line from each of the queries with the heaviest links to the key that it looks at most; wider if heavier."""
+    """Link the queries with the heaviest links to their top key; wider if heavier."""
     weights = trace.weights(layer, head, stream).detach().float().cpu().nan_to_num(0)
     best = weights.max(dim=-1)
     links = sorted(

@@ -1,4 +1,4 @@
-"""What a head looks at against what it does: the heads of a layer as points."""
+"""Plot a layer's heads by weight and effect."""
 
 from collections.abc import Sequence
 
@@ -69,7 +69,6 @@ def weight_and_effect(
 
 
 def _add_words(figure: go.Figure, names: Sequence[str], pair: tuple[int, int] | None, colours: Palette) -> None:
-    """The words in lines above the heads, on axes of their own."""
     looking, looked_at = pair or (None, None)
     inks = {looked_at: colours.key, looking: colours.query}
     short = [shortened(name, _LONGEST) for name in names]
@@ -107,7 +106,7 @@ def _add_words(figure: go.Figure, names: Sequence[str], pair: tuple[int, int] | 
 
 
 def _in_lines(names: Sequence[str]) -> list[tuple[float, int]]:
-    """Where the middle of each word stands: across from 0 to 1, and on which line, 0 and then −1 and so on."""
+    """Return each word's middle, 0 to 1, and line, 0, −1, …."""
     found, column, line = list[tuple[float, int]](), 0, 0
     for name in names:
         if column and column + len(name) > _LETTERS:

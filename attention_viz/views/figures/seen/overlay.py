@@ -1,4 +1,4 @@
-"""A picture with the weights of one position laid over it: in colour where they are, grey where not."""
+"""Overlay a picture with one position's weights, grey without weight."""
 
 import base64
 import io
@@ -81,7 +81,7 @@ def over_patches(line: Float[np.ndarray, " position"], tokens: Tokens) -> Float[
 def blocked_patches(
     trace: Trace, layer: int, head: int, position: int, *, column: bool = False
 ) -> Bool[np.ndarray, "row column"]:
-    """Where the patches lie at which a position may not look; by column, those that may not look at it."""
+    """Return the patches a position may not look at; by column, those blocked from it."""
     stream = trace.stream(None)
     one, tokens = trace.attention(layer, stream).head(head), trace.key_tokens(stream)
     shut = np.zeros(len(tokens))
@@ -92,9 +92,9 @@ def blocked_patches(
 
 
 def touching(weights: Float[np.ndarray, "row column"]) -> Bool[np.ndarray, "row column"]:
-    """Find the patches around the heaviest one that touch each other and have at least half of its weight.
+    """Find patches touching the heaviest with at least half its weight.
 
-    There are none if no patch has any weight. The explorer's `seen/patches.js` has the same rule.
+    None without any weight. The explorer's `seen/patches.js` has this rule too.
     """
     enough = weights >= _TOGETHER * weights.max()
     region = np.zeros_like(enough)
@@ -120,7 +120,7 @@ def laid_over(
     smooth: bool = True,
     dark: bool = False,
 ) -> UInt8[np.ndarray, "high wide 3"]:
-    """The picture's dots, grey and pale where there is no weight."""
+    """Return the picture's pixels, pale grey without weight."""
     factor = max(1, _SIDE // max(picture.shape[:2]))
     size = picture.shape[1] * factor, picture.shape[0] * factor
     colour = np.asarray(Image.fromarray(picture).resize(size, Image.Resampling.BICUBIC), np.float64)
@@ -132,12 +132,12 @@ def laid_over(
 
 
 def called(tokens: Tokens, position: int) -> str:
-    """What a position is called: a patch by its row and column from 0, else by its own label."""
+    """Name a patch by row and column from 0, else by label."""
     return tokens.placed_at(position) or tokens.labels[position]
 
 
 def png_data(dots: UInt8[np.ndarray, "high wide 3"]) -> str:
-    """Dots as an address that holds them, none changed."""
+    """Encode pixels losslessly as a data URL."""
     return _data(dots, "png", optimize=True)
 
 
@@ -148,7 +148,6 @@ def _data(dots: UInt8[np.ndarray, "high wide 3"], form: str, **how: int) -> str:
 
 
 def _hovered(grid: Float[np.ndarray, "row column"]) -> go.Heatmap:
-    """The numbers under the pointer; nothing is seen of it."""
     return go.Heatmap(
         z=grid,
         opacity=0,

@@ -1,4 +1,4 @@
-"""The words that are said of a sound against its time: where each word's row of weights lies."""
+"""Plot spoken words' weights over a sound's time."""
 
 import numpy as np
 import plotly.graph_objects as go
@@ -59,7 +59,6 @@ def spoken(trace: Trace, layer: int, head: int, *, theme: ThemeName = "light") -
 
 
 def _seconds(trace: Trace) -> list[float]:
-    """When each frame within the sound begins."""
     frames = trace.key_tokens(_STREAM)
     after = after_the_sound(trace.seen, frames)
     return [place[0] for place, past in zip(frames.place, after, strict=True) if place is not None and not past]

@@ -1,4 +1,4 @@
-"""By how much positions turn queries, in models that rotate them (RoPE)."""
+"""Show how far positions rotate queries (RoPE)."""
 
 import plotly.graph_objects as go
 

@@ -1,4 +1,4 @@
-"""A head's output as a mixture of its values, drawn: it can't leave the hull around them."""
+"""Draw a head's output inside its values' hull."""
 
 import numpy
 import plotly.graph_objects as go
@@ -65,7 +65,7 @@ def _name_axes(figure: go.Figure, values: Float[numpy.ndarray, "key 2"], colours
 
 
 def _room(numbers: Float[numpy.ndarray, " key"]) -> list[float]:
-    """From the smallest to the largest, and a fifth of that beyond."""
+    """Return the range plus a fifth beyond."""
     low, high = float(numbers.min()), float(numbers.max())
     beyond = 0.2 * (high - low) or 1.0
     return [low - beyond, high + beyond]
@@ -93,7 +93,6 @@ def _add_lines(
     output: list[float],
     colours: Palette,
 ) -> None:
-    """A line from each value to the output, the wider the larger its weight."""
     for value, weight in zip(values.tolist(), weights, strict=True):
         figure.add_scatter(
             x=[value[0], output[0]],
@@ -113,7 +112,6 @@ def _add_points(
     labels: tuple[str, ...],
     colours: Palette,
 ) -> None:
-    """The values, named; tokens that share one, as a repeated word does, are named together."""
     here: dict[tuple[float, ...], dict[str, None]] = {}
     for value, label in zip(values.tolist(), labels, strict=True):
         here.setdefault(tuple(value), {})[label] = None

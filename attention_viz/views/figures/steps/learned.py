@@ -1,4 +1,4 @@
-"""A learned matrix of one head: what makes a query, a key or a value of a token's vector."""
+"""Show one head's learned query, key or value matrix."""
 
 import plotly.graph_objects as go
 

@@ -1,4 +1,4 @@
-"""What all pictures of a step's matrix share: colours around 0, numbers where they fit, what is blocked hatched."""
+"""Share step matrices' colours around 0, numbers and hatching."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -31,13 +31,13 @@ _SCALE_TO_ONE_UP_TO = 48
 
 @dataclass(frozen=True, eq=False)
 class Matrix:
-    """A matrix ready to be drawn.
+    """A matrix ready to draw.
 
     Attributes:
-        blocks: its numbers, and which of them are blocked.
-        titles: what stands down and what stands across.
-        colours: from the smallest number over 0 to the largest, in equal steps on either side.
-        weights: whether the numbers are weights, which are never below 0.
+        blocks: its numbers and blocked cells.
+        titles: the titles down and across.
+        colours: from smallest over 0 to largest, in equal steps.
+        weights: whether these are weights, never below 0.
     """
 
     blocks: Blocks
@@ -60,7 +60,7 @@ def numbers(tensor: Tensor) -> Float[numpy.ndarray, "row column"]:
 
 
 def axis_labels(trace: Trace, stream: str, axis: str, count: int) -> list[str]:
-    """What each row or column is called: by its token, or its number where it is no token's."""
+    """Label rows or columns by token, else by number."""
     if axis not in ("token", "query", "key"):
         return [str(c) for c in range(count)]
     tokens = trace.key_tokens(stream) if axis == "key" else trace.query_tokens(stream)
@@ -68,7 +68,7 @@ def axis_labels(trace: Trace, stream: str, axis: str, count: int) -> list[str]:
 
 
 def family(step: str, colours: Palette) -> tuple[str, ...]:
-    """The colours from the smallest number over 0 to the largest: of query, key and value, towards their own."""
+    """Return colours around 0: query, key and value towards their own."""
     own = {"query": colours.query, "key": colours.key, "value": colours.value, "output": colours.value}
     accent = {"embeddings": colours.accent, "joined": colours.accent}
     if step in own or step in accent:
@@ -77,10 +77,10 @@ def family(step: str, colours: Palette) -> tuple[str, ...]:
 
 
 def draw(matrix: Matrix, colours: Palette, cell: tuple[int, int] | None = None) -> go.Figure:
-    """The picture of a matrix.
+    """Draw a matrix.
 
     Args:
-        cell: row and column of a cell to outline; of a large matrix the block that it lies in is.
+        cell: row and column to outline; in large matrices its block.
     """
     blocks = matrix.blocks
     figure = go.Figure([_cells(matrix, colours)])
@@ -105,7 +105,6 @@ def _drawn(matrix: Matrix) -> str:
 
 
 def _edges(blocks: Blocks, cell: tuple[int, int]) -> dict[str, float]:
-    """Where the outline of a cell runs, or of the block that it lies in."""
     top, left = (place // length * length for place, length in zip(cell, blocks.size, strict=True))
     return {"x0": left - 0.5, "x1": left + blocks.size[1] - 0.5, "y0": top - 0.5, "y1": top + blocks.size[0] - 0.5}
 
@@ -147,7 +146,7 @@ def _cells(matrix: Matrix, colours: Palette) -> go.Heatmap:
 
 
 def _limit(sizes: Float[numpy.ndarray, " cell"]) -> float:
-    """The size that gets the deepest colour: the largest, or where a few cells tower over thousands, most of them."""
+    """Return the deepest colour's size: the largest, without a few outliers among thousands."""
     largest = float(sizes.max(initial=0.0)) or 1.0
     most = float(numpy.quantile(sizes, 0.995)) if sizes.size > _CROWDED else largest
     return most if 0 < most < largest / 2 else largest
@@ -158,7 +157,6 @@ def _written(value: float) -> str:
 
 
 def _hover_texts(matrix: Matrix) -> numpy.ndarray:
-    """What stands in each cell; of a block the number furthest from 0, between which rows and columns."""
     blocks, most = matrix.blocks, "" if matrix.blocks.whole else "largest "
     return hover_texts(
         spans(blocks, 0, matrix.down),

@@ -1,4 +1,4 @@
-"""One score opened: query and key number by number, their products, and the sum, below the matrix it stands in."""
+"""Show one score's query, key, products and sum below its matrix."""
 
 import math
 from typing import Any
@@ -79,7 +79,6 @@ def _height(rows: int) -> int:
 
 
 def _add_products(figure: go.Figure, opened: Arithmetic, names: list[str], colours: Palette) -> None:
-    """A row each for the query, the key and their products, every one in its own colour; the sum ends the last."""
     queries, keys = ([term.factors[side][1] for term in opened.terms] for side in (0, 1))
     lines = (
         (queries, family("query", colours)),

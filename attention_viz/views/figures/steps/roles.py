@@ -1,4 +1,4 @@
-"""What one head makes of each token: its query, its key and its value, side by side."""
+"""Show one head's query, key and value per token."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How sharp the softmax gets as queries and keys get wider, with the scale and without it."""
+"""Plot softmax sharpness by width, scaled and unscaled."""
 
 import math
 from statistics import fmean
@@ -52,7 +52,6 @@ def saturation(
 
 
 def _add_lines(figure: go.Figure, opened: list[OpenHead], label: str, colour: str) -> None:
-    """Both measures against d_k, narrow to wide."""
     widths = sorted({one.d_k for one in opened})
     rows = [[row_statistics(one.weights) for one in opened if one.d_k == width] for width in widths]
     for name, measure, dash in _LINES:
@@ -73,7 +72,6 @@ def _mark(figure: go.Figure, d_k: int, colours: Palette) -> None:
 
 
 def _arrange(figure: go.Figure, widths: list[int], colours: Palette) -> None:
-    """Page colours and axes, with a tick at every width there is."""
     figure.update_layout(
         font={"family": SANS, "color": colours.ink, "size": 12},
         paper_bgcolor=colours.background,

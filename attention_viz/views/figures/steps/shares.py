@@ -1,4 +1,4 @@
-"""One row of the softmax opened: what enters it, the exponentials, and each one's share in their sum."""
+"""Open one softmax row: inputs, exponentials and shares."""
 
 import heapq
 import math
@@ -75,7 +75,7 @@ def shares(
 
 
 def _add_column(figure: go.Figure, place: int, numbers: list[float], keys: list[str], colour: str) -> None:
-    """One of the three columns of bars; what is at most 1 keeps its measure, whatever the row."""
+    """Add a column of bars; values up to 1 keep a fixed scale."""
     texts = ["blocked" if math.isinf(number) else with_minus(f"{number:.6f}") for number in numbers]
     where: dict[str, Any] = {"row": 1, "col": place + 1}
     figure.add_bar(
@@ -96,14 +96,14 @@ def _add_column(figure: go.Figure, place: int, numbers: list[float], keys: list[
 
 
 def _terms(opened: OpenHead, query: int) -> tuple[ProductTerm, ...]:
-    """The row's terms; of one that may look at nothing, each key as blocked."""
+    """Return the row's terms; all blocked if it may look at nothing."""
     terms = open_cell(opened, "weights", query, 0).terms
     blocked = (("entry", -math.inf), ("entry − largest", -math.inf))
     return terms or tuple(ProductTerm(label, blocked, 0.0) for label in opened.trace.key_tokens(opened.stream).written)
 
 
 def _largest(terms: tuple[ProductTerm, ...], keys: int) -> tuple[ProductTerm, ...]:
-    """Those with the largest products in their order, named with their positions, and one for all others together."""
+    """Return the largest products in order, with positions, and one for the rest."""
     largest = set(heapq.nlargest(_MOST_BARS - 1, range(len(terms)), lambda place: terms[place].product))
     others = [term for place, term in enumerate(terms) if place not in largest]
     entry = max(term.factors[0][1] for term in others)
@@ -113,7 +113,7 @@ def _largest(terms: tuple[ProductTerm, ...], keys: int) -> tuple[ProductTerm, ..
 
 
 def _bound(entries: Any) -> None:
-    """Say of the last bar, which stands for several keys, that none of their entries is larger."""
+    """Mark the last bar as its keys' upper bound."""
     if entries.text[-1] != "blocked":
         entries.text = (*entries.text[:-1], f"≤ {entries.text[-1]}")
         entries.hovertext = (*entries.hovertext[:-1], entries.hovertext[-1].replace(": ", ": at most ", 1))
@@ -133,14 +133,12 @@ def _short(number: float, digits: int) -> str:
 
 
 def _zero(figure: go.Figure, column: int) -> float:
-    """Where 0 is in a column, as a part of the figure's width."""
     axis = next(figure.select_xaxes(col=column))
     (left, right), (low, high) = axis.domain, axis.range
     return left + (right - left) * (0 - low) / (high - low)
 
 
 def _range(numbers: list[float]) -> list[float]:
-    """From the smallest to the largest, 0 among them, with room for the numbers at the bars' ends."""
     finite = [0.0, *(number for number in numbers if not math.isinf(number))]
     low, high = min(finite), max(finite)
     room = 0.7 * (high - low or 1.0)

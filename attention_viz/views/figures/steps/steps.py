@@ -1,4 +1,4 @@
-"""One step of one head as a matrix of colours, with its numbers where they fit."""
+"""Draw one step of one head as a matrix."""
 
 from dataclasses import replace
 
@@ -59,7 +59,7 @@ def steps(
 
 
 def _matrix(opened: OpenHead, step: str, side: str, colours: Palette) -> Matrix:
-    """A step's numbers with what names them; "rotated" is two matrices, of which the side chooses one."""
+    """Return a step's labelled numbers; for "rotated" the side chooses one of two."""
     axes, name, role = STEPS[step].axes, STEPS[step].label, step
     if step == "rotated":
         name, role = f"{name} {side}", side
@@ -73,7 +73,7 @@ def _matrix(opened: OpenHead, step: str, side: str, colours: Palette) -> Matrix:
 
 
 def _blocks(opened: OpenHead, step: str, side: str) -> Blocks:
-    """A step's numbers; those of queries and keys are computed some rows at a time where they are many."""
+    """Return a step's numbers; many queries and keys in batches of rows."""
     if STEPS[step].axes == ("query", "key"):
         queries, keys = opened.attention.shape
         return blocks_of((queries, keys), lambda rows: _some_rows(opened, step, rows))

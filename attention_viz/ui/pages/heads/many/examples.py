@@ -1,4 +1,4 @@
-"""Examples of a head as lines of tokens; whatever a text or a tokenizer brings is escaped."""
+"""A head's examples as token lines, all escaped."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -13,11 +13,7 @@ _SHOWN = 3
 
 
 def in_html(examples: Sequence[Example], metric: str, address: Mapping[str, str]) -> str:
-    """The strongest, and behind a line each more of them and some by lot.
-
-    Args:
-        address: of the screen; an example opens as the sentence on it.
-    """
+    """Show the strongest, with more and random ones behind a line."""
     strongest = [one for one in examples if one.kind == "strongest"]
     by_lot = [one for one in examples if one.kind == "random"]
     parts = [

@@ -1,4 +1,4 @@
-"""A scan beside the sentence on the screen: what the chosen head does over many texts, its examples, and a story."""
+"""A scan of the chosen head over many texts."""
 
 import functools
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ __all__ = ["show_many"]
 
 
 def show_many(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> None:
-    """All of it, where there is a scan of this model."""
+    """Show the scan's section if this model has one."""
     scans = offered(atlas.trace.provenance.sha256)
     name = _chosen(list(scans), choice.scan)
     if name is None:
@@ -47,7 +47,6 @@ def show_many(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> None
 
 
 def _chosen(names: list[str], asked: str) -> str | None:
-    """Which scan is shown; a picker where there are several, and a sentence where the address asks for another."""
     if asked not in ("", *names):
         others = f"; there are {', '.join(names)}" if names else ": none is on this machine"
         st.info(as_sentence(f"the scan “{asked}” was asked for, and isn't one of this model{others}"))

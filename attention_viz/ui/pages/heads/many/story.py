@@ -1,4 +1,4 @@
-"""A story about heads: a box, examples of stories, and what came of the test."""
+"""A testable story about heads: its box, examples and result."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ _TOLD = 5
 
 
 def show_story(state: State, choice: HeadsChoice, path: Path, stream: str) -> None:
-    """The box, and what came of the story in it."""
+    """Draw the story's box and test result."""
     widgets.show(
         st.text_input,
         "Your guess: at which keys does a head look?",
@@ -51,7 +51,6 @@ def _take(story: str) -> None:
 
 
 def _show_tested(state: State, path: Path, stream: str, story: str, *, asked: bool) -> None:
-    """What came of it, where somebody has tested it or does so now; what can't be read is shown with its place."""
     from attention_viz.corpus.hypotheses.language import read_hypothesis
 
     try:

@@ -1,4 +1,4 @@
-"""What a scan says of a head, in sentences."""
+"""A scan's sentences on a head."""
 
 from collections.abc import Mapping
 from math import isnan
@@ -11,7 +11,7 @@ __all__ = ["here_words", "over_words"]
 
 
 def over_words(row: Mapping[str, Any], texts: int, corpus: str) -> str:
-    """What a head does over the texts, and in how many of them."""
+    """Describe a head's role over the texts, with its frequency."""
     role = str(row["role"])
     label = ROLES[role].label
     over = f"Over {texts:,} texts of {corpus} this head is “{label}”"
@@ -22,7 +22,7 @@ def over_words(row: Mapping[str, Any], texts: int, corpus: str) -> str:
 
 
 def here_words(row: Mapping[str, Any], role: str, score: float) -> str:
-    """How often the head does over the texts what it does in the sentence on the screen."""
+    """Return how often this sentence's role recurs over the texts."""
     if role not in SHARES:
         return f"In this sentence it is “{ROLES[role].label}”."
     same = "the same" if role == row["role"] else f"“{ROLES[role].label}”"
