@@ -1,4 +1,4 @@
-"""What attention says about where a token's vector comes from: through all layers, or weighted by what is fetched."""
+"""Attribution of a token's vector: attention through all layers, or weighted by values."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
@@ -30,11 +30,11 @@ _MOST_STEPS = 2 * 10**9
 
 @runtime_checkable
 class Projecting(Protocol):
-    """A model that knows its learned matrices, such as `AttentionModel` or `Scratch`."""
+    """A model with known projection matrices."""
 
     @property
     def projections(self) -> Callable[..., Mapping[str, Projection]]:
-        """Gives the matrices of a layer, of a stream where there are several; "output" among them where known."""
+        """Return a layer's matrices, with "output" if known."""
         ...
 
 
@@ -136,7 +136,7 @@ def flow(
 
 
 def flow_steps(layers: int, tokens: int) -> int:
-    """What `flow` of a whole trace costs, in flows times edges: some 20 million are done in a second."""
+    """Return the cost of a trace's `flow`: flows × edges, some 20 million a second."""
     return _steps(range(layers), tokens, tokens)
 
 
@@ -178,16 +178,12 @@ def fetched_lengths(
     value: Float[Tensor, "#head key d_v"],
     joining: Float[Tensor, "head d_v d_model"],
 ) -> Float[Tensor, "head query key"]:
-    """‖α_ij v_j W_O‖ for every pair, where weights, values and W_O are at hand.
-
-    ‖v W‖² = v (W Wᵀ) vᵀ: nothing as large as (head, query, key, d_model), nor even (head, key, d_model), is made.
-    """
+    """Return ‖α_ij v_j W_O‖ of each pair, from ‖v W‖² = v (W Wᵀ) vᵀ to save memory."""
     squares = ((value @ (joining @ joining.mT)) * value).sum(dim=-1)
     return weights * squares.clamp_min(0).sqrt().to(weights.dtype)[:, None, :]
 
 
 def _own(trace: Trace, stream: str | None, what: str) -> str:
-    """The stream's name, where its queries and keys are the same positions."""
     name = trace.stream(stream)
     queries, keys = trace.query_tokens(name), trace.key_tokens(name)
     if name == "cross" or len(queries) != len(keys):
@@ -202,7 +198,7 @@ def _own(trace: Trace, stream: str | None, what: str) -> str:
 
 
 def _with_residual(trace: Trace, stream: str, layers: Sequence[int]) -> Float[Tensor, "layer query key"]:
-    """½ W + ½ I of the first layers, W averaged over heads; a row's part of W that is missing goes to I."""
+    """½ W + ½ I, W the mean over heads; what a row of W lacks goes to I."""
     size = len(trace.query_tokens(stream))
     mixed = torch.eye(size, dtype=torch.float64).repeat(len(layers), 1, 1)
     for entry, layer in zip(mixed, layers, strict=True):
@@ -211,7 +207,7 @@ def _with_residual(trace: Trace, stream: str, layers: Sequence[int]) -> Float[Te
 
 
 def _graph(mixed: Float[Tensor, "layer query key"]) -> csr_array:
-    """Edges from layer·n + n + query to layer·n + key: nodes 0 to n − 1 are the text, each n more a layer's output."""
+    """Edges layer·n + n + query → layer·n + key; nodes below n are the text."""
     count = mixed.shape[-1]
     capacity = (mixed * _WHOLE).floor().int().numpy()
     layer, query, key = numpy.nonzero(capacity)
@@ -221,7 +217,7 @@ def _graph(mixed: Float[Tensor, "layer query key"]) -> csr_array:
 
 
 def _check_steps(layers: Sequence[int], rows: int, count: int) -> None:
-    """Refuse what would keep a machine busy for hours; layers are counted by their order here."""
+    """Refuse hours of work; layers are counted by their order here."""
     steps = _steps(layers, rows, count)
     if steps > _MOST_STEPS:
         raise TraceError(
@@ -238,7 +234,7 @@ def _steps(layers: Sequence[int], rows: int, count: int) -> int:
 def output_matrices(
     model: Projecting, trace: Trace, layer: int, stream: str, call: Attention
 ) -> Float[Tensor, "head d_v d_model"]:
-    """W_O, head by head; refused if the model isn't the one that ran any more."""
+    """Return each head's W_O; refuse if the model has changed since."""
     behind(trace).check()
     traced = trace.provenance.model
     name: object = getattr(model, "name", traced)

@@ -1,4 +1,4 @@
-"""A matrix of more cells than can be seen, as one number for each block of them, without the whole ever in memory."""
+"""Large matrices as one number per block, never wholly in memory."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -35,13 +35,12 @@ Rows = Callable[[slice], tuple[Float[numpy.ndarray, "row column"], Bool[numpy.nd
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """A matrix as it can be drawn: cell by cell, or where it has too many, in blocks of neighbouring cells.
+    """A matrix as blocks of neighbouring cells.
 
     Attributes:
-        values: of each block the number furthest from 0, which of weights is the largest; NaN where it has none.
-        blocked: True where every cell of a block is blocked.
-        shape: rows and columns of the whole matrix.
-        size: rows and columns of a block, (1, 1) where each cell is drawn; the last blocks may have fewer.
+        values: each block's number furthest from 0; NaN if it has none.
+        blocked: True if every cell of a block is blocked.
+        size: rows and columns of a block, the last ones may be smaller.
     """
 
     values: Float[numpy.ndarray, "row column"]
@@ -55,7 +54,7 @@ class Blocks:
         return self.size == (1, 1)
 
     def ranges(self, axis: int) -> list[tuple[int, int]]:
-        """The first and the last position of each block along an axis: 0 down the rows, 1 across the columns."""
+        """Return each block's first and last position along an axis: 0 rows, 1 columns."""
         count, length = self.shape[axis], self.size[axis]
         return [(start, min(start + length, count) - 1) for start in range(0, count, length)]
 
@@ -65,7 +64,7 @@ class Blocks:
 
 
 def block_size(shape: tuple[int, int], most: int = MOST_CELLS) -> tuple[int, int]:
-    """Rows and columns of the blocks that bring a matrix to at most so many; (1, 1) where it has no more cells."""
+    """Return the blocks' rows and columns; (1, 1) if all cells fit."""
     rows, columns = shape
     if rows * columns <= most:
         return 1, 1
@@ -74,18 +73,14 @@ def block_size(shape: tuple[int, int], most: int = MOST_CELLS) -> tuple[int, int
 
 
 def row_slices(rows: int, columns: int, multiple: int = 1) -> Iterator[slice]:
-    """A matrix's rows, some at a time, so that no more cells than fit easily into memory are computed at once."""
+    """Slice a matrix's rows to fit easily into memory."""
     step = max(1, _CELLS_AT_A_TIME // max(1, columns * multiple)) * multiple
     for start in range(0, rows, step):
         yield slice(start, min(start + step, rows))
 
 
 def blocks_of(shape: tuple[int, int], rows: Rows, most: int = MOST_CELLS) -> Blocks:
-    """A matrix that is computed some rows at a time, in at most so many blocks.
-
-    Args:
-        most: how many cells are drawn one by one, and how many blocks there are at most.
-    """
+    """Reduce a matrix, computed in row slices, to at most `most` blocks."""
     size = block_size(shape, most)
     if size == (1, 1):
         return Blocks(*rows(slice(0, shape[0])), shape, size)
@@ -102,11 +97,7 @@ def call_blocks(
     numbers: Callable[[Attention], Float[numpy.ndarray, "row column"]] | None = None,
     most: int = MOST_CELLS,
 ) -> Blocks:
-    """The weights of one head, or other numbers of its queries and keys, in blocks.
-
-    Args:
-        numbers: what is drawn of a call; its weights by default.
-    """
+    """Reduce one head's weights, or other `numbers`, to blocks."""
     shape = (call.shape[-2], call.shape[-1])
     return blocks_of(shape, partial(_rows, call, numbers or _sound_weights), most)
 
@@ -123,7 +114,7 @@ def matrix_blocks(
     blocked: Bool[numpy.ndarray, "row column"] | None = None,
     most: int = MOST_CELLS,
 ) -> Blocks:
-    """A matrix that is in memory already, in blocks."""
+    """Reduce a matrix in memory to blocks."""
     closed = numpy.zeros(values.shape, dtype=bool) if blocked is None else blocked
     return blocks_of((values.shape[0], values.shape[1]), lambda rows: (values[rows], closed[rows]), most)
 
@@ -140,13 +131,13 @@ def _sound_weights(call: Attention) -> Float[numpy.ndarray, "query key"]:
 
 
 def refuse_broken(weights: Float[numpy.ndarray, "row column"]) -> None:
-    """Left blank, or as zeros, they would be a picture of something that was never computed."""
+    """Refuse numbers that were never computed, because blanks or zeros would mislead."""
     if not numpy.isfinite(weights).all():
         raise TraceError("the head has weights that are not numbers; it can't be drawn")
 
 
 def blocked_of(call: Attention) -> Bool[numpy.ndarray, "query key"]:
-    """True where a query of one head may not look at a key."""
+    """Return one head's blocked cells as True."""
     if call.allowed is None:
         return numpy.zeros(call.shape, dtype=bool)
     return ~numpy.broadcast_to(call.allowed.detach().cpu().numpy(), call.shape)
@@ -163,7 +154,7 @@ def _all_of(cells: numpy.ndarray, size: tuple[int, int]) -> numpy.ndarray:
 
 
 def _in_parts(cells: numpy.ndarray, size: tuple[int, int], nothing: float) -> numpy.ndarray:
-    """Cells as (row of blocks, row in it, column of blocks, column in it), those beyond the end being nothing."""
+    """(block row, row in it, block column, column in it); 0 beyond the end."""
     down, across = (-(-count // length) for count, length in zip(cells.shape, size, strict=True))
     filled = numpy.full((down * size[0], across * size[1]), nothing, dtype=cells.dtype)
     filled[: cells.shape[0], : cells.shape[1]] = cells

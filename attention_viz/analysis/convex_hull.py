@@ -1,4 +1,4 @@
-"""The hull around points of a plane: its corners, and how far another point is from getting out of it."""
+"""Convex hull of points in a plane."""
 
 import numpy
 from jaxtyping import Float
@@ -11,7 +11,7 @@ _FLAT = 1e-6
 
 
 def corners(points: Float[numpy.ndarray, "point 2"]) -> Float[numpy.ndarray, "corner 2"]:
-    """The corners of the hull around points, in order around it; two where all lie on a line, one where they agree."""
+    """Return the hull's corners in order; two for a line, one for a point."""
     centred = points - points.mean(axis=0)
     reach, directions = numpy.linalg.svd(centred, full_matrices=False)[1:]
     if reach[0] <= _FLAT * max(1.0, float(numpy.abs(points).max())):
@@ -23,7 +23,7 @@ def corners(points: Float[numpy.ndarray, "point 2"]) -> Float[numpy.ndarray, "co
 
 
 def beyond(points: Float[numpy.ndarray, "point 2"], at: Float[numpy.ndarray, "2"]) -> float:
-    """How far a point is outside the hull around others; below 0, how far it is from the nearest edge inside."""
+    """Return a point's distance outside the hull; negative inside."""
     around = corners(points)
     if len(around) == 1:
         return float(numpy.linalg.norm(at - around[0]))

@@ -1,4 +1,4 @@
-"""Every metric of every head as a table: some rows at a time, and of long texts from a sample of the rows."""
+"""Every head's metrics as a table, sampled for long texts."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
@@ -92,7 +92,7 @@ def head_table(
 
 
 def together(traces: "Trace | Sequence[Trace]", what: str) -> list[Trace]:
-    """One trace, or several that can be taken together, as a list."""
+    """Return traces as a list, checked to fit together."""
     several = [traces] if isinstance(traces, Trace) else list(traces)
     if not several:
         raise TraceError(f"{what} was asked for without a trace; needed: one or more")
@@ -107,10 +107,7 @@ def together(traces: "Trace | Sequence[Trace]", what: str) -> list[Trace]:
 
 
 def mean_table(tables: "Sequence[pandas.DataFrame]") -> "pandas.DataFrame":
-    """The mean of several texts' tables, each of one trace, with its spread: what `head_table` gives for their traces.
-
-    Where some are from samples, the mean's standard error is worked out from theirs.
-    """
+    """Average several texts' `head_table`, with spread and standard errors from samples."""
     import pandas
 
     if not tables:
@@ -143,22 +140,19 @@ def mean_table(tables: "Sequence[pandas.DataFrame]") -> "pandas.DataFrame":
 
 
 def few_behind(table: "pandas.DataFrame") -> dict[str, int]:
-    """The metrics of a table whose means rest on fewer than 5 queries in every head, and on how many at most.
+    """Return metrics with fewer than 5 queries in every head, and their maximum.
 
-    Args:
-        table: from `head_table`; columns that it lacks are left out.
+    Columns that the table lacks are left out.
     """
     most = {name: int(table[name + COUNT].to_numpy().max()) for name in METRICS if {name, name + COUNT} <= {*table}}
     return {name: count for name, count in most.items() if 0 < count < _FEW}
 
 
 def _part(progress: Progress, number: int, count: int) -> Progress:
-    """What tells of one of several parts as its share of the whole."""
     return lambda share: progress((number + share) / count)
 
 
 def _cells(trace: Trace, stream: str, asked: int | Literal["all"] | None) -> int:
-    """How many weights are read for a table."""
     shapes = [trace.attention(layer, stream).shape for layer in trace.layer_numbers(stream)]
     return len(asked_rows(trace, stream, asked)) * sum(heads * keys for heads, _, keys in shapes)
 
@@ -184,7 +178,6 @@ def _table(trace: Trace, stream: str, asked: int | Literal["all"] | None, progre
 
 
 def _missing(trace: Trace, stream: str) -> dict[str, str]:
-    """Why metrics have no number of anything that such a stream holds."""
     tokens = trace.query_tokens(stream)
     alike, patches = stream != "cross", any(place is not None and len(place) > 1 for place in tokens.place)
     reasons = {
@@ -195,7 +188,7 @@ def _missing(trace: Trace, stream: str) -> dict[str, str]:
 
 
 def _columns(sums: Float[Tensor, "3 metric head"], share: float) -> dict[str, Tensor]:
-    """The means by metric, their standard errors where the queries are a share of all, and the queries behind each."""
+    """Means, sampling errors and query counts by metric."""
     count, total, squares = sums
     mean = torch.where(count > 0, total / count, torch.nan)
     columns = dict(zip(METRICS, mean, strict=True))

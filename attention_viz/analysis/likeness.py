@@ -1,4 +1,4 @@
-"""How alike rows of weights are, and heads with them."""
+"""Similarity of weight rows and of heads."""
 
 import math
 
@@ -19,10 +19,9 @@ _BIT = math.log(2)
 
 
 def divergence(one: Float[Tensor, "*rows key"], other: Float[Tensor, "*rows key"]) -> Float[Tensor, "*rows"]:
-    """Jensen–Shannon divergence of each row of weights from another, in bits: 0 where they are equal, at most 1.
+    """Return rows' Jensen–Shannon divergence in bits, 0 to 1.
 
-    Source: Lin 1991, "Divergence measures based on the Shannon entropy". Rows are taken as they are: where they don't
-    sum to 1, as with a sink, what is missing counts as looking nowhere.
+    Source: Lin 1991, "Divergence measures based on the Shannon entropy". What a row lacks of 1 counts as one more key.
     """
     one, other = _whole(one.double()), _whole(other.double())
     middle = ((one + other) / 2).clamp_min(_TINY)
@@ -66,13 +65,9 @@ def similarity(
 
 
 def head_distances(trace: Trace, stream: str | None = None) -> Float[Tensor, "one other"]:
-    """How far every head is from every other: √ of the mean Jensen–Shannon divergence of their rows.
+    """Return head distances: √ of the rows' mean Jensen–Shannon divergence, 0 to 1.
 
-    Rows of padding and of special tokens are left out; of a long text, rows spread evenly over it are compared. Heads
-    stand in the order of their layers.
-
-    Returns:
-        From 0, equal, to 1, nothing in common; symmetric, zeros on the diagonal.
+    Padding and special rows are left out; long texts are sampled evenly. Heads in layer order.
     """
     stream = trace.stream(stream)
     tokens = trace.query_tokens(stream)
@@ -88,10 +83,7 @@ def head_distances(trace: Trace, stream: str | None = None) -> Float[Tensor, "on
 
 
 def _apart(rows: Float[Tensor, "head key"]) -> Float[Tensor, "one other"]:
-    """The divergence of every two of the rows, as `divergence` has it.
-
-    It is the entropy of their mean less the mean of their entropies: of each pair, only the first is new.
-    """
+    """Every two rows' divergence: entropy of the mean less mean entropy."""
     alone = _entropy(rows)
     apart = torch.zeros(len(rows), len(rows), dtype=torch.float64)
     for one in range(len(rows) - 1):
@@ -101,7 +93,7 @@ def _apart(rows: Float[Tensor, "head key"]) -> Float[Tensor, "one other"]:
 
 
 def _whole(rows: Float[Tensor, "*rows key"]) -> Float[Tensor, "*rows more"]:
-    """Rows with what they lack of 1 as one key more."""
+    """Rows with what they lack of 1 as one more key."""
     return torch.cat([rows, (1 - rows.sum(dim=-1, keepdim=True)).clamp_min(0)], dim=-1)
 
 

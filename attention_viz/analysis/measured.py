@@ -1,4 +1,4 @@
-"""What every query of every head has of each metric: small layers together, of a large one some rows at a time."""
+"""Every query's metrics in every head, in memory-sized parts."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,13 +25,12 @@ _MANY, _SAMPLE = 2**29, 256
 
 
 class MeasuredQueries(NamedTuple):
-    """Some queries of one layer, or of several that have one mask.
+    """Measured queries of layers with one mask.
 
     Attributes:
-        heads: which heads, by layer and number.
-        rows: which queries, and what metrics know of the tokens.
-        weights: of every head; keys at the end at which none of these queries may look are left out.
-        values: what each query has of each metric, 0 where it hasn't what is asked for.
+        heads: (layer, head).
+        weights: without trailing keys that are hidden from all these queries.
+        values: each query's metrics, 0 if undefined.
     """
 
     heads: tuple[tuple[int, int], ...]
@@ -41,15 +40,15 @@ class MeasuredQueries(NamedTuple):
     having: Bool[Tensor, "metric head row"]
 
     def sums(self) -> Float64[Tensor, "3 metric head"]:
-        """Of each metric and head: how many of these queries have it, the sum of what they have, and of its square."""
+        """Return count, sum and sum of squares by metric and head."""
         return torch.stack([self.having.sum(dim=-1), self.values.sum(dim=-1), self.values.square().sum(dim=-1)])
 
 
 def asked_rows(trace: Trace, stream: str, asked: int | Literal["all"] | None) -> tuple[int, ...]:
-    """The queries that are measured: those that count, or a sample of them.
+    """Return the counted queries, or a sample.
 
     Args:
-        asked: how many; None for all, or 256 where the text has more than 2²⁹ weights in all heads together.
+        asked: the sample's size; None for all, or 256 above 2²⁹ weights over all heads.
     """
     counted = trace.query_tokens(stream).counted
     return counted if asked == "all" else sample_of(counted, _sample_size(trace, stream) if asked is None else asked)
@@ -58,10 +57,10 @@ def asked_rows(trace: Trace, stream: str, asked: int | Literal["all"] | None) ->
 def measured(
     trace: Trace, stream: str, rows: Sequence[int], known: QueryRows | None = None
 ) -> Iterator[MeasuredQueries]:
-    """Every metric of some queries, of as many heads and queries at a time as stay in the processor's caches.
+    """Yield queries' metrics in parts that stay in the processor's caches.
 
     Args:
-        known: what metrics know of the tokens, where it is at hand; what is of other queries is worked out anew.
+        known: token rows if at hand; recomputed for other queries.
     """
     calls = {layer: trace.attention(layer, stream) for layer in trace.layer_numbers(stream)}
     groups = list(_groups(calls, len(rows)))
@@ -76,7 +75,6 @@ def measured(
 
 
 def _groups(calls: Mapping[int, Attention], rows: int) -> Iterator[tuple[int, ...]]:
-    """Layers that follow each other and have one mask, as many as are small enough to be measured together."""
     waiting, cells = list[int](), 0
     for layer, call in calls.items():
         size = call.shape[0] * rows * call.shape[2]
@@ -89,13 +87,11 @@ def _groups(calls: Mapping[int, Attention], rows: int) -> Iterator[tuple[int, ..
 
 
 def _together(one: Attention, other: Attention) -> bool:
-    """Whether what two calls have in common lets their weights be made together."""
     alike = one.sinks is None and other.sinks is None and one.query.dtype == other.query.dtype
     return alike and one.shape[1:] == other.shape[1:] and _mask_of(one) == _mask_of(other)
 
 
 def _mask_of(call: Attention) -> object:
-    """What tells whether two calls have the same mask: layers share theirs."""
     whole = call.allowed
     # One that differs by head belongs to the heads of its layer.
     shared = whole is None or whole.shape[:-2].numel() == 1
@@ -103,7 +99,6 @@ def _mask_of(call: Attention) -> object:
 
 
 def _sample_size(trace: Trace, stream: str) -> int:
-    """How many queries tell enough, where nobody said how many."""
     shapes = [trace.attention(layer, stream).shape for layer in trace.layer_numbers(stream)]
     return _SAMPLE if sum(math.prod(shape) for shape in shapes) > _MANY else max(1, shapes[0][-2])
 
@@ -128,10 +123,7 @@ def _measured(heads: tuple[tuple[int, int], ...], calls: Sequence[Attention], ro
 
 
 def _for_rows(call: Attention, rows: Sequence[int], last: dict[object, int]) -> Attention:
-    """The call for some of its queries, without the keys at the end that none of them may look at.
-
-    `last` keeps how many keys those are, by mask.
-    """
+    """The call for some queries, without trailing hidden keys; `last` caches their number by mask."""
     unbroken = len(rows) > 0 and list(rows) == list(range(rows[0], rows[-1] + 1))
     found, whole = between(call, rows[0], rows[-1] + 1) if unbroken else call.rows(rows), call.allowed
     if whole is None or found.allowed is None or whole.shape[-1] == 1:
@@ -144,7 +136,6 @@ def _for_rows(call: Attention, rows: Sequence[int], last: dict[object, int]) -> 
 
 
 def _weights(calls: Sequence[Attention]) -> tuple[Float[Tensor, "head row key"], Bool[Tensor, "head row"]]:
-    """The weights of all heads of some calls in float32, and which queries may look at anything."""
     call = calls[0]
     if call.sinks is not None:
         logits, weights = call.masked.detach(), call.weights.detach()
@@ -158,7 +149,7 @@ def _weights(calls: Sequence[Attention]) -> tuple[Float[Tensor, "head row key"],
 
 
 def _logits(calls: Sequence[Attention]) -> Float[Tensor, "head row key"]:
-    """What enters the softmax but for the mask, of all heads of some calls."""
+    """What enters the softmax, unmasked."""
     scale = calls[0].scale
     if any(one.softcap is not None or one.bias is not None or one.scale != scale for one in calls):
         return torch.cat([replace(one, allowed=None).masked.detach() for one in calls])
@@ -166,7 +157,6 @@ def _logits(calls: Sequence[Attention]) -> Float[Tensor, "head row key"]:
 
 
 def _looking(logits: Float[Tensor, "head row key"]) -> Bool[Tensor, "head row"]:
-    """Which rows may look at anything."""
     found = ~torch.isneginf(logits[..., 0])
     # Only where the first key is blocked in some row, all others have to be looked at.
     return found if bool(found.all()) else ~torch.isneginf(logits.amax(dim=-1))

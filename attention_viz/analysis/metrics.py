@@ -1,9 +1,7 @@
-"""What a head does, in one number each: how spread, how far, to whom.
+"""Head metrics: how spread, how far, to whom.
 
-Every metric is a mean over the queries of a text. Padding is left out, and so are queries that the tokenizer calls
-special, which stand for no word, and queries that may look at nothing. Position 0 is not special by itself.
-
-The list of them is drawn before anything was computed, so nothing here brings torch along: a metric asks its tensors.
+Each is a mean over a text's queries, without padding, special tokens or fully blocked rows. Position 0 is not special
+by itself. Without torch, because pages list metrics before any computation.
 """
 
 from collections.abc import Callable
@@ -208,5 +206,5 @@ _OWNERS = {"ids": "word", "patches": "patch"}
 
 
 def metrics_for(unit: str) -> tuple[str, ...]:
-    """The names of the metrics that what is read can have, in the order of `METRICS`."""
+    """Return applicable metric names in `METRICS` order."""
     return tuple(name for name, metric in METRICS.items() if _OWNERS.get(metric.of, unit) == unit)

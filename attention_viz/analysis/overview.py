@@ -1,4 +1,4 @@
-"""One head of a long text as a map of blocks, largest and mean, with what any single weight follows from."""
+"""A long text's head as a map of blocks."""
 
 import functools
 import math
@@ -31,17 +31,16 @@ _NEAR = 16.0
 
 @dataclass(frozen=True, eq=False)
 class Overview:
-    """A head of a long text, block by block.
+    """A long text's head in blocks.
 
     Attributes:
-        values: the largest weight of each block.
-        shown: the same without hidden cells, whose share of a row stays theirs; None unless any were hidden.
-        means: of each block the mean of its weights, blocked cells left out, 0 where all are; None unless asked for.
-        normalisers: by query, the logarithm of what its exponentials sum to, sinks included: a weight is
-            exp(logit − normaliser). Infinite where a query may look at nothing.
-        sums: what each query's weights sum to: 1, less with sinks, 0 where it may look at nothing.
-        size: queries and keys of a block; the last blocks may have fewer.
-        closed: whether the mask hides what lies ahead, and nothing else.
+        values: each block's largest weight.
+        shown: the largest unhidden weight; None if none are hidden.
+        means: each block's mean over open cells, 0 if none; optional.
+        normalisers: by query, with sinks: weight = exp(logit − normaliser); infinite if all is blocked.
+        sums: each query's total weight, below 1 with sinks, 0 if all is blocked.
+        size: a block's queries and keys; the last may have fewer.
+        closed: whether the mask is exactly causal.
     """
 
     values: Float[numpy.ndarray, "row column"]
@@ -62,12 +61,11 @@ def overview(
     hidden: Bool[Tensor, "query key"] | None = None,
     first: Int[Tensor, " query"] | None = None,
 ) -> Overview:
-    """The map of one head and the normaliser of each of its rows, without the whole matrix ever in memory.
+    """Map one head and its rows' normalisers, never wholly in memory.
 
     Args:
-        side: how many blocks there are at most along each side, or down and across.
-        first: how many keys from the first on each query may look at, where that is known; the mask, which has to say
-            the same, isn't looked at then.
+        side: most blocks along each side, or (down, across).
+        first: each query's number of open first keys; replaces the mask, which must agree.
     """
     down, across = (side, side) if isinstance(side, int) else side
     if len(call.shape) != 2 or min(down, across) < 1:
@@ -96,24 +94,21 @@ def overview(
 
 
 def _slices(queries: int, keys: int, size: tuple[int, int], parts: int) -> list[slice]:
-    """Rows in whole blocks, as many at a time as fit into the cache beside so many keys, in so many parts at least."""
+    """Block-aligned row slices that fit into the cache."""
     wide, block = min(keys, _wide(size)), size[0]
     step = max(1, min(_LOGITS_AT_A_TIME // max(1, wide * block), -(-queries // (block * parts)))) * block
     return [slice(start, min(start + step, queries)) for start in range(0, queries, step)]
 
 
 def _wide(size: tuple[int, int]) -> int:
-    """How many keys are taken at a time: in whole blocks."""
     return max(1, _KEYS_AT_A_TIME // size[1]) * size[1]
 
 
 class _MapRows:
-    """Some rows of a map: of each part of the keys what is left once its logits are forgotten.
+    """Some rows of a map, reduced key part by key part.
 
-    What a row's exponentials are divided by is known after its last key only. Until then each part's are those over
-    its own largest logit, as a softmax does that goes on as keys come; where that is small in all rows, over 0, which
-    saves going through all of them once more. All of it stands key by key, (key, query): what
-    lies side by side is then never added up, which processors do several times faster.
+    Each part's exponentials are taken over its own largest logit until the row's normaliser is known, or over 0 if all
+    are small, which saves a pass. Shape (key, query), because such sums are several times faster.
     """
 
     def __init__(
@@ -158,7 +153,7 @@ class _MapRows:
             self._totals.append((self._means[-1] if means else exponentials).sum(dim=0))
 
     def _leave_out(self, columns: slice, query: Tensor, *, means: bool, hidden: bool) -> None:
-        """Keys at which none of the rows may look: nothing of them is computed."""
+        """Skip keys hidden from all rows."""
         blocks = -(-(columns.stop - columns.start) // self._size[1])
         nothing = query.new_full((blocks, query.shape[1]), -math.inf)
         self._values.append(nothing)
@@ -171,7 +166,7 @@ class _MapRows:
         self._totals.append(torch.zeros_like(nothing[0]))
 
     def sums(self, sinks: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-        """Of each row the largest logit, the sum of the exponentials over it, and that sum with the sink's."""
+        """Return each row's largest logit and exponential sum, without and with sink."""
         most = torch.stack(self._largest).amax(dim=0)
         if sinks is not None:
             most = torch.where(most == -math.inf, most, most.clamp_min(float(sinks)))
@@ -181,7 +176,7 @@ class _MapRows:
         return most, total, total + sink
 
     def blocks(self, most: Tensor, all_of_it: Tensor) -> dict[str, numpy.ndarray]:
-        """By the name of what was asked for: of each block the largest weight, the same unhidden, and their sum."""
+        """Return each block's largest weight, unhidden largest, and sum, by name."""
         divisor = all_of_it.masked_fill(all_of_it == 0, 1)
         found = {
             name: self._down(torch.amax, (torch.cat(parts) - most).exp() / divisor)
@@ -194,7 +189,7 @@ class _MapRows:
         return found
 
     def _down(self, pool: Callable[..., Tensor], weights: Tensor) -> numpy.ndarray:
-        """Blocks, row by row, from blocks of keys (block, query); those beyond the last key are 0."""
+        """Transpose (block, query) to block rows; 0 beyond the last key."""
         across = -(-self._keys // self._size[1])
         found = torch.nn.functional.pad(weights.T, (0, across - len(weights), 0, -weights.shape[1] % self._size[0]))
         return pool(found.view(-1, self._size[0], across), dim=1).float().cpu().numpy()
@@ -209,7 +204,7 @@ def _logits(
     allowed: Tensor | None,
     few: Tensor | None,
 ) -> Tensor:
-    """The logits of some keys and rows, -inf where nothing may be looked at, in memory that is used again."""
+    """Logits in reused memory, -inf if blocked."""
     logits = torch.mm(widened(call.key[columns]), query, out=room)
     if call.softcap is not None:
         logits.div_(call.softcap).tanh_().mul_(call.softcap)
@@ -224,13 +219,13 @@ def _logits(
 
 
 def _part(term: Tensor, rows: slice, columns: slice) -> Tensor:
-    """Of a term of each cell the same part, keys first; where it is the same for all rows, or all keys, it stays so."""
+    """A term's part, keys first; broadcast axes stay."""
     term = term[rows] if len(term) > 1 else term
     return (term[:, columns] if term.shape[1] > 1 else term).T
 
 
 def _any(allowed: Tensor) -> bool:
-    """Whether any is true: of bytes the largest and the smallest are found many times faster."""
+    """Reduce by largest and smallest, because that is many times faster on bytes."""
     return bool(allowed.view(torch.uint8).amax())
 
 
@@ -239,18 +234,17 @@ def _all(allowed: Tensor) -> bool:
 
 
 def _is_near(largest: Tensor) -> bool:
-    """Whether the exponential of each row's largest logit can be added up as it is."""
     low, high = largest.aminmax()
     return float(low) >= -_NEAR and float(high) <= _NEAR
 
 
 def _finite(most: Tensor) -> Tensor:
-    """The largest logits, 0 where a row may look at nothing."""
+    """Largest logits, 0 in fully blocked rows."""
     return most.masked_fill(most == -math.inf, 0)
 
 
 def _pooled(pool: Callable[..., Tensor], cells: Tensor, length: int) -> Tensor:
-    """The largest of each block of keys, or their sum: (block, query); the last block may have fewer."""
+    """(block, query): each key block's maximum or sum."""
     keys, queries = cells.shape
     whole = keys // length * length
     parts = [pool(cells[:whole].view(-1, length, queries), dim=1)] if whole else []
@@ -260,7 +254,7 @@ def _pooled(pool: Callable[..., Tensor], cells: Tensor, length: int) -> Tensor:
 
 
 def _open_cells(call: Attention, size: tuple[int, int], *, closed: bool) -> numpy.ndarray:
-    """How many cells of each block a query may look at; 1 where there are none, which nothing is divided by."""
+    """Open cells per block; 1 for none, to divide by."""
     queries, keys = call.shape
     across, down = numpy.arange(0, keys, size[1]), numpy.arange(0, queries, size[0])
     widths = numpy.diff(across, append=keys)
@@ -277,7 +271,7 @@ def _open_cells(call: Attention, size: tuple[int, int], *, closed: bool) -> nump
 
 @functools.lru_cache(maxsize=4)
 def _causal_cells(queries: int, keys: int, size: tuple[int, int]) -> numpy.ndarray:
-    """The same where a query may look at itself and what came before: equal for all heads of a text."""
+    """As `_open_cells` under a causal mask."""
     across, down = numpy.arange(0, keys, size[1]), numpy.arange(0, queries, size[0])
     of_rows = numpy.clip(numpy.arange(1, queries + 1)[:, None] - across, 0, numpy.diff(across, append=keys))
     found = numpy.maximum(numpy.add.reduceat(of_rows, down), 1)

@@ -23,8 +23,8 @@ _QUERIES = ("query", "key")
 def beginning(trace: Trace, count: int) -> Trace:
     """Return the trace of the first tokens alone; without looking ahead, no number changes or is recomputed.
 
-    Provenance is the whole text's, except how many tokens the model chose. Gradients are of the token likeliest after the
-    first ones, from a run of the whole text.
+    Provenance is the whole text's, except how many tokens the model chose. Gradients are of the token likeliest after
+    the first ones, from a run of the whole text.
     """
     tokens = trace.query_tokens(trace.streams[0])
     if not 1 <= count <= len(tokens):

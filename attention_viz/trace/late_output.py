@@ -126,7 +126,7 @@ def by_row(trace: "Trace") -> Tensor | LateOutput:
 
 
 def whole_output(trace: "Trace") -> Float[Tensor, "position width"]:
-    """Return all rows; a long text's are made on first use."""
+    """All rows of the output; those of a long text are made when they are first needed."""
     return vars(trace)[LATE].whole()
 
 

@@ -96,7 +96,7 @@ class RestingFile:
 
 
 def is_resting(tensor: Tensor) -> bool:
-    """Whether a tensor's numbers lie in a mapped file."""
+    """Return whether a tensor's numbers lie in a mapped file."""
     return tensor.untyped_storage().data_ptr() in _places
 
 

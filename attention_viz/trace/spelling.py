@@ -96,7 +96,7 @@ def spell(label: str, spelling: str = "unknown") -> tuple[str, str]:
 
 @_remembered
 def carries(label: str, spelling: str = "unknown") -> bool:
-    """Whether a piece has a letter, digit, mark, emoji or byte of one.
+    """Return whether a piece has a letter, digit, mark, emoji or byte of one.
 
     The explorer's `data/spelling.js` has this rule too; one table tests both.
     """

@@ -1,4 +1,4 @@
-"""The tokens of two texts along one axis: which of them are the same, which replace each other, and which are alone."""
+"""Alignment of two texts' tokens along one axis."""
 
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -17,20 +17,15 @@ _CONTINUES = "##"
 
 @dataclass(frozen=True)
 class AlignedAxis:
-    """The tokens of two texts along one axis.
-
-    Each place is a token that both have, one of each text that replace each other, or a token that only one text has.
+    """Two texts' tokens along one axis: common, substituted, or of one text only.
 
     Attributes:
-        labels: of each place the first text's token, as its tokenizer writes it; the second's where the first has none.
-        one: of each place its position in the first text, None where the first has nothing there.
-        counted: True for the places that both have and that aren't padding in either.
-        written: of each place what `labels` says, as people read it.
-        substituted: the places where the two texts have different tokens that replace each other.
-        other_labels: like `labels`, but the second text's token where both have one.
-        other_written: what `other_labels` says, as people read it.
-        placed: of each place what `labels` says, where that stands in a picture or a sound: "patch 3, 5"; else None.
-        other_placed: the same of what `other_labels` says.
+        labels: each place's token in the first text; the second's if the first has none.
+        one: each place's position in the first text, or None.
+        counted: True for places that both have and neither pads.
+        written: `labels` in readable form.
+        other_labels: like `labels`, with the second text's token first.
+        placed: each label's place in a picture or a sound, "patch 3, 5", or None.
     """
 
     labels: tuple[str, ...]
@@ -45,7 +40,7 @@ class AlignedAxis:
     other_placed: tuple[str | None, ...] = ()
 
     def __post_init__(self) -> None:
-        """Write tokens as their labels, and the second text's as the first's, where nothing else is said."""
+        """Fill in missing `written` from labels, and the second text's from the first's."""
         object.__setattr__(self, "written", self.written or self.labels)
         object.__setattr__(self, "other_labels", self.other_labels or self.labels)
         object.__setattr__(self, "other_written", self.other_written or self.written)
@@ -58,31 +53,30 @@ class AlignedAxis:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of each place its token as people read it; "river→city" where one replaces another."""
+        """Return each place's readable token, "river→city" if substituted."""
         pairs = zip(self.written, self.other_written, strict=True)
         return tuple(f"{one}→{other.lstrip('·')}" if one != other else one for one, other in pairs)
 
     @property
     def both(self) -> tuple[int, ...]:
-        """The places where both texts have a token, the same or one that replaces the other."""
+        """Return places at which both texts have a token."""
         places = enumerate(zip(self.one, self.other, strict=True))
         return tuple(place for place, pair in places if None not in pair)
 
     @property
     def removed(self) -> tuple[int, ...]:
-        """The places of tokens that only the first text has."""
+        """Return places only the first text has."""
         return tuple(place for place, position in enumerate(self.other) if position is None)
 
     @property
     def inserted(self) -> tuple[int, ...]:
-        """The places of tokens that only the second text has: inserted there."""
+        """Return places only the second text has."""
         return tuple(place for place, position in enumerate(self.one) if position is None)
 
     def partner(self, place: int) -> int | None:
-        """The place of what the other text has there instead: its own where both texts have a token.
+        """Return the place of the other text's token there, or None.
 
-        Of tokens that were replaced the first of one text belongs to the first of the other, and so on; None where
-        the other text has nothing there.
+        Substituted tokens pair up in order.
         """
         if self.one[place] is not None and self.other[place] is not None:
             return place
@@ -102,24 +96,21 @@ class AlignedAxis:
         return self.one[place], self.other[place]
 
     def place_of(self, position: int) -> int:
-        """The place of one of the first text's positions."""
+        """Return the place of a first-text position."""
         return self.one.index(position)
 
 
 def align(one: Tokens, other: Tokens, by: Alignment = "position") -> AlignedAxis:
-    """Put the tokens of two texts along one axis, in the order of both, as two versions of a text are compared.
+    """Align two texts' tokens along one axis, in the order of both.
 
-    Two tokens are the same where their labels are, upper and lower case told apart, both begin a word or both go on
-    with one, and both or neither are special or padding. What a tokenizer writes around a piece, such as "Ġ" or "##",
-    says only whether it begins a word. Between the tokens that are the same, as many tokens of one text as of the
-    other replace each other, one by one, unless a special token or padding would replace an ordinary one. All other
-    tokens are alone, the first text's before the second's.
+    Tokens match if their labels do (case counts; markers such as "Ġ" or "##" only mark a word's beginning), and both
+    or neither begin a word, are special, or are padding. Between matches, equally many tokens substitute each other,
+    unless a special token or padding would meet an ordinary one. Others stand alone, the first text's first.
 
-    Source: the alignment is that of Ratcliff and Metzener 1988, as Python's difflib has it: the longest run of tokens
-    in common, then the same to its left and to its right.
+    Source: Ratcliff and Metzener 1988, as in Python's difflib: the longest common run, then left and right of it.
 
     Args:
-        by: "position" as told above; "token" to pair the same tokens only, and leave those alone that were replaced.
+        by: "position" as above; "token" pairs equal tokens only.
     """
     if by not in ALIGNMENTS:
         raise ShapeError(f"an alignment by {by!r} was asked for; there are {', '.join(ALIGNMENTS)}")
@@ -157,13 +148,11 @@ def align(one: Tokens, other: Tokens, by: Alignment = "position") -> AlignedAxis
 
 
 def _replace_each_other(one: Tokens, other: Tokens, mine: range, theirs: range) -> bool:
-    """Whether a stretch of one text replaces one of the other token by token."""
     kinds = [[(text.special[at], text.padding[at]) for at in at_all] for text, at_all in ((one, mine), (other, theirs))]
     return kinds[0] == kinds[1]
 
 
 def _signs(tokens: Tokens) -> list[tuple[str, bool, bool, bool]]:
-    """What each token is compared by when two texts are aligned."""
     signs = []
     last: tuple[int | None, int | None] = (None, None)
     for place, label in enumerate(tokens.labels):

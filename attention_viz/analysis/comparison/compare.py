@@ -1,4 +1,4 @@
-"""Two heads beside each other, of two texts, models, edits or moments of training: on common axes, with a number."""
+"""Comparison of two heads on common axes."""
 
 import math
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class Side:
 
     @property
     def blocked(self) -> Bool[Tensor, "query key"]:
-        """True where a query may not look at a key."""
+        """Return blocked cells as True."""
         one = self.trace.attention(self.layer, self.stream).head(self.head)
         if one.allowed is None:
             return torch.zeros(one.shape, dtype=torch.bool)
@@ -78,13 +78,12 @@ class Comparison:
     shared: tuple[int, ...] = ()
 
     def __repr__(self) -> str:
-        """Which heads, how far apart, and over how many rows."""
+        """Name heads, distance and number of rows."""
         sides = " with ".join(f"{side.stream} layer {side.layer}, head {side.head}" for side in (self.one, self.other))
         size = f"{len(self.queries)} × {len(self.keys)} places"
         return f"Comparison({sides}: {self.mean:.6f} bits over {self.rows} rows, {size}, by {self.align})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: both sides, the number, what was paired and what was left out, the largest changes."""
         return _in_html(self)
 
     @property
@@ -208,7 +207,7 @@ def streams_of(one: Trace, other: Trace, stream: str | None, other_stream: str |
 
 
 def axes_of(one: Trace, other: Trace, streams: tuple[str, str], by: Alignment) -> tuple[AlignedAxis, AlignedAxis]:
-    """The queries and the keys of both runs on common axes."""
+    """Align both runs' queries and keys."""
     queries = align_tokens(one.query_tokens(streams[0]), other.query_tokens(streams[1]), by)
     return queries, align_tokens(one.key_tokens(streams[0]), other.key_tokens(streams[1]), by)
 
@@ -219,7 +218,7 @@ def on_rows(
     queries: AlignedAxis,
     keys: AlignedAxis,
 ) -> tuple[Float[Tensor, "*heads both place"], Float[Tensor, "*heads both place"]]:
-    """The rows of two heads that both have, over the keys of both; 0 where a text lacks the key."""
+    """Return two heads' common rows over both texts' keys; 0 if a text lacks one."""
     sides = []
     for weights, rows, columns in ((one, queries.one, keys.one), (other, queries.other, keys.other)):
         mine = weights[..., [rows[place] for place in queries.both], :].double()
@@ -230,7 +229,6 @@ def on_rows(
 
 
 def _written(axis: AlignedAxis) -> "dict[str, numpy.ndarray]":
-    """Return the columns of a table that an axis fills: places, tokens of both texts, and how people read them."""
     import numpy
 
     columns = {"token": axis.labels, "written": axis.names, "other_token": axis.other_labels}
@@ -241,7 +239,7 @@ def _written(axis: AlignedAxis) -> "dict[str, numpy.ndarray]":
 def _placed(
     weights: Float[Tensor, "query key"], rows: tuple[int | None, ...], columns: tuple[int | None, ...]
 ) -> Float[Tensor, "row column"]:
-    """Weights on the common axes, NaN where their text lacks the token."""
+    """Weights on common axes, NaN if their text lacks the token."""
     there = [torch.tensor([place for place, at in enumerate(axis) if at is not None]) for axis in (rows, columns)]
     placed = torch.full((len(rows), len(columns)), torch.nan, dtype=torch.float64)
     placed[there[0][:, None], there[1]] = weights
@@ -249,7 +247,6 @@ def _placed(
 
 
 def _in_html(comparison: Comparison) -> str:
-    """Both sides, how far apart they are, what was paired and left out, and the weights that differ most."""
     rows = [("first", _side(comparison.one)), ("second", _side(comparison.other))]
     counted = f"{comparison.rows} row{'s' * (comparison.rows != 1)}"
     far = "no row can be compared" if math.isnan(comparison.mean) else f"{comparison.mean:.6f} bits over {counted}"
@@ -273,7 +270,6 @@ def _side(side: Side) -> str:
 
 
 def _changes(comparison: Comparison) -> list[tuple[str, str, str, str]]:
-    """The cells whose weights differ most."""
     change = comparison.difference.nan_to_num().abs()
     order = change.flatten().argsort(descending=True, stable=True)[:_LARGEST].tolist()
     cells = [divmod(cell, change.shape[1]) for cell in order]

@@ -1,4 +1,4 @@
-"""How far apart two runs are in every head."""
+"""Divergence of two runs, head by head."""
 
 from typing import TYPE_CHECKING
 
@@ -76,17 +76,14 @@ def divergences(
     head: tuple[int, int] | None = None,
     align: Alignment = "position",
 ) -> Float[Tensor, "layer head"]:
-    """How far apart two runs are, head by head: of each the mean that `Comparison.mean` tells.
+    """Return each head's mean divergence between two runs, as in `Comparison.mean`.
 
     Args:
-        stream: of the first; the only one there is, if none is named.
-        other_stream: of the second; by default the first's where the second run has it.
-        head: (layer, head) of the first run that every head of the second is compared with; by default each with the
-            same head of the other run.
+        other_stream: the second run's; the first's by default, if it exists.
+        head: a first-run (layer, head) to compare all heads with; by default each with its counterpart.
 
     Returns:
-        In bits, one number a head of the second run; NaN for heads that a layer doesn't have, and for all where the
-        runs have no token in common. The rows are the layers that the second run keeps, `layer_numbers` of it.
+        Bits, a row per kept layer of the second run; NaN for missing heads, or all if no token is common.
     """
     streams = streams_of(one, other, stream, other_stream)
     counts = [

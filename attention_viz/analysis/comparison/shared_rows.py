@@ -1,4 +1,4 @@
-"""The rows of two runs that can't differ: a decoder's, as long as both texts are the same up to there."""
+"""Rows of two decoder runs that can't differ, before their texts do."""
 
 import torch
 from torch import Tensor
@@ -16,13 +16,11 @@ _ROWS, _ROUNDING = 16, 1e-4
 
 
 def shared_rows(one: Trace, other: Trace, queries: AlignedAxis) -> tuple[int, ...]:
-    """The places of the rows that are equal in two runs because they can't differ.
+    """Return the places of rows that can't differ in two runs, or None.
 
-    In a decoder no token looks ahead, so what stands behind a token changes nothing at it. Two runs of one model are
-    therefore equal on all tokens before the first that differs. That they are is looked at, too, since two models in
-    memory may have one name. None for all other runs: of encoders, encoder–decoders, two models; with edits, whose
-    words don't say all of them; of weights that are read otherwise; and for two runs of one text, in which nothing
-    differs.
+    Decoder tokens never look ahead, so two runs of one model are equal before the first differing token. Weights are
+    checked too, because two models may share a name. None for other architectures, two models, edits, changed weights,
+    or equal texts.
     """
     rows = _beginning(one, other)
     pairs = enumerate(zip(queries.one, queries.other, strict=True))
@@ -30,7 +28,6 @@ def shared_rows(one: Trace, other: Trace, queries: AlignedAxis) -> tuple[int, ..
 
 
 def _beginning(one: Trace, other: Trace) -> int:
-    """How many tokens at the beginning of both runs can't differ."""
     origins = [trace.provenance for trace in (one, other)]
     made = [(at.model, at.revision, at.sha256, at.dtype) for at in origins]
     as_it_ran = all(at.reading == "raw" and not at.edits for at in origins)
@@ -48,7 +45,6 @@ def _beginning(one: Trace, other: Trace) -> int:
 
 
 def _alike(one: Tokens, other: Tokens) -> int:
-    """How many tokens at the beginning are the same, to the model and on the page."""
     parts = [zip(text.numbers, text.labels, text.special, text.padding, strict=True) for text in (one, other)]
     alike = 0
     for mine, theirs in zip(*parts, strict=False):
@@ -59,7 +55,7 @@ def _alike(one: Tokens, other: Tokens) -> int:
 
 
 def _equal(one: Trace, other: Trace, rows: int) -> bool:
-    """Whether the last layer that both keep has the same weights in these rows; without such a layer nobody knows."""
+    """Compare the last layer kept by both in these rows; unknown without one."""
     kept = sorted(set(one.layer_numbers("decoder")) & set(other.layer_numbers("decoder")))
     if not kept:
         return False

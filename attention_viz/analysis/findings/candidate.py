@@ -1,4 +1,4 @@
-"""Something that stands out in a run and could be told."""
+"""A candidate for a finding."""
 
 from typing import NamedTuple
 
@@ -6,14 +6,12 @@ __all__ = ["Candidate"]
 
 
 class Candidate(NamedTuple):
-    """Something that stands out in a run and could be told.
+    """A candidate for a finding.
 
     Attributes:
-        score: how far it stands out, from 0 to 1.
-        key: the word that is looked at.
-        words: over how many different words the strength is the mean.
-        seen: the positions of the query and the key where it is seen best; None for the two pieces of the words with
-            the most weight.
+        score: from 0 to 1.
+        words: number of different words averaged over.
+        seen: query and key positions of the example; None for the words' heaviest pieces.
     """
 
     kind: str

@@ -1,4 +1,4 @@
-"""What a finding is, and which kinds there are."""
+"""Findings and their kinds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -44,10 +44,9 @@ class FindingKind:
     """A kind of finding.
 
     Attributes:
-        meaning: what is found, in a sentence.
-        least: what has a lower score is told only where a text has nothing else.
-        interest: what scores are multiplied by where kinds are set against each other.
-        of_a_head: whether it is what a head does in all rows, of which one head is told; otherwise a pair of words.
+        least: lower scores are used only if a text has nothing else.
+        interest: factor on scores when kinds compete.
+        of_a_head: True for a head's habit in all rows, False for a pair of words.
     """
 
     meaning: str

@@ -1,4 +1,4 @@
-"""What a person should look at in a run: what stands out most, of as many kinds as there are, each in a sentence."""
+"""The most striking findings of a run, varied in kind."""
 
 from collections.abc import Mapping, Sequence
 
@@ -62,7 +62,7 @@ def findings(trace: Trace, count: int = 5) -> tuple[Finding, ...]:
 
 
 def none_because(trace: Trace) -> str:
-    """Say why nothing was found in a run that has no findings."""
+    """Explain why a run has no findings."""
     kinds = [kind for stream in trace.streams for kind in StreamScene(trace, stream).keys.kinds]
     words = sum(kind in ("content", "pronoun") for kind in kinds)
     if words <= 1:
@@ -71,7 +71,6 @@ def none_because(trace: Trace) -> str:
 
 
 def _candidates(scene: StreamScene) -> list[Candidate]:
-    """What stands out in a stream, however little, in no order."""
     found = regions_of(scene)
     if not scene.asked:
         return found
@@ -85,7 +84,7 @@ def _candidates(scene: StreamScene) -> list[Candidate]:
 
 
 def _varied(found: Sequence[Candidate], scenes: Mapping[str, StreamScene], count: int) -> list[Candidate]:
-    """The best of each kind, then the second best of each, and so on: of other heads first, of other words always."""
+    """Take turns among kinds, best first; prefer other heads, always other words."""
     chosen, seen = list[Candidate](), set[object]()
     for other_heads in (True, False):
         while len(chosen) < count and (turn := _turn(found, scenes, seen, other_heads=other_heads)):
@@ -96,7 +95,7 @@ def _varied(found: Sequence[Candidate], scenes: Mapping[str, StreamScene], count
 def _turn(
     found: Sequence[Candidate], scenes: Mapping[str, StreamScene], seen: set[object], *, other_heads: bool
 ) -> list[Candidate]:
-    """The best of each kind that wasn't seen yet, which is seen from now on."""
+    """Return each kind's best unseen candidate and mark it seen."""
     chosen = dict[str, Candidate]()
     for one in found:
         topic = one.kind if FINDING_KINDS[one.kind].of_a_head else _pair(one, scenes[one.stream])
@@ -107,5 +106,4 @@ def _turn(
 
 
 def _pair(one: Candidate, scene: StreamScene) -> object:
-    """Two words, whichever of them looks at the other."""
     return one.stream, frozenset((scene.queries.texts[one.query].casefold(), scene.keys.texts[one.key].casefold()))

@@ -1,4 +1,4 @@
-"""Heads with a job: what they do in every row that has what it takes."""
+"""Heads that do one job in every suitable row."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,13 +22,13 @@ _ONCE = 0.7
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """What a head may do in all rows that have what it takes.
+    """A possible job of heads.
 
     Attributes:
-        metric: a name in `METRICS`, which tells how much of it a head does.
-        shown: those of them that can stand as an example.
-        keys: the key that each row is to look at.
-        words: how many different words the rows that count are of.
+        metric: a name in `METRICS` that measures it.
+        shown: rows fit as examples.
+        keys: each row's target key.
+        words: number of different words in the counted rows.
     """
 
     kind: str
@@ -46,7 +46,7 @@ class Job:
         weights: Float[Tensor, "head row key"],
         above: Float[Tensor, "head row key"],
     ) -> list[Candidate]:
-        """The heads that do it most, beyond what their other rows give to the same keys."""
+        """Return the heads that do it most, beyond their other rows' weight."""
         function = METRICS[self.metric].function
         numbers, scores = function(weights, self.rows), function(above, self.rows)[:, self.counted].mean(dim=1)
         best, order = scores.topk(min(_OF_A_BLOCK, len(scores)))
@@ -64,7 +64,7 @@ class Job:
 
 
 def jobs_of(scene: StreamScene) -> list[Job]:
-    """What heads may do in this text; a single word that looks back at itself is a pair of words, not told here."""
+    """Return possible jobs in this text, without single words that look at themselves."""
     if not scene.alike:
         return []
     tokens, words = scene.trace.query_tokens(scene.stream), scene.queries

@@ -1,4 +1,4 @@
-"""The pair of tokens that a head is told by."""
+"""The token pair that represents a head."""
 
 import math
 from collections.abc import Collection, Sequence
@@ -23,10 +23,9 @@ _MANY, _ROUNDED = 2**22, 1e-5
 
 
 def link_of(trace: Trace, stream: str, layer: int, head: int, findings: Sequence[Finding] = ()) -> tuple[int, int]:
-    """The positions of a query and a key: those of what was found in the head, else of its strongest link of two words.
+    """Return the query and key of a head's finding, else of its strongest link.
 
-    A decoder's first token, which is looked at for want of anything else, doesn't count; where no two words are linked,
-    any two tokens are, and of a text of one word its word with itself.
+    A decoder's first token, a sink, doesn't count. Without linked words any tokens do; a lone word links to itself.
     """
     for one in findings:
         if (one.stream, one.layer, one.head) == (stream, layer, head):
@@ -48,7 +47,7 @@ def link_of(trace: Trace, stream: str, layer: int, head: int, findings: Sequence
 
 
 def _silent(words: Words, more: Collection[int] = ()) -> list[int]:
-    """The positions that no link is told of; none where there are no others."""
+    """Positions without links; empty if there are no others."""
     silent = set((~words.carrying).nonzero()[:, 0].tolist()) | set(more)
     return sorted(silent) if len(silent) < len(words.of_position) else []
 
@@ -56,7 +55,7 @@ def _silent(words: Words, more: Collection[int] = ()) -> list[int]:
 def _strongest(
     weights: Float[Tensor, "row key"], rows: range, silent_rows: list[int], silent_keys: list[int], *, apart: bool
 ) -> tuple[float, int, int]:
-    """The largest weight of some rows with its query and key, the first of several; below 0 where nothing counts."""
+    """The largest weight with query and key, first of equals; below 0 if none counts."""
     weights = weights.detach().nan_to_num(0)
     if apart:
         weights.diagonal(rows.start).fill_(-1)
@@ -69,7 +68,7 @@ def _strongest(
 def _strongest_of_many(
     call: Attention, silent_rows: list[int], silent_keys: list[int], *, apart: bool
 ) -> tuple[float, int, int]:
-    """The same of all rows of a call, in the rows of those blocks alone that hold the largest weight of any."""
+    """As `_strongest` over all rows, searching only the heaviest blocks."""
     queries, keys = call.shape
     # Key by key, as the map is made.
     hidden = torch.zeros(keys, queries, dtype=torch.bool, device=call.query.device)
@@ -85,7 +84,6 @@ def _strongest_of_many(
 
 
 def _rows_of_largest(call: Attention, hidden: Bool[Tensor, "query key"]) -> list[range]:
-    """The rows of each block that holds the largest weight that isn't hidden."""
     queries, keys = call.shape
     try:
         found = overview(call, hidden=hidden)
@@ -99,6 +97,6 @@ def _rows_of_largest(call: Attention, hidden: Bool[Tensor, "query key"]) -> list
 
 
 def _first_plain(words: Words) -> int:
-    """The first position that the text itself has; the first of all where the tokenizer added every one."""
+    """The text's first own position; the first of all if all were added."""
     mute = words.are("special", "padding")
     return next((place for place, word in enumerate(words.of_position) if not mute[word]), 0)

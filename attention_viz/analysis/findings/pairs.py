@@ -1,4 +1,4 @@
-"""Pairs of words with more weight between them than other rows give to the same word."""
+"""Word pairs with more weight than other rows give."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,11 +22,11 @@ _UNMOVED = 0.9
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """The pairs of words that a kind of finding is about.
+    """A kind of finding's word pairs.
 
     Attributes:
-        rows: which of the words that are asked have such pairs.
-        factor: how much each pair counts, from 0 to 1.
+        rows: which searched words have such pairs.
+        factor: each pair's factor, 0 to 1.
     """
 
     kind: str
@@ -40,7 +40,7 @@ class Pairs:
         weights: Float[Tensor, "head asked word"],
         outstanding: Float[Tensor, "head asked word"],
     ) -> list[Candidate]:
-        """The pairs that stand out most, a few of each head."""
+        """Return each head's few most striking pairs."""
         scores, places = _largest(outstanding[:, self.rows] * self.factor, _OF_A_HEAD)
         best, order = scores.flatten().topk(min(_OF_A_BLOCK, scores.numel()))
         of_head, places = (order // places.shape[1]).tolist(), places.flatten()[order].tolist()
@@ -56,7 +56,6 @@ class Pairs:
 def _largest(
     scores: Float[Tensor, "head row word"], count: int
 ) -> tuple[Float[Tensor, "head few"], Int[Tensor, "head few"]]:
-    """The largest numbers of each head, and their places in its matrix: so many stand in as many rows at most."""
     _, rows = scores.amax(dim=2).topk(min(count, scores.shape[1]), dim=1)
     rows = rows.sort(dim=1).values
     words = scores.shape[2]
@@ -68,12 +67,12 @@ def _largest(
 def standing_out(
     weights: Float[Tensor, "head asked word"], above: Float[Tensor, "head asked word"]
 ) -> Float[Tensor, "head asked word"]:
-    """Weights between words, 0 where they don't stand out."""
+    """Return word weights, 0 if unremarkable."""
     return torch.where(_TIMES * (weights - above) < weights, weights, 0)
 
 
 def between_words(scene: StreamScene, numbers: Float[Tensor, "head row key"]) -> Float[Tensor, "head asked word"]:
-    """From pieces to words: the mean over the pieces that look, the sum over those that are looked at."""
+    """Average weights over query pieces and sum over key pieces."""
     if len(scene.keys.pieces) != numbers.shape[-1]:
         words = numbers.new_zeros(*numbers.shape[:-1], len(scene.keys.pieces))
         numbers = words.index_add_(-1, scene.keys.index, numbers)
@@ -86,7 +85,7 @@ def between_words(scene: StreamScene, numbers: Float[Tensor, "head row key"]) ->
 
 
 def pairs_of(scene: StreamScene) -> list[Pairs]:
-    """Of each kind its pairs, where the text has any."""
+    """Return each kind's pairs, if any."""
     asked, columns = torch.tensor(scene.asked)[:, None], torch.arange(len(scene.keys.pieces))
     keys, content = scene.keys.are("content"), scene.queries.are("content")[asked]
     keys[list(scene.resting)] = False

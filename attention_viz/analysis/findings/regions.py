@@ -1,4 +1,4 @@
-"""Regions of a picture at which several heads of one layer look at once, from its class token."""
+"""Picture regions at which several heads' class tokens look."""
 
 from dataclasses import dataclass
 
@@ -25,14 +25,13 @@ _FEWEST = 2
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """A part of a picture at which heads of a layer look.
+    """A picture region at which a layer's heads look.
 
     Attributes:
-        heads: which of its heads, from 0.
-        of: how many heads the layer has.
-        heaviest: the one of them with most weight, over these heads.
-        share: what it gets of the weight that these heads give to patches, on average.
-        area: which share of the picture it is.
+        of: number of heads in the layer.
+        heaviest: its patch with the most weight.
+        share: its mean share of these heads' weight on patches.
+        area: its share of the picture.
     """
 
     layer: int
@@ -45,12 +44,12 @@ class Region:
 
     @property
     def score(self) -> float:
-        """How far it stands out: what it gets, by how many of the heads."""
+        """Return its share times the share of heads."""
         return self.share * (1 - self.area) * len(self.heads) / self.of
 
 
 def regions_of(scene: StreamScene) -> list[Candidate]:
-    """The region of each layer of a picture at which most of its heads look; none where no class token looks."""
+    """Return each layer's main region; empty without a class token."""
     queries = scene.queries.tokens
     looking = next((at for at, special in enumerate(queries.special) if special), None)
     if looking is None or not scene.alike or not any(place is not None and len(place) > 1 for place in queries.place):
@@ -64,7 +63,7 @@ def regions_of(scene: StreamScene) -> list[Candidate]:
 
 
 def region_of(scene: StreamScene, layer: int, looking: int) -> Region | None:
-    """The region of a layer at which most of its heads look; None where fewer than two look at the same."""
+    """Return a layer's main region; None if fewer than two heads agree."""
     call = scene.trace.attention(layer, scene.stream).rows([looking])
     weights, grid = call.weights[:, 0].detach().float().cpu().nan_to_num(0), _PatchGrid.of(scene)
     maps = grid.of_weights(weights)
@@ -80,11 +79,7 @@ def region_of(scene: StreamScene, layer: int, looking: int) -> Region | None:
 
 @dataclass(frozen=True, eq=False)
 class _PatchGrid:
-    """Where the patches of a picture stand.
-
-    Attributes:
-        positions: of its patches, row by row; −1 where there is none.
-    """
+    """A picture's patch positions, row by row; −1 for none."""
 
     positions: Tensor
 
@@ -97,7 +92,7 @@ class _PatchGrid:
         return torch.where(self.positions >= 0, weights[:, self.positions.clamp_min(0)], 0)
 
     def largest_part(self, inside: Bool[Tensor, "row column"]) -> Bool[Tensor, "row column"]:
-        """Of some patches the largest group that hangs together."""
+        """Return the largest connected group of patches."""
         left, best = {(row, column) for row, column in inside.nonzero().tolist()}, set[tuple[int, int]]()
         while left:
             start = min(left)
@@ -117,14 +112,13 @@ class _PatchGrid:
 
 
 def _smoothed(weights: Float[Tensor, "row column"]) -> Float[Tensor, "row column"]:
-    """The mean over about a third of the picture's side, so that what lies in pieces over one object is one region."""
+    """The mean over a third of the side, so that one object is one region."""
     around = max(1, min(weights.shape) // 6)
     wide = 2 * around + 1
     return torch.nn.functional.avg_pool2d(weights[None], wide, stride=1, padding=around, count_include_pad=False)[0]
 
 
 def _densest(weights: Float[Tensor, "row column"]) -> Bool[Tensor, "row column"]:
-    """The fewest patches that have half of the weight."""
     order = weights.flatten().argsort(descending=True, stable=True)
     shares = weights.flatten()[order].cumsum(0) / weights.sum().clamp_min(1e-12)
     inside = torch.zeros(weights.numel(), dtype=torch.bool)

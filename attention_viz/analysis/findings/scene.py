@@ -1,4 +1,4 @@
-"""One stream of a run as findings are looked for in it: its words, and whose rows are asked."""
+"""A stream as findings see it: its words and searched rows."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ _CELLS = 2**25
 
 @dataclass(frozen=True, eq=False)
 class StreamScene:
-    """One stream of a run, and the words along its axes."""
+    """A stream and its axes' words."""
 
     trace: Trace
     stream: str
@@ -48,14 +48,14 @@ class StreamScene:
 
     @once
     def last(self) -> int | None:
-        """The last word, in whose row the next is told; None where none is."""
+        """Return the next-token row's last word, or None."""
         if self.stream != "decoder" or "cross" in self.trace.streams:
             return None
         return max((word for word, kind in enumerate(self.queries.kinds) if kind != "padding"), default=None)
 
     @once
     def asked(self) -> tuple[int, ...]:
-        """The words whose rows are looked through, rising: of a long text a sample of those with a meaning."""
+        """Return the searched words, rising; a sample of meaningful ones in long texts."""
         kinds = self.queries.kinds
         unheard = self.unheard(self.queries)
         words = [word for word, kind in enumerate(kinds) if kind not in ("special", "padding") and word not in unheard]
@@ -74,19 +74,19 @@ class StreamScene:
 
     @once
     def resting(self) -> frozenset[int]:
-        """The words that no sentence names as looked at: special ones, and where none looks ahead the first of all."""
+        """Return sink words, never named as keys: special ones, and a decoder's first."""
         kinds = self.keys.kinds
         first = [next((word for word, kind in enumerate(kinds) if kind != "padding"), 0)] if self.looks_back else []
         mute = (word for word, kind in enumerate(kinds) if kind in ("special", "padding"))
         return frozenset((*first, *mute)) | self.unheard(self.keys)
 
     def unheard(self, words: Words) -> frozenset[int]:
-        """The frames after a sound's end, which is filled up with silence to what a model hears at once."""
+        """Return the silent frames that pad a sound."""
         after = after_the_sound(self.trace.seen, words.tokens)
         return frozenset(word for word, (first, *_) in enumerate(words.pieces) if after[first])
 
     def apart(self, asked: Int[Tensor, "row 1"]) -> Float[Tensor, "row word"]:
-        """How far each word is from each of some: in words; of a picture in patches, 0 where one of them is none."""
+        """Return distances to some words, in words or patches; 0 if one is no patch."""
         columns = torch.arange(len(self.keys.pieces))
         places = [self.keys.tokens.place[first] for first, *_ in self.keys.pieces]
         if not any(place is not None and len(place) > 1 for place in places):

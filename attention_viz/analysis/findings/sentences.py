@@ -1,4 +1,4 @@
-"""What stands out in a run, in a sentence whose parts say who looks and what is looked at."""
+"""Findings as sentences with roles for query and key."""
 
 from collections.abc import Iterator
 from string import Formatter
@@ -42,7 +42,7 @@ _ONE_INDUCTION = "{query} looks at {key}, which followed the {before} one: {numb
 
 
 def tell(scene: StreamScene, one: Candidate) -> Finding:
-    """A candidate as a finding: its sentence, and the two positions where it is seen."""
+    """Turn a candidate into a finding."""
     parts = [part for part in _parts(scene, one) if part[0]]
     parts[0] = (f"{parts[0][0][:1].upper()}{parts[0][0][1:]}", parts[0][1])
     place = (one.stream, one.layer, one.head, *_positions(scene, one))
@@ -50,7 +50,7 @@ def tell(scene: StreamScene, one: Candidate) -> Finding:
 
 
 def _positions(scene: StreamScene, one: Candidate) -> tuple[int, int]:
-    """Where it is seen: the pieces of the two words with the most weight, unless the candidate says which two."""
+    """The words' heaviest pieces, unless the candidate has positions."""
     if one.seen is not None:
         return one.seen
     queries, keys = scene.queries.pieces[one.query], scene.keys.pieces[one.key]
@@ -62,7 +62,6 @@ def _positions(scene: StreamScene, one: Candidate) -> tuple[int, int]:
 
 
 def _parts(scene: StreamScene, one: Candidate) -> Iterator[tuple[str, str]]:
-    """The sentence, as a template says it."""
     if (reading := scene.trace.provenance.reading) != "raw":
         yield f"by {READINGS[reading].label.casefold() if reading in READINGS else reading}, ", ""
     following = _likeliest_next(scene) if one.kind == "next word" else None
@@ -86,7 +85,6 @@ def _parts(scene: StreamScene, one: Candidate) -> Iterator[tuple[str, str]]:
 
 
 def _of_region(scene: StreamScene, one: Candidate) -> dict[str, str]:
-    """What is said of a region beside its weight."""
     if one.kind != "region":
         return {}
     found = region_of(scene, one.layer, scene.queries.pieces[one.query][0])
@@ -105,7 +103,6 @@ def _template(scene: StreamScene, one: Candidate, following: str | None) -> str:
 
 
 def _joined(parts: list[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """Parts of one role that follow each other put together."""
     found = list[tuple[str, str]]()
     for text, role in parts:
         if found and role == "" == found[-1][1]:
@@ -116,12 +113,10 @@ def _joined(parts: list[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
 
 
 def _time(scene: StreamScene, word: int, step: int = 0) -> str:
-    """Which time a word of the text comes, as an ordinal."""
     return ordinal(max(1, scene.queries.occurrences[word] + step)) if word < len(scene.queries.pieces) else ""
 
 
 def _unit(scene: StreamScene, one: Candidate) -> str:
-    """What the rows that a sentence speaks of are."""
     if one.kind == "next word":
         return "token" if scene.queries.kinds[one.query] in ("sign", "special") else "word"
     if (unit := unit_of(scene.queries.tokens)) != "word":
@@ -130,10 +125,9 @@ def _unit(scene: StreamScene, one: Candidate) -> str:
 
 
 def _likeliest_next(scene: StreamScene) -> str | None:
-    """The token that is likeliest to come after the last, without the space before it.
+    """The likeliest next token, without its leading space.
 
-    None where the trace alone can't tell: where its output isn't one of logits, no token of the text has that id, or it
-    is a part of a character.
+    None if the output isn't logits, the text lacks that id, or it is part of a character.
     """
     trace, tokens = scene.trace, scene.queries.tokens
     call = trace.attention(trace.layer_numbers(scene.stream)[0], scene.stream)

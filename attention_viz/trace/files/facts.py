@@ -113,7 +113,7 @@ def _check_tokens(where: str, tokens: Tokens) -> None:
 
 
 def _is_unknown(tokens: Tokens, at: int) -> bool:
-    """Whether this stands for the next token of a model without a head."""
+    """Return whether this stands for the next token of a model without a head."""
     return at == len(tokens) - 1 and tokens.labels[at] == _UNKNOWN_LABEL and tokens.numbers[at] == _UNKNOWN_ID
 
 

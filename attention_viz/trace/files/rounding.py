@@ -42,7 +42,7 @@ class Rounding:
 
     @property
     def measures(self) -> bool:
-        """Whether the file's weights may differ from the run's."""
+        """Return whether the file's weights may differ from the run's."""
         return self.what == WEIGHTS or self.dtype is not None
 
     @property

@@ -76,7 +76,7 @@ class KeptLayers:
 
     @property
     def counts(self) -> bool:
-        """Whether the layers count from 0 without a gap."""
+        """Return whether the layers count from 0 without a gap."""
         return not self.unknown and self.every == tuple(range(len(self.every)))
 
     @property

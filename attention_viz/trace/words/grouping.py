@@ -28,7 +28,8 @@ def group_pieces(
     """Return each piece's word, from 0; None for blanks and non-text.
 
     Neighbours join if their meeting characters share a word. A space piece joins the next word. Pieces without spaces,
-    such as WordPiece's, use `spaces`; without it, signs touch neighbouring letters if that makes a word, as in "e-mail".
+    such as WordPiece's, use `spaces`; without it, signs touch neighbouring letters if that makes a word, as in
+    "e-mail".
 
     Args:
         runs: each piece's unit, such as a sentence, which no word crosses; None for non-text, such as [CLS].

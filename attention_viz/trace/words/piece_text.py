@@ -67,7 +67,7 @@ def goes_on(labels: Sequence[str], spelling: Sequence[str]) -> list[bool]:
 
 
 def keeps_spaces(labels: Sequence[str], spelling: Sequence[str]) -> bool | None:
-    """Whether pieces mark spaces; None if they don't even mark continuations."""
+    """Return whether pieces mark spaces; None if they don't even mark continuations."""
     kinds = set(spelling) - {"text"}
     if "unknown" in kinds:
         if any(label[:1] in _LONE_MARKS or label != label.strip() for label in labels):
@@ -78,12 +78,12 @@ def keeps_spaces(labels: Sequence[str], spelling: Sequence[str]) -> bool | None:
 
 
 def begins_with_blank(label: str, spelling: str) -> bool:
-    """Whether a piece begins with a blank and can't continue a word."""
+    """Return whether a piece begins with a blank and can't continue a word."""
     return _decoded(label, spelling)[:1].isspace()
 
 
 def meet_as_letters(before: str, after: str) -> bool:
-    """Whether letters or digits meet between two texts."""
+    """Return whether letters or digits meet between two texts."""
     while before and unicodedata.category(before[-1])[0] == "M":
         before = before[:-1]
     return bool(before and after) and kind_of(before[-1]) == kind_of(after) == "letter"

@@ -79,7 +79,7 @@ def signs_of(text: str) -> Iterator[str]:
 
 
 def _continues(sign: str, character: str) -> bool:
-    """Whether a character extends a sign: accents, joiners, skin tones, tags, half a flag."""
+    """Return whether a character extends a sign: accents, joiners, skin tones, tags, half a flag."""
     if character < "\x7f" and sign[-1] != "\u200d":
         return False
     if kind_of(sign) == "blank":
@@ -111,7 +111,7 @@ def _kind(character: str) -> str:
 
 @_remembered
 def writes_no_spaces(text: str) -> bool:
-    """Whether a text has letters of a script without spaces."""
+    """Return whether a text has letters of a script without spaces."""
     return not text.isascii() and any(unicodedata.name(sign, "").startswith(_SPACELESS) for sign in text)
 
 

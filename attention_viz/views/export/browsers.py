@@ -76,7 +76,7 @@ def candidates() -> Iterator[str]:
 
 
 def starts(browser: str) -> bool:
-    """Whether the browser really draws a page headless."""
+    """Return whether the browser really draws a page headless."""
     page = "data:text/html,<p>it%20draws</p>"
     command = [browser, "--headless", *LAUNCH_FLAGS, "--dump-dom", page]
     try:

@@ -47,7 +47,7 @@ def number_axis(colours: Palette) -> dict[str, Any]:
 
 
 def _fit_across(labels: list[str]) -> bool:
-    """Whether labels fit on a phone, a letter's width apart."""
+    """Return whether labels fit on a phone, a letter's width apart."""
     return sum(len(shortened(label)) + 2 for label in labels) <= _LETTERS_ACROSS
 
 

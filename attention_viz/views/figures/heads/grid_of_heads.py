@@ -70,7 +70,7 @@ def grid_of_heads(
 
 
 def is_turned(layers: int, heads: int) -> bool:
-    """Whether layers run across: with many, rows would be strips."""
+    """Return whether layers run across: with many, rows would be strips."""
     return layers > _PRINTED_UP_TO and layers > 2 * heads
 
 
