@@ -217,7 +217,6 @@ def _graph(mixed: Float[Tensor, "layer query key"]) -> csr_array:
 
 
 def _check_steps(layers: Sequence[int], rows: int, count: int) -> None:
-    """Refuse hours of work; layers are counted by their order here."""
     steps = _steps(layers, rows, count)
     if steps > _MOST_STEPS:
         raise TraceError(

@@ -35,12 +35,12 @@ Rows = Callable[[slice], tuple[Float[numpy.ndarray, "row column"], Bool[numpy.nd
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """A matrix as blocks of neighbouring cells.
+    """A matrix in blocks of neighbouring cells.
 
     Attributes:
-        values: each block's number furthest from 0; NaN if it has none.
-        blocked: True if every cell of a block is blocked.
-        size: rows and columns of a block, the last ones may be smaller.
+        values: each block's number furthest from 0; NaN for none.
+        blocked: True if all cells are blocked.
+        size: a block's rows and columns; the last may have fewer.
     """
 
     values: Float[numpy.ndarray, "row column"]

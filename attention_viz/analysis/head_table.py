@@ -92,7 +92,7 @@ def head_table(
 
 
 def together(traces: "Trace | Sequence[Trace]", what: str) -> list[Trace]:
-    """Return traces as a list, checked to fit together."""
+    """Return traces of one model as a list."""
     several = [traces] if isinstance(traces, Trace) else list(traces)
     if not several:
         raise TraceError(f"{what} was asked for without a trace; needed: one or more")
@@ -140,10 +140,7 @@ def mean_table(tables: "Sequence[pandas.DataFrame]") -> "pandas.DataFrame":
 
 
 def few_behind(table: "pandas.DataFrame") -> dict[str, int]:
-    """Return metrics with fewer than 5 queries in every head, and their maximum.
-
-    Columns that the table lacks are left out.
-    """
+    """Return metrics with fewer than 5 queries in every head, and their maximum."""
     most = {name: int(table[name + COUNT].to_numpy().max()) for name in METRICS if {name, name + COUNT} <= {*table}}
     return {name: count for name, count in most.items() if 0 < count < _FEW}
 
@@ -188,7 +185,6 @@ def _missing(trace: Trace, stream: str) -> dict[str, str]:
 
 
 def _columns(sums: Float[Tensor, "3 metric head"], share: float) -> dict[str, Tensor]:
-    """Means, sampling errors and query counts by metric."""
     count, total, squares = sums
     mean = torch.where(count > 0, total / count, torch.nan)
     columns = dict(zip(METRICS, mean, strict=True))

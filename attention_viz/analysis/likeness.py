@@ -83,7 +83,7 @@ def head_distances(trace: Trace, stream: str | None = None) -> Float[Tensor, "on
 
 
 def _apart(rows: Float[Tensor, "head key"]) -> Float[Tensor, "one other"]:
-    """Every two rows' divergence: entropy of the mean less mean entropy."""
+    """Entropy of the mean less mean entropy."""
     alone = _entropy(rows)
     apart = torch.zeros(len(rows), len(rows), dtype=torch.float64)
     for one in range(len(rows) - 1):
@@ -93,7 +93,6 @@ def _apart(rows: Float[Tensor, "head key"]) -> Float[Tensor, "one other"]:
 
 
 def _whole(rows: Float[Tensor, "*rows key"]) -> Float[Tensor, "*rows more"]:
-    """Rows with what they lack of 1 as one more key."""
     return torch.cat([rows, (1 - rows.sum(dim=-1, keepdim=True)).clamp_min(0)], dim=-1)
 
 

@@ -123,7 +123,7 @@ def _measured(heads: tuple[tuple[int, int], ...], calls: Sequence[Attention], ro
 
 
 def _for_rows(call: Attention, rows: Sequence[int], last: dict[object, int]) -> Attention:
-    """The call for some queries, without trailing hidden keys; `last` caches their number by mask."""
+    """Without trailing hidden keys; `last` caches their number by mask."""
     unbroken = len(rows) > 0 and list(rows) == list(range(rows[0], rows[-1] + 1))
     found, whole = between(call, rows[0], rows[-1] + 1) if unbroken else call.rows(rows), call.allowed
     if whole is None or found.allowed is None or whole.shape[-1] == 1:
@@ -149,7 +149,6 @@ def _weights(calls: Sequence[Attention]) -> tuple[Float[Tensor, "head row key"],
 
 
 def _logits(calls: Sequence[Attention]) -> Float[Tensor, "head row key"]:
-    """What enters the softmax, unmasked."""
     scale = calls[0].scale
     if any(one.softcap is not None or one.bias is not None or one.scale != scale for one in calls):
         return torch.cat([replace(one, allowed=None).masked.detach() for one in calls])

@@ -35,10 +35,10 @@ class Overview:
 
     Attributes:
         values: each block's largest weight.
-        shown: the largest unhidden weight; None if none are hidden.
-        means: each block's mean over open cells, 0 if none; optional.
-        normalisers: by query, with sinks: weight = exp(logit − normaliser); infinite if all is blocked.
-        sums: each query's total weight, below 1 with sinks, 0 if all is blocked.
+        shown: its largest unhidden weight; None if none are hidden.
+        means: over open cells, 0 for none; optional.
+        normalisers: by query, sinks included: weight = exp(logit − normaliser); infinite if blocked.
+        sums: each query's total, below 1 with sinks, 0 if blocked.
         size: a block's queries and keys; the last may have fewer.
         closed: whether the mask is exactly causal.
     """
@@ -94,7 +94,6 @@ def overview(
 
 
 def _slices(queries: int, keys: int, size: tuple[int, int], parts: int) -> list[slice]:
-    """Block-aligned row slices that fit into the cache."""
     wide, block = min(keys, _wide(size)), size[0]
     step = max(1, min(_LOGITS_AT_A_TIME // max(1, wide * block), -(-queries // (block * parts)))) * block
     return [slice(start, min(start + step, queries)) for start in range(0, queries, step)]
@@ -105,10 +104,10 @@ def _wide(size: tuple[int, int]) -> int:
 
 
 class _MapRows:
-    """Some rows of a map, reduced key part by key part.
+    """Some rows of a map, reduced part by part.
 
-    Each part's exponentials are taken over its own largest logit until the row's normaliser is known, or over 0 if all
-    are small, which saves a pass. Shape (key, query), because such sums are several times faster.
+    Exponentials are over each part's largest logit until the normaliser is known; over 0 if all are small, which saves
+    a pass. Shape (key, query), because its sums are several times faster.
     """
 
     def __init__(
@@ -153,7 +152,6 @@ class _MapRows:
             self._totals.append((self._means[-1] if means else exponentials).sum(dim=0))
 
     def _leave_out(self, columns: slice, query: Tensor, *, means: bool, hidden: bool) -> None:
-        """Skip keys hidden from all rows."""
         blocks = -(-(columns.stop - columns.start) // self._size[1])
         nothing = query.new_full((blocks, query.shape[1]), -math.inf)
         self._values.append(nothing)
@@ -189,7 +187,7 @@ class _MapRows:
         return found
 
     def _down(self, pool: Callable[..., Tensor], weights: Tensor) -> numpy.ndarray:
-        """Transpose (block, query) to block rows; 0 beyond the last key."""
+        """(block, query) to block rows; 0 beyond the last key."""
         across = -(-self._keys // self._size[1])
         found = torch.nn.functional.pad(weights.T, (0, across - len(weights), 0, -weights.shape[1] % self._size[0]))
         return pool(found.view(-1, self._size[0], across), dim=1).float().cpu().numpy()
@@ -219,13 +217,12 @@ def _logits(
 
 
 def _part(term: Tensor, rows: slice, columns: slice) -> Tensor:
-    """A term's part, keys first; broadcast axes stay."""
     term = term[rows] if len(term) > 1 else term
     return (term[:, columns] if term.shape[1] > 1 else term).T
 
 
 def _any(allowed: Tensor) -> bool:
-    """Reduce by largest and smallest, because that is many times faster on bytes."""
+    """By largest and smallest, many times faster on bytes."""
     return bool(allowed.view(torch.uint8).amax())
 
 
@@ -239,7 +236,7 @@ def _is_near(largest: Tensor) -> bool:
 
 
 def _finite(most: Tensor) -> Tensor:
-    """Largest logits, 0 in fully blocked rows."""
+    """0 in fully blocked rows."""
     return most.masked_fill(most == -math.inf, 0)
 
 
@@ -254,7 +251,7 @@ def _pooled(pool: Callable[..., Tensor], cells: Tensor, length: int) -> Tensor:
 
 
 def _open_cells(call: Attention, size: tuple[int, int], *, closed: bool) -> numpy.ndarray:
-    """Open cells per block; 1 for none, to divide by."""
+    """1 for none, to divide by."""
     queries, keys = call.shape
     across, down = numpy.arange(0, keys, size[1]), numpy.arange(0, queries, size[0])
     widths = numpy.diff(across, append=keys)
@@ -271,7 +268,6 @@ def _open_cells(call: Attention, size: tuple[int, int], *, closed: bool) -> nump
 
 @functools.lru_cache(maxsize=4)
 def _causal_cells(queries: int, keys: int, size: tuple[int, int]) -> numpy.ndarray:
-    """As `_open_cells` under a causal mask."""
     across, down = numpy.arange(0, keys, size[1]), numpy.arange(0, queries, size[0])
     of_rows = numpy.clip(numpy.arange(1, queries + 1)[:, None] - across, 0, numpy.diff(across, append=keys))
     found = numpy.maximum(numpy.add.reduceat(of_rows, down), 1)

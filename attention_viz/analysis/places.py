@@ -1,4 +1,4 @@
-"""Where the patches of a picture stand, and which frames lie within a sound."""
+"""Places of a picture's patches and of frames within a sound."""
 
 import torch
 from jaxtyping import Int
@@ -11,7 +11,7 @@ __all__ = ["after_the_sound", "patch_grid"]
 
 
 def patch_grid(tokens: Tokens) -> Int[Tensor, "row column"]:
-    """The position of each patch by its row and its column; −1 where there is none. Empty where none is a patch."""
+    """Return patch positions by row and column, −1 for none; empty without patches."""
     places = {at: place for at, place in enumerate(tokens.place) if place is not None and len(place) == 2}
     rows, columns = (int(max((place[axis] for place in places.values()), default=-1)) + 1 for axis in (0, 1))
     positions = torch.full((rows, columns), -1)
@@ -21,11 +21,7 @@ def patch_grid(tokens: Tokens) -> Int[Tensor, "row column"]:
 
 
 def after_the_sound(seen: Seen, tokens: Tokens) -> tuple[bool, ...]:
-    """Whether each position is a frame after the end of a sound, which is filled up with silence.
-
-    Args:
-        seen: what was read; where that is no sound, no position is.
-    """
+    """Mark frames of silence after a sound's end; none without a sound."""
     if seen.sound is None:
         return (False,) * len(tokens)
     end = len(seen.sound) / seen.rate

@@ -1,4 +1,4 @@
-"""A head's queries and keys in two dimensions: the plane in which they differ most."""
+"""A head's queries and keys in their plane of largest variance."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,11 +18,10 @@ __all__ = ["Plane", "plane_of", "queries_and_keys_plane"]
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """Queries and keys of one head along the two directions in which they differ most.
+    """One head's queries and keys in two dimensions.
 
     Attributes:
-        share: how much of the variance of all of them together these two directions hold, from 0 to 1; 1 where nothing
-            varies.
+        share: these two directions' share of the variance, 0 to 1; 1 if nothing varies.
     """
 
     queries: Float[Tensor, "query 2"]
@@ -30,7 +29,7 @@ class Plane:
     share: float
 
     def table(self, trace: Trace, stream: str) -> "pandas.DataFrame":
-        """A row a point: side ("query" or "key"), position, token, first, second, written."""
+        """Return a row a point: side ("query" or "key"), position, token, first, second, written."""
         import pandas
 
         sides = {"query": (trace.query_tokens(stream), self.queries), "key": (trace.key_tokens(stream), self.keys)}
@@ -43,16 +42,12 @@ class Plane:
 
 
 def queries_and_keys_plane(trace: Trace, layer: int, head: int, stream: str | None = None) -> Plane:
-    """The first two principal components of a head's queries and keys together, each as it enters the scores.
+    """Project a head's scored queries and keys on their first two principal components.
 
-    Before that the queries are multiplied by a number and the keys divided by it, until both lie equally far from their
-    centres, and the keys are moved together until both have one centre: neither changes the softmax of q·k. Padding
-    takes no part in any mean.
+    First queries are scaled, keys inversely, to equal spread, and keys moved to the queries' centre: neither changes
+    the softmax of q·k. Padding is left out of means.
 
     Source: Yeh et al. 2023, "AttentionViz: A Global View of Transformer Attention", section 4.1.
-
-    Args:
-        stream: which attention; the only one there is, if none is named.
     """
     stream = trace.stream(stream)
     one = trace.attention(layer, stream).head(head)
@@ -68,11 +63,7 @@ def plane_of(
     real_queries: Bool[Tensor, " query"],
     real_keys: Bool[Tensor, " key"],
 ) -> Plane:
-    """The same of queries and keys of one head, from wherever they come.
-
-    Args:
-        queries: each as it enters the scores; of several texts one after the other.
-    """
+    """Project one head's scored queries and keys; several texts in a row."""
     sides, real = (queries, keys), (real_queries, real_keys)
     centred = [side - side[mask].mean(dim=0) for side, mask in zip(sides, real, strict=True)]
     long = [float(side[mask].norm(dim=-1).mean()) for side, mask in zip(centred, real, strict=True)]

@@ -1,6 +1,6 @@
-"""Other readings of the attention that ran: the same run, asked what its weights moved rather than what they are.
+"""Readings of a run: what its weights moved.
 
-The list of them is drawn before anything was computed, so torch is brought along only by what computes.
+Only computing imports torch, because pages list readings before.
 """
 
 from collections.abc import Callable, Sequence
@@ -50,19 +50,16 @@ class Reading:
 
 
 def read(name: str, trace: "Trace", model: "Projecting | None" = None, stream: str | None = None) -> "Trace":
-    """A trace whose weights are those of a reading, for every picture and table that shows weights.
+    """Return a trace whose weights are a reading's.
 
-    Has the one stream that was read. Of a reading that takes heads together, each layer has a single head. Numbers that
-    aren't shares by themselves are divided by the sum of their row; a row of zeros stays zeros. The numbers are no
-    call's (see `attention_of`); the output is the run's own. The provenance says the reading and, among the edits,
-    what was done.
+    It keeps one stream, and one head a layer if the reading joins heads. Rows are normalised unless they are shares;
+    zero rows stay. Numbers are no call's (see `attention_of`), the output is the run's. Provenance names the reading.
 
     Args:
-        model: the model that the trace is of; only "norm" needs it.
-        stream: which stream; None for the only one there is.
+        model: only "norm" needs it.
 
     Returns:
-        A new trace; of "raw" the given one, if it has no other stream.
+        A new trace; for "raw" the original if single-stream.
     """
     from attention_viz.trace.from_weights import attention_of, shares
     from attention_viz.trace.trace import Layer
@@ -97,7 +94,7 @@ def _flow(trace: "Trace", model: "Projecting | None", stream: str) -> "_Read":
 
 
 def _together(trace: "Trace", stream: str, numbers: "Float[Tensor, 'layer query key']") -> "_Read":
-    """A head a layer; blocked is what nothing can come from, neither directly nor through the layers below."""
+    """Blocked cells are unreachable, even through lower layers."""
     import torch
 
     queries = len(trace.query_tokens(stream))
@@ -143,7 +140,6 @@ def _zeroing(trace: "Trace", model: "Projecting | None", stream: str) -> "_Read"
 
 
 def _looked_at(trace: "Trace", layer: int, stream: str) -> "Bool[Tensor, 'one query key'] | None":
-    """Which keys some head of a layer may look at."""
     call = trace.attention(layer, stream)
     return None if call.allowed is None else call.allowed.expand(call.shape).any(dim=0, keepdim=True).cpu()
 

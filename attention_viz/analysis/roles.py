@@ -1,4 +1,4 @@
-"""What each head mostly does: the role whose share leads above its threshold."""
+"""Each head's role: the one leading above its threshold."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -107,7 +107,7 @@ ROLES: Mapping[str, Role] = {
 
 
 def roles_for(unit: str) -> tuple[str, ...]:
-    """The names of the roles that heads can have in what is read, in the order of `ROLES`."""
+    """Return possible role names in `ROLES` order."""
     return tuple(name for name, role in ROLES.items() if role.of in ("", unit))
 
 
@@ -153,7 +153,7 @@ def roles(traces: "Trace | Sequence[Trace]", stream: str | None = None) -> "pand
 
 
 def role_of(shares: Mapping[str, float]) -> tuple[str, float]:
-    """The role of a head with these shares, and the share that says so; a share that isn't a number leads nothing."""
+    """Return a head's role and its share; NaN never leads."""
     jobs = [name for name in SHARES if ROLES[name].job and not isnan(shares[name])]
     # In a short text even rows give every key a large share: who looks at all alike does no job.
     even = shares["broad"] >= EVEN
@@ -169,12 +169,12 @@ def role_of(shares: Mapping[str, float]) -> tuple[str, float]:
 
 @dataclass(frozen=True, eq=False)
 class RoleText:
-    """What shares need to know of the tokens.
+    """Token facts for role shares.
 
     Attributes:
-        rows: as metrics know them, of the queries that count.
-        signs: where a query may look at a punctuation mark other than itself.
-        resting: the keys on which heads rest.
+        rows: counted queries.
+        signs: True if a query may look at another punctuation mark.
+        resting: sink keys.
     """
 
     rows: QueryRows
@@ -253,7 +253,7 @@ MEASURED = ("entropy", "previous", "next", "above", "self")
 
 
 def role_shares(trace: Trace, stream: str) -> dict[tuple[int, int], Float[Tensor, " share"]]:
-    """Return each head's share of each role, in the order of `SHARES`; NaN if fewer than two queries count."""
+    """Return each head's role shares in `SHARES` order; NaN below two queries."""
     text, found = RoleText.of(trace, stream), dict[tuple[int, int], Tensor]()
     for some in row_weights(trace, stream, text.rows.positions.tolist()):
         found |= dict(zip(some.heads, shares_of(some, text), strict=True))
@@ -261,7 +261,7 @@ def role_shares(trace: Trace, stream: str) -> dict[tuple[int, int], Float[Tensor
 
 
 def shares_of(some: RowWeights, text: RoleText) -> Float64[Tensor, "head share"]:
-    """Of some heads their shares, as `role_shares` has them."""
+    """Return some heads' shares, as `role_shares`."""
     rows = torch.stack([share(some, text).double() for share in SHARES.values()], dim=-1)
     wording = (~rows.isnan()).sum(dim=1) >= _FEWEST
     return torch.where(wording, rows.nanmean(dim=1), nan)

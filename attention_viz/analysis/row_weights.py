@@ -1,4 +1,4 @@
-"""The weights of some rows of every head, as many heads at a time as fit into memory."""
+"""Some rows' weights in every head, in memory-sized parts."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,13 +23,13 @@ _TOGETHER, _AT_ONCE = 2**20, 2**23
 
 @dataclass(frozen=True, eq=False)
 class RowWeights:
-    """The weights of some rows in several heads.
+    """Some rows' weights in several heads.
 
     Attributes:
-        heads: which heads, by layer and number.
-        weights: their weights, 0 where they are not numbers.
-        open: how many keys each row may look at.
-        known: by metric what each row has of it, (head, row), where that was worked out before.
+        heads: (layer, head).
+        weights: 0 for NaN.
+        open: each row's number of open keys.
+        known: measured metrics, (head, row).
     """
 
     heads: Sequence[tuple[int, int]]
@@ -38,31 +38,30 @@ class RowWeights:
     known: Mapping[str, Float[Tensor, "head row"]] = field(default_factory=dict[str, Tensor])
 
     def metric(self, name: str, rows: QueryRows) -> Float[Tensor, "head row"]:
-        """What each row has of a metric; NaN where it hasn't what is asked for."""
+        """Return each row's metric; NaN if undefined."""
         return self.known[name] if name in self.known else METRICS[name].function(self.weights, rows)
 
     @once
     def _columns(self) -> tuple[Float[Tensor, "head key"], Float[Tensor, "head key"]]:
-        """What each key gets from all rows together, and from how many rows but one, at least 1."""
         # No weight is below 0, and of numbers the sum is found several times faster than of truth values.
         others = self.weights.sign().sum(dim=1) - 1
         return self.weights.sum(dim=1), others.clamp_min(1)
 
     def above_at(self, rows: Int[Tensor, " pair"], keys: Int[Tensor, " pair"]) -> Float[Tensor, "head pair"]:
-        """As `above`, of pairs of a row and a key alone."""
+        """As `above`, for (row, key) pairs only."""
         own, (whole, others) = self.weights[:, rows, keys], self._columns
         return own - (whole[:, keys] - own) / others[:, keys]
 
     @once
     def above(self) -> Float[Tensor, "head row key"]:
-        """How much more each row gives to a key than the other rows that give it anything do on average."""
+        """Return each weight's excess over the key's mean in other open rows."""
         whole, others = self._columns
         elsewhere = (whole[:, None] - self.weights).div_(others[:, None])
         return torch.sub(self.weights, elsewhere, out=elsewhere)
 
 
 def row_weights(trace: Trace, stream: str, rows: Sequence[int]) -> Iterator[RowWeights]:
-    """The weights of some rows of every head, layer by layer; small layers together, a large one head by head."""
+    """Yield rows' weights in layer order: small layers together, large ones by head."""
     waiting, cells = list[RowWeights](), 0
     for part in _parts(trace, stream, rows):
         if cells and cells + part.weights.numel() > _TOGETHER:

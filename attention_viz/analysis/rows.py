@@ -1,4 +1,4 @@
-"""What a metric needs to know of the tokens along the rows and columns of weights."""
+"""Token facts that metrics need along rows and columns."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,21 +20,20 @@ __all__ = ["QueryRows"]
 
 @dataclass(frozen=True, eq=False)
 class QueryRows:
-    """What a metric needs to know of the tokens: of some queries, and of the first keys of a text or of all.
+    """Token facts of some queries, and of all or the first keys.
 
     Attributes:
-        counted: True for those that count, (row,).
-        real: True for keys that aren't padding, (key,).
-        special: the keys that the tokenizer calls special and that aren't padding, (special,).
-        first: the first key of the text that isn't padding.
-        count: how many keys of the whole text aren't padding.
-        before: for each query the key one before it, −1 where there is none; of a picture's patch the one to its left;
-            likewise `after`.
-        above: for each query the patch above it in a picture, −1 where there is none, as in a text.
-        following: for each query the key after the most recent earlier token of its kind, −1 where there is none.
-        duplicates: where a key is an earlier token of the query's kind, one (row, key) a line.
-        alike: whether queries and keys are the same text.
-        places: where each key stands in a picture, (key, row and column), NaN for one without a place; None elsewhere.
+        counted: (row,).
+        real: False for padding, (key,).
+        special: without padding, (special,).
+        first: the first key without padding.
+        count: the text's keys without padding.
+        before: preceding key, or patch to the left, −1 for none; likewise `after`.
+        above: the patch above, −1 for none.
+        following: the key after the last earlier equal token, −1 for none.
+        duplicates: (row, key) of earlier equal tokens.
+        alike: whether queries and keys are one text.
+        places: (key, row and column), NaN for none; None without a picture.
     """
 
     positions: Int[Tensor, " row"]
@@ -90,20 +89,20 @@ class QueryRows:
 
     @once
     def distance(self) -> Float[Tensor, "row key"]:
-        """|query − key| in tokens; in a picture that of their patches, in patches, NaN where one of them is none."""
+        """Return |query − key| in tokens, or patches; NaN if one is no patch."""
         if self.places is not None:
             return (self.places[self.positions, None] - self.places).norm(dim=-1)
         return (self.positions[:, None] - torch.arange(len(self.real))).abs().float()
 
     @property
     def itself(self) -> Int[Tensor, " row"]:
-        """For each query the key that is the same token; −1 where the keys are another text's."""
+        """Return each query's own key; −1 in cross-attention."""
         return self.positions if self.alike else torch.full_like(self.positions, -1)
 
     def weight_at(
         self, weights: Float[Tensor, "*head row key"], keys: Int[Tensor, " row"]
     ) -> Float[Tensor, "*head row"]:
-        """The weight on one key a query; NaN where a query has none. Keys left out of the weights have none."""
+        """Return each query's weight on one key; NaN without one, 0 if cut off."""
         return self.at(lambda rows, keys: weights[..., rows, keys], weights.shape, keys)
 
     def at(
@@ -112,7 +111,7 @@ class QueryRows:
         shape: Sequence[int],
         keys: Int[Tensor, " row"],
     ) -> Float[Tensor, "*head row"]:
-        """As `weight_at`, of weights that needn't all be there."""
+        """Return weights as `weight_at`, from a partial matrix."""
         # As in `of`, what is asked of a few numbers is asked of numpy.
         places = keys.numpy()
         has, inside = places >= 0, places < shape[-1]
@@ -125,7 +124,7 @@ class QueryRows:
     def over_duplicates(
         self, numbers: Float[Tensor, "*head pair"], some: Bool[Tensor, " duplicate"]
     ) -> Float[Tensor, "*head row"]:
-        """Each query's sum of some numbers over earlier tokens of its kind; NaN where it has none."""
+        """Sum over each query's earlier equal tokens; NaN without any."""
         having = self.duplicates[:, 0]
         sums = numbers.new_full((*numbers.shape[:-1], len(self.positions)), torch.nan)
         sums[..., having] = 0
@@ -133,7 +132,7 @@ class QueryRows:
 
 
 def _places(tokens: Tokens) -> Float[Tensor, "key axis"] | None:
-    """Where patches stand; None of a text, or of a sound, whose frames come one after the other as words do."""
+    """None for text or sound."""
     sizes = {len(place) for place in tokens.place if place is not None}
     if not sizes or max(sizes) < 2:
         return None
@@ -142,7 +141,6 @@ def _places(tokens: Tokens) -> Float[Tensor, "key axis"] | None:
 
 
 def _neighbours(tokens: Tokens, chosen: "NDArray[Any]", step: int, real: "NDArray[Any]") -> "NDArray[Any]":
-    """The key one before or after each query; of a patch the one beside it in its row."""
     if _places(tokens) is not None:
         return _patches_beside(tokens, chosen, (0, step))
     places = chosen + step
@@ -153,7 +151,7 @@ def _neighbours(tokens: Tokens, chosen: "NDArray[Any]", step: int, real: "NDArra
 
 
 def _patches_beside(tokens: Tokens, chosen: "NDArray[Any]", step: tuple[int, int]) -> "NDArray[Any]":
-    """The key so many rows and columns away from each query in a picture; −1 where there is none, as in a text."""
+    """−1 if none."""
     placed = ((place, number) for number, place in enumerate(tokens.place) if place is not None and len(place) > 1)
     found = {(row, column): number for (row, column, *_), number in placed}
     places = [tokens.place[number] for number in chosen.tolist()]

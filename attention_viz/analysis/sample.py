@@ -1,4 +1,4 @@
-"""A sample of the rows of a matrix that is too large to be gone through: spread over all of it, the same each time."""
+"""Repeatable samples of rows, spread over large matrices."""
 
 from collections.abc import Sequence
 
@@ -8,13 +8,10 @@ __all__ = ["sample_of"]
 
 
 def sample_of(positions: Sequence[int], count: int) -> tuple[int, ...]:
-    """So many of some positions, one from each of as many stretches of equal length; all where there are no more.
+    """Sample at most `count` positions, one from each equal stretch.
 
-    Which one of a stretch is left to chance, with a fixed seed: every tenth row would always meet the same place of a
-    text that repeats itself every ten tokens. Source: Cochran 1977, "Sampling Techniques", section 5.1.
-
-    Args:
-        count: how many are chosen at most.
+    Random within a stretch, with a fixed seed, because fixed steps could follow a repetition in the text.
+    Source: Cochran 1977, "Sampling Techniques", section 5.1.
     """
     if len(positions) <= count:
         return tuple(positions)

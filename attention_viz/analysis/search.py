@@ -1,4 +1,4 @@
-"""Which heads link one word to another, and which do what a detector looks for."""
+"""Heads that link two words or match a detector."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,11 +21,7 @@ __all__ = ["DETECTORS", "Detector", "find_heads", "rank_heads"]
 
 @dataclass(frozen=True)
 class Detector:
-    """What to look for among all heads, told by a metric: the higher, the more of it.
-
-    Attributes:
-        label: what it finds, in a few words.
-    """
+    """A metric to rank heads by: the higher, the better."""
 
     label: str
     finds: str
@@ -102,11 +98,7 @@ def find_heads(
 
 
 def rank_heads(trace: Trace, stream: str, query: int, key: int) -> list[tuple[int, int, float]]:
-    """All heads that may look from one position to another: (layer, head, weight), the heaviest first.
-
-    Args:
-        query: the position that is looking, from 0.
-    """
+    """Rank heads open between two positions: (layer, head, weight), heaviest first."""
     found: list[tuple[int, int, float]] = []
     for layer in trace.layer_numbers(stream):
         row = trace.attention(layer, stream).rows([query])
@@ -118,7 +110,6 @@ def rank_heads(trace: Trace, stream: str, query: int, key: int) -> list[tuple[in
 
 
 def _over_texts(found: "Sequence[pandas.DataFrame]") -> "pandas.DataFrame":
-    """Heads ranked in several texts, on average."""
     import pandas
 
     heads = [set(zip(one["layer"], one["head"], strict=True)) for one in found]
@@ -162,7 +153,6 @@ def _found(trace: Trace, query: str, key: str, stream: str | None) -> "pandas.Da
 
 
 def _shares(places: list[tuple[int, ...]], count: int, *, mean: bool) -> Float[Tensor, "place token"]:
-    """Which tokens each occurrence of a word takes in, and with what share."""
     shares = torch.zeros(len(places), count, dtype=torch.float64)
     for row, pieces in zip(shares, places, strict=True):
         row[list(pieces)] = 1 / len(pieces) if mean else 1

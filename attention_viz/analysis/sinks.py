@@ -1,4 +1,4 @@
-"""How much each head rests on the first token, and how little it fetches there."""
+"""Each head's weight on the first token, and the fetched vector's length."""
 
 from typing import TYPE_CHECKING
 
@@ -61,7 +61,7 @@ def attention_sinks(
 
 
 def _layer(model: Projecting, trace: Trace, layer: int, stream: str, rows: QueryRows) -> Tensor:
-    """Of each head: weight, length, others, fetched; (head, 4), float64."""
+    """(head, 4), float64: weight, length, others, fetched."""
     call = trace.attention(layer, stream)
     check_computed(call, "the length of what is fetched from the first token")
     value = shared_heads(call.value, call.query).detach().cpu().double()

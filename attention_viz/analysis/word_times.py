@@ -1,4 +1,4 @@
-"""When each word of a sound was spoken: the words that a model says, against the frames that it looks at meanwhile."""
+"""Times of a sound's words, from cross-attention to its frames."""
 
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -31,8 +31,6 @@ _Heads = Float[np.ndarray, "head row frame"]
 
 @runtime_checkable
 class _Named(Protocol):
-    """A model that knows what it is called."""
-
     @property
     def name(self) -> str: ...
 
@@ -89,7 +87,7 @@ def word_times(model: _Named, trace: Trace) -> "pandas.DataFrame":
 
 
 def said_words(trace: Trace) -> list[tuple[str, tuple[int, ...]]]:
-    """Each word that is said of a sound, with the positions of its pieces; in the order of `word_times`."""
+    """Return each spoken word with its pieces' positions, in `word_times` order."""
     rows, _ = _said(trace)
     words = _words(trace.query_tokens(_STREAM), rows)
     return [(word, tuple(rows[first:after])) for word, first, after in words]
@@ -109,7 +107,6 @@ def aligning_heads(trace: Trace) -> "pandas.Series":
 
 
 def _phrase(trace: Trace) -> tuple[dict[tuple[int, int], NDArray[np.float64]], list[int], NDArray[np.float64]]:
-    """Each head's weights of what is said on the frames of the sound; which rows those are; when each frame begins."""
     rows, seconds = _said(trace)
     layers = {layer: trace.attention(layer, _STREAM).rows(rows) for layer in trace.layer_numbers(_STREAM)}
     heads = {
@@ -123,27 +120,23 @@ def _phrase(trace: Trace) -> tuple[dict[tuple[int, int], NDArray[np.float64]], l
 def _measured(
     trace: Trace, heads: dict[tuple[int, int], NDArray[np.float64]], rows: list[int], seconds: NDArray[np.float64]
 ) -> list[tuple[float, tuple[int, int]]]:
-    """Return each head's measure with its (layer, head)."""
     opens, quiet = _opens(trace, rows), _quiet(trace, seconds)
     return [(_measure(one, opens, quiet), at) for at, one in heads.items()]
 
 
 def _opens(trace: Trace, rows: list[int]) -> list[bool]:
-    """Return which rows begin a word; the end of the text counts as one."""
     said = trace.query_tokens(_STREAM)
     firsts = {first for _, first, _ in _words(said, rows)}
     return [number in firsts or said.special[row] for number, row in enumerate(rows)]
 
 
 def _quiet(trace: Trace, seconds: NDArray[np.float64]) -> Bool[np.ndarray, " frame"]:
-    """Return which frames are in a pause."""
     sound = trace.seen.sound
     assert sound is not None  # `_said` has refused a trace without one
     return pauses(sound.detach().double().cpu().numpy(), trace.seen.rate, seconds)
 
 
 def _said(trace: Trace) -> tuple[list[int], NDArray[np.float64]]:
-    """Which rows of the cross-attention are of what is said, and when each frame of the sound begins."""
     if _STREAM not in trace.streams or trace.seen.sound is None or not trace.key_tokens(_STREAM).placed:
         raise TraceError(
             "the times of words were asked for of a trace that is of no sound that is written down; needed: one of "
@@ -163,7 +156,6 @@ def _said(trace: Trace) -> tuple[list[int], NDArray[np.float64]]:
 
 
 def _words(said: Tokens, rows: list[int]) -> list[tuple[str, int, int]]:
-    """Each word that is said: its text, and which of the rows its first piece is, and the one after its last."""
     found = list[tuple[str, int, int]]()
     for number, row in enumerate(rows):
         if said.special[row]:
@@ -179,7 +171,7 @@ def _words(said: Tokens, rows: list[int]) -> list[tuple[str, int, int]]:
 
 
 def _measure(weights: Float[np.ndarray, "row frame"], opens: list[bool], quiet: Bool[np.ndarray, " frame"]) -> float:
-    """Return how well a head's weights follow the speech, from 0 to 1."""
+    """From 0 to 1."""
     gain, rows = _sharpened(weights[None]), len(weights)
     stretches = divide(gain, opens, quiet)
     frames = sum(after - first for first, after in stretches)
@@ -193,6 +185,5 @@ def _measure(weights: Float[np.ndarray, "row frame"], opens: list[bool], quiet: 
 
 
 def _sharpened(heads: _Heads) -> Float[np.ndarray, "row frame"]:
-    """The mean of some heads, each frame by how far above its own mean over the tokens it is."""
     mean, spread = heads.mean(axis=1, keepdims=True), heads.std(axis=1, keepdims=True)
     return ((heads - mean) / (spread + 1e-9)).mean(axis=0)

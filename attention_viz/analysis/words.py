@@ -1,4 +1,4 @@
-"""The words that stand along an axis: which carry meaning, which stand for another, and how a sentence names them."""
+"""Words along an axis: kinds, repetitions and names in sentences."""
 
 import functools
 import re
@@ -49,15 +49,15 @@ _APOSTROPHE = re.compile("['’]")
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """The words along an axis, numbered from 0; what belongs to no word, such as [CLS], counts as one by itself."""
+    """An axis's words from 0; a token outside words, such as [CLS], counts as one."""
 
     tokens: Tokens
 
     @once
     def pieces(self) -> tuple[tuple[int, ...], ...]:
-        """The positions of each word's pieces; of a script without spaces, where a clause would be one, each piece.
+        """Return each word's piece positions; scripts without spaces split into pieces.
 
-        Pieces that share a sign, such as the bytes of a letter, stay together.
+        Pieces of one sign, such as a letter's bytes, stay together.
         """
         return tuple(part for group in self.tokens.pieces for part in self._parts(group))
 
@@ -73,19 +73,19 @@ class Words:
 
     @once
     def index(self) -> Int[Tensor, " position"]:
-        """As `of_position`, to index by: of what is known of each word, that of each position."""
+        """Return `of_position` as an index into word facts."""
         return torch.tensor(self.of_position)
 
     @once
     def texts(self) -> tuple[str, ...]:
-        """The text of each word, without the space before it."""
+        """Return each word's text without its leading space."""
         return tuple(map(self.tokens.text_of, self.pieces))
 
     @once
     def kinds(self) -> tuple[str, ...]:
-        """What each word is: "content", "pronoun", "function", "sign" (punctuation), "special" or "padding".
+        """Return "content", "pronoun", "function", "sign" (punctuation), "special" or "padding" per word.
 
-        Where no tokenizer says what the ids stand for, each counts as content.
+        Without a tokenizer all are content.
         """
         found = list[str]()
         for word, (first, *_) in enumerate(self.pieces):
@@ -99,9 +99,9 @@ class Words:
 
     @once
     def carrying(self) -> Bool[Tensor, " position"]:
-        """Which positions have something of a word in them: not special, no padding, not a sign alone.
+        """Mark positions that aren't special, padding or a lone sign.
 
-        The explorer's `data/pair.js` goes by the same rule.
+        Matches the explorer's `data/pair.js`.
         """
         tokens = self.tokens
         every = zip(tokens.labels, tokens.spelling, tokens.special, tokens.padding, strict=True)
@@ -113,7 +113,7 @@ class Words:
 
     @once
     def nouns(self) -> Bool[Tensor, " word"]:
-        """Which words with a meaning may be nouns, as far as can be told without a grammar."""
+        """Mark meaningful words that may be nouns, without a grammar."""
         found = self.are("content")
         for word, text in enumerate(self.texts):
             determined = word > 0 and self.texts[word - 1].casefold() in _DETERMINERS
@@ -123,13 +123,13 @@ class Words:
 
     @once
     def same(self) -> tuple[int, ...]:
-        """A number for each word that it shares with those of the same text in any case, and with no others."""
+        """Return a number per word, shared by equal texts in any case."""
         known: dict[str, int] = {}
         return tuple(known.setdefault(text.casefold(), len(known)) for text in self.texts)
 
     @once
     def occurrences(self) -> tuple[int, ...]:
-        """Which time the text of each word comes, from 1, among the words that aren't special; 0 of what is."""
+        """Return each word's count so far, from 1; 0 if special."""
         seen = Counter[int]()
         found = list[int]()
         for number, kind in zip(self.same, self.kinds, strict=True):
@@ -145,14 +145,14 @@ class Words:
 
     @once
     def units(self) -> tuple[str, ...]:
-        """What each word is: "patch" of a picture, "frame" of a sound, or "word"."""
+        """Return "patch", "frame" or "word" for each word."""
         sizes = (len(self.tokens.place[first] or ()) for first, *_ in self.pieces)
         return tuple(("word", "frame")[size] if size < 2 else "patch" for size in sizes)
 
     def named(self, word: int) -> tuple[str, str]:
-        """A word in a sentence: what tells it from others of its text, such as "the second ", and itself in quotes.
+        """Name a word in quotes with its ordinal, such as "the second ".
 
-        A patch of a picture is "patch 3, 5", its row and column from 0; a frame of a sound "1.20 s".
+        A patch is "patch 3, 5" (row, column from 0), a frame "1.20 s".
         """
         first, *_ = self.pieces[word]
         if (placed := self.tokens.placed_at(first)) is not None:
@@ -164,18 +164,18 @@ class Words:
 
 @functools.lru_cache(maxsize=16)
 def words_of(tokens: Tokens) -> Words:
-    """The words along an axis, which are worked out once: of thousands of tokens that takes a while."""
+    """Return an axis's words, cached because thousands of tokens are slow."""
     return Words(tokens)
 
 
 def unit_of(tokens: Tokens) -> str:
-    """What most of some tokens are parts of: "patch" of a picture, "frame" of a sound, else "word"."""
+    """Return most tokens' unit: "patch", "frame" or "word"."""
     size = max((len(place) for place in tokens.place if place is not None), default=0)
     return ("word", "frame")[size] if size < 2 else "patch"
 
 
 def ordinal(number: int) -> str:
-    """A number from 1 as it counts occurrences: "second", "11th"."""
+    """Write a number from 1: "second", "11th"."""
     if number <= len(_ORDINALS):
         return _ORDINALS[number - 1]
     ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
@@ -183,14 +183,14 @@ def ordinal(number: int) -> str:
 
 
 def quoted(text: str) -> str:
-    """A word in quotes, not too long; from right to left set apart, so that it doesn't turn what stands around it."""
+    """Quote a shortened word; isolate right-to-left text from its surroundings."""
     written = visible(text)
     return f"“{set_apart(written if len(written) <= _LONGEST else f'{written[: _LONGEST - 1]}…')}”"
 
 
 @functools.lru_cache(maxsize=1 << 14)
 def _kind(text: str) -> str:
-    """What a word is by its text; "it's" and "l'eau" are what their parts are."""
+    """ "it's" and "l'eau" count as their parts."""
     if not carries(text, "text"):
         return "sign"
     first, *rest = _APOSTROPHE.split(text)

@@ -1,7 +1,6 @@
-"""A run's edits applied to its calls, one after the other.
+"""Application of edits to calls, in order.
 
-Whatever an edit asks for is written into the terms of the call, so that nothing is computed in another way than
-`attend` computes it.
+Edits only rewrite a call's terms, so that `attend` still computes everything.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,17 +16,16 @@ __all__ = ["edited", "snapshots"]
 
 
 def snapshots(edits: Sequence[Edit], real: Mapping[str, Bool[Tensor, " query"] | None]) -> tuple[Edit, ...]:
-    """The edits with tensors of their own, as those of whoever asks may be written into while a trace needs them.
+    """Copy edits' tensors, because callers may write into theirs.
 
     Args:
-        real: by stream, which queries aren't padding; None where no padding is known of. A mean is taken over these,
-            unless it says over which.
+        real: by stream, queries without padding, the default for means; None if padding is unknown.
     """
     return tuple(edit.snapshot(real[edit.stream or next(iter(real))]) for edit in edits)
 
 
 def edited(edits: Sequence[Edit], place: tuple[str, int], attention: Attention) -> Attention:
-    """The call of one layer after every edit that concerns it, one after the other; itself where none does."""
+    """Apply all edits of a layer to its call; itself without any."""
     for edit in edits:
         if concerns(edit, place):
             attention = edit.apply(attention, place)

@@ -1,6 +1,6 @@
-"""What has to be chosen for a change beside its place: nothing, a number, a cell, or a drawing; each as text.
+"""Details of a change as text: nothing, a number, cells, a drawing.
 
-Each reads and writes its own detail; controls on pages are made of what each says of itself.
+Page controls follow from each detail.
 """
 
 import re
@@ -19,7 +19,7 @@ class Nothing:
     """A change that is known by its name."""
 
     def read(self, change: Change, detail: str | None) -> Change | None:
-        """The change, unless something was written where nothing is asked for."""
+        """Return the change unless it has text."""
         return change if detail is None else None
 
     def write(self, change: Change) -> str | None:
@@ -29,11 +29,11 @@ class Nothing:
 
 @dataclass(frozen=True)
 class NumberDetail:
-    """A change that needs a number, written with at most four digits after the point.
+    """A number with at most four digits after the point.
 
     Attributes:
-        label: what the number is called on pages.
-        lowest: the smallest that can be chosen.
+        label: its name on pages.
+        lowest: the smallest allowed.
     """
 
     label: str
@@ -43,7 +43,7 @@ class NumberDetail:
     step: float
 
     def read(self, change: Change, detail: str | None) -> Change | None:
-        """The change with its number; None for what is none, or beyond what can be chosen."""
+        """Return the change with its number; None if invalid or out of range."""
         number = float(detail) if detail is not None and _NUMBER.fullmatch(detail) else None
         return replace(change, detail=number) if number is not None and self.lowest <= number <= self.highest else None
 
@@ -54,17 +54,17 @@ class NumberDetail:
 
 @dataclass(frozen=True)
 class OneCell:
-    """A change that needs a query and a key.
+    """A query and a key.
 
     Attributes:
-        query: what the query is called on pages.
+        query: its name on pages.
     """
 
     query: str
     key: str
 
     def read(self, change: Change, detail: str | None) -> Change | None:
-        """The change with its cell; None for none, or several."""
+        """Return the change with its one cell, else None."""
         cells = _read_cells(detail)
         return replace(change, detail=cells) if len(cells) == 1 else None
 
@@ -78,7 +78,7 @@ class Drawing:
     """A change that needs cells drawn by hand."""
 
     def read(self, change: Change, detail: str | None) -> Change | None:
-        """The change with its cells; None where one of them can't be read."""
+        """Return the change with its cells; None if any is unreadable."""
         cells = _read_cells(detail)
         return replace(change, detail=cells) if cells else None
 
@@ -94,7 +94,7 @@ ASKS = (Nothing, NumberDetail, OneCell, Drawing)
 
 
 def _read_cells(detail: str | None) -> tuple[Cell, ...]:
-    """Cells in their order, each once; none where one of them can't be read."""
+    """Sorted, unique; none if any is unreadable."""
     found = [_CELL.fullmatch(one.strip()) for one in (detail or "").split(",")]
     cells = {(int(one[1]), int(one[2])) for one in found if one is not None}
     return () if None in found else tuple(sorted(cells))

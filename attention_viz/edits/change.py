@@ -1,4 +1,4 @@
-"""One change of a model, as a person chose it, and where in a trace it acts."""
+"""One chosen change of a model, and its place."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,13 +15,13 @@ Detail = float | tuple[Cell, ...] | None
 
 @dataclass(frozen=True)
 class Change:
-    """One change of a model, as a person chose it.
+    """One chosen change of a model.
 
     Attributes:
-        layer: the number of the only layer that it is for; None for all.
-        head: the only head, from 0; None for all of the layer.
-        stream: "encoder", "decoder" or "cross"; None where a model has but one.
-        detail: what its kind asks for: a number, or (query, key) positions, from 0; None where it asks for nothing.
+        layer: None for all.
+        head: from 0; None for all.
+        stream: "encoder", "decoder" or "cross"; None for the only one.
+        detail: a number, or (query, key) from 0; None for none.
     """
 
     what: str
@@ -32,23 +32,23 @@ class Change:
 
     @property
     def number(self) -> float:
-        """The number that was chosen; NaN for a kind that asks for none."""
+        """Return the chosen number; NaN for kinds without."""
         return self.detail if isinstance(self.detail, float | int) else float("nan")
 
     @property
     def cells(self) -> tuple[Cell, ...]:
-        """The cells that were chosen; none for a kind that asks for none."""
+        """Return the chosen cells; empty for kinds without."""
         return self.detail if isinstance(self.detail, tuple) else ()
 
 
 def stream_of(change: Change, trace: "Trace") -> str:
-    """The stream that is meant; the first where the trace doesn't have it."""
+    """Return the change's stream; the first if absent."""
     first, *_ = trace.streams
     return change.stream if change.stream in trace.streams else first
 
 
 def heads_of(change: Change, trace: "Trace") -> list[Cell]:
-    """Layer and head of each head that is meant."""
+    """Return (layer, head) of each changed head."""
     stream = stream_of(change, trace)
     if change.layer is None:
         trace.check_every_layer("a change in all layers", stream)
@@ -58,6 +58,6 @@ def heads_of(change: Change, trace: "Trace") -> list[Cell]:
 
 
 def calls_of(change: Change, trace: "Trace") -> "list[Attention]":
-    """The attention calls of the layers that are meant."""
+    """Return changed layers' attention calls."""
     stream = stream_of(change, trace)
     return [trace.attention(layer, stream) for layer in sorted({layer for layer, _ in heads_of(change, trace)})]

@@ -1,4 +1,4 @@
-"""Changes to a model as text: few letters each in the address, and a sentence each on the page."""
+"""Changes as short text in addresses and as sentences."""
 
 import re
 from collections.abc import Sequence
@@ -25,12 +25,12 @@ _PLACE = re.compile(
 
 
 def write_changes(changes: Sequence[Change]) -> str:
-    """The changes as one parameter of the address, such as "zero@3.1;temp:0.5@3;block:4>5"."""
+    """Write changes as one address parameter, "zero@3.1;temp:0.5@3;block:4>5"."""
     return ";".join(_written(change) for change in changes)
 
 
 def read_changes(text: str) -> tuple[tuple[Change, ...], list[str]]:
-    """What an address asks for, and a plain sentence for each part of it that can't be read."""
+    """Read an address's changes, with a sentence per unreadable part."""
     changes, notices = list[Change](), list[str]()
     for part in (one.strip() for one in text.split(";")):
         change = _read(part) if part else None
@@ -44,7 +44,7 @@ def read_changes(text: str) -> tuple[tuple[Change, ...], list[str]]:
 
 
 def misfit(change: Change, trace: "Trace") -> str:
-    """Why a change can't be made in this model and text, in words; empty where it can."""
+    """Explain why a change doesn't fit model and text; empty if it does."""
     if change.stream not in trace.streams and (change.stream is not None or len(trace.streams) > 1):
         return f"this model has {', '.join(STREAMS[stream] for stream in trace.streams)}"
     stream = stream_of(change, trace)
@@ -66,16 +66,16 @@ def misfit(change: Change, trace: "Trace") -> str:
 
 
 def describe(change: Change, trace: "Trace", spell: Spell = str) -> str:
-    """A change in plain words, with the tokens' names where the text has them.
+    """Describe a change, with token names if known.
 
     Args:
-        spell: how a token's label is written; by default as it is.
+        spell: writes a label; unchanged by default.
     """
     return EDITS[change.what].words(change, trace, spell)
 
 
 def to_edits(change: Change, trace: "Trace") -> "tuple[Edit, ...]":
-    """What the change is to the model: for what edits only one head at a time, an edit for each head that is meant."""
+    """Turn a change into edits, one per head for single-head kinds."""
     return EDITS[change.what].make(change, trace)
 
 
@@ -86,7 +86,7 @@ def _written(change: Change) -> str:
 
 
 def _read(part: str) -> Change | None:
-    """One part of the address; None for what can't be read."""
+    """None if unreadable."""
     found = _PART.fullmatch(part)
     place = None if found is None else _PLACE.fullmatch(found[3] or "")
     if found is None or place is None or found[1] not in EDITS:
@@ -96,7 +96,6 @@ def _read(part: str) -> Change | None:
 
 
 def _allowed() -> str:
-    """What an address may ask for, in words."""
     *first, last = (entry.example for entry in EDITS.values())
     return (
         f"{', '.join(first)} or {last}, each for all heads or with its place, such as @3 for a layer, @3.1 for a head, "

@@ -1,4 +1,4 @@
-"""The terms of a call as copies in which each head has its own, so that one head's can be changed."""
+"""Copies of a call's terms with every head separate."""
 
 from torch import Tensor
 
@@ -9,11 +9,11 @@ __all__ = ["bias_of_each_head", "rows_of_each_head"]
 
 
 def rows_of_each_head(rows: Tensor, attention: Attention) -> Tensor:
-    """Query or value, (head, position, width), a copy in which each head has its own."""
+    """Copy query or value per head, (head, position, width)."""
     return rows.expand(attention.shape[0], *rows.shape[-2:]).clone()
 
 
 def bias_of_each_head(attention: Attention) -> Tensor:
-    """Each head's bias, (head, query, key), a copy in float32 or finer; 0 where there was none."""
+    """Copy the bias per head, (head, query, key), at least float32; 0 without one."""
     bias = attention.query.new_zeros(()) if attention.bias is None else attention.bias
     return widened(bias).expand(attention.shape).clone()

@@ -1,4 +1,4 @@
-"""What every edit of a model can say of itself and do."""
+"""The interface of all edits."""
 
 from dataclasses import Field
 from typing import Any, ClassVar, Protocol, runtime_checkable

@@ -1,4 +1,4 @@
-"""What an edit changed: two runs of the same text, before and after, as numbers."""
+"""Effects of an edit: two runs before and after."""
 
 from typing import TYPE_CHECKING
 
@@ -16,11 +16,10 @@ __all__ = ["likelier", "moved_output", "moved_rows", "moved_weight", "output_tab
 
 
 def moved_weight(before: Trace, after: Trace, stream: str | None = None) -> Float[Tensor, "layer head"]:
-    """The share of each head's weight that went elsewhere: from 0, nothing, to 1, all of it.
+    """Return each head's moved weight, 0 to 1, by kept layer (`layer_numbers`).
 
-    Σ_j max(before_ij − after_ij, 0), averaged over the queries that aren't padding. Where both rows sum to 1 this is
-    their total variation distance; a row that lost everything it could look at counts as 1. Heads that a layer doesn't
-    have are NaN. The rows are the layers that the traces keep, `layer_numbers` of them.
+    Σ_j max(before_ij − after_ij, 0), mean over queries without padding: total variation distance if rows sum to 1.
+    Rows that lost all keys count as 1; missing heads are NaN.
     """
     stream = _same(before, after, stream)
     real = ~torch.tensor(before.query_tokens(stream).padding)
@@ -35,12 +34,12 @@ def moved_weight(before: Trace, after: Trace, stream: str | None = None) -> Floa
 
 
 def moved_output(before: Trace, after: Trace) -> Float[Tensor, " position"]:
-    """How far each position's output went: ‖after − before‖ / ‖before‖, with Euclidean lengths."""
+    """Return each position's ‖after − before‖ / ‖before‖, Euclidean."""
     return moved_rows(before.output, after.output)
 
 
 def moved_rows(before: Float[Tensor, "..."], after: Float[Tensor, "..."]) -> Float[Tensor, " position"]:
-    """How far each row of an output, (position, width), went, as `moved_output` measures it."""
+    """Measure output rows, (position, width), as `moved_output`."""
     if before.shape != after.shape:
         got = f"{tuple(before.shape)} and {tuple(after.shape)}"
         raise TraceError(f"outputs can be compared where they have one shape; got {got}")
@@ -49,7 +48,7 @@ def moved_rows(before: Float[Tensor, "..."], after: Float[Tensor, "..."]) -> Flo
 
 
 def output_table(before: Trace, after: Trace) -> "pandas.DataFrame":
-    """What `moved_output` gives, a row a position: position, token, moved, written."""
+    """Tabulate `moved_output`: position, token, moved, written."""
     import pandas
 
     moved = moved_output(before, after).tolist()
@@ -60,7 +59,7 @@ def output_table(before: Trace, after: Trace) -> "pandas.DataFrame":
 
 
 def weight_table(before: Trace, after: Trace, stream: str | None = None) -> "pandas.DataFrame":
-    """What `moved_weight` gives, a row a head: layer, head, moved."""
+    """Tabulate `moved_weight`: layer, head, moved."""
     import pandas
 
     rows = [
@@ -72,10 +71,10 @@ def weight_table(before: Trace, after: Trace, stream: str | None = None) -> "pan
 
 
 def likelier(before: Trace, after: Trace, position: int, count: int = 5) -> list[tuple[int, float, float]]:
-    """How likely tokens were and are: the likeliest before, likeliest first, and those that are among them only after.
+    """Return the likeliest tokens before, then newcomers after.
 
     Returns:
-        Of each token its id, its probability before, and its probability after.
+        Id, probability before, probability after.
     """
     _ = moved_rows(before.output, after.output)
     old, new = (trace.output[position].detach().double().cpu().softmax(dim=-1) for trace in (before, after))

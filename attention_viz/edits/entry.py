@@ -1,4 +1,4 @@
-"""What an entry of `EDITS` says of its kind."""
+"""The fields of an `EDITS` entry."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""Which keys a decoder keeps in its cache while it goes on with a text.
+"""Cache eviction of a decoder's keys.
 
-Source: Xiao et al. 2024, "Efficient Streaming Language Models with Attention Sinks", section 3.2: the first few keys,
-on which attention rests, and the last ones. Unlike there, no position is counted anew: a key that stays keeps its own.
+Source: Xiao et al. 2024, "Efficient Streaming Language Models with Attention Sinks", section 3.2: keep the first keys
+and the last. Unlike there, kept keys keep their positions.
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ class Evict:
                 raise ShapeError(f"{value!r} {name} keys were to stay; it has to be a whole number, {least} or more")
 
     def __str__(self) -> str:
-        """In words, as it stands in a trace's provenance."""
+        """Describe the edit for provenance."""
         return (
             f"{EVICTION}of the keys before each token that the model chose itself, the first {self.first} and the last "
             f"{self.last} stay, at their own positions"

@@ -1,4 +1,4 @@
-"""Where in a model an edit takes place, and the refusal of places that aren't there."""
+"""Places of edits in a model, and their checks."""
 
 from collections.abc import Mapping, Sequence
 from numbers import Integral
@@ -47,13 +47,13 @@ def where(edit: Placed) -> str:
 
 
 def concerns(edit: Placed, place: tuple[str, int]) -> bool:
-    """Whether an edit is for a layer, named by its stream and its number there."""
+    """Return whether an edit concerns a stream's layer."""
     stream, layer = place
     return edit.stream in (None, stream) and edit.layer in (None, layer)
 
 
 def check_places(edits: Sequence[Placed], layers: Mapping[str, KeptLayers]) -> None:
-    """Refuse an edit that would change nothing, since the layer it names isn't there."""
+    """Refuse edits of missing layers, because they change nothing."""
     if not isinstance(edits, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
         raise ShapeError(f"edits are several, in a list or tuple; got {type(edits).__name__}")
     for edit in edits:
@@ -68,13 +68,13 @@ def check_places(edits: Sequence[Placed], layers: Mapping[str, KeptLayers]) -> N
 
 
 def check_head(edit: Placed, layer: int, heads: int) -> None:
-    """Refuse an edit of a head that its layer doesn't have."""
+    """Refuse edits of missing heads."""
     if edit.head is not None and not 0 <= edit.head < heads:
         raise ShapeError(f"{edit.kind} for head {edit.head} was asked for; layer {layer} has heads 0 to {heads - 1}")
 
 
 def check_shape(edit: Placed, matrix: Tensor, shape: tuple[int, int]) -> None:
-    """Refuse an edit whose matrix isn't as large as the layer's."""
+    """Refuse edits whose matrix doesn't fit the layer."""
     if tuple(matrix.shape) != shape:
         got = tuple(matrix.shape)
         raise ShapeError(f"{edit.kind} of {got} was asked for; this text needs (query, key) = {shape}")

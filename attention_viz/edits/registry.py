@@ -1,4 +1,4 @@
-"""Every kind of change that can be chosen, found in the modules of `attention_viz.edits.kinds`."""
+"""All kinds of change, found in `attention_viz.edits.kinds`."""
 
 from importlib import import_module
 from pkgutil import iter_modules

@@ -1,4 +1,4 @@
-"""What changes are in words: who changes, where that is, and which tokens are meant; several things in one sentence."""
+"""Wording of changes: subject, place and tokens."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -28,12 +28,12 @@ _SHOWN_ROWS = 2
 
 
 def listed(parts: Sequence[str]) -> str:
-    """Parts of a sentence: "one", "one and two", "one, two and three"."""
+    """Join words: "one", "one and two", "one, two and three"."""
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
 def subject_of(change: Change, trace: "Trace") -> str:
-    """Who it is that changes, as a sentence begins."""
+    """Return a change's subject, to begin a sentence."""
     several = _several(change, trace)
     if change.layer is None:
         return f"Every head{several}"
@@ -43,7 +43,7 @@ def subject_of(change: Change, trace: "Trace") -> str:
 
 
 def place_of(change: Change, trace: "Trace") -> str:
-    """Where a change acts, as a sentence goes on."""
+    """Return a change's place, to continue a sentence."""
     if change.layer is None:
         return f"all layers{_several(change, trace)}"
     head = "" if change.head is None else f", head {change.head}"
@@ -51,7 +51,7 @@ def place_of(change: Change, trace: "Trace") -> str:
 
 
 def tokens_of(cell: Cell, change: Change, trace: "Trace", spell: Spell) -> tuple[str, str]:
-    """The query and the key of a cell by their tokens; by their positions where the text doesn't have them."""
+    """Name a cell's query and key by token; by position if absent."""
     stream = stream_of(change, trace)
     axes = (trace.query_tokens(stream), trace.key_tokens(stream))
     first, second = (_token(tokens, position, spell) for tokens, position in zip(axes, cell, strict=True))
@@ -59,7 +59,7 @@ def tokens_of(cell: Cell, change: Change, trace: "Trace", spell: Spell) -> tuple
 
 
 def rows_of_cells(change: Change, trace: "Trace", spell: Spell) -> str:
-    """The cells of a change row by row: each query, and the keys that it looks at."""
+    """Group a change's cells by query."""
     rows: dict[int, list[Cell]] = {}
     for cell in change.cells:
         rows.setdefault(cell[0], []).append(cell)
@@ -84,5 +84,5 @@ def _token(tokens: "Tokens", position: int, spell: Spell) -> str:
 
 
 def is_eviction(edit: str) -> bool:
-    """Whether what a trace's provenance says of an edit is that keys were thrown away from a cache."""
+    """Return whether a provenance edit evicted keys from a cache."""
     return edit.startswith(EVICTION)

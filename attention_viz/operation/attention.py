@@ -1,7 +1,7 @@
-"""The operation: softmax(Q Kᵀ / √d_k) V, with every term that a transformer adds to it.
+"""softmax(Q Kᵀ / √d_k) V with all transformer terms.
 
-Source: Vaswani et al. 2017, "Attention Is All You Need", eq. 1. Soft-capping of the scores as in Gemma Team 2024
-("Gemma 2", section 2); attention sinks as a learned logit as in OpenAI 2025 (gpt-oss model card, section 2.3).
+Source: Vaswani et al. 2017, "Attention Is All You Need", eq. 1; softcap: Gemma Team 2024 ("Gemma 2", section 2);
+sinks as a learned logit: OpenAI 2025 (gpt-oss model card, section 2.3).
 """
 
 import functools
@@ -96,7 +96,7 @@ class Attention(ShortRepr):
     sinks: Float[Tensor, "..."] | None = field(default=None, metadata=along("head", logit=True))
 
     def __post_init__(self) -> None:
-        """Refuse what doesn't fit together, in words, before torch does in its own."""
+        """Refuse misfits in plain words, before torch does."""
         check_call(self)
         for term in terms_of(type(self)):
             # torch takes whole numbers up to 64 bits only.
@@ -193,7 +193,7 @@ class Attention(ShortRepr):
 
 
 def _softmax(logits: Tensor, sinks: Tensor | None) -> Tensor:
-    """Softmax over the last axis; rows of nothing but −∞ become 0, in the gradient too."""
+    """Fully blocked rows become 0, in the gradient too."""
     blocked = torch.isneginf(logits).all(dim=-1, keepdim=True)
     logits = logits.masked_fill(blocked, 0)
     if sinks is None:
@@ -203,14 +203,13 @@ def _softmax(logits: Tensor, sinks: Tensor | None) -> Tensor:
 
 
 def _mixed(call: Attention) -> Float[Tensor, "... query d_v"]:
-    """A call's output, through torch's fused kernel where its terms allow that."""
     if not fusible(call):
         return call.weights @ shared_heads(call.value, call.query)
     return _fused(call, call.bias is None and is_causal(call.allowed, call.shape[-2:]))
 
 
 def fusible(call: Attention) -> bool:
-    """Whether torch's fused kernel knows the terms of a call; a bias it takes only in the query's own precision."""
+    """Return whether torch's fused kernel fits; biases need the query's precision."""
     others = (getattr(call, term.name) for term in terms_of(Attention) if term.name not in _FUSED)
     return all(value is None for value in others) and (call.bias is None or call.bias.dtype == call.query.dtype)
 
@@ -222,7 +221,6 @@ def _fused(call: Attention, closed: bool) -> Tensor:
 
 
 def _spread(query: Tensor, lead: Sequence[int], term: Term, value: Any) -> Any:
-    """A term with the axes that torch's kernel asks for, where it is a matrix."""
     if not term.is_matrix:
         return value
     # A query without heads of its own meets each head of keys that have some.
@@ -231,13 +229,12 @@ def _spread(query: Tensor, lead: Sequence[int], term: Term, value: Any) -> Any:
 
 
 def fused(call: Attention, *, closed: bool) -> Float[Tensor, "_batch _head query d_v"]:
-    """The output through torch's scaled_dot_product_attention, which `fusible` calls can be computed by.
+    """Compute a `fusible` call's output by torch's scaled_dot_product_attention.
 
-    The same operation as `attend(…).output`, for who calls it thousands of times with one shape.
+    Equals `attend(…).output`, for thousands of calls of one shape.
 
     Args:
-        call: with the four axes that the kernel's fast ways ask for, (batch, head, position, width); key and value may
-            have fewer heads than query.
+        call: (batch, head, position, width), for fast kernels; fewer key and value heads allowed.
     """
     query, key, value, mask = call.query, call.key, call.value, call.allowed
     if closed:
@@ -262,7 +259,7 @@ def _in_four_axes(tensor: Tensor, lead: Sequence[int]) -> Tensor:
 
 
 def _term_of_head(term: Term, value: Any, index: int, heads: int) -> Any:
-    """One head's part of a term: of (…, head) for each head its own, of (…, 1) for all, or of a lone number."""
+    """Of (…, head), (…, 1) for all heads, or a lone number."""
     if term.is_matrix:
         return of_head(value, index, heads)
     if term.is_number or value.ndim == 0:
@@ -271,15 +268,13 @@ def _term_of_head(term: Term, value: Any, index: int, heads: int) -> Any:
 
 
 def _column(sinks: Tensor | None) -> Tensor | None:
-    """Sinks as a column beside the logits: (head, 1, 1), or a lone number."""
+    """(head, 1, 1), or a lone number."""
     return None if sinks is None else sinks[..., None, None]
 
 
 def _rows(call: Attention, rows: Tensor) -> Attention:
-    """A call for the queries at some positions."""
     return map_terms(call, functools.partial(_rows_of_term, rows, call.shape[-2]))
 
 
 def _rows_of_term(rows: Tensor, queries: int, term: Term, value: Any) -> Any:
-    """A term for the queries at some positions."""
     return value[..., rows, :] if term.has_queries and value.shape[-2] == queries else value

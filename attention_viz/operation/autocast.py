@@ -1,4 +1,4 @@
-"""Torch's autocast: a state of the caller's thread that lowers the precision of products."""
+"""Torch's autocast: the thread's state that lowers products' precision."""
 
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
@@ -9,7 +9,7 @@ __all__ = ["autocast_kinds", "without_autocast"]
 
 
 def autocast_kinds() -> tuple[str, ...]:
-    """Return the kinds of devices, such as "cpu", for which this thread is inside `torch.autocast`."""
+    """Return this thread's device kinds inside `torch.autocast`, such as "cpu"."""
     accelerator = torch.accelerator.current_accelerator()
     kinds = ("cpu",) if accelerator is None else ("cpu", accelerator.type)
     return tuple(kind for kind in kinds if torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind))

@@ -1,4 +1,4 @@
-"""What a bias is, told from its numbers alone: a slope by position, a table by distance, or neither."""
+"""A bias's kind by its numbers: slope, distance table, or neither."""
 
 import torch
 from torch import Tensor
@@ -16,18 +16,16 @@ _SAME = 1e-4
 
 
 def bias_kind(call: Attention) -> str:
-    """Name the bias of a call.
+    """Name a call's bias.
 
-    Source: ALiBi, a slope for each head, of Press et al. 2022, "Train Short, Test Long", section 3; a learned number
-    for each distance, of Raffel et al. 2020 ("T5"), section 2.1.
+    Source: ALiBi, a slope per head: Press et al. 2022, "Train Short, Test Long", section 3; a number per distance:
+    Raffel et al. 2020 ("T5"), section 2.1.
 
     Args:
-        call: (head, query, key); its blocked cells say nothing.
+        call: (head, query, key); blocked cells are ignored.
 
     Returns:
-        "ALiBi" where each head's numbers grow evenly with the key's position; "relative positions" where they depend
-        on the distance of query and key alone; nothing where there is no bias, where it is neither, or where the text
-        is too short to tell.
+        "ALiBi" if even by key position; "relative positions" if by distance; else, or for short texts, empty.
     """
     queries, keys = call.shape[-2:]
     if call.bias is None or queries != keys or keys < _LEAST:
@@ -41,10 +39,7 @@ def bias_kind(call: Attention) -> str:
 
 
 def _is_slope(bias: Tensor, live: Tensor, most: float) -> bool:
-    """Whether in every row the number grows by one same step from each live key to the next, up to a constant a row.
-
-    What all keys of a row have in common changes no weight, so a slope by distance and one by the key's place are one.
-    """
+    """Equal steps between live keys, up to a constant a row, which changes no weight."""
     steps, pairs = bias.diff(dim=-1), live[..., 1:] & live[..., :-1]
     if not bool(pairs.flatten(1).any(dim=-1).all()):
         return False
@@ -54,7 +49,6 @@ def _is_slope(bias: Tensor, live: Tensor, most: float) -> bool:
 
 
 def _is_by_distance(bias: Tensor, live: Tensor, most: float) -> bool:
-    """Whether all live cells of each distance have one number, in each head."""
     count = bias.shape[-1]
     for distance in range(1 - count, count):
         numbers, there = bias.diagonal(distance, -2, -1), live.diagonal(distance, -2, -1)

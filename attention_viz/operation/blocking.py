@@ -1,7 +1,6 @@
-"""What blocking a cell does to a row, with each of the numbers that people write for "blocked".
+"""Effects of the numbers that people write for "blocked".
 
-Vaswani et al. 2017, section 3.2.3, set blocked scores to −∞; BERT's first code added −10,000 (Devlin et al. 2019,
-`modeling.py`), and −1e9 is the habit of tutorials.
+−∞: Vaswani et al. 2017, section 3.2.3; −10,000: BERT's first code (Devlin et al. 2019, `modeling.py`); −1e9: tutorials.
 """
 
 import math
@@ -22,15 +21,12 @@ PRECISIONS = (torch.float32, torch.float16)
 
 @dataclass(frozen=True, eq=False)
 class Blocked:
-    """One row of scores after a value was added to its blocked cells and torch's plain softmax ran.
+    """A row of scores, blocked by addition, after torch's softmax.
 
     Attributes:
-        value: what was meant to be added.
-        dtype: the precision in which it was added.
-        rounded: what the value became in that precision: float16 has nothing below −65,504 but −∞.
-        leak: the largest weight on a blocked cell; NaN where the row is not a number.
-        outcome: "exact" (blocked cells are 0), "leak", "uniform" (every cell alike), "ignored" (within 0.001 the
-            weights of no mask at all), or "not a number".
+        rounded: the value in this precision; float16 has only −∞ below −65,504.
+        leak: the largest blocked weight; NaN if the row is.
+        outcome: "exact" (0), "leak", "uniform", "ignored" (within 0.001 of unmasked), or "not a number".
     """
 
     value: float
@@ -48,10 +44,10 @@ def block_row(
     values: Sequence[float] = BLOCKED_VALUES,
     precisions: Sequence[torch.dtype] = PRECISIONS,
 ) -> tuple[Blocked, ...]:
-    """Block one row with each value in each precision, by addition, as models do it, and measure what leaks.
+    """Block a row by adding each value in each precision; measure leaks.
 
     Args:
-        allowed: True where the query may look.
+        allowed: True for open keys.
     """
     if logits.shape != allowed.shape or not logits.numel():
         raise ShapeError(f"a row and its mask need one length, 1 or more; got {len(logits)} and {len(allowed)}")

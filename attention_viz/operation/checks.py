@@ -1,4 +1,4 @@
-"""What an attention call may be made of: each rule by its name, before torch refuses it in its own words."""
+"""Named rules for an attention call, checked before torch's."""
 
 import math
 from typing import Protocol
@@ -20,8 +20,6 @@ _PLAIN = (int, float, type(None))
 
 
 class _CallInputs(Protocol):
-    """What every attention call has: its inputs, and the shape of its weights."""
-
     @property
     def query(self) -> Tensor: ...
 
@@ -36,10 +34,7 @@ class _CallInputs(Protocol):
 
 
 def check_call(call: _CallInputs) -> None:
-    """Refuse what can't be computed.
-
-    Calls of one kind and shape are checked once: a model's pass makes the same call in each of its layers.
-    """
+    """Refuse impossible calls; once per kind and shape, because layers repeat calls."""
     values = [(term, getattr(call, term.name)) for term in terms_of(type(call))]
     signature = tuple(_signature(value) for _, value in values)
     if signature in _fitting:
@@ -57,7 +52,6 @@ def check_call(call: _CallInputs) -> None:
 
 
 def _signature(value: object) -> object:
-    """All of a term that decides whether it fits, without a tensor's numbers."""
     if isinstance(value, Tensor):
         return value.shape, value.dtype, value.device, value.layout
     return type(value), value if isinstance(value, _PLAIN) else id(value)
@@ -112,7 +106,6 @@ def _check_inputs(query: Tensor, key: Tensor, value: Tensor) -> None:
 
 
 def _check_extra(term: Term, value: object, call: _CallInputs) -> None:
-    """Refuse a further tensor that doesn't stretch to the weights, or to their heads."""
     if not isinstance(value, Tensor):
         return
     _check_device(term.name, value, call.query)

@@ -1,4 +1,4 @@
-"""Part of an attention call without a copy of it: its first queries, its first keys, some queries in a row."""
+"""Views of parts of an attention call."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,19 +12,19 @@ __all__ = ["between", "first", "narrowed"]
 
 
 def first(call: Attention, *, queries: int | None = None, keys: int | None = None) -> Attention:
-    """The call for its first queries and its first keys, all of them by default; the tensors are views.
+    """View the call's first queries and keys, all by default.
 
-    The weights of fewer keys are those of the whole where nothing beyond them may be looked at.
+    Weights stay unchanged if keys beyond are blocked.
     """
     counts = {"query": queries, "key": keys}
     return map_terms(call, lambda term, value: narrowed(term, value, counts))
 
 
 def narrowed(term: Term, value: Any, counts: Mapping[str, int | None]) -> Any:
-    """A term for the first of its queries and its first keys; a view.
+    """View a term's first queries and keys.
 
     Args:
-        counts: of "query" and "key" how many; None for all.
+        counts: by "query" and "key"; None for all.
     """
     if not isinstance(value, Tensor):
         return value
@@ -36,7 +36,7 @@ def narrowed(term: Term, value: Any, counts: Mapping[str, int | None]) -> Any:
 
 
 def between(call: Attention, start: int, stop: int) -> Attention:
-    """The call for its queries from one position up to another, that one left out; the tensors are views."""
+    """View the call's queries in a range, end excluded."""
     queries = call.shape[-2]
 
     def narrow(term: Term, value: Any) -> Any:

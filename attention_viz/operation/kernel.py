@@ -1,4 +1,4 @@
-"""Torch's own attention as a measure of ours: its weights, and how far two right computations may lie apart."""
+"""Torch's attention as a reference, and its tolerance."""
 
 import torch
 from jaxtyping import Bool, Float
@@ -18,13 +18,13 @@ def kernel_weights(
     mask: Bool[Tensor, "query key"] | Float[Tensor, "query key"] | None,
     scale: float | None,
 ) -> Float[Tensor, "query key"]:
-    """The weights of one head as torch's `scaled_dot_product_attention` has them, which hands out none.
+    """Return one head's weights from torch's `scaled_dot_product_attention`.
 
-    Each key's value is a 1 in a place of its own, so that what is fetched are the weights themselves.
+    One-hot values make the output the weights, which torch doesn't return.
 
     Args:
-        mask: as torch takes it: True where a query may look, or numbers to add.
-        scale: multiplies the scores; 1/√d_k by default.
+        mask: True for open keys, or numbers to add.
+        scale: 1/√d_k by default.
     """
     places = torch.eye(len(key), dtype=query.dtype, device=query.device)
     one, other, value = (tensor[None, None] for tensor in (query, key, places))

@@ -1,4 +1,4 @@
-"""Who may look at whom. A mask here is always `allowed`: boolean, True where a query may look at a key."""
+"""Masks, always `allowed`: True if a query may look at a key."""
 
 import functools
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ __all__ = ["Pattern", "causal", "combine", "padding", "prefix", "recognise", "sl
 
 
 def __dir__() -> list[str]:
-    """What is there for others, as a prompt lists it."""
+    """List public names."""
     return sorted(__all__)
 
 
@@ -128,7 +128,7 @@ class Pattern:
     padding: tuple[int, ...] = ()
 
     def __str__(self) -> str:
-        """In words, as a sentence's end: "causal, and 2 positions of padding"."""
+        """End a sentence: "causal, and 2 positions of padding"."""
         words = {
             "full": "full (everyone may look at everyone)",
             "causal": "causal (nobody looks ahead)",
@@ -178,7 +178,7 @@ def recognise(allowed: Bool[Tensor, "query key"] | None) -> Pattern:
 
 
 def _candidates(rows: Tensor, real: Tensor, keys: int) -> Iterator[tuple[Pattern, Tensor]]:
-    """Every mask that has a name, simplest first, with the one width or prefix that could fit."""
+    """Simplest first."""
     queries = len(real)
     yield Pattern("full"), torch.ones(queries, keys, dtype=torch.bool)
     yield Pattern("causal"), causal(queries, keys)

@@ -1,6 +1,6 @@
-"""Attention as layers with weights of their own: one head, several, fused, and from one sequence to another.
+"""Attention layers with weights: single, multi-head, fused, cross.
 
-Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.2.2 (heads) and 3.2.3 (self- and cross-attention).
+Source: Vaswani et al. 2017, "Attention Is All You Need", sections 3.2.2 (heads) and 3.2.3 (self- and cross-attention).
 """
 
 from collections.abc import Callable
@@ -26,13 +26,11 @@ _PROJECTIONS = ("query", "key", "value")
 
 
 class _Module(nn.Module):
-    """What every module here has: the call behind its output, and the output that follows from it."""
-
     attention: Callable[..., Attention]
     join: Callable[[Attention], Tensor]
 
     def forward(self, *inputs: Any, **named: Any) -> Tensor:
-        """The output: `join` of `attention`, which tells what may be given, its shapes and errors."""
+        """Return `join` of `attention`; see there for shapes and errors."""
         return self.join(self.attention(*inputs, **named))
 
 
@@ -43,10 +41,10 @@ class AttentionHead(_Module):
     """
 
     def __init__(self, d_model: int, d_k: int, d_v: int | None = None) -> None:
-        """Make the three projections, (d_model → d_k), (d_model → d_k) and (d_model → d_v).
+        """Make three projections: d_model → d_k, d_k, d_v.
 
         Args:
-            d_v: width of a value; d_k by default.
+            d_v: d_k by default.
         """
         super().__init__()
         d_v = d_k if d_v is None else d_v
@@ -75,8 +73,6 @@ class AttentionHead(_Module):
 
 
 class _Heads(_Module):
-    """Several heads side by side: what to attend with is projected apart, and the heads are joined by W_O."""
-
     def __init__(
         self, d_model: int, heads: int, d_k: int | None, d_v: int | None, bias: bool, **widths: int | None
     ) -> None:
@@ -92,7 +88,7 @@ class _Heads(_Module):
         self.output = nn.Linear(heads * d_v, d_model, bias)
 
     def join(self, attention: Attention) -> Float[Tensor, "*batch n d_model"]:
-        """The heads' outputs side by side, projected by W_O."""
+        """Join heads' outputs by W_O."""
         return self.output(side_by_side(attention.output))
 
     def _attend(self, query: Tensor, key: Tensor, value: Tensor, allowed: Tensor | None) -> Attention:
@@ -118,12 +114,11 @@ class MultiHeadAttention(_Heads):
         key_width: int | None = None,
         value_width: int | None = None,
     ) -> None:
-        """Make the four projections: W_Q, W_K, W_V and W_O.
+        """Make W_Q, W_K, W_V and W_O.
 
         Args:
-            d_k: width of a head's queries and keys; d_model / heads by default.
-            d_v: width of a head's values; d_model / heads by default.
-            key_width: width of what keys are made of, where that is another sequence; d_model by default.
+            d_k: d_model / heads by default, as `d_v`.
+            key_width: the key sequence's; d_model by default.
         """
         super().__init__(d_model, heads, d_k, d_v, bias, key_width=key_width, value_width=value_width)
 
@@ -171,9 +166,9 @@ class CrossAttention(_Heads):
         *,
         d_source: int | None = None,
     ) -> None:
-        """Make the projections: W_Q from the target, W_K and W_V from a source `d_source` wide, and W_O.
+        """Make W_Q from the target, W_K and W_V from the source, and W_O.
 
-        The source is d_model wide by default; the rest, errors included, is as in `MultiHeadAttention`.
+        `d_source` is d_model by default; otherwise as `MultiHeadAttention`.
         """
         super().__init__(d_model, heads, d_k, d_v, bias, d_source=d_source)
 
@@ -208,10 +203,10 @@ class SelfAttention(_Module):
     """
 
     def __init__(self, d_model: int, heads: int, dropout: float = 0.0) -> None:
-        """Make the fused projection, (d_model → 3 · d_model), and W_O.
+        """Make the fused projection, d_model → 3 · d_model, and W_O.
 
         Args:
-            dropout: how likely a weight is dropped in training, from 0 to below 1.
+            dropout: of weights in training, 0 to below 1.
         """
         super().__init__()
         widths_of_a_head(d_model, heads, None, None)
@@ -279,5 +274,4 @@ def _refuse_what_differs(module: nn.MultiheadAttention) -> None:
 
 
 def _thirds(kind: str, fused: Tensor) -> dict[str, Tensor]:
-    """The three parts of a fused weight or bias, as the three projections name them."""
     return {f"{name}.{kind}": part for name, part in zip(_PROJECTIONS, fused.chunk(3), strict=True)}

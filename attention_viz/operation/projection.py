@@ -1,4 +1,4 @@
-"""The learned matrices around an attention call: W_Q, W_K, W_V and W_O."""
+"""The matrices W_Q, W_K, W_V and W_O."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""How far the rows of a mask reach: what is beyond needn't be computed."""
+"""The reach of mask rows; keys beyond needn't be computed."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ _ROWS = 256
 
 
 def is_causal(allowed: Tensor | None, shape: Sequence[int]) -> bool:
-    """Whether the mask is just "no looking ahead", for which the fused kernel skips half of the work."""
+    """Return whether the mask is causal, because the fused kernel then halves work."""
     queries, keys = shape
     if allowed is None or not allowed.numel() or queries != keys or allowed.numel() != queries * keys:
         return False
@@ -27,10 +27,10 @@ def is_causal(allowed: Tensor | None, shape: Sequence[int]) -> bool:
 
 
 def first_keys(allowed: Tensor | None, shape: tuple[int, ...]) -> Tensor | None:
-    """Of a mask that leaves each row some first keys and nothing else, how many, (query,); None of any other.
+    """Return each row's count of open first keys, (query,); None for other masks.
 
     Args:
-        allowed: True where a query may look, (query, key); None where nothing is hidden.
+        allowed: (query, key); None if nothing is blocked.
     """
     queries, keys = shape
     if allowed is None or allowed.shape != (queries, keys):
@@ -45,7 +45,7 @@ def first_keys(allowed: Tensor | None, shape: tuple[int, ...]) -> Tensor | None:
 
 
 def reach(allowed: Tensor | None, rows: slice, keys: int) -> int:
-    """How many keys from the first on some rows may look at, at least 1."""
+    """Return the rows' open key prefix length, at least 1."""
     if allowed is None or allowed.shape[1] == 1:
         return keys
     some = (allowed[rows] if len(allowed) > 1 else allowed).view(torch.uint8).amax(dim=0).nonzero()

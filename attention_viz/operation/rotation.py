@@ -1,4 +1,4 @@
-"""Positions turned into queries and keys: which two numbers turn together, and by how much.
+"""Rotary positions: paired dimensions and angles.
 
 Source: Su et al. 2021, "RoFormer", eq. 34.
 """
@@ -14,11 +14,11 @@ __all__ = ["Rotation", "rotation"]
 
 @dataclass(frozen=True, eq=False)
 class Rotation:
-    """How each position turned its vectors.
+    """Each position's rotation.
 
     Attributes:
-        pairs: the dimensions that turn together, (first, second).
-        angles: by how much, in radians, from −π to π; 0 where both numbers are 0.
+        pairs: paired dimensions, (first, second).
+        angles: radians, −π to π; 0 if both numbers are 0.
     """
 
     pairs: tuple[tuple[int, int], ...]
@@ -26,9 +26,9 @@ class Rotation:
 
 
 def rotation(before: Float[Tensor, "position d_k"], after: Float[Tensor, "position d_k"]) -> Rotation | None:
-    """Find the rotation between two vectors a position; None where it is no rotation of pairs.
+    """Find the rotation between positions' vectors; None without one.
 
-    Models pair neighbours (0 with 1), or the first half with the second; some turn a part of the dimensions only.
+    Pairs are neighbours or halves; some models rotate only some dimensions.
     """
     width = before.shape[-1]
     turned = [part for part in (width, width // 2, width // 4) if part >= 2 and part % 2 == 0]
@@ -41,7 +41,6 @@ def rotation(before: Float[Tensor, "position d_k"], after: Float[Tensor, "positi
 
 
 def _turns(before: Tensor, after: Tensor, pairs: list[tuple[int, int]], part: int) -> bool:
-    """Whether each pair keeps its length, and what isn't paired stays as it was."""
     first, second = (list(side) for side in zip(*pairs, strict=True))
     lengths = [rows[:, first].double() ** 2 + rows[:, second].double() ** 2 for rows in (before, after)]
     bound = 1e-3 * float(lengths[0].max())

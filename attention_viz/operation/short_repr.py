@@ -1,4 +1,4 @@
-"""What a record says of itself at a prompt: its fields in a line or two, of a tensor only its kind and shape."""
+"""Short records at a prompt: fields, and tensors' kind and shape."""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -15,14 +15,14 @@ class ShortRepr:
     """A dataclass, made with `repr=False`, that is short at a prompt however much it holds."""
 
     def __repr__(self) -> str:
-        """Its name and its fields; those that are None are left out."""
+        """Show name and fields except None."""
         found = {entry.name: getattr(self, entry.name) for entry in fields(cast("Any", self)) if entry.repr}
         said = ", ".join(f"{name}={short_repr(value)}" for name, value in found.items() if value is not None)
         return f"{type(self).__name__}({said})"
 
 
 def short_repr(value: object) -> str:
-    """A value in a few words: of a tensor its kind and shape, of many things how many."""
+    """Shorten a value: tensors to kind and shape, collections to counts."""
     if isinstance(value, Tensor):
         kind = str(value.dtype).removeprefix("torch.")
         return f"<{kind} {' × '.join(map(str, value.shape)) or 'number'}>"

@@ -1,7 +1,6 @@
-"""What is known of each term of an attention call, told once: whoever slices, moves, compares or stores them asks here.
+"""Facts of an attention call's terms, for slicing, moving, comparing and storing.
 
-`Attention` lists its terms as its fields, and says of each what stands along its axes. Everything else follows from
-that, so that a new term is a field, a line where it is computed, and a keyword where models hand it over.
+`Attention`'s fields declare their axes; the rest follows, so that a new term is a field, its computation and a keyword.
 """
 
 from collections.abc import Callable
@@ -18,15 +17,13 @@ _Call = TypeVar("_Call")
 
 @dataclass(frozen=True)
 class TermAxes:
-    """What a term has along its last axes, and what its numbers are.
+    """A term's last axes and kind of number.
 
     Attributes:
-        names: such as ("query", "d_k") for a matrix in front of which stand the leading axes, the last of them the
-            head; ("head",) for one number a head; none for one number for all.
-        logit: whether its numbers are of the softmax's own kind, so that dividing all that enters it divides them.
-        boolean: whether it is made of truth values.
-        positive: whether a lone number has to be above 0.
-        needed: whether every call has it; otherwise it may be None.
+        names: ("query", "d_k") for a matrix behind leading axes, head last; ("head",) per head; empty for one number.
+        logit: True if it divides with the softmax's input.
+        positive: whether a lone number must be above 0.
+        needed: False if it may be None.
     """
 
     names: tuple[str, ...] = ()
@@ -38,10 +35,10 @@ class TermAxes:
 
 @dataclass(frozen=True)
 class Term:
-    """One term of an attention call.
+    """A call's term.
 
     Attributes:
-        name: as the call's field is called.
+        name: its field's.
     """
 
     name: str
@@ -54,7 +51,7 @@ class Term:
 
     @property
     def is_matrix(self) -> bool:
-        """Whether leading axes stand before it, and positions along it."""
+        """Return whether it has leading axes and positions."""
         return len(self.axes.names) == 2
 
     @property
@@ -65,28 +62,28 @@ class Term:
 
 @cache
 def terms_of(call: type) -> tuple[Term, ...]:
-    """The terms that a kind of call has, in the order in which its constructor takes them."""
+    """Return a call kind's terms in constructor order."""
     return tuple(Term(entry.name, entry.metadata["axes"]) for entry in fields(call) if "axes" in entry.metadata)
 
 
 def along(
     *names: str, logit: bool = False, boolean: bool = False, positive: bool = False, needed: bool = False
 ) -> dict[str, TermAxes]:
-    """What a field's `metadata` says of a term; see `TermAxes`."""
+    """Return field `metadata` of a term; see `TermAxes`."""
     return {"axes": TermAxes(names, logit, boolean, positive, needed)}
 
 
 def map_terms(call: _Call, change: Callable[[Term, Any], Any]) -> _Call:
-    """The call with each of its terms changed; what it doesn't have stays away."""
+    """Change each of a call's terms; missing ones stay missing."""
     values = ((term, getattr(call, term.name)) for term in terms_of(type(call)))
     return replace(cast("Any", call), **{term.name: change(term, value) for term, value in values if value is not None})
 
 
 def same_terms(one: object, other: object, same: Callable[[torch.Tensor, torch.Tensor], bool], *but: str) -> bool:
-    """Whether two calls have the same terms.
+    """Compare two calls' terms.
 
     Args:
-        same: whether two tensors count as the same; numbers have to be equal.
+        same: compares tensors; numbers must be equal.
     """
     names = [term.name for term in terms_of(type(one)) if term.name not in but]
     return all(_same(getattr(one, name), getattr(other, name), same) for name in names)

@@ -1,4 +1,4 @@
-"""What a model is and can do: said by the catalogue before it is loaded, and by the model itself from then on."""
+"""Model facts, from the catalogue, then from the loaded model."""
 
 import bisect
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Attention from scratch: words with seeded vectors through our own multi-head attention, untrained and all ours."""
+"""Untrained attention from scratch on seeded word vectors."""
 
 import math
 from collections.abc import Sequence
@@ -90,7 +90,7 @@ class Scratch(Wordless, TextModel):
     layer_count: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        """Refuse what no module can be made of, by name."""
+        """Refuse impossible sizes by name."""
         check_sizes(d_model=self.d_model, heads=self.heads)
         if self.d_model > _LARGEST_WIDTH:
             raise ShapeError(f"d_model {self.d_model} was asked for; {self.name} goes up to {_LARGEST_WIDTH}")
@@ -278,6 +278,5 @@ class Scratch(Wordless, TextModel):
 
 
 def _is_causal(allowed: Tensor, count: int) -> bool:
-    """Whether no word may look ahead, in any head."""
     expected = masks.causal(count).to(allowed.device)
     return allowed.ndim >= 2 and allowed.shape[-2:] == expected.shape and bool((allowed == expected).all())

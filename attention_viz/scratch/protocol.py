@@ -1,4 +1,4 @@
-"""What every model here answers to, so that nobody has to ask which kind it is."""
+"""The common interface of all models."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -22,19 +22,19 @@ __all__ = ["Model"]
 
 @runtime_checkable
 class Model(Protocol):
-    """A model that reads text: a pretrained one (`AttentionModel`) or our own module (`Scratch`).
+    """A text model: pretrained (`AttentionModel`) or our own (`Scratch`).
 
-    What a kind of model can't do it refuses with an `UnsupportedModel` or `UnusableText` that says why.
+    Raises `UnsupportedModel` or `UnusableText` for what its kind can't do.
     """
 
     @property
     def name(self) -> str:
-        """What it is called, in messages and in its traces."""
+        """Return its name for messages and traces."""
         ...
 
     @property
     def limit(self) -> int | None:
-        """How many tokens it can read at once; None where nothing says."""
+        """Return the token limit; None if unknown."""
         ...
 
     @property
@@ -44,16 +44,16 @@ class Model(Protocol):
 
     @property
     def nbytes(self) -> int:
-        """How many bytes its parameters and buffers take in memory."""
+        """Return parameters' and buffers' bytes."""
         ...
 
     @property
     def mask_id(self) -> int | None:
-        """The id of the token behind which an encoder guesses; None where there is none."""
+        """Return an encoder's mask token id, or None."""
         ...
 
     def behind(self, door: AbstractContextManager[object]) -> "Model":
-        """The model itself, each forward of which enters a door first."""
+        """Wrap the model so that each forward enters a door first."""
         ...
 
     def trace(
@@ -67,7 +67,7 @@ class Model(Protocol):
         special_tokens: bool = True,
         chat: bool = False,
     ) -> Trace:
-        """Run a text through the model with our attention and keep what it computed, of some layers or of all."""
+        """Trace a text in some or all layers."""
         ...
 
     def trace_padded(
@@ -79,11 +79,11 @@ class Model(Protocol):
         special_tokens: bool = True,
         chat: bool = False,
     ) -> Trace:
-        """Run a text with so many positions of padding after it, labelled as padding, which every position sees."""
+        """Trace a text with labelled padding, visible to every position."""
         ...
 
     def run_batch(self, before: Trace, tries: Sequence[Sequence[Edit]], only: int | None = None) -> list[Tensor] | None:
-        """What a trace's text gives under each list of edits, from one batch; None where it takes single runs."""
+        """Run each list of edits in one batch; None if unsupported."""
         ...
 
     def generate(
@@ -95,15 +95,15 @@ class Model(Protocol):
         special_tokens: bool = True,
         chat: bool = False,
     ) -> Iterator[Trace]:
-        """Continue a text by the likeliest tokens: a trace of the text, then one a token more."""
+        """Continue greedily: a trace of the text, then one per token."""
         ...
 
     def extend(self, trace: Trace, tokens: int = 1, *, evict: Evict | None = None) -> Iterator[Trace]:
-        """Go on from a trace of a run of its own: a trace a token more, then another."""
+        """Continue an own run's trace, one trace per token."""
         ...
 
     def verify(self, text: str) -> Fidelity:
-        """How far what our attention computes is from a reference, on this text."""
+        """Measure the distance from a reference."""
         ...
 
     def fit(
@@ -115,17 +115,17 @@ class Model(Protocol):
         special_tokens: bool = True,
         chat: bool = False,
     ) -> Fit:
-        """Which part of a text the model can read at once, and what would have to be cut."""
+        """Find the readable part of a text, and the cut."""
         ...
 
     def projections(self, layer: int, stream: str | None = None) -> Mapping[str, Projection]:
-        """The learned matrices around one layer's attention, by "query", "key", "value" and "output"."""
+        """Return a layer's matrices by "query", "key", "value" and "output"."""
         ...
 
     def candidates(self, trace: Trace, position: int = -1, count: int = 10) -> "pandas.DataFrame":
-        """The likeliest tokens at a position of a trace of this model: columns token, id, probability."""
+        """Rank tokens at a position: token, id, probability."""
         ...
 
     def labels(self, ids: Sequence[int]) -> tuple[str, ...]:
-        """The tokens of these ids, as its tokenizer writes them; the ids as text where there is no tokenizer."""
+        """Write ids as tokens; as ids without a tokenizer."""
         ...

@@ -1,4 +1,4 @@
-"""What every kind of model does with a text in the same way."""
+"""Text handling common to all models."""
 
 from abc import ABC, abstractmethod
 
@@ -50,8 +50,8 @@ class TextModel(ABC):
 
     @abstractmethod
     def _longest(self) -> int | None:
-        """How many tokens it can read at once; None where nothing says."""
+        """None if unknown."""
 
     @abstractmethod
     def _count(self, text: str, before: str | None, *, special_tokens: bool, chat: bool) -> int:
-        """How many tokens a text has, with what the model adds; `before` is the sentence that stands before it."""
+        """`before` is the preceding sentence."""

@@ -1,4 +1,4 @@
-"""Attention in three stages on the same vectors: without parameters, as a single head, and with several heads."""
+"""Three stages of attention: without parameters, single-head, multi-head."""
 
 import math
 import time
@@ -26,13 +26,13 @@ _BOUND = 1e-5
 
 
 def run_variant(scratch: Scratch, text: str, variant: str) -> tuple[Trace, dict[str, Projection]]:
-    """Run a text through one stage of attention, with the vectors and weights of our module.
+    """Run a text through one stage with our module's vectors and weights.
 
-    "plain" is softmax(X Xᵀ) X: every matrix is the identity and nothing is scaled. "single" is one head as wide as the
-    model, with W_Q, W_K and W_V and nothing after it. "multi" is the module itself.
+    "plain" is softmax(X Xᵀ) X, unscaled. "single" is one d_model-wide head with W_Q, W_K, W_V only. "multi" is the
+    module.
 
     Returns:
-        The trace, and the learned matrices of its layer by name.
+        The trace, and the layer's matrices by name.
     """
     if variant not in VARIANTS:
         raise ShapeError(f"the variant {variant!r} was asked for; there are {', '.join(VARIANTS)}")
@@ -55,7 +55,6 @@ def run_variant(scratch: Scratch, text: str, variant: str) -> tuple[Trace, dict[
 
 
 def _matrices(scratch: Scratch, variant: str) -> dict[str, Projection]:
-    """The identity in place of every matrix that the variant doesn't have."""
     same = Projection(torch.eye(scratch.d_model))
     learned = {} if variant == "plain" else scratch.projections()
     return {name: learned.get(name, same) if name != "output" else same for name in _NAMES}
@@ -68,7 +67,6 @@ def _head(d_model: int, known: dict[str, Projection]) -> AttentionHead:
 
 
 def _compare(x: Tensor, call: Attention, known: dict[str, Projection]) -> Fidelity:
-    """Give torch's own module the same matrices, and measure how far ours is from it."""
     started, width = time.perf_counter(), x.shape[-1]
     twin = nn.MultiheadAttention(width, 1, bias=False)
     # Torch's always scales by 1/√d_k; what ours does instead goes into its W_Q.

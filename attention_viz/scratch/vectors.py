@@ -1,6 +1,6 @@
-"""Vectors of words and numbers of weights, from a seed.
+"""Seeded word vectors and weights.
 
-Every number comes from a hash of the seed and of what it is for, so it is the same on any machine and in any version.
+Numbers are hashes of seed and purpose, equal on any machine and version.
 """
 
 import hashlib
@@ -18,15 +18,15 @@ __all__ = ["seeded_numbers", "sinusoidal", "word_id", "word_vectors"]
 
 
 def word_vectors(words: Sequence[str], d_model: int, seed: int) -> Float[Tensor, "word d_model"]:
-    """A vector a word, with mean 0 and variance 1: for a seed, the same word has the same in any text and anywhere.
+    """Return seeded word vectors, mean 0, variance 1, equal in any text.
 
-    Capitals and ways of writing an accent make no difference.
+    Case and accent encoding don't matter.
     """
     return torch.stack([seeded_numbers(f"{seed}/word/{_folded(word)}", d_model) for word in words])
 
 
 def sinusoidal(positions: int, d_model: int) -> Float[Tensor, "position d_model"]:
-    """Sines and cosines that tell each place apart; an odd width ends on a sine.
+    """Return sinusoidal positions; odd widths end on a sine.
 
     Source: Vaswani et al. 2017, section 3.5.
     """
@@ -41,12 +41,12 @@ def _folded(word: str) -> str:
 
 
 def word_id(word: str) -> int:
-    """A word's id: the same for a word anywhere, whatever its capitals."""
+    """Return a word's text-independent id, ignoring case."""
     return zlib.crc32(_folded(word).encode())
 
 
 def seeded_numbers(purpose: str, count: int) -> Float[Tensor, " count"]:
-    """Numbers with mean 0 and variance 1, evenly spread, from nothing but what they are for."""
+    """Return evenly spread numbers, mean 0, variance 1, hashed from their purpose."""
     digest = hashlib.shake_256(f"attention from scratch/{purpose}".encode()).digest(4 * count)
     drawn = numpy.frombuffer(digest, dtype="<u4")
     unit = (drawn + 0.5) / 2**32

@@ -1,4 +1,4 @@
-"""Our own module beside torch's: the same weights, input and mask in both, and how far they are apart."""
+"""Comparison of our module with torch's on equal inputs."""
 
 import time
 
@@ -18,7 +18,7 @@ _REFERENCE = "torch.nn.MultiheadAttention with the same weights"
 def measure(
     module: MultiHeadAttention, embeddings: Tensor, measured: Attention, call: Attention, joined: Tensor
 ) -> Fidelity:
-    """The comparison of the run; of one with an edit that torch's module can't be given, that of the run without it."""
+    """Compare the run, or the unedited run if torch can't take its edit."""
     if measured is call:
         return _compare(module, embeddings, call, joined)
     with torch.no_grad():
@@ -27,7 +27,6 @@ def measure(
 
 
 def _compare(module: MultiHeadAttention, embeddings: Tensor, call: Attention, joined: Tensor) -> Fidelity:
-    """Give torch's own module the same weights, input and mask, and measure how far ours is from it."""
     started = time.perf_counter()
     blocked = None if call.allowed is None else ~call.allowed.expand(call.shape)
     # A row that may look nowhere is not a number in torch's, and zeros in ours.

@@ -1,4 +1,4 @@
-"""Any cell of any step as the arithmetic that makes it, in terms that can be checked by hand."""
+"""Any step's cell as arithmetic to check by hand."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -17,11 +17,11 @@ __all__ = ["Arithmetic", "ProductTerm", "open_cell"]
 
 @dataclass(frozen=True)
 class ProductTerm:
-    """One product of the sum that a cell is.
+    """A product in a cell's sum.
 
     Attributes:
-        label: which one it is, such as "dimension 3", or a token as it is `written`.
-        factors: what is multiplied, (name, number) each.
+        label: such as "dimension 3", or a `written` token.
+        factors: (name, number) each.
     """
 
     label: str
@@ -31,12 +31,11 @@ class ProductTerm:
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """How one cell comes about.
+    """A cell's computation.
 
     Attributes:
-        rule: "sum" of the terms' products; "share" of one of them in their sum; "given", where there is nothing to
-            compute or its parts aren't known.
-        chosen: of a share, which term is taken.
+        rule: "sum" of products; "share" of one product; "given" without known parts.
+        chosen: a share's term.
     """
 
     rule: Literal["sum", "share", "given"]
@@ -47,12 +46,12 @@ class Arithmetic:
 
     @property
     def sum(self) -> float:
-        """All products together; of a share, what is divided by."""
+        """Return all products' sum, a share's divisor."""
         return math.fsum(term.product for term in self.terms)
 
     @property
     def computed(self) -> float:
-        """What the terms give: the total, up to the last digits of the precision it was computed in."""
+        """Return the terms' result, up to the precision's last digits."""
         if self.rule == "given":
             return self.total
         return self.terms[self.chosen].product / self.sum if self.rule == "share" else self.sum
@@ -73,7 +72,7 @@ def _at(tensor: Tensor, row: int, column: int) -> float:
 
 
 def _products(labels: Sequence[str], names: tuple[str, str], left: Tensor, right: Tensor) -> tuple[ProductTerm, ...]:
-    """A dot product, term by term; in double precision, which holds products of narrower numbers exactly."""
+    """In double precision, exact for products of narrower numbers."""
     pairs = zip(labels, left.double().tolist(), right.double().tolist(), strict=True)
     return tuple(ProductTerm(label, ((names[0], a), (names[1], b)), a * b) for label, a, b in pairs)
 

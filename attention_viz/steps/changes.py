@@ -1,4 +1,4 @@
-"""What each step changed since the step before it, in one sentence with computed numbers."""
+"""Each step's change in one sentence with computed numbers."""
 
 import torch
 from torch import Tensor
@@ -22,7 +22,7 @@ __all__ = [
 
 
 def embedded(opened: OpenHead) -> str:
-    """What the embeddings are: how many vectors, how long."""
+    """State the embeddings' number and width."""
     rows = opened.entry.embeddings
     if rows is None:
         return ""
@@ -30,7 +30,7 @@ def embedded(opened: OpenHead) -> str:
 
 
 def projected(opened: OpenHead, name: str) -> str:
-    """From d_model numbers a token to d_k or d_v."""
+    """State the projection's widths: d_model to d_k or d_v."""
     made = opened.attention.value if name == "value" else opened.unrotated(name)
     before = "" if opened.d_model is None else f" of {opened.d_model} numbers"
     return f"Each token's row{before} became one of {made.shape[-1]}, {_range(made)}."
@@ -67,7 +67,7 @@ def capped(opened: OpenHead) -> str:
 
 
 def biased(opened: OpenHead) -> str:
-    """What the bias adds to the scores, and between which bounds."""
+    """State the bias's bounds on scores."""
     low, high = _ends(opened.biased - opened.capped)
     parts = [f"{name} {_range(part)}" for name, part in opened.bias_parts.items()]
     what = f": {' and '.join(parts)}" if len(parts) > 1 else ""
@@ -86,7 +86,7 @@ def allowed(opened: OpenHead) -> str:
 
 
 def weighed(opened: OpenHead) -> str:
-    """What the rows sum to, and how large a share can get."""
+    """State the rows' sums and largest weight."""
     sums, largest = opened.weights.double().sum(-1), float(row_statistics(opened.weights).largest.max())
     empty = torch.isneginf(opened.attention.masked).all(-1)
     if empty.all():

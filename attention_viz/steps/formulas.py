@@ -1,4 +1,4 @@
-"""A step's formula as this head computes it: with its own scale, biases, rotation, soft cap and sink."""
+"""A step's formula with this head's scale, bias, rotation, softcap and sink."""
 
 import math
 import re
@@ -10,7 +10,7 @@ __all__ = ["formula_of"]
 
 
 def formula_of(opened: OpenHead, name: str, notation: str = "rows") -> str:
-    """The formula of a step, a name in `STEPS`, in LaTeX and in one of `NOTATIONS`."""
+    """Return the LaTeX formula of a `STEPS` name in one of `NOTATIONS`."""
     formula = STEPS[name].formula(notation).replace(r"\lambda", _factor(opened))
     formula = _with_biases(formula, opened)
     if opened.stream == "cross" and name in ("key", "value"):
@@ -24,7 +24,6 @@ def formula_of(opened: OpenHead, name: str, notation: str = "rows") -> str:
 
 
 def _factor(opened: OpenHead) -> str:
-    """What λ stands for here: one over the root of a width, where it is that, else the number."""
     scale, d_model = opened.factor, opened.d_model
     widths = {"d_k": opened.d_k, r"d_{\text{model}}": d_model}
     for symbol, width in widths.items():
@@ -44,16 +43,13 @@ def _with_biases(formula: str, opened: OpenHead) -> str:
 
 
 def _of_rotated(formula: str) -> str:
-    """A formula with q' and k' for q and k.
-
-    LaTeX takes one power a letter, so what is primed and transposed stands in braces.
-    """
+    """With q' and k'; braced if transposed, because LaTeX takes one power a letter."""
     primed = re.sub(r"(?<![A-Za-z\\])([QKqk])(?![A-Za-z])", r"\1'", formula)
     return re.sub(r"([qk]'_[ij])\^", r"{\1}^", primed)
 
 
 def _after_other_steps(formula: str, opened: OpenHead, name: str) -> str:
-    """One prime more for each step that changed the scores in between, so that no letter stands for two things."""
+    """A prime per step, so that letters stay unique."""
     call = opened.attention
     steps = {"biased": (call.softcap,), "allowed": (call.softcap, call.bias), "weights": (call.softcap, call.bias)}
     more = sum(term is not None for term in steps.get(name, ()))

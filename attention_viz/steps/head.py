@@ -1,4 +1,4 @@
-"""One head of one layer, opened: its tensors, the learned matrices around it, and switches to try it otherwise."""
+"""One opened head: tensors, projections and switches."""
 
 import math
 from collections.abc import Mapping
@@ -31,14 +31,14 @@ _EXACT = 1e-5
 
 @dataclass(frozen=True, eq=False)
 class OpenHead:
-    """One head of one layer of a trace; made by `open_head`.
+    """One head of a layer; made by `open_head`.
 
     Attributes:
-        trace: what was recorded, with this layer recomputed where something was switched.
-        projections: "query", "key", "value" and "output" of all heads, where known and proven on the numbers.
-        parts: what the embeddings are the sum of, by name, where known.
-        switched: what is not as the model did it, in words; empty when nothing is.
-        queries: which of its queries; None for all, and some where a large matrix is computed piece by piece.
+        trace: with this layer recomputed if switched.
+        projections: all heads' "query", "key", "value" and "output", if known and verified.
+        parts: the embeddings' summands, if known.
+        switched: deviations from the model.
+        queries: None for all; some if computed in parts.
     """
 
     trace: Trace
@@ -73,16 +73,16 @@ class OpenHead:
 
     @once
     def d_model(self) -> int | None:
-        """Width of what enters the layer, where anything tells."""
+        """Return the layer's input width, if known."""
         return _d_model(self.entry, self.projections)
 
     @property
     def rotates(self) -> bool:
-        """Whether the model turns positions into its queries and keys (RoPE), and what was before is known."""
+        """Return whether RoPE applies and unrotated vectors are known."""
         return self.entry.unrotated_query is not None and self.entry.unrotated_key is not None
 
     def unrotated(self, name: str) -> Tensor:
-        """The head's "query" or "key" as projected, before any rotation."""
+        """Return "query" or "key" before any rotation."""
         before = self.entry.unrotated_query if name == "query" else self.entry.unrotated_key
         return getattr(self.attention, name) if before is None else of_head(before, self.head, self.heads)
 
@@ -93,19 +93,19 @@ class OpenHead:
 
     @once
     def capped(self) -> Float[Tensor, "query key"]:
-        """The scaled scores, soft-capped where the model does that."""
+        """Return scaled scores, soft-capped if the model does."""
         cap, scaled = self.attention.softcap, self.attention.scaled
         return scaled if cap is None else cap * torch.tanh(scaled / cap)
 
     @once
     def biased(self) -> Float[Tensor, "query key"]:
-        """The scaled, soft-capped scores with the bias added, where there is one."""
+        """Return scaled, soft-capped scores plus any bias."""
         bias = self.attention.bias
         return self.capped if bias is None else self.capped + bias
 
     @once
     def bias_parts(self) -> Mapping[str, Float[Tensor, "query key"]]:
-        """What the bias is the sum of, by name; nothing where that isn't known, or the parts don't sum to it."""
+        """Return the bias's summands by name; empty if unknown or inexact."""
         call, parts = self.attention, self.entry.bias_parts
         if call.bias is None or not parts:
             return {}
@@ -122,14 +122,14 @@ class OpenHead:
 
     @once
     def weights(self) -> Float[Tensor, "query key"]:
-        """How much each query takes from each key, computed once for everything that is shown of it."""
+        """Return each query's weights on keys, computed once."""
         return self.attention.weights
 
     @once
     def adds(self) -> Float[Tensor, "query d_model"] | None:
-        """What this head alone adds to the joined vector, without any bias: its output · its rows of W_O, where known.
+        """Return this head's part of the joined vector, output · W_O without bias, if known.
 
-        Of all heads it sums, with W_O's bias, to what was recorded as joined.
+        All heads' sum plus W_O's bias is the recorded vector.
         """
         whole, width = self.projections.get("output"), self.attention.value.shape[-1]
         if whole is None:
@@ -138,11 +138,11 @@ class OpenHead:
         return output @ whole.weight[self.head * width : (self.head + 1) * width].to(output.dtype)
 
     def entering(self, name: str) -> Tensor | None:
-        """What "query", "key" or "value" is made of, a row a token, where known."""
+        """Return input rows of "query", "key" or "value", if known."""
         return _entering(self.entry, name)
 
     def projection(self, name: str) -> Projection | None:
-        """This head's own part of "query", "key" or "value": (d_model, d_k), where known."""
+        """Return this head's projection, (d_model, d_k), if known."""
         whole = self.projections.get(name)
         if whole is None:
             return None
@@ -154,12 +154,11 @@ class OpenHead:
 
 @dataclass(frozen=True)
 class RowStatistics:
-    """How sharp each row of weights is.
+    """Sharpness of weight rows.
 
     Attributes:
-        entropy: in nats; 0 where all weight is on one key.
-        gradient: size of the softmax's derivative, the Frobenius norm of diag(p) − p pᵀ: near 0 where the softmax is
-            saturated, so that training learns nothing there.
+        entropy: in nats; 0 for a single key.
+        gradient: Frobenius norm of diag(p) − p pᵀ; near 0 if saturated, so that nothing is learned.
     """
 
     entropy: Float[Tensor, " query"]
@@ -168,7 +167,7 @@ class RowStatistics:
 
 
 def row_statistics(weights: Float[Tensor, "query key"]) -> RowStatistics:
-    """Entropy, largest weight and gradient size of each row."""
+    """Return each row's entropy, largest weight and gradient size."""
     p = weights.double()
     second, third = (p**2).sum(-1), (p**3).sum(-1)
     # ‖diag(p) − p pᵀ‖² written out, so that no n × n matrix a row is made.
@@ -187,12 +186,12 @@ def open_head(
     projections: Mapping[str, Projection] = MappingProxyType({}),
     parts: Mapping[str, Tensor] = MappingProxyType({}),
 ) -> OpenHead:
-    """Open one head, as the model ran it or with another scale or precision.
+    """Open one head, as it ran or with another scale or precision.
 
-    A switch computes the whole layer again with `attend`, from the recorded query, key and value.
+    Switches recompute the layer with `attend`.
 
     Args:
-        stream: whose layer; None for the only stream there is.
+        stream: None for the only one.
         precision: "float32", "bfloat16" or "float16"; None as it ran.
     """
     stream = trace.stream(stream)
@@ -211,7 +210,6 @@ def open_head(
 
 
 def _factor(entry: Layer, scale: str, projections: Mapping[str, Projection]) -> tuple[float, str]:
-    """What the scores are multiplied by, and what is said about it where the model used another factor."""
     own, width = entry.attention.scale, None
     if scale not in SCALES:
         raise ShapeError(f"scale {scale!r} was asked for; there are {', '.join(SCALES)}")
@@ -260,7 +258,7 @@ def _d_model(entry: Layer, projections: Mapping[str, Projection]) -> int | None:
 
 
 def _explains(entry: Layer, name: str, matrix: Projection) -> bool:
-    """Whether the matrix really makes the recorded numbers; a model may norm, gate or rotate in between."""
+    """Models may norm, gate or rotate in between."""
     call = entry.attention
     before = {"query": entry.unrotated_query, "key": entry.unrotated_key}.get(name)
     source = side_by_side(call.output) if name == "output" else _entering(entry, name)
@@ -272,7 +270,6 @@ def _explains(entry: Layer, name: str, matrix: Projection) -> bool:
 
 
 def _entering(entry: Layer, name: str) -> Tensor | None:
-    """What a learned matrix is applied to: of keys and values, the other text's vectors where there is one."""
     return entry.embeddings if entry.source is None or name == "query" else entry.source
 
 

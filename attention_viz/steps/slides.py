@@ -1,4 +1,4 @@
-"""One head opened as slides for a room: one a step that changes something, each with its question and its numbers."""
+"""Slides of one opened head: a question and numbers per step."""
 
 import math
 from dataclasses import replace
@@ -31,14 +31,14 @@ _CHANGES = ("This model keeps large scores in bounds", "This model adds a number
 
 
 def step_slides(opened: OpenHead, query: int, key: int) -> tuple[Slide, ...]:
-    """The way of one score to a weight and on to what the head adds, a slide a step; what changes nothing has none."""
+    """Follow one score to its weight and output; skip steps without effect."""
     row = _SlideRow(replace(opened, queries=slice(query, query + 1)), query, key)
     slides = (row.terms(), row.scaled(), *row.changed(), row.blocked(), row.weights(), row.values(), row.joined())
     return tuple(one for one in slides if one is not None)
 
 
 class _SlideRow:
-    """One query of a head, and the key that is told of."""
+    """A head's query, and its key."""
 
     def __init__(self, opened: OpenHead, query: int, key: int) -> None:
         self.opened, self.place, self.key = opened, query, key
@@ -61,7 +61,7 @@ class _SlideRow:
         return picture_of("bars", self.keys, values, None, self.key if key is None else key, before=before, unit=unit)
 
     def terms(self) -> Slide:
-        """The score as the sum of its terms: the largest by dimension, and all others together."""
+        """Show the score's largest terms by dimension, and the rest's sum."""
         call = self.opened.attention
         query, key = _first(call.query), call.key[self.key].detach().double().cpu()
         terms = query * key
@@ -97,7 +97,7 @@ class _SlideRow:
         return self.slide(ask, tell, self.bars(after, "score", self.scores))
 
     def changed(self) -> list[Slide]:
-        """What a model does to the scaled scores, where that changes them."""
+        """Show the model's changes to scaled scores."""
         rows = [_first(one) for one in (self.opened.attention.scaled, self.opened.capped, self.opened.biased)]
         found: list[Slide] = []
         for what, (before, after) in zip(_CHANGES, pairwise(rows), strict=True):
@@ -108,7 +108,7 @@ class _SlideRow:
         return found
 
     def blocked(self) -> Slide | None:
-        """The keys at which the query may not look."""
+        """Show the query's blocked keys."""
         before, after = _first(self.opened.biased), _first(self.opened.attention.masked)
         count = int(torch.isneginf(after).sum())
         if not count:
@@ -126,7 +126,7 @@ class _SlideRow:
         return self.slide((*ask, *self.seen, ("?", "")), tell, picture_of(form, self.keys, row, self.query, self.key))
 
     def values(self) -> Slide:
-        """Whose value makes most of what is fetched: by its weight, times how long it is."""
+        """Show the value with the largest weight times length."""
         row = _first(self.opened.weights)
         lengths = self.opened.attention.value.detach().double().cpu().norm(dim=-1)
         brought = row * lengths
@@ -142,7 +142,7 @@ class _SlideRow:
         return self.slide(ask, tell, self.bars(brought, "weight × length of the value", key=best))
 
     def joined(self) -> Slide | None:
-        """Which part of the joined vector each head adds; nothing where W_O isn't known."""
+        """Show each head's part of the joined vector; nothing without W_O."""
         parts = _parts(self.opened)
         if parts is None or len(parts) == 1:
             return None
@@ -166,7 +166,7 @@ class _SlideRow:
 
 
 def _parts(opened: OpenHead) -> Float[Tensor, " head"] | None:
-    """Each head's part of an opened head's first joined row, along it: with the bias of W_O they sum to 1."""
+    """With W_O's bias they sum to 1."""
     matrix, joined, rows = opened.projections.get("output"), opened.entry.joined, opened.queries
     if matrix is None or joined is None or rows is None:
         return None
@@ -178,7 +178,6 @@ def _parts(opened: OpenHead) -> Float[Tensor, " head"] | None:
 
 
 def _listed(names: list[str], values: list[float], key: int, unit: str, *, more: bool) -> SlidePicture:
-    """Bars of what is no token; a sign after the last where there are more, a digit more where two would read alike."""
     alike = len({_written(one) for one in values}) < len(values)
     written = tuple(_written(one, 3) for one in values) if alike else ()
     rounded = tuple(round(one, 6) for one in values)

@@ -1,6 +1,6 @@
-"""The steps of attention in order, from what enters a layer to what leaves it, for any head of any trace.
+"""The steps of attention in order.
 
-Adding a step is an entry in `STEPS` and a function that gives its matrix.
+A new step is an entry in `STEPS` and a function for its matrix.
 
 Source: Vaswani et al. 2017, eq. 1 and section 3.2.2.
 """
@@ -217,7 +217,7 @@ BIASES = {
 
 
 def explanation_of(opened: OpenHead, name: str) -> str:
-    """What happens in a step, a name in `STEPS`, of this head."""
+    """Explain a `STEPS` name for this head."""
     if name == "embeddings" and opened.layer > 0:
         return (
             "What enters the layer: a vector of numbers for each token. Here these are the **hidden states** that the "
@@ -229,14 +229,14 @@ def explanation_of(opened: OpenHead, name: str) -> str:
 
 
 def steps_of(opened: OpenHead) -> dict[str, Step]:
-    """The steps that this model has, in order; one that wasn't recorded is among them, and its function gives None."""
+    """Return the model's steps in order; unrecorded ones' functions return None."""
     return {name: step for name, step in STEPS.items() if step.applies(opened)}
 
 
 def transposed(step: Step, notation: str) -> bool:
-    """Whether a notation writes this step's matrix the other way round than tokens as rows does.
+    """Return whether a notation transposes this step's matrix.
 
-    With tokens as columns, vectors stand upright; E = Qᵀ K and C = A Vᵀ keep a row a query all the same.
+    With column tokens vectors stand upright; E = Qᵀ K and C = A Vᵀ keep query rows.
     """
     if notation == "keys down":
         return step.axes == ("query", "key")
@@ -244,7 +244,7 @@ def transposed(step: Step, notation: str) -> bool:
 
 
 def shape_of_step(step: Step, matrix: Tensor, notation: str = "rows", *, crossing: bool = False) -> tuple[str, str]:
-    """The shape in words with numbers, "9 queries × 9 keys", and in symbols as LaTeX."""
+    """Return a shape in words, "9 queries × 9 keys", and in LaTeX."""
     order = [1, 0] if transposed(step, notation) else [0, 1]
     words = " × ".join(f"{matrix.shape[axis]} {_counted(step.axes[axis], matrix.shape[axis])}" for axis in order)
     symbols = {name: "m" if crossing and name == "key" else symbol for name, (_, symbol) in AXES.items()}
@@ -252,12 +252,10 @@ def shape_of_step(step: Step, matrix: Tensor, notation: str = "rows", *, crossin
 
 
 def step_tensors(opened: OpenHead) -> dict[str, Tensor]:
-    """Every tensor that the steps show, by name, each 2-D: those of `head_tensors`, and what else is known.
+    """Return every step's tensors by name, 2-D: `head_tensors` and more if known.
 
-    `softcapped`, `biased`, `unrotated_query` and `unrotated_key` where the model has them; `bias_…` for what the bias
-    is the sum of; `query_weight` and
-    `query_bias` (1, d_k), likewise for key, value and output, where the projections are known; `embeddings_…` for
-    what the embeddings are the sum of.
+    `softcapped`, `biased`, `unrotated_query`, `unrotated_key`; `bias_…` and `embeddings_…` summands; `query_weight` and
+    `query_bias` (1, d_k), likewise key, value, output.
     """
     tensors = head_tensors(opened.trace, opened.layer, opened.head, opened.stream)
     tensors |= {name: STEPS[name].function(opened) for name in ("softcapped", "biased") if STEPS[name].applies(opened)}

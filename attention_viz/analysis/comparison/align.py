@@ -17,15 +17,15 @@ _CONTINUES = "##"
 
 @dataclass(frozen=True)
 class AlignedAxis:
-    """Two texts' tokens along one axis: common, substituted, or of one text only.
+    """Two texts' tokens along one axis.
 
     Attributes:
-        labels: each place's token in the first text; the second's if the first has none.
-        one: each place's position in the first text, or None.
+        labels: the first text's token, else the second's.
+        one: position in the first text, or None.
         counted: True for places that both have and neither pads.
-        written: `labels` in readable form.
-        other_labels: like `labels`, with the second text's token first.
-        placed: each label's place in a picture or a sound, "patch 3, 5", or None.
+        written: readable `labels`.
+        other_labels: the second text's token, else the first's.
+        placed: place in a picture or a sound, "patch 3, 5", or None.
     """
 
     labels: tuple[str, ...]
@@ -101,16 +101,16 @@ class AlignedAxis:
 
 
 def align(one: Tokens, other: Tokens, by: Alignment = "position") -> AlignedAxis:
-    """Align two texts' tokens along one axis, in the order of both.
+    """Align two texts' tokens along one axis, in order.
 
-    Tokens match if their labels do (case counts; markers such as "Ġ" or "##" only mark a word's beginning), and both
-    or neither begin a word, are special, or are padding. Between matches, equally many tokens substitute each other,
-    unless a special token or padding would meet an ordinary one. Others stand alone, the first text's first.
+    Tokens match if their labels do (case counts; markers such as "Ġ" or "##" only show a word's beginning), and both
+    or neither begin a word, are special, or are padding. Between matches, equal numbers substitute each other, unless
+    special or padding meets ordinary. Others stand alone, the first text's first.
 
-    Source: Ratcliff and Metzener 1988, as in Python's difflib: the longest common run, then left and right of it.
+    Source: Ratcliff and Metzener 1988, as in Python's difflib: longest common run, then left and right.
 
     Args:
-        by: "position" as above; "token" pairs equal tokens only.
+        by: "position" as above; "token" pairs only equal tokens.
     """
     if by not in ALIGNMENTS:
         raise ShapeError(f"an alignment by {by!r} was asked for; there are {', '.join(ALIGNMENTS)}")

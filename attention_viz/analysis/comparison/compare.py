@@ -239,7 +239,7 @@ def _written(axis: AlignedAxis) -> "dict[str, numpy.ndarray]":
 def _placed(
     weights: Float[Tensor, "query key"], rows: tuple[int | None, ...], columns: tuple[int | None, ...]
 ) -> Float[Tensor, "row column"]:
-    """Weights on common axes, NaN if their text lacks the token."""
+    """NaN if their text lacks the token."""
     there = [torch.tensor([place for place, at in enumerate(axis) if at is not None]) for axis in (rows, columns)]
     placed = torch.full((len(rows), len(columns)), torch.nan, dtype=torch.float64)
     placed[there[0][:, None], there[1]] = weights

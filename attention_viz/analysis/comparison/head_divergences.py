@@ -76,14 +76,14 @@ def divergences(
     head: tuple[int, int] | None = None,
     align: Alignment = "position",
 ) -> Float[Tensor, "layer head"]:
-    """Return each head's mean divergence between two runs, as in `Comparison.mean`.
+    """Return each head's mean divergence, as in `Comparison.mean`.
 
     Args:
-        other_stream: the second run's; the first's by default, if it exists.
-        head: a first-run (layer, head) to compare all heads with; by default each with its counterpart.
+        other_stream: the first's by default, if the second run has it.
+        head: a first-run (layer, head) for all heads; by default each one's counterpart.
 
     Returns:
-        Bits, a row per kept layer of the second run; NaN for missing heads, or all if no token is common.
+        Bits, a row per layer kept by the second run; NaN for missing heads, all NaN without common tokens.
     """
     streams = streams_of(one, other, stream, other_stream)
     counts = [

@@ -16,11 +16,10 @@ _ROWS, _ROUNDING = 16, 1e-4
 
 
 def shared_rows(one: Trace, other: Trace, queries: AlignedAxis) -> tuple[int, ...]:
-    """Return the places of rows that can't differ in two runs, or None.
+    """Return places of rows that can't differ between two runs; empty if unknown.
 
-    Decoder tokens never look ahead, so two runs of one model are equal before the first differing token. Weights are
-    checked too, because two models may share a name. None for other architectures, two models, edits, changed weights,
-    or equal texts.
+    Decoders never look ahead, so runs of one model agree before the first differing token; checked, because two models
+    may share a name. Empty for other architectures, two models, edits, readings, or equal texts.
     """
     rows = _beginning(one, other)
     pairs = enumerate(zip(queries.one, queries.other, strict=True))
@@ -55,7 +54,7 @@ def _alike(one: Tokens, other: Tokens) -> int:
 
 
 def _equal(one: Trace, other: Trace, rows: int) -> bool:
-    """Compare the last layer kept by both in these rows; unknown without one."""
+    """Unknown without a layer that both keep."""
     kept = sorted(set(one.layer_numbers("decoder")) & set(other.layer_numbers("decoder")))
     if not kept:
         return False

@@ -10,8 +10,8 @@ class Candidate(NamedTuple):
 
     Attributes:
         score: from 0 to 1.
-        words: number of different words averaged over.
-        seen: query and key positions of the example; None for the words' heaviest pieces.
+        words: number of words averaged over.
+        seen: (query, key) example; None for the words' heaviest pieces.
     """
 
     kind: str

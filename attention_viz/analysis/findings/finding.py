@@ -44,9 +44,9 @@ class FindingKind:
     """A kind of finding.
 
     Attributes:
-        least: lower scores are used only if a text has nothing else.
-        interest: factor on scores when kinds compete.
-        of_a_head: True for a head's habit in all rows, False for a pair of words.
+        least: lower scores are a last resort.
+        interest: score factor when kinds compete.
+        of_a_head: True for a habit in all rows, False for word pairs.
     """
 
     meaning: str

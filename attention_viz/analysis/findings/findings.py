@@ -84,7 +84,7 @@ def _candidates(scene: StreamScene) -> list[Candidate]:
 
 
 def _varied(found: Sequence[Candidate], scenes: Mapping[str, StreamScene], count: int) -> list[Candidate]:
-    """Take turns among kinds, best first; prefer other heads, always other words."""
+    """Take turns among kinds, best first."""
     chosen, seen = list[Candidate](), set[object]()
     for other_heads in (True, False):
         while len(chosen) < count and (turn := _turn(found, scenes, seen, other_heads=other_heads)):
@@ -95,7 +95,6 @@ def _varied(found: Sequence[Candidate], scenes: Mapping[str, StreamScene], count
 def _turn(
     found: Sequence[Candidate], scenes: Mapping[str, StreamScene], seen: set[object], *, other_heads: bool
 ) -> list[Candidate]:
-    """Return each kind's best unseen candidate and mark it seen."""
     chosen = dict[str, Candidate]()
     for one in found:
         topic = one.kind if FINDING_KINDS[one.kind].of_a_head else _pair(one, scenes[one.stream])

@@ -23,9 +23,9 @@ _MANY, _ROUNDED = 2**22, 1e-5
 
 
 def link_of(trace: Trace, stream: str, layer: int, head: int, findings: Sequence[Finding] = ()) -> tuple[int, int]:
-    """Return the query and key of a head's finding, else of its strongest link.
+    """Return the query and key of a head's finding, else its strongest link.
 
-    A decoder's first token, a sink, doesn't count. Without linked words any tokens do; a lone word links to itself.
+    A decoder's first token doesn't count. Without linked words any tokens do; a lone word links to itself.
     """
     for one in findings:
         if (one.stream, one.layer, one.head) == (stream, layer, head):
@@ -47,7 +47,6 @@ def link_of(trace: Trace, stream: str, layer: int, head: int, findings: Sequence
 
 
 def _silent(words: Words, more: Collection[int] = ()) -> list[int]:
-    """Positions without links; empty if there are no others."""
     silent = set((~words.carrying).nonzero()[:, 0].tolist()) | set(more)
     return sorted(silent) if len(silent) < len(words.of_position) else []
 
@@ -55,7 +54,7 @@ def _silent(words: Words, more: Collection[int] = ()) -> list[int]:
 def _strongest(
     weights: Float[Tensor, "row key"], rows: range, silent_rows: list[int], silent_keys: list[int], *, apart: bool
 ) -> tuple[float, int, int]:
-    """The largest weight with query and key, first of equals; below 0 if none counts."""
+    """The largest weight, query and key, first of equals; below 0 for none."""
     weights = weights.detach().nan_to_num(0)
     if apart:
         weights.diagonal(rows.start).fill_(-1)
@@ -68,7 +67,7 @@ def _strongest(
 def _strongest_of_many(
     call: Attention, silent_rows: list[int], silent_keys: list[int], *, apart: bool
 ) -> tuple[float, int, int]:
-    """As `_strongest` over all rows, searching only the heaviest blocks."""
+    """Searches only the heaviest blocks."""
     queries, keys = call.shape
     # Key by key, as the map is made.
     hidden = torch.zeros(keys, queries, dtype=torch.bool, device=call.query.device)
@@ -97,6 +96,5 @@ def _rows_of_largest(call: Attention, hidden: Bool[Tensor, "query key"]) -> list
 
 
 def _first_plain(words: Words) -> int:
-    """The text's first own position; the first of all if all were added."""
     mute = words.are("special", "padding")
     return next((place for place, word in enumerate(words.of_position) if not mute[word]), 0)

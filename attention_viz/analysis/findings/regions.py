@@ -44,7 +44,7 @@ class Region:
 
     @property
     def score(self) -> float:
-        """Return its share times the share of heads."""
+        """Return share × (1 − area) × the share of heads."""
         return self.share * (1 - self.area) * len(self.heads) / self.of
 
 
@@ -112,7 +112,7 @@ class _PatchGrid:
 
 
 def _smoothed(weights: Float[Tensor, "row column"]) -> Float[Tensor, "row column"]:
-    """The mean over a third of the side, so that one object is one region."""
+    """Over a third of the side, so that one object is one region."""
     around = max(1, min(weights.shape) // 6)
     wide = 2 * around + 1
     return torch.nn.functional.avg_pool2d(weights[None], wide, stride=1, padding=around, count_include_pad=False)[0]

@@ -48,14 +48,14 @@ class StreamScene:
 
     @once
     def last(self) -> int | None:
-        """Return the next-token row's last word, or None."""
+        """Return the last word, whose row predicts the next, or None."""
         if self.stream != "decoder" or "cross" in self.trace.streams:
             return None
         return max((word for word, kind in enumerate(self.queries.kinds) if kind != "padding"), default=None)
 
     @once
     def asked(self) -> tuple[int, ...]:
-        """Return the searched words, rising; a sample of meaningful ones in long texts."""
+        """Return the searched words, rising; a meaningful sample of long texts."""
         kinds = self.queries.kinds
         unheard = self.unheard(self.queries)
         words = [word for word, kind in enumerate(kinds) if kind not in ("special", "padding") and word not in unheard]
@@ -74,7 +74,7 @@ class StreamScene:
 
     @once
     def resting(self) -> frozenset[int]:
-        """Return sink words, never named as keys: special ones, and a decoder's first."""
+        """Return sink words: special ones, and a decoder's first."""
         kinds = self.keys.kinds
         first = [next((word for word, kind in enumerate(kinds) if kind != "padding"), 0)] if self.looks_back else []
         mute = (word for word, kind in enumerate(kinds) if kind in ("special", "padding"))

@@ -50,7 +50,6 @@ def tell(scene: StreamScene, one: Candidate) -> Finding:
 
 
 def _positions(scene: StreamScene, one: Candidate) -> tuple[int, int]:
-    """The words' heaviest pieces, unless the candidate has positions."""
     if one.seen is not None:
         return one.seen
     queries, keys = scene.queries.pieces[one.query], scene.keys.pieces[one.key]
@@ -125,10 +124,7 @@ def _unit(scene: StreamScene, one: Candidate) -> str:
 
 
 def _likeliest_next(scene: StreamScene) -> str | None:
-    """The likeliest next token, without its leading space.
-
-    None if the output isn't logits, the text lacks that id, or it is part of a character.
-    """
+    """Without leading space; None unless the output is logits, the text has the id, and it is whole."""
     trace, tokens = scene.trace, scene.queries.tokens
     call = trace.attention(trace.layer_numbers(scene.stream)[0], scene.stream)
     width = trace.output_shape[1]

@@ -1,4 +1,4 @@
-"""A slide of what something changed: one row before and after."""
+"""Slide of one row before and after a change."""
 
 from attention_viz.analysis.slides.shown import with_picture
 from attention_viz.analysis.slides.slide import Part, Slide, begun, named, only_allowed, picture_of, row_of, source_of
@@ -10,10 +10,10 @@ __all__ = ["changed_slides"]
 def changed_slides(
     before: Trace, after: Trace, stream: str, layer: int, head: int, query: int, key: int, *, change: str = ""
 ) -> tuple[Slide, ...]:
-    """What became of one link of a text: asked with the row as it was, answered with the row as it is.
+    """Show one link's row before and after a change.
 
     Args:
-        change: what was changed, in a sentence, which stands below the question; empty to leave it out.
+        change: a sentence below the question; empty for none.
     """
     queries, keys = after.query_tokens(stream), after.key_tokens(stream)
     was, now = (row_of(trace, stream, layer, head, query) for trace in (before, after))

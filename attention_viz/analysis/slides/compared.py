@@ -1,4 +1,4 @@
-"""Slides of two heads: of the chosen pair, and of where they differ most, each the row of the first and the second."""
+"""Slides of two heads' rows: the chosen pair and the largest differences."""
 
 from attention_viz.analysis.comparison.align import AlignedAxis
 from attention_viz.analysis.comparison.compare import Comparison, Side
@@ -12,13 +12,12 @@ __all__ = ["compared_slides"]
 def compared_slides(
     comparison: Comparison, pair: tuple[int, int] | None = None, *, called: str = "in the second"
 ) -> tuple[Slide, ...]:
-    """A chosen pair in both heads, and where they differ most: asked with the first head's row, told with the second's.
+    """Show a chosen pair and the largest differences: the first head's row, then the second's.
 
-    Words that both have are looked at, the same or one in the other's place; none where there are none. The source
-    names both texts.
+    Only words of both texts, equal or substituted, may be keys; none without them.
 
     Args:
-        called: the second head's side in a sentence, such as "in the second sentence".
+        called: the second side in a sentence, "in the second sentence".
     """
     side = comparison.other
     tokens = side.trace.key_tokens(side.stream)
@@ -33,7 +32,6 @@ def compared_slides(
 
 
 def _slide(comparison: Comparison, query: int, key: int, called: str) -> Slide:
-    """One cell of both heads."""
     queries, keys = comparison.queries, comparison.keys
     before, side = comparison.one, comparison.other
     tokens = side.trace.key_tokens(side.stream)
@@ -60,13 +58,11 @@ def _slide(comparison: Comparison, query: int, key: int, called: str) -> Slide:
 
 
 def _words(axis: AlignedAxis, tokens: Tokens) -> list[int]:
-    """The places of what both texts say: what a tokenizer or a model added to them is left out."""
     said = set(tokens.counted)
     return [at for at in axis.both if axis.counted[at] and axis.other[at] in said]
 
 
 def _source(one: Side, other: Side, picture: SlidePicture) -> str:
-    """Both sides; of the second only what the first hasn't said, and the first with its text where they differ."""
     model, where = one.trace.provenance.model, _where(one)
     same = one.trace.provenance.text == other.trace.provenance.text
     first = f"{model} · {where}" if same else source_of(one.trace, where, None)

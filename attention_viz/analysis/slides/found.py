@@ -1,4 +1,4 @@
-"""Slides of what was found in a run: one a finding, the chosen link first."""
+"""Slides of a run's findings, the chosen link first."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,7 +25,7 @@ _FAINT = 0.005
 def found_slides(
     trace: Trace, findings: Sequence[Finding], chosen: tuple[str, int, int, int, int] | None = None
 ) -> tuple[Slide, ...]:
-    """One slide a finding, best first; before them the link on the screen, where it is none of these."""
+    """Show findings, best first, after the chosen link if it is none of them."""
     slides = {_place(one): _of_finding(trace, one) for one in findings if one.stream in trace.streams}
     if chosen is not None:
         slides = {chosen: slides.pop(chosen, None) or link_slide(trace, *chosen), **slides}
@@ -73,10 +73,7 @@ def _of_finding(trace: Trace, one: Finding) -> Slide:
 def _of_words(
     trace: Trace, stream: str, layer: int, head: int, query: int, key: int
 ) -> tuple[Tokens, Float[Tensor, " word"], int, int]:
-    """The row of a whole word, as a finding's number is made, and the places of both words.
-
-    The mean over the pieces that look of the sum over those that are looked at.
-    """
+    """Mean over query pieces of sums over key pieces."""
     looking, seen = (words_of(tokens(stream)) for tokens in (trace.query_tokens, trace.key_tokens))
     word = looking.of_position[query]
     pieces = torch.stack([_row(trace, stream, layer, head, at) for at in looking.pieces[word]])
@@ -88,12 +85,11 @@ def _of_words(
 
 
 def _row(trace: Trace, stream: str, layer: int, head: int, query: int) -> Float[Tensor, " key"]:
-    """What one token gives to each, and not a number where it may not look."""
+    """NaN if blocked."""
     return only_allowed(row_of(trace, stream, layer, head, query), trace, stream, layer, head, query)
 
 
 def _asked(trace: Trace, one: Finding) -> tuple[Part, ...]:
-    """The question that the finding's sentence answers."""
     unit, seen = (unit_of(tokens(one.stream)) for tokens in (trace.query_tokens, trace.key_tokens))
     if one.kind == "region":
         return ((f"At which part of the picture do several heads of layer {one.layer} look?", ""),)
@@ -109,13 +105,11 @@ def _asked(trace: Trace, one: Finding) -> tuple[Part, ...]:
 
 
 def _of_head(ask: tuple[Part, ...], layer: int, head: int) -> tuple[Part, ...]:
-    """A question, asked of another head than before."""
     (text, role), *others = ask
     return ((f"And head {head} of layer {layer}: {text[:1].lower()}{text[1:]}", role), *others)
 
 
 def _looking(parts: Sequence[Part]) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
-    """Of a finding's sentence who looks, with what tells it from others of its text, such as "the second "."""
     place = next(at for at, (_, role) in enumerate(parts) if role == "query")
     before = "".join(text for text, _ in parts[:place])
     # By a reading the sentence begins with its name.
@@ -138,7 +132,6 @@ def _slide(
     *,
     between_words: bool = False,
 ) -> Slide:
-    """A slide of one pair: of two tokens, or of the whole words that they are pieces of."""
     queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
     own = stream != "cross" and queries == keys
     row = _row(trace, stream, layer, head, query)
@@ -153,7 +146,6 @@ def _slide(
 
 
 def _in_pieces(tokens: Tokens, position: int) -> bool:
-    """Whether the token there is only a part of its word."""
     words = words_of(tokens)
     return len(words.pieces[words.of_position[position]]) > 1
 

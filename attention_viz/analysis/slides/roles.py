@@ -1,4 +1,4 @@
-"""Slides of what heads do: one a role that some head has, with those that have it most."""
+"""Slides of roles and the heads that lead them."""
 
 from typing import TYPE_CHECKING
 
@@ -33,10 +33,10 @@ _ASKED = {
 
 
 def role_slides(trace: Trace, jobs: "pandas.DataFrame", stream: str | None = None) -> tuple[Slide, ...]:
-    """A slide for each role that a head has: which head has it most, among the five that do.
+    """Make a slide per role: its leading head among five.
 
     Args:
-        stream: whose heads they are; the first one's, if none is named.
+        stream: the first by default.
     """
     unit = unit_of(trace.query_tokens(trace.streams[0] if stream is None else stream))
     asked = _ASKED | _ASKED_OF_PATCHES if unit == "patch" else _ASKED

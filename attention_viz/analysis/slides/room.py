@@ -1,4 +1,4 @@
-"""Which words of a row a slide has room for."""
+"""Words of a row that fit on a slide."""
 
 import unicodedata
 from collections.abc import Collection, Sequence
@@ -18,7 +18,7 @@ _LONGEST_TOKEN = 16
 
 
 def around(tokens: Tokens, places: Sequence[int]) -> tuple[int, ...]:
-    """The positions that fit on a line: some words, and as many around each as there is room for."""
+    """Return positions that fit on a line around some words."""
     kept = set(places)
     said = tokens.said
     room = _LETTERS - sum(_width(said[place]) for place in kept)
@@ -34,11 +34,7 @@ def around(tokens: Tokens, places: Sequence[int]) -> tuple[int, ...]:
 
 
 def heaviest(values: Float[Tensor, " key"], places: Collection[int]) -> tuple[int, ...]:
-    """The positions that fit below each other: some of them, and those with the largest numbers.
-
-    Args:
-        values: of each position; what isn't a number comes last.
-    """
+    """Return positions that fit in a column: some, and the heaviest; NaN last."""
     ranked = values.nan_to_num(-1e30, posinf=-1e30, neginf=-1e30).abs().argsort(descending=True, stable=True).tolist()
     wanted = list(dict.fromkeys([*places, *ranked]))
     # A sign for one word that is left out takes as much room as the word.
@@ -46,11 +42,10 @@ def heaviest(values: Float[Tensor, " key"], places: Collection[int]) -> tuple[in
 
 
 def short_token(text: str) -> str:
-    """As much of a token as fits beside a bar."""
+    """Shorten a token to fit beside a bar."""
     return text if len(text) <= _LONGEST_TOKEN else f"{text[: _LONGEST_TOKEN - 1]}…"
 
 
 def _width(text: str) -> int:
-    """How many letters of a monospace face a word takes, with the room around it."""
     letters = sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in short_token(text))
     return max(letters + _AROUND, _LEAST)

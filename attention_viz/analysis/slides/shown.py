@@ -1,4 +1,4 @@
-"""A picture on a slide: which patch looks, which is looked at, and what each patch has of the row."""
+"""Pictures on slides: query patch, key patch and the row's weights."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,12 +18,12 @@ __all__ = ["picture_shown", "with_picture"]
 def picture_shown(
     trace: Trace, keys: Tokens, row: Float[Tensor, " key"], query: Sequence[float] | None, key: int | None
 ) -> ShownPicture | None:
-    """What a slide shows of a trace's picture; None where it has none, or the keys are no patches of it.
+    """Return a trace's picture for a slide; None without one, or if keys aren't its patches.
 
     Args:
-        row: the weight of each of these; what isn't finite may not be looked at.
-        query: the row and the column of the patch that looks; None where what looks is no patch.
-        key: the position that is looked at; None where it is no single one.
+        row: weights; blocked if not finite.
+        query: (row, column) of the patch; None for no patch.
+        key: position; None for no single one.
     """
     grid = patch_grid(keys)
     if trace.seen.picture is None or not grid.numel():
@@ -44,7 +44,7 @@ def picture_shown(
 
 
 def with_picture(slide: Slide, trace: Trace, stream: str, row: Float[Tensor, " key"], query: int, key: int) -> Slide:
-    """A slide of one row, with the picture beside its bars where the trace is of one."""
+    """Add the trace's picture, if any, to a slide's bars."""
     shown = picture_shown(trace, trace.key_tokens(stream), row, trace.query_tokens(stream).place[query], key)
     if shown is None or slide.picture is None:
         return slide

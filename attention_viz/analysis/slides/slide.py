@@ -39,20 +39,19 @@ _LONGEST_SENTENCE = 90
 
 @dataclass(frozen=True)
 class SlidePicture:
-    """One row of numbers over words, in the order of the text.
+    """A row of numbers over words, in text order.
 
     Attributes:
-        form: "line" of words with a link from the one that looks, or "bars" below each other.
-        dim: of each, whether it is special or padding.
-        values: the number of each; None where the query may not look.
-        before: what the numbers were before something was changed; empty where nothing was.
-        query: the place among `tokens` of the word that looks; None where it isn't among them.
-        key: the place of the word that is looked at.
-        cuts: the places before which words are left out; as many as there are tokens: at the end.
-        unit: what is said after "?" of the numbers, for those who can't see the picture.
-        written: of each, what stands behind its bar in place of the number; empty where the number does.
-        asked: what each word is while `before` is shown; empty where it is the same.
-        neutral: whether the names are no words of the text, and have no role's colour.
+        form: "line" with links, or "bars".
+        dim: True for special tokens and padding.
+        values: None if blocked.
+        before: before a change; empty for none.
+        query: place among `tokens`, or None.
+        cuts: places before which words are left out; the token count means the end.
+        unit: for screen readers, after "?".
+        written: replaces numbers; empty for numbers.
+        asked: words while `before` shows; empty if equal.
+        neutral: True if names are no words and have no role's colour.
     """
 
     form: str
@@ -71,11 +70,11 @@ class SlidePicture:
 
 @dataclass(frozen=True)
 class GivenTable:
-    """A table of numbers that a question gives.
+    """A question's table of numbers.
 
     Attributes:
-        cells: (row, column), as they are written.
-        wrong: row and column of the cells that are wrong, which the answer marks.
+        cells: (row, column), as written.
+        wrong: (row, column) of wrong cells, which the answer marks.
     """
 
     title: str
@@ -87,15 +86,14 @@ class GivenTable:
 
 @dataclass(frozen=True, eq=False)
 class ShownPicture:
-    """The picture that was read, with the weights of its patches, which the answer lays over it.
+    """A picture with its patches' weights, laid over it by the answer.
 
     Attributes:
-        seen: what was read, with the picture in it.
-        down: how many rows of patches it has.
-        weights: of each patch, row by row; None where it may not be looked at.
-        query: the patch that looks, framed from the beginning; None where none does, such as where a word looks.
-        key: the patch that is looked at, framed with the answer; None where that is no patch.
-        boxes: parts of it that are framed from the beginning: row, column, rows and columns of patches of each.
+        down: number of patch rows.
+        weights: row by row; None if blocked.
+        query: the patch framed from the beginning; None for none, such as a word.
+        key: the patch framed with the answer, or None.
+        boxes: further frames: row, column, rows, columns.
     """
 
     seen: Seen
@@ -109,14 +107,13 @@ class ShownPicture:
 
 @dataclass(frozen=True)
 class Slide:
-    """One slide: first the question with the picture blind, then the answer in the same place.
+    """A question with a blind picture, then its answer in place.
 
     Attributes:
-        ask: the question, in parts with their roles.
-        picture: what shows it; None where there is nothing to show.
-        source: where the numbers are from: model, layer, head and, where the picture hasn't all of it, the text.
-        given: tables that the question gives, seen with it and with its answer.
-        shown: the picture that was read, beside the bars; None where none was.
+        ask: parts with roles.
+        source: model, layer, head, and the text unless the picture has all of it.
+        given: tables shown with question and answer.
+        shown: the picture beside the bars, or None.
     """
 
     ask: tuple[Part, ...]
@@ -134,7 +131,7 @@ def begun(parts: Sequence[Part]) -> tuple[Part, ...]:
 
 
 def row_of(trace: Trace, stream: str, layer: int, head: int, query: int) -> Float[Tensor, " key"]:
-    """The weights of one row, (key,), without the whole matrix where there is a call that they came from."""
+    """Return one row's weights, (key,), from its call if possible."""
     keys = range(len(trace.key_tokens(stream)))
     try:
         row = trace.attention(layer, stream).tile(head, [query], keys)[0]
@@ -147,7 +144,7 @@ def row_of(trace: Trace, stream: str, layer: int, head: int, query: int) -> Floa
 def only_allowed(
     row: Float[Tensor, " key"], trace: Trace, stream: str, layer: int, head: int, query: int
 ) -> Float[Tensor, " key"]:
-    """A row with what may not be looked at as not a number, so that no picture links to it."""
+    """Replace blocked weights by NaN, so that no picture links to them."""
     try:
         allowed = trace.attention(layer, stream).head(head).allowed
     except AttentionVizError:
@@ -169,11 +166,7 @@ def picture_of(
     unit: str = "weight",
     asked: Sequence[str] = (),
 ) -> SlidePicture:
-    """The part of a row that there is room for.
-
-    Args:
-        values: of each, (key,); what isn't finite is shown as blocked.
-    """
+    """Return the part of a row that fits; numbers not finite, (key,), are blocked."""
     needed = [key] if query is None else [query, key]
     if form == "line":
         kept = around(tokens, needed)
@@ -196,7 +189,7 @@ def picture_of(
 
 
 def source_of(trace: Trace, where: str, picture: SlidePicture | None) -> str:
-    """Model, layer and head, and the text where the picture doesn't have all of it."""
+    """Name model and head, and the text if the picture cuts it."""
     said = [trace.provenance.model, where]
     if trace.provenance.edits:
         said.append("changed" if len(trace.provenance.edits) == 1 else f"{len(trace.provenance.edits)} changes")
@@ -207,15 +200,15 @@ def source_of(trace: Trace, where: str, picture: SlidePicture | None) -> str:
 
 
 def shortened(text: str) -> str:
-    """As much of a text as fits in a line of small print."""
+    """Shorten a text to a line of small print."""
     text = " ".join(text.split())
     return text if len(text) <= _LONGEST_SENTENCE else f"{text[: _LONGEST_SENTENCE - 1]}…"
 
 
 def named(tokens: Tokens, position: int, role: str) -> tuple[Part, ...]:
-    """What stands at a position in a sentence, in parts: which of several of its text, and itself in quotes.
+    """Name a position's token in a sentence, with its ordinal and quotes.
 
-    A word of several pieces has no weight of its own: its piece is named, as in the picture.
+    Pieces, not whole words, because only pieces have weights.
     """
     words = words_of(tokens)
     word = words.of_position[position]
@@ -224,7 +217,6 @@ def named(tokens: Tokens, position: int, role: str) -> tuple[Part, ...]:
 
 
 def _piece_named(said: Sequence[str], position: int) -> tuple[str, str]:
-    """A piece of a word, as `Words.named` has whole ones."""
     folded = [piece.casefold() for piece in said]
     count, all_of_it = folded[: position + 1].count(folded[position]), folded.count(folded[position])
     return f"the {ordinal(count)} " if all_of_it > 1 else "", quoted(said[position])

@@ -1,4 +1,4 @@
-"""Slides of a number: the head that wrote most of it, and the head of another text that changes it most."""
+"""Slides of a number: its main writing head, and its main patched head."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,11 +24,11 @@ _BEST = 5
 
 @dataclass(frozen=True)
 class Wrote:
-    """A head, and what it wrote of a number.
+    """A head and its part of a number.
 
     Attributes:
-        at: the position at which it wrote.
-        name: of the number, such as "“Mary” over “John”".
+        at: the writing position.
+        name: the number's, "“Mary” over “John”".
     """
 
     stream: str
@@ -42,13 +42,13 @@ class Wrote:
 
 @dataclass(frozen=True)
 class PutIn:
-    """What each head's output of another text does to a number, when it is put into this one.
+    """Effects on a number of each head's output patched from another text.
 
     Attributes:
-        name: of the number, such as "“Mary” over “John”".
-        number: what it is as the text ran.
-        changes: by layer and head, by how much the number changes.
-        run: whether the changes come of runs, or are estimated by a gradient.
+        name: the number's, "“Mary” over “John”".
+        number: its unpatched value.
+        changes: by (layer, head).
+        run: True if measured by runs, False if estimated by a gradient.
     """
 
     name: str
@@ -59,7 +59,7 @@ class PutIn:
 
 
 def put_slides(trace: Trace, put: PutIn) -> tuple[Slide, ...]:
-    """Asked with the number and the other text, answered with the head that changes it most; none without a head."""
+    """Show a number and the patched head that changes it most, if any."""
     ranked = sorted(put.changes, key=lambda place: -abs(put.changes[place]))[:_BEST]
     if not ranked:
         return ()
@@ -90,7 +90,7 @@ def _signed(value: float, *, plus: bool = True) -> str:
 
 
 def written_slides(trace: Trace, wrote: Wrote) -> tuple[Slide, ...]:
-    """Asked with the number, answered with the head that wrote most of it and the word it looks at most there."""
+    """Show a number, its main writing head, and that head's main key."""
     queries, keys = trace.query_tokens(wrote.stream), trace.key_tokens(wrote.stream)
     row = row_of(trace, wrote.stream, wrote.layer, wrote.head, wrote.at)
     key = int(row.argmax())

@@ -1,4 +1,4 @@
-"""Divide the frames of a sound among the tokens that are said in it, with pauses between words."""
+"""Division of a sound's frames among its spoken tokens."""
 
 from collections.abc import Sequence
 
@@ -16,12 +16,12 @@ _NONE = -1
 def divide(
     gain: Float[np.ndarray, "row frame"], opens: Sequence[bool], quiet: Bool[np.ndarray, " frame"]
 ) -> list[tuple[int, int]]:
-    """Give each token a stretch of frames, in order and none empty, so that the sum of the gain inside is largest.
+    """Assign each token adjacent frames, in order, none empty, with the largest total gain.
 
-    Stretches follow each other without a gap, except between words, where quiet frames go to no token.
+    Only quiet frames between words belong to no token.
 
     Returns:
-        Each token's first frame, and the one after its last.
+        First frame, and end (exclusive).
     """
     rows, frames = gain.shape
     # The states: tokens in their order, and before each word, and at the end, a pause that may be left out.
@@ -43,7 +43,7 @@ def divide(
 def _best_path(
     worth: Float[np.ndarray, "frame state"], skips: Bool[np.ndarray, " state"], states: list[int]
 ) -> list[int]:
-    """Return each frame's state on the way that is worth most; each step stays, goes on, or skips a pause."""
+    """Steps stay, advance, or skip a pause."""
     frames, count = worth.shape
     steps = np.zeros((frames, count), dtype=np.int8)
     best = np.full(count, -np.inf)

@@ -1,4 +1,4 @@
-"""Find the pauses of a sound by how loud it is: stretches in which nobody speaks."""
+"""Pauses of a sound by its loudness."""
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -19,13 +19,12 @@ _NOISE = 5
 def pauses(
     samples: Float[np.ndarray, " sample"], rate: int, begins: Float[np.ndarray, " frame"]
 ) -> Bool[np.ndarray, " frame"]:
-    """Return which frames of a sound are in a pause.
+    """Return frames in a pause: 0.3 s or more of quiet frames.
 
-    A frame is quiet if its level is 35 dB below that of speech. If the sound has background noise, it is quiet up to
-    6 dB above the noise, but at least 15 dB below speech. A pause is 0.3 s or more of quiet frames.
+    Quiet is 35 dB below speech; with noise, up to 6 dB above it, but at least 15 dB below speech.
 
     Args:
-        begins: second at which each frame begins, rising evenly.
+        begins: in seconds, rising evenly.
     """
     step = float(begins[1] - begins[0]) if len(begins) > 1 else len(samples) / rate
     levels = _levels(samples, rate, begins, step)
@@ -43,7 +42,6 @@ def pauses(
 def _levels(
     samples: Float[np.ndarray, " sample"], rate: int, begins: Float[np.ndarray, " frame"], step: float
 ) -> Float[np.ndarray, " frame"]:
-    """Return each frame's mean power in decibels."""
     power = np.concatenate([[0.0], np.cumsum(np.square(samples, dtype=np.float64))])
     first = np.clip(np.round(begins * rate).astype(np.int64), 0, len(samples))
     after = np.clip(np.round((begins + step) * rate).astype(np.int64), 0, len(samples))

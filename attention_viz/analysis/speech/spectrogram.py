@@ -1,4 +1,4 @@
-"""How loud a sound is in each of 80 bands of pitch, a hundred times a second: what a model of speech reads."""
+"""Mel spectrogram of a sound: 80 bands, 100 frames a second."""
 
 import functools
 
@@ -16,10 +16,10 @@ _RANGE = 8.0
 
 
 def spectrogram(samples: Float[np.ndarray, " sample"], rate: int) -> Float[np.ndarray, "column band"]:
-    """The logarithm of each band's power, from 0 for what is 80 dB below the loudest to 1 for that.
+    """Return log band power, from 0 (80 dB below the loudest) to 1.
 
-    Source: Radford et al. 2022, "Robust Speech Recognition via Large-Scale Weak Supervision", section 2.2: 80 bands of
-    the mel scale from windows of 25 ms, 10 ms apart, at 16,000 samples a second.
+    Source: Radford et al. 2022, "Robust Speech Recognition via Large-Scale Weak Supervision", section 2.2: 80 mel
+    bands, 25 ms windows, 10 ms apart, 16,000 samples a second.
     """
     padded = np.pad(samples.astype(np.float64), _WINDOW // 2, mode="reflect" if len(samples) > _WINDOW else "edge")
     starts = np.arange(max(1, len(samples) // STEP)) * STEP
@@ -33,7 +33,7 @@ def spectrogram(samples: Float[np.ndarray, " sample"], rate: int) -> Float[np.nd
 
 @functools.cache
 def _bands(rate: int) -> Float[np.ndarray, "frequency band"]:
-    """How much each frequency counts in each band: triangles of equal area."""
+    """Triangles of equal area."""
     edges = _to_hertz(np.linspace(_to_mel(0.0), _to_mel(rate / 2), BANDS + 2))
     frequencies = np.linspace(0, rate / 2, _WINDOW // 2 + 1)[:, None]
     rising = (frequencies - edges[:-2]) / (edges[1:-1] - edges[:-2])

@@ -1,4 +1,4 @@
-"""Words with their times as subtitles that a browser shows beside a sound."""
+"""Timed words as WebVTT subtitles."""
 
 import html
 import math
@@ -11,7 +11,7 @@ __all__ = ["to_webvtt"]
 
 
 def to_webvtt(times: "pandas.DataFrame") -> str:
-    """A WebVTT document: a cue a word; words without a time are left out.
+    """Write a cue per timed word.
 
     Source: W3C, "WebVTT: The Web Video Text Tracks Format", section 4.
     """
@@ -25,7 +25,6 @@ def to_webvtt(times: "pandas.DataFrame") -> str:
 
 
 def _stamp(second: float) -> str:
-    """Hours, minutes and seconds, to a thousandth."""
     thousandths = round(second * 1000)
     minutes, rest = divmod(thousandths, 60_000)
     hours, minutes = divmod(minutes, 60)

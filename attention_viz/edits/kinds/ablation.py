@@ -1,4 +1,4 @@
-"""The edit that takes away what a head says: its output becomes 0, or its mean."""
+"""Ablation of a head's output to 0 or its mean."""
 
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
@@ -64,7 +64,7 @@ class Ablate:
             )
 
     def __str__(self) -> str:
-        """In words, as it stands in a trace's provenance."""
+        """Describe the edit for provenance."""
         return f"ablate: the output becomes {'0' if self.to == 'zero' else 'its mean'} in {where(self)}"
 
     def snapshot(self, real: Bool[Tensor, " query"] | None) -> "Ablate":
@@ -83,7 +83,6 @@ class Ablate:
 
 
 def _mean(edit: Ablate, attention: Attention) -> Tensor:
-    """The mean of a head's output over its positions, which rows that sum to 1 make again of nothing else."""
     place, one = f"the mean of layer {edit.layer}, head {edit.head}", attention.head(edit.head)
     if one.sinks is not None and not bool(torch.isneginf(one.sinks).all()):
         raise UnsupportedModel(

@@ -1,4 +1,4 @@
-"""Edits that block cells of the weights: a whole mask, or one cell."""
+"""Edits that block a mask or one cell."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -54,7 +54,7 @@ class Allow(ShortRepr):
             )
 
     def __str__(self) -> str:
-        """In words, as it stands in a trace's provenance."""
+        """Describe the edit for provenance."""
         queries, keys = self.allowed.shape
         blocked = int((~self.allowed).sum())
         return f"allow: {blocked} of {queries} × {keys} cells blocked in {where(self)}"
@@ -99,7 +99,7 @@ class Block:
             raise ShapeError(f"positions count from 0; got query {self.query}, key {self.key}")
 
     def __str__(self) -> str:
-        """In words, as it stands in a trace's provenance."""
+        """Describe the edit for provenance."""
         return f"block: query {self.query} may not look at key {self.key} in {where(self)}"
 
     def snapshot(self, real: Bool[Tensor, " query"] | None) -> "Block":
@@ -119,10 +119,10 @@ def narrow(
     shape: tuple[int, int],
     own: Bool[Tensor, "..."] | None,
 ) -> Bool[Tensor, "..."] | None:
-    """The model's own mask of one layer with every edit that concerns it and-ed on.
+    """Combine a layer's own mask with its edits by "and".
 
     Args:
-        own: the model's own mask, None where it blocks nothing.
+        own: None if it blocks nothing.
     """
     for edit in edits:
         if not concerns(edit, place):

@@ -59,7 +59,7 @@ class Replace(ShortRepr):
         _check_weights(self.weights)
 
     def __str__(self) -> str:
-        """In words, as it stands in a trace's provenance."""
+        """Describe the edit for provenance."""
         queries, keys = self.weights.shape
         return f"replace: weights of {queries} × {keys} given in {where(self)}"
 
@@ -104,7 +104,6 @@ def _check_weights(value: Tensor) -> None:
 
 
 def _drawn(change: Change, trace: Trace, layer: int, head: int) -> Tensor:
-    """A head's weights, with each row that was drawn shared evenly by its cells."""
     one = trace.attention(layer, stream_of(change, trace)).head(head)
     weights = one.weights.detach().cpu().double()
     drawn = torch.zeros(weights.shape, dtype=torch.bool)

@@ -1,4 +1,4 @@
-"""The edit that divides what enters the softmax, so that weights come out sharper or more even."""
+"""Division of the softmax's input, for sharper or flatter weights."""
 
 import sys
 from dataclasses import dataclass, replace
@@ -60,7 +60,7 @@ class Temperature:
         _check_divisor(self.value)
 
     def __str__(self) -> str:
-        """In words, as it stands in a trace's provenance."""
+        """Describe the edit for provenance."""
         return f"temperature: what enters the softmax divided by {self.value:g} in {where(self)}"
 
     def snapshot(self, real: Bool[Tensor, " query"] | None) -> "Temperature":
@@ -78,7 +78,7 @@ class Temperature:
 
 
 def _divided(attention: Attention, value: float) -> Attention:
-    """Divide all terms: softcap · tanh(x / softcap) / t is (softcap / t) · tanh((x / t) / (softcap / t))."""
+    """softcap · tanh(x / softcap) / t is (softcap / t) · tanh((x / t) / (softcap / t))."""
 
     def divided(term: Term, number: Any) -> Any:
         if not term.axes.logit:
@@ -89,9 +89,9 @@ def _divided(attention: Attention, value: float) -> Attention:
 
 
 def _one_divided(attention: Attention, head: int, value: float) -> Attention:
-    """Divide one head's terms of several: numbers, such as the scale and the softcap, are all heads'.
+    """Per head, because scale and softcap belong to all.
 
-    With a softcap, or a query so coarse that dividing it would show, the head's logits are kept as its bias.
+    With a softcap, or too coarse a query, the head's logits become its bias.
     """
 
     def divided(term: Term, number: Any) -> Any:
@@ -117,7 +117,7 @@ def _check_divisor(number: object) -> None:
 
 
 def _check_range(edit: Temperature, attention: Attention) -> None:
-    """Refuse a division of which infinity or 0 / 0 might come."""
+    """Refuse divisions that may give infinity or 0 / 0."""
     query, key = _largest(attention.query), _largest(attention.key)
     added = [getattr(attention, one.name) for one in terms_of(Attention) if one.axes.logit and not one.is_number]
     logits = query * max(key * attention.query.shape[-1] * abs(attention.scale), 1) + sum(map(_largest, added))
