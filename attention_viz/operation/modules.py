@@ -88,7 +88,7 @@ class _Heads(_Module):
         self.output = nn.Linear(heads * d_v, d_model, bias)
 
     def join(self, attention: Attention) -> Float[Tensor, "*batch n d_model"]:
-        """Join heads' outputs by W_O."""
+        """Join the heads' outputs side by side and project them by W_O."""
         return self.output(side_by_side(attention.output))
 
     def _attend(self, query: Tensor, key: Tensor, value: Tensor, allowed: Tensor | None) -> Attention:
