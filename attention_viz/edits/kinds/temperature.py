@@ -78,7 +78,7 @@ class Temperature:
 
 
 def _divided(attention: Attention, value: float) -> Attention:
-    """Cap softly: softcap · tanh(x / softcap) / t is (softcap / t) · tanh((x / t) / (softcap / t))."""
+    """Divide by t: softcap · tanh(x / softcap) / t is (softcap / t) · tanh((x / t) / (softcap / t))."""
 
     def divided(term: Term, number: Any) -> Any:
         if not term.axes.logit:
