@@ -190,7 +190,7 @@ def quoted(text: str) -> str:
 
 @functools.lru_cache(maxsize=1 << 14)
 def _kind(text: str) -> str:
-    """"it's" and "l'eau" count as their parts."""
+    """Return a word's kind; "it's" and "l'eau" count as their parts."""
     if not carries(text, "text"):
         return "sign"
     first, *rest = _APOSTROPHE.split(text)
