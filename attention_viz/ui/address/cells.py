@@ -1,4 +1,4 @@
-"""Cells of a square matrix that were drawn by hand, in few letters that an address can carry."""
+"""Hand-drawn cells of a square matrix as a short URL code."""
 
 import base64
 import zlib
@@ -18,17 +18,17 @@ LONGEST_DRAWN = 512
 
 
 class DrawnCells(ParameterKind):
-    """A drawing as `to_code` writes it; whether it fits the text is said where it is used."""
+    """A drawing as `to_code` writes it; its fit is checked on use."""
 
 
 def to_code(blocked: Cells) -> str:
-    """Drawn cells in few letters that an address can carry: the number of tokens, and the blocked cells packed."""
+    """Encode blocked cells for a URL: token count, then packed bits."""
     packed = zlib.compress(numpy.packbits(blocked).tobytes(), 9)
     return f"{len(blocked)}-{base64.urlsafe_b64encode(packed).decode().rstrip('=')}"
 
 
 def from_code(code: str, count: int) -> Cells:
-    """The blocked cells of a drawing for that many tokens; none for an empty code."""
+    """Decode blocked cells for that many tokens; none for ""."""
     if not code:
         return numpy.zeros((count, count), dtype=bool)
     number, _, letters = code.partition("-")
@@ -48,7 +48,7 @@ def from_code(code: str, count: int) -> Cells:
 
 
 def _unpacked(code: str, letters: str, size: int) -> numpy.ndarray:
-    """The bytes behind the letters, never more than asked for, however small the code that unfolds to them."""
+    """Decode bytes up to a limit, however much a small code would expand to."""
     unpacker = zlib.decompressobj()
     try:
         packed = base64.b64decode(letters + "=" * (-len(letters) % 4), altchars=b"-_", validate=True)

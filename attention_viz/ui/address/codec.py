@@ -1,4 +1,4 @@
-"""Parameters of an address: declared once, as the fields of a frozen dataclass, then read and written for all pages."""
+"""URL parameters, declared once as dataclass fields, read and written for all pages."""
 
 import functools
 from collections.abc import Callable, Collection, Mapping
@@ -22,10 +22,10 @@ ChoiceT = TypeVar("ChoiceT", bound=Parameters)
 
 @dataclass(frozen=True)
 class Older:
-    """The name that links of before have for a parameter.
+    """A parameter's name in older links.
 
     Attributes:
-        meant: whether an address means this parameter by it; by default always.
+        meant: whether a URL means it; by default always.
     """
 
     name: str
@@ -34,16 +34,15 @@ class Older:
 
 @dataclass(frozen=True)
 class Parameter:
-    """One thing that a page keeps in the address.
+    """A value that a page keeps in the URL.
 
     Attributes:
-        name: its name there, and that of the field.
-        default: what holds where an address says nothing.
-        kind: how it is written, read, and brought within what is allowed.
-        means: what it is, as the documents say it.
-        applies: whether anything depends on it, given what is chosen and what the page knows; else it isn't written.
+        name: in the URL and as a field.
+        kind: how it is written, read and limited.
+        means: its meaning, for the documents.
+        applies: whether anything depends on it; else it isn't written.
         brief: whether the default isn't written, either.
-        older: its name in links of before.
+        older: its name in older links.
     """
 
     name: str
@@ -64,7 +63,7 @@ def parameter(
     brief: bool = False,
     older: Older | None = None,
 ) -> Any:
-    """Declare a field of a frozen dataclass as a parameter of the address; the arguments are `Parameter`'s."""
+    """Declare a dataclass field as a URL parameter, with `Parameter`'s arguments."""
     declared = functools.partial(
         Parameter, default=default, kind=kind, means=means, applies=applies, brief=brief, older=older
     )
@@ -73,12 +72,12 @@ def parameter(
 
 @functools.cache
 def parameters(choice: type[Any]) -> tuple[Parameter, ...]:
-    """What a page keeps in the address, in the order in which it is written."""
+    """Return a page's URL parameters in writing order."""
     return tuple(one.metadata["parameter"](one.name) for one in fields(choice))
 
 
 def modernised(choices: Collection[type[Any]], address: Mapping[str, str]) -> dict[str, str]:
-    """An address with the names of today, whichever version wrote it."""
+    """Rename an older URL's parameters to current names."""
     found = dict(address)
     for one in (one for choice in choices for one in parameters(choice)):
         older = one.older
@@ -95,12 +94,12 @@ def read(
     only: Collection[str] | None = None,
     last: Mapping[str, Any] | None = None,
 ) -> tuple[ChoiceT, list[str]]:
-    """What an address asks for, and a plain sentence for each part of it that can't be had.
+    """Return a URL's values, and a sentence for each impossible part.
 
     Args:
-        known: what the page knows that says what is allowed, such as a state or a trace.
-        only: the parameters to read; by default all.
-        last: by name, what to take instead of a value that is none; by default the parameter's own default.
+        known: the options' source, such as a state or a trace.
+        only: by default all.
+        last: replacements for invalid values; by default the parameter's default.
     """
     choice, notices = default, dict[str, list[str]]()
     for one in _in_turn(type(default)):
@@ -117,12 +116,12 @@ def read(
 
 @functools.cache
 def _in_turn(choice: type[Any]) -> tuple[Parameter, ...]:
-    """The parameters in the order in which they are read: what others depend on comes first."""
+    """Return parameters in reading order, dependencies first."""
     return tuple(sorted(parameters(choice), key=lambda one: one.kind.depends))
 
 
 def write(choice: Parameters, known: object = None) -> dict[str, str]:
-    """The parameters that reproduce a choice: those that something depends on, and that a link can carry."""
+    """Return the parameters that apply and that links can carry."""
     written: dict[str, str] = {}
     for one in parameters(type(choice)):
         value = getattr(choice, one.name)

@@ -1,4 +1,4 @@
-"""The kinds of what an address can carry: how each is written, read, and brought within what is allowed."""
+"""Kinds of URL parameters: how each is written, read and limited."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,21 +25,21 @@ Options = Collection[Any] | Callable[[Any, Any], Collection[Any]]
 
 
 def fits_link(text: str) -> bool:
-    """Whether a link can carry a text; one that is longer is left out of it."""
+    """Return whether a text is short enough for a link."""
     return len(text) <= SETTINGS.longest_link
 
 
 def notice(name: str, text: str, allowed: str, instead: str) -> str:
-    """What to say of a part of the address that can't be had."""
+    """Explain an impossible part of the URL."""
     short = text if len(text) <= 40 else text[:39] + "…"
     return f"The address asks for {name} “{short}”. Allowed here: {allowed}. Shown instead: {instead}."
 
 
 def nearest(value: object, options: Collection[Any], otherwise: Any) -> Any:
-    """A value that is among the options, whatever a widget, an address or another model has left behind.
+    """Return the nearest option, whatever a widget, URL or other model left.
 
     Args:
-        otherwise: what to take instead, if it is an option itself; the first or the nearest option, if not.
+        otherwise: preferred if it is an option; else the first or nearest.
     """
     for one in (value, otherwise):
         if isinstance(options, range):
@@ -52,14 +52,10 @@ def nearest(value: object, options: Collection[Any], otherwise: Any) -> Any:
 
 @dataclass(frozen=True)
 class ParameterKind:
-    """What all kinds have in common: anything is allowed, and is written as text."""
+    """The base of all kinds: any value, written as text."""
 
     def allowed(self, choice: object, known: object) -> Collection[Any] | None:
-        """What may be chosen; None for anything.
-
-        Args:
-            known: what the page knows, such as a state or a trace.
-        """
+        """Return the options; None for anything."""
         return None
 
     @property
@@ -69,23 +65,23 @@ class ParameterKind:
 
     @property
     def depends(self) -> bool:
-        """Whether what is allowed depends on what else is chosen or known."""
+        """Return whether options depend on the selection or known facts."""
         return callable(getattr(self, "options", None))
 
     def meant(self, text: str, known: object) -> str:
-        """What an address means by a text that says the same as another."""
+        """Replace a synonym in the URL by its option."""
         return text
 
     def read(self, name: str, text: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
-        """What an address asks for, and a plain sentence for each part of it that can't be had."""
+        """Return the URL's value, and a sentence for each impossible part."""
         return text[: SETTINGS.longest_input], []
 
     def write(self, value: Any) -> str | None:
-        """The text that stands for a value in the address; None where a link can't carry it."""
+        """Return the value's URL text; None if links can't carry it."""
         return str(value)
 
     def within(self, value: Any, allowed: Collection[Any] | None, otherwise: Any) -> Any:
-        """The value itself where it is allowed, else the nearest that is."""
+        """Return the value if allowed, else the nearest option."""
         return value if allowed is None else nearest(value, allowed, otherwise)
 
     def to_widget(self, value: Any) -> Any:
@@ -97,16 +93,16 @@ class ParameterKind:
         return chosen
 
     def documented(self) -> str:
-        """How its line in the documents begins to say what is allowed; empty where that differs from case to case."""
+        """Describe the options for the documents; "" if they vary."""
         return ""
 
 
 @dataclass(frozen=True)
 class AnyText(ParameterKind):
-    """Any text; one that is too long for a link is left out of it.
+    """Any text; too long for a link, it is left out.
 
     Attributes:
-        longest: after how many characters it is cut; None for the longest text that can be typed here.
+        longest: characters kept; None for the longest input.
     """
 
     longest: int | None = None
@@ -122,11 +118,11 @@ class AnyText(ParameterKind):
 
 @dataclass(frozen=True)
 class OneOf(ParameterKind):
-    """One of several names, or of several numbers.
+    """One of several names or numbers.
 
     Attributes:
-        synonyms: by what the page knows, what else an address may call an option.
-        nothing: what None is called, where that may be chosen, too.
+        synonyms: other URL names of options, by known facts.
+        nothing: the name of None, if allowed.
     """
 
     options: Options = ()
@@ -150,7 +146,7 @@ class OneOf(ParameterKind):
         return instead, [notice(name, text, several, self.nothing if instead is None else str(instead))]
 
     def within(self, value: Any, allowed: Collection[Any] | None, otherwise: Any) -> Any:
-        """The option itself, or what is to be taken instead."""
+        """Return the option, or its replacement."""
         return None if value is None and self.nothing else nearest(value, allowed or (), otherwise)
 
     def documented(self) -> str:
@@ -167,8 +163,8 @@ class WholeNumber(ParameterKind):
     """A whole number in plain digits.
 
     Attributes:
-        options: from where to where, or which, rising.
-        nothing: what None is called, where that may be chosen, too.
+        options: a range, or numbers in ascending order.
+        nothing: the name of None, if allowed.
     """
 
     options: Sequence[int] | Callable[[Any, Any], Sequence[int]] = range(1)
@@ -193,7 +189,7 @@ class WholeNumber(ParameterKind):
         return instead, [notice(name, text, number_words(numbers), self.nothing if instead is None else str(instead))]
 
     def within(self, value: Any, allowed: Collection[Any] | None, otherwise: Any) -> Any:
-        """The number, or the nearest; where all can be meant at once, all instead of one that there isn't."""
+        """Return the nearest number; for a missing one, all if all is allowed."""
         if self.nothing and (type(value) is not int or value not in (allowed or ())):
             return None
         numbers = allowed if isinstance(allowed, Sequence) else range(1)
@@ -202,7 +198,7 @@ class WholeNumber(ParameterKind):
         return nearest(value, numbers, otherwise)
 
     def to_widget(self, value: Any) -> Any:
-        """The number; all by their name, as to a picker None means that nothing was chosen yet."""
+        """Return the number; all by name, because None means unset to a picker."""
         return self.nothing if value is None else value
 
     def from_widget(self, chosen: Any) -> Any:
@@ -210,22 +206,18 @@ class WholeNumber(ParameterKind):
         return None if self.nothing and chosen == self.nothing else chosen
 
     def documented(self) -> str:
-        """From where to where, where that is always the same."""
+        """Describe the range if it never varies."""
         return "" if callable(self.options) else number_words(self.options)
 
 
 def number_words(numbers: Sequence[int]) -> str:
-    """Name numbers: "0 to 5", or "1, 3" where some are left out."""
+    """Name numbers: "0 to 5", or "1, 3" with gaps."""
     return f"{numbers[0]} to {numbers[-1]}" if isinstance(numbers, range) else ", ".join(map(str, numbers))
 
 
 @dataclass(frozen=True)
 class Names(ParameterKind):
-    """Any of several names, parted by full stops; in their own order, each once.
-
-    Attributes:
-        options: the names, by what is chosen and what the page knows.
-    """
+    """Any of several names, separated by full stops, in option order, each once."""
 
     options: Callable[[Any, Any], Collection[str]] = lambda choice, known: ()
 
@@ -256,7 +248,7 @@ class Names(ParameterKind):
 
 @dataclass(frozen=True)
 class SampleName(ParameterKind):
-    """A picture or a sound that ships, by its name; what a visitor brought is left out of a link."""
+    """A sample picture's or sound's name; links leave out uploads."""
 
     of: str
 
@@ -272,7 +264,7 @@ class SampleName(ParameterKind):
         return instead, [notice(name, text, ", ".join(self.names), instead if instead in self.names else "your own")]
 
     def write(self, value: Any) -> str | None:
-        """The sample's name; nothing for what a visitor brought."""
+        """Return the sample's name; nothing for an upload."""
         return value if value in self.names else None
 
     def documented(self) -> str:

@@ -1,4 +1,4 @@
-"""The model in an address: one that a visitor may ask for."""
+"""The URL's model: one that a visitor may request."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ __all__ = ["ModelName"]
 
 @dataclass(frozen=True)
 class ModelName(ParameterKind):
-    """A model that a visitor may ask for here."""
+    """A model that a visitor may request."""
 
     def read(self, name: str, text: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
         """Return the model's one name, or why it isn't available."""

@@ -1,4 +1,4 @@
-"""What all pages share: everything that decides which head of what is shown."""
+"""The values that all pages share: which head is shown."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -61,12 +61,11 @@ def _own(state: "State", known: object) -> bool:
 
 
 def _several(state: "State", known: object) -> bool:
-    """Whether a stream says anything: of a model with only one it doesn't."""
     return len(state.facts.heads) != 1
 
 
 def _reads(what: str) -> "Callable[[State, object], bool]":
-    """Whether the model reads pictures, or sounds, or texts."""
+    """Return a test for pictures, sounds or texts."""
     return lambda state, known: state.facts.reads == what
 
 
@@ -84,7 +83,7 @@ def _readings(choice: object, known: object) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class State:
-    """Everything that decides which head of what is shown; each is what its parameter `means`."""
+    """Everything that decides which head is shown, as each parameter's `means` explains."""
 
     model: str = parameter(_FIRST_MODEL, ModelName(), "the model")
     text: str = parameter(CATALOGUE[_FIRST_MODEL].examples[0], AnyText(), "the sentence", applies=_reads_text)
@@ -127,7 +126,7 @@ class State:
 
     @property
     def own(self) -> bool:
-        """Whether the model is our own module, which has settings of its own."""
+        """Return whether the model is our configurable module."""
         return self.model == "scratch"
 
     @property
@@ -137,7 +136,7 @@ class State:
 
     @property
     def layers(self) -> Sequence[int]:
-        """The numbers of the layers that there are to choose from."""
+        """Return the layer numbers to choose from."""
         return self.facts.layer_numbers(self.stream)
 
     @property
@@ -147,12 +146,12 @@ class State:
 
     @property
     def shown(self) -> str:
-        """The picture or the sound that is read, by its name; empty for a model that reads text."""
+        """Return the picture's or sound's name; "" for a text model."""
         return {"picture": self.picture, "sound": self.sound}.get(self.facts.reads, "")
 
     @property
     def request(self) -> Request:
-        """What has to be run for it: all but which head is looked at, and how."""
+        """Return the run to compute, without head and reading."""
         if self.facts.reads in KINDS:
             return Request(self.model, target=self.target, shown=self.shown)
         own = OwnModule(self.d_model, self.heads, self.seed, self.positions) if self.own else None
@@ -161,7 +160,7 @@ class State:
         return Request(self.model, self.text, self.second, self.target, self.more, evict, special, chat, own)
 
     def within(self) -> "State":
-        """This state with layer and head as far in as the model has them: another model may have fewer."""
+        """Limit layer and head to the model, which may have fewer."""
         return read(self, {}, only=("layer", "head"))[0]
 
 
@@ -169,31 +168,31 @@ DEFAULT = State()
 
 
 def own_example(model: str) -> str:
-    """The text that a model opens on, as long as nobody has typed another."""
+    """Return the model's opening text until another is typed."""
     return _with_examples(model).examples[0]
 
 
 def opened_on(model: str) -> Mapping[str, Any]:
-    """The layer, the head and the stream that show most in a model's example, by name, as far as that is known."""
+    """Return the example's best layer, head and stream, as far as known."""
     return _OPENED.get(model, {})
 
 
 def own_contrast(model: str) -> str:
-    """The text that its example is compared with, as long as nobody has typed another."""
+    """Return the example's comparison text until another is typed."""
     return _with_examples(model).contrast
 
 
 def _with_examples(model: str) -> Entry:
-    """The entry of a model; of one without examples that of the model whose sentences are for all."""
+    """Return the model's entry, or the general one if it has no examples."""
     entry = CATALOGUE.get(model)
     return entry if entry is not None and entry.examples else CATALOGUE[_EXAMPLES_OF]
 
 
 def read_address(address: Mapping[str, str], default: State = DEFAULT) -> tuple[State, list[str]]:
-    """What an address asks for, and a plain sentence for each part of it that can't be had."""
+    """Return the URL's state, and a sentence for each impossible part."""
     return read(default, address)
 
 
 def write_address(state: State) -> dict[str, str]:
-    """The parameters that reproduce a state; a text is left out where a link can't carry it."""
+    """Return the state's URL parameters, without texts too long for a link."""
     return write(state)

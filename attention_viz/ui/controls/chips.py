@@ -1,4 +1,4 @@
-"""Chips below the row: whatever behind "Options" isn't at its default, so that nothing works unseen."""
+"""Chips below the row for changed options, so that none works unseen."""
 
 from collections.abc import Collection
 
@@ -23,7 +23,7 @@ _LONGEST = 28
 
 
 def show_chips(place: DeltaGenerator, state: State, leave_out: Collection[str] = ()) -> None:
-    """A button for each, which puts it back; nothing where all is at its default."""
+    """Draw a button that resets each changed option; none without any."""
     found = chips(state, leave_out)
     if not found:
         place.empty()
@@ -34,7 +34,7 @@ def show_chips(place: DeltaGenerator, state: State, leave_out: Collection[str] =
 
 
 def chips(state: State, leave_out: Collection[str] = ()) -> dict[str, str]:
-    """By their names in the address, what isn't at its default of what this model has, in a few words each."""
+    """Return short labels of the model's changed options, by URL parameter."""
     # Keys are thrown away while the model goes on: a page that has no use for that shows nothing of it.
     hidden = {*leave_out, "evict"} if "more" in leave_out else {*leave_out}
     can = state.facts

@@ -1,4 +1,4 @@
-"""Several changes of a model, chosen one after the other, undone one by one, and kept in the address."""
+"""A model's changes: added in order, undone one by one, kept in the URL."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -31,14 +31,14 @@ _LONGEST_HISTORY = 100
 
 @dataclass
 class _History:
-    """The changes before each step, and whether there was a change to begin with: who took it back has none again."""
+    """The changes before each step, and whether any came first, so that removal stays none."""
 
     steps: list[str] = field(default_factory=list[str])
     begun: bool = False
 
 
 def begin_edits() -> None:
-    """Take the changes from the address at a visitor's first run, and after Back or Forward."""
+    """Take the URL's changes at a first run and after Back or Forward."""
     if visit.is_unread(CHANGES):
         before = current_edits()
         if visit.pending(CHANGES, "edits") == "":
@@ -49,13 +49,13 @@ def begin_edits() -> None:
 
 
 def made(text: str, run: Run, state: State) -> "tuple[Edit, ...]":
-    """The changes as edits of the model, in their order; those that don't fit model or text are left out."""
+    """Return the changes as edits, in order, without those that don't fit."""
     fitting = [change for change in read_changes(text)[0] if not misfit(change, run.trace)]
     return tuple(edit for change in fitting for edit in to_edits(change, run.trace))
 
 
 def show_edit_controls(run: Run, state: State, *, pattern: str) -> None:
-    """Draw the controls of a change to choose and add, and of steps to take back."""
+    """Draw the controls that add and undo changes."""
     with st.container(key="edit-pickers", horizontal=True, vertical_alignment="bottom"):
         what = widgets.draft(
             st.selectbox,
@@ -82,7 +82,7 @@ def show_edit_controls(run: Run, state: State, *, pattern: str) -> None:
 
 
 def begin_with_change(run: Run, state: State) -> None:
-    """Begin with a change that has an effect, once in a visit and where none is chosen: the chosen pair is cut."""
+    """Cut the chosen pair, once in a visit without changes."""
     if current_edits() or visit.memory(_History).begun or visit.notices(CHANGES):
         return
     named = run.stream(state.stream) if len(run.trace.streams) > 1 or len(state.facts.heads) > 1 else None
@@ -97,7 +97,7 @@ def _called(what: str) -> str:
 
 
 def _place(run: Run, state: State) -> tuple[str, int | None, int | None]:
-    """The stream, and where in it the change is to act: the chosen head, its layer, or everywhere."""
+    """Return the stream, layer and head of the change; None for all."""
     stream, (layer, head) = run.stream(state.stream), run.place(state.stream, state.layer, state.head)
     names = {"head": f"layer {layer}, head {head}", "layer": f"layer {layer}, all heads", "all": "all layers and heads"}
     chosen = widgets.draft(
@@ -113,7 +113,7 @@ def _place(run: Run, state: State) -> tuple[str, int | None, int | None]:
 
 
 def _show_details(what: str, run: Run, stream: str, pattern: str) -> bool:
-    """What else the change needs to know; False where it can't be added yet."""
+    """Ask for the change's details; return False if it can't be added yet."""
     match EDITS[what].asks:
         case Nothing():
             return True
@@ -138,7 +138,7 @@ def _show_details(what: str, run: Run, stream: str, pattern: str) -> bool:
 
 
 def _chosen_detail(what: str, run: Run, stream: str, pattern: str) -> Detail:
-    """Return the details that are chosen at the moment of a click."""
+    """Return the details chosen at the moment of a click."""
     match EDITS[what].asks:
         case Nothing():
             return None
@@ -169,7 +169,7 @@ def _pick_token(label: str, key: str, tokens: "Tokens") -> None:
 
 
 def _cells(run: Run, stream: str, pattern: str) -> tuple[tuple[int, int], ...]:
-    """The cells that were drawn by hand for a text of this length; none where there are none."""
+    """Return the cells drawn for a text of this length, if any."""
     queries, keys = len(run.trace.query_tokens(stream)), len(run.trace.key_tokens(stream))
     try:
         cells = from_code(pattern, queries)
@@ -191,7 +191,7 @@ def _no_pattern_words(run: Run, stream: str) -> str:
 
 
 def _add(run: Run, layer: int | None, head: int | None, stream: str | None, pattern: str) -> None:
-    """What the widgets hold at the moment of the click, as the last change."""
+    """Append the change that the widgets hold when clicked."""
     what = widgets.drafted("edit-what")
     detail = _chosen_detail(what, run, stream or run.trace.streams[0], pattern)
     if detail != ():  # a drawing that is gone since the button was shown
@@ -205,27 +205,26 @@ def _remove(number: int) -> None:
 
 
 def _step(text: str) -> None:
-    """Hold other changes, and remember those that held until now."""
     before = current_edits()
     visit.pick(CHANGES, edits=text)
     _remember(before)
 
 
 def _remember(before: str) -> None:
-    """What held before the last step is one back, where that changed anything."""
+    """Record the changes before the last step, if it changed anything."""
     if before != current_edits():
         history = visit.memory(_History)
         history.steps = [*history.steps, before][-_LONGEST_HISTORY:]
 
 
 def _undo() -> None:
-    """Go back to what held before the last step, a removal or a new start included."""
+    """Undo the last step, even a removal or new start."""
     if steps := visit.memory(_History).steps:
         visit.pick(CHANGES, edits=steps.pop())
 
 
 def show_edit_list(run: Run) -> None:
-    """The changes in words and in their order; those that can't be made here with the reason."""
+    """List the changes in order, with reasons for the impossible ones."""
     changes = read_changes(current_edits())[0]
     if not changes:
         return

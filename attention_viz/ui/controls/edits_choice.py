@@ -1,4 +1,4 @@
-"""What pages on which a model can be changed keep of the changes in the address."""
+"""The changes that pages keep in the URL."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ __all__ = ["CHANGES", "CHANGES_OR_NONE", "Changes", "ChangesOrNone", "current_ed
 
 
 class EditsText(ParameterKind):
-    """Changes of a model as the address writes them; one that can't be read is told."""
+    """Changes as the URL writes them; unreadable ones are reported."""
 
     def read(self, name: str, text: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
-        """The changes that can be read, and a plain sentence for each of the others."""
+        """Return the readable changes, and a sentence for each other."""
         # The kinds of change bring torch along, for which the first paint doesn't wait.
         from attention_viz.edits.changes import read_changes, write_changes
 
@@ -31,14 +31,14 @@ class EditsText(ParameterKind):
 
 @dataclass(frozen=True)
 class Changes:
-    """What a page on which a model can be changed keeps in the address, beside its own and what all pages share."""
+    """The URL parameters of a page with changes, beside its own and the shared ones."""
 
     edits: str = parameter("", EditsText(), "the changes, in their order", brief=True)
 
 
 @dataclass(frozen=True)
 class ChangesOrNone:
-    """The same for a page that begins with a change: it says that there is none, or a link would bring one."""
+    """`Changes` for a page that begins with one: the URL writes none, or a link would bring one."""
 
     edits: str = parameter("", EditsText(), "the changes, in their order")
 
@@ -49,5 +49,5 @@ CHANGES_OR_NONE = Group(ChangesOrNone(), "changed-")
 
 
 def current_edits() -> str:
-    """The changes that are held now, as the address writes them."""
+    """Return the current changes as the URL writes them."""
     return visit.chosen(CHANGES).edits

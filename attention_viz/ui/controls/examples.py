@@ -1,4 +1,4 @@
-"""Sentences worth a look, each with the model that shows something on it."""
+"""Example sentences, each with a model that shows something on it."""
 
 import streamlit as st
 
@@ -14,7 +14,7 @@ __all__ = ["show_examples"]
 
 
 def show_examples() -> None:
-    """The examples of the chosen model, and below them those of the others, which choose their model, too."""
+    """Draw the model's examples, then others', which also choose their model."""
     chosen = visit.shared().model
     for model in dict.fromkeys((chosen, *CATALOGUE)):
         entry = CATALOGUE.get(model)

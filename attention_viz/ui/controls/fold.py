@@ -1,4 +1,4 @@
-"""On a phone the row is one line, which says what is shown and opens."""
+"""On phones, the row folded into one line that opens."""
 
 from collections.abc import Collection
 from importlib import resources
@@ -29,11 +29,11 @@ _fold = components.component(
 
 
 def show_fold(what: str, place: str = "", leave_out: Collection[str] | None = None) -> None:
-    """The line; where there is room for the whole row the page's style hides it.
+    """Draw the line, hidden by CSS if the row fits.
 
     Args:
-        place: what it says behind the sentence; by default model, layer and head.
-        leave_out: what of that which isn't at its default the page has no use for; None where it has none for any.
+        place: by default model, layer and head.
+        leave_out: changed options without use on the page; None for all.
     """
     state = visit.shared()
     place = place or f"{_model(state)} · {state.layer}·{state.head}"
@@ -43,7 +43,7 @@ def show_fold(what: str, place: str = "", leave_out: Collection[str] | None = No
 
 
 def _model(state: State) -> str:
-    """The model that is shown, of a file its own."""
+    """Name the shown model, or the open file's."""
     run = opened()
     return (
         one_line(allowed.display_name(state.model), _LONGEST_MODEL)
@@ -53,5 +53,5 @@ def _model(state: State) -> str:
 
 
 def _read(state: State) -> str:
-    """What is read, in a line: a text, or the name of a picture or a sound."""
+    """Return the text in one line, or the picture's or sound's name."""
     return state.text if reads(state) == "text" else thing_label(state)

@@ -1,4 +1,4 @@
-"""The model: from the catalogue, from a folder on this machine, or from the hub, which tells its size first."""
+"""The model picker: catalogue, local folder or hub, which shows its size first."""
 
 import shlex
 from dataclasses import dataclass
@@ -35,13 +35,13 @@ _LONGEST = 40
 
 @dataclass
 class _Source:
-    """The source that is chosen, before a model of it is, and what was typed there.
+    """The source chosen before a model of it, and its typed text.
 
     Attributes:
-        of: the model and the file for which the source was chosen.
-        refused: why what was typed can't be had; empty where it can.
-        folder: the folder that was refused, or empty.
-        identity: the hub id that was typed.
+        of: the model and file for which it was chosen.
+        refused: the reason for a refusal; "" for none.
+        folder: the refused folder, or "".
+        identity: the typed hub id.
     """
 
     of: tuple[object, ...] = ()
@@ -53,7 +53,7 @@ class _Source:
 
 
 def pick_model() -> None:
-    """The picker: the catalogue, other sources that the operator leaves open, and the model of a file."""
+    """Draw the picker: catalogue, sources that the operator allows, and a file's model."""
     model, run = visit.shared().model, opening.opened()
     file = [] if run is None else [name_in_file(run.trace, _LONGEST)]
     source, of = visit.memory(_Source), (model, *file, opening.count())
@@ -72,12 +72,12 @@ def pick_model() -> None:
 
 
 def name_in_file(trace: "Trace", longest: int) -> str:
-    """What the model of a file is called, with so many letters of its name at most."""
+    """Name a file's model, cut to a number of letters."""
     return f"{one_line(trace.provenance.model, longest)} (a file)"
 
 
 def show_source() -> None:
-    """Below the pickers, what the chosen source asks for; below the model that the app opens on, what is missing."""
+    """Draw the source's fields, or the lack of the opening model, below the pickers."""
     chosen = visit.memory(_Source)
     source, model = chosen.name, visit.shared().model
     if source == DEFAULT.model and (missing := how_to_install()):
@@ -93,7 +93,7 @@ def show_source() -> None:
 
 
 def described(state: State) -> str:
-    """The model in a few words, on one line: what it is, and how many layers and heads it has."""
+    """Describe the model in one line, with its layers and heads."""
     if (run := opening.opened()) is not None:
         stream = run.stream(state.stream)
         known = CATALOGUE.get(run.trace.provenance.model)
@@ -111,10 +111,10 @@ def _counted(layers: int, heads: int) -> str:
 
 
 def prepare(state: State, *, asked: bool = True) -> State:
-    """See that a model that isn't in the catalogue is in memory; until it is, the page ends here.
+    """Load a model outside the catalogue, or end the page.
 
     Returns:
-        The state, with layer and head as far in as this model has them.
+        The state, its layer and head within the model's.
     """
     if state.model in CATALOGUE or opening.opened() is not None:
         return state
@@ -127,7 +127,7 @@ def prepare(state: State, *, asked: bool = True) -> State:
 
 
 def _source(model: str) -> str | None:
-    """Where a model comes from, as the picker calls it; None for the catalogue."""
+    """Return the picker's name of the source; None for the catalogue."""
     source = {"folder": FOLDER, "hub": HUB}.get(allowed.kind(model))
     return source if source in allowed.other_sources() else None
 
@@ -191,7 +191,7 @@ def _take_hub() -> None:
 
 
 def _take(name: str | None, kind: str) -> None:
-    """Show a model that was chosen, or say why it can't be had."""
+    """Show a chosen model, or the reason for its refusal."""
     source = visit.memory(_Source)
     source.refused = ""
     if not name:
@@ -209,7 +209,7 @@ def _take(name: str | None, kind: str) -> None:
 
 
 def _load(state: State) -> bool:
-    """Load a model, downloading it first where somebody says so; False while it isn't there."""
+    """Load a model, downloading only on request; return False until it is there."""
     place = st.empty()
     try:
         if allowed.kind(state.model) == "hub":
@@ -228,7 +228,7 @@ def _load(state: State) -> bool:
 
 
 def _within(state: State, *, asked: bool) -> State:
-    """The nearest layer and head that the model has; of an address that asked for others, say so."""
+    """Return the model's nearest layer and head, with notices for the URL's."""
     within = state.within()
     if within != state:
         own = asked and not visit.here().selection.part(SHARED).touched

@@ -1,4 +1,4 @@
-"""A model of the hub that isn't on this machine: how large it is, and a button that downloads it."""
+"""A hub model's size, and a button that downloads it."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ __all__ = ["offer_download"]
 
 
 def offer_download(model: str, plan: "Plan", place: DeltaGenerator) -> None:
-    """Say how large the model is, with a button that downloads it; while it comes, say how much has come."""
+    """Show the model's size and a download button, then progress."""
     check_room(plan.name, plan.bytes)
     download = downloads.download_of(model)
     with place:
@@ -48,14 +48,14 @@ def _begin(model: str, plan: "Plan") -> None:
 
 @dataclass
 class _Begun:
-    """The download that this visitor began, who alone may cancel it."""
+    """This visitor's download, which only they may cancel."""
 
     download: downloads.Download | None = None
 
 
 @st.fragment(run_every=1.0)
 def _watch(model: str) -> None:
-    """Say how much has come; at the end the whole page runs again."""
+    """Show progress; rerun the whole page at the end."""
     download = downloads.download_of(model)
     if download is None or download.over:
         if download is not None and not download.problem:

@@ -1,4 +1,4 @@
-"""A pen for the picture of a matrix: cells are touched by a click, by a drag, or from the keyboard."""
+"""A pen for matrix cells: by click, drag or keyboard."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -27,18 +27,16 @@ _pen = components.component("attention_viz_pen", html=_HTML, css=_CSS, js=script
 
 @dataclass
 class _LastStroke:
-    """The number of the last stroke that was taken."""
-
     stroke: int = 0
 
 
 def show_pen(
     chart: str, labels: Sequence[str], colour: str, on_strokes: Callable[[], None], does: str = "blocks or opens"
 ) -> None:
-    """Let the cells of a square matrix be touched, and say how.
+    """Draw a pen over a square matrix, with instructions.
 
     Args:
-        on_strokes: called, before the page runs again, when cells were touched; `strokes` tells which.
+        on_strokes: called before the page runs again; see `strokes`.
     """
     seen = visit.memory(_LastStroke).stroke
     data = {"chart": chart, "labels": list(labels), "colour": colour, "does": does, "seen": seen}
@@ -46,7 +44,7 @@ def show_pen(
 
 
 def strokes(count: int) -> list[tuple[slice, slice]]:
-    """The rows and columns of each stroke that wasn't told before, oldest first; those for another length are lost."""
+    """Return new strokes' rows and columns, oldest first; drops those for other lengths."""
     message, seen = widgets.sent(_KEY, "strokes"), visit.memory(_LastStroke)
     found: list[tuple[slice, slice]] = []
     for stroke in cast("list[object]", message) if isinstance(message, list) else ():
@@ -59,7 +57,7 @@ def strokes(count: int) -> list[tuple[slice, slice]]:
 
 
 def _whole(stroke: object) -> TypeGuard[list[int]]:
-    """Whether it is six whole numbers, as the pen sends them: anything can come from a browser."""
+    """Return whether it is six integers, because a browser can send anything."""
     if not isinstance(stroke, list):
         return False
     numbers = cast("list[object]", stroke)

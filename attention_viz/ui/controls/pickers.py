@@ -1,4 +1,4 @@
-"""Sentence, model, layer and head: what a page shows, chosen on one line and kept in the address."""
+"""The row that picks sentence, model, layer and head, kept in the URL."""
 
 import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -41,10 +41,10 @@ class ControlRow:
     """The line that all pages share.
 
     Attributes:
-        bar: the place at the line's end, for what can be taken away and for the badge.
-        options: the end of what stands behind "Options", for what a page itself has there.
-        fold: the slot of the line that replaces the row on a phone, if the page draws it itself.
-        own: the slot in the page's own control, if that has one.
+        bar: the slot for exports and badge, at the line's end.
+        options: the end of "Options", for the page's own.
+        fold: the slot of a phone's line, if the page draws it itself.
+        own: the slot in the page's own control, if any.
     """
 
     state: State
@@ -55,10 +55,10 @@ class ControlRow:
 
 
 def begin(*own: Group[Any], example: State | None = None) -> None:
-    """Read the URL at a visitor's first run of a page and after Back or Forward; else the selection holds.
+    """Read the URL at a page's first run and after Back or Forward; else keep the selection.
 
     Args:
-        example: the page's own default, if the URL names no other model.
+        example: the page's default, if the URL names no other model.
     """
     now = visit.here()
     asked, now.asked = now.asked, {}
@@ -75,11 +75,11 @@ def choose(
     other_text: Callable[[], None] | None = None,
     folded: str = "Sentence, model, layer and head",
 ) -> ControlRow:
-    """Sentence, model, layer and head on one line, with what is rarely touched behind "Options".
+    """Draw sentence, model, layer and head in one line, the rest behind "Options".
 
     Args:
-        page: what it is called; where it shows none of what the model reads, that is said, and it ends there.
-        stream: the only one that the page is about; by default a model with several has a picker for it.
+        page: ends with a notice if it shows nothing that the model reads.
+        stream: the page's only stream; by default it is picked.
     """
     asked, kind = two_texts.asks_target(visit.shared()), reads(visit.shared())
     # The height holds until the page's style has arrived.
@@ -123,7 +123,7 @@ def _show_places(
     with_readings: bool,
     beside: Callable[[State], DeltaGenerator | None] | None,
 ) -> tuple[DeltaGenerator, DeltaGenerator | None]:
-    """The pickers for layer and head, and the button behind which the rest stands; its end, and the page's own slot."""
+    """Draw layer, head and "Options"; return its end and the page's own slot."""
     if stream is None:
         two_texts.pick_stream(state)
     _pick("layer", _layers(state), 116)
@@ -142,14 +142,14 @@ def _show_places(
 
 
 def _current_with_notices() -> State:
-    """What is chosen, once what the address asked for in vain has been said."""
+    """Return the selection after showing the URL's notices."""
     state = visit.shared()
     show_notices(visit.notices(SHARED))
     return state
 
 
 def sentence() -> ControlRow:
-    """The row with the sentence alone, for a page that names its models itself; its own pickers go into `options`."""
+    """Draw the row without models, for a page with pickers of its own in `options`."""
     with st.container(key="frame", height=_ROW, border=False):
         fold = st.container(key="fold-place")
         with st.container(key="pickers", horizontal=True, vertical_alignment="top", gap="small"):
@@ -162,7 +162,7 @@ def sentence() -> ControlRow:
 
 
 def switch(label: str, options: Mapping[str, str], of: Group[Any], name: str) -> None:
-    """A row of buttons, one of which is pressed."""
+    """Draw a row of buttons, one of them pressed."""
     widgets.show(
         st.segmented_control,
         label,
@@ -176,7 +176,7 @@ def switch(label: str, options: Mapping[str, str], of: Group[Any], name: str) ->
 
 
 def address() -> dict[str, str]:
-    """The parameters that carry what is chosen to another page."""
+    """Return URL parameters that carry the selection to another page."""
     return write_address(visit.shared())
 
 
@@ -207,12 +207,12 @@ def _pick(name: str, numbers: Sequence[int], width: int, *, together: bool = Fal
 
 
 def _called(kind: str, number: int) -> str:
-    """What a picker says for a number: "Layer 3"."""
+    """Name a number in a picker: "Layer 3"."""
     return f"{kind.capitalize()} {number}"
 
 
 def _layers(state: State) -> Sequence[int]:
-    """The numbers of the layers that attend."""
+    """Return the numbers of layers with attention."""
     run = opening.opened()
     return state.layers if run is None else run.trace.layer_numbers(run.stream(state.stream))
 
@@ -223,7 +223,6 @@ def _head_count(state: State) -> int:
 
 
 def _own_settings() -> None:
-    """What can be changed about our own module."""
     with st.container(key="own"):
         width, heads = st.columns(2)
         seed, positions = st.columns(2)

@@ -1,4 +1,4 @@
-"""Plotly pictures on a page, and clicks on them."""
+"""Plotly pictures and their clicks."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,11 +17,10 @@ _NUMBERS = 2
 
 
 def show_picture(figure: go.Figure, key: str, description: str, *, tools: bool = False) -> None:
-    """Show a picture of ours as it is.
+    """Show a picture of ours unchanged.
 
     Args:
-        description: what it shows, for those who can't see it; its largest numbers are added.
-        tools: whether Plotly's own buttons, such as those to zoom, come up over it.
+        description: alternative text; the largest numbers are added.
     """
     config: dict[str, Any] = {"displaylogo": False} if tools else _CONFIG
     st.plotly_chart(figure, theme=None, key=key, config=config, alt=_alt(figure, description))
@@ -32,11 +31,11 @@ def _alt(figure: go.Figure, description: str) -> str:
 
 
 def show_to_click(figure: go.Figure, key: str, description: str, on_click: Callable[[tuple[int, int]], None]) -> None:
-    """Show a picture whose points answer a click.
+    """Show a picture whose points answer clicks.
 
     Args:
-        figure: the picture; each point of it has two whole numbers as its `customdata`.
-        description: what it shows, for those who can't see it; its largest numbers are added.
+        figure: each point's `customdata` is two integers.
+        description: alternative text; the largest numbers are added.
     """
     figure.update_layout(hovermode="closest", clickmode="event+select", dragmode=False)
     st.plotly_chart(
@@ -53,7 +52,7 @@ def show_to_click(figure: go.Figure, key: str, description: str, on_click: Calla
 def add_targets(
     figure: go.Figure, cells: Sequence[tuple[int, int]], *, turned: bool = False, size: int = 14, named: bool = True
 ) -> None:
-    """Invisible points over the cells of a matrix: Plotly reports clicks on points, not on cells of a heatmap."""
+    """Add invisible points over cells, because Plotly reports clicks on points, not heatmap cells."""
     down, across = [row for row, _ in cells], [column for _, column in cells]
     unseen = {"marker": {"opacity": 0}}
     figure.add_scatter(

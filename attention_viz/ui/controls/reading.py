@@ -1,4 +1,4 @@
-"""How the weights on a page are read: the picker, and what it means for layer and head."""
+"""The picker of a page's reading, and its layer and head."""
 
 import streamlit as st
 
@@ -11,7 +11,7 @@ __all__ = ["head", "head_name", "is_raw", "show_picker", "together"]
 
 
 def is_raw(state: State) -> bool:
-    """Whether the page shows the weights as they ran, token by token."""
+    """Return whether the page shows raw weights, token by token."""
     return state.reading == "raw" and state.words == "off"
 
 
@@ -21,17 +21,17 @@ def together(state: State) -> bool:
 
 
 def head_name(state: State) -> str:
-    """What is shown of the layer: "head 4", or all heads together."""
+    """Return "head 4", or a name for all heads together."""
     return "all heads together" if together(state) else f"head {state.head}"
 
 
 def head(state: State) -> int:
-    """Which head of the reading is on the screen: of one that takes heads together, the only one."""
+    """Return the reading's shown head, or its only one."""
     return 0 if together(state) else state.head
 
 
 def show_picker() -> None:
-    """Draw the picker, beside those of layer and head."""
+    """Draw the picker beside layer and head."""
     widgets.show(
         st.selectbox,
         "Reading",

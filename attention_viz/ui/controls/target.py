@@ -1,4 +1,4 @@
-"""What an encoder–decoder asks for: what it is to say, and which of its kinds of attention is shown."""
+"""An encoder-decoder's target text and shown stream."""
 
 import streamlit as st
 
@@ -18,18 +18,18 @@ STREAMS = {
 
 
 def streams(state: State) -> tuple[str, ...]:
-    """The kinds of attention there are to choose from; none of a model that nobody has loaded yet."""
+    """Return the streams to choose from; none before the model is loaded."""
     run = opening.opened()
     return tuple(state.facts.heads) if run is None else run.trace.streams
 
 
 def asks_target(state: State) -> bool:
-    """Whether the model can be told what to say; of a trace from a file that is over."""
+    """Return whether the model takes a target; False for an open trace."""
     return opening.opened() is None and state.facts.is_encoder_decoder
 
 
 def settle_stream(state: State, only: str | None) -> None:
-    """Choose a kind of attention that the model has, before layers and heads are counted."""
+    """Choose a stream that the model has, before layers and heads are counted."""
     found = streams(state)
     if only is not None and state.stream != only:
         visit.send(Filled(SHARED, {"stream": only}, stays=True))

@@ -1,4 +1,4 @@
-"""A box for a text that a model reads or is to say."""
+"""A box for a source or target text."""
 
 import streamlit as st
 
@@ -10,10 +10,9 @@ __all__ = ["text_box"]
 
 
 def text_box(label: str, name: str, placeholder: str | None = None, *, labelled: bool = True) -> None:
-    """Draw the box; what is typed closes an open trace, since it is to be run.
+    """Draw the box; typing closes an open trace, since the text is to run.
 
     Args:
-        placeholder: what it says while it is empty.
         labelled: whether the label is visible; screen readers always read it.
     """
     widgets.show(

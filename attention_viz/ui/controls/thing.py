@@ -1,4 +1,4 @@
-"""The field for a picture or a sound, where a model reads such: samples, an upload, the camera or the microphone."""
+"""The field for pictures or sounds: samples, uploads, camera, microphone."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -50,20 +50,20 @@ _WINDOW = 30.0
 
 @dataclass
 class _MediaRefusal:
-    """Why what was brought last can't be shown, until something else is chosen."""
+    """The last upload's refusal, kept until another choice."""
 
     reason: str = ""
 
 
 def reads(state: State) -> str:
-    """What is read: "text", "picture" or "sound"; of an open trace, what it is of."""
+    """Return the input's kind: "text", "picture" or "sound", also of an open trace."""
     if (run := opening.opened()) is None:
         return state.facts.reads
     return next(iter(run.trace.seen.tensors), "text")
 
 
 def thing_label(state: State) -> str:
-    """The picture or sound that is shown, in a few words."""
+    """Describe the shown picture or sound briefly."""
     if (run := opening.opened()) is not None:
         origin = run.trace.provenance
         return one_line(origin.picture or origin.sound or "", _LONGEST_NAME)
@@ -82,12 +82,12 @@ def show_thing(state: State, kind: str) -> None:
 
 
 def is_shown_on(page: str, kind: str) -> bool:
-    """Whether a page shows anything of what is read: "text", "picture" or "sound"."""
+    """Return whether a page supports "text", "picture" or "sound"."""
     return kind == "text" or page in SHOWN_ON.get(kind, ())
 
 
 def end_unless_shown(page: str, state: State, kind: str) -> None:
-    """Where a page shows none of what the model reads, say so, name those that do, and end it there."""
+    """End a page that can't show the model's input, naming those that can."""
     if kind != "text" and (refused := visit.memory(_MediaRefusal).reason):
         st.error(as_sentence(refused))
     if is_shown_on(page, kind):
@@ -121,7 +121,7 @@ def _samples(kind: str) -> None:
 
 
 def _ask(kind: str) -> None:
-    """The widgets that take one, each empty again once it has been taken."""
+    """Draw the upload widgets, emptied once used."""
     taken = widgets.fresh(_FIELDS).removeprefix(f"{_FIELDS}-")
     upload = f"thing-upload-{taken}"
     st.file_uploader(_UPLOAD[kind], key=upload, on_change=_take, args=(kind, upload))
@@ -139,7 +139,7 @@ def _ask(kind: str) -> None:
 
 
 def _window(state: State) -> None:
-    """Of a sound that is longer than a model hears at once, the second at which to begin."""
+    """Return the start in seconds in a sound longer than the model's input."""
     upload = upload_of(state.sound) if state.facts.reads == "sound" else None
     whole = getattr(upload.thing, "whole", 0.0) if upload is not None else 0.0
     if upload is None or whole <= _WINDOW:
@@ -161,17 +161,17 @@ def _begin_at(upload: Upload) -> None:
 
 
 def choose_sample(kind: str, name: str, *, model: str | None = None) -> None:
-    """Show one that ships, in another model if one is named; what was brought before it is let go."""
+    """Show a sample, in a named model if any, and free the upload."""
     visit.memory(_MediaRefusal).reason = ""
     visit.here().brought.pop(kind, None)
     visit.pick(SHARED, **{kind: name}, **({} if model is None else {"model": model}))
 
 
 def ask_another(label: str, kind: str, chosen: str, on_brought: Callable[[str], None]) -> None:
-    """A field that takes a second one, beside that which all pages share; it goes as soon as it isn't chosen any more.
+    """Draw a field for a second upload, freed once it isn't chosen any more.
 
     Args:
-        chosen: the name of the second one that is chosen now.
+        chosen: the current second one's name.
     """
     if not is_upload(chosen):
         visit.here().brought.pop(_another(kind), None)
@@ -190,7 +190,7 @@ def _another(kind: str) -> str:
 
 
 def _take(kind: str, key: str, title: str = "", *, hold: Callable[[str, Upload], None] | None = None) -> None:
-    """Show what was brought, or say why it can't be; what is shown stays then."""
+    """Show the upload, or its refusal beside the previous one."""
     file: object = widgets.content(key)
     # Of one that was taken and let go a moment ago Streamlit has a mark left, until the field is drawn anew.
     if not isinstance(file, UploadedFile):
@@ -208,7 +208,7 @@ def _take(kind: str, key: str, title: str = "", *, hold: Callable[[str, Upload],
 
 
 def _hold(kind: str, upload: Upload) -> None:
-    """This alone keeps it: one of each kind, as long as the visit."""
+    """Keep one upload of each kind for the visit; nothing else holds it."""
     visit.here().brought[kind] = upload
     visit.pick(SHARED, **{kind: upload.name})
 

@@ -1,4 +1,4 @@
-"""What is refused before Streamlit sees it: its counts of sessions, and frames that no page of ours sends."""
+"""Refusals before Streamlit: session counts, and frames no page of ours sends."""
 
 import logging
 
@@ -17,9 +17,9 @@ _NO_TEXT, _BROKEN = 1003, 1007
 
 
 class Gate:
-    """An application that gets only what it can read.
+    """An application that receives only readable frames.
 
-    Streamlit answers a broken frame with a traceback in the log; one line is enough, as anybody can send one.
+    Streamlit logs a traceback for a broken frame; one line is enough, since anybody can send one.
     """
 
     def __init__(self, app: ASGIApp, *, metrics: bool) -> None:
@@ -39,7 +39,7 @@ class Gate:
 
 
 class _Frames:
-    """One connection, which ends with the first frame that can't be read."""
+    """A connection closed at its first unreadable frame."""
 
     def __init__(self, receive: Receive, send: Send) -> None:
         self._receive, self._send = receive, send
@@ -64,7 +64,7 @@ class _Frames:
 
 
 def _fault(message: Message) -> tuple[str, int] | None:
-    """Return what is wrong with a frame, and the code that says so; None for nothing."""
+    """Return a frame's fault and close code, or None."""
     if message["type"] != "websocket.receive":
         return None
     if (data := message.get("bytes")) is None:

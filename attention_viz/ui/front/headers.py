@@ -1,4 +1,4 @@
-"""Headers that go with each answer of the server, whatever is asked for."""
+"""Headers of each server answer, whatever the request."""
 
 import secrets
 from collections.abc import Mapping
@@ -15,10 +15,10 @@ _ASKED_FIRST = "/_stcore/health"
 
 
 def headers(frames: str) -> dict[str, str]:
-    """What a browser is told with each answer.
+    """Return each answer's headers.
 
     Args:
-        frames: the sites that may show the app in a frame, as in `frame-ancestors`; the app's own may always.
+        frames: sites that may frame the app, as in `frame-ancestors`; its own always may.
     """
     return {
         # A file is what it is called: no browser guesses that one is a script.
@@ -30,7 +30,7 @@ def headers(frames: str) -> dict[str, str]:
 
 
 class Headers:
-    """An application of which each answer has these headers."""
+    """An application that adds these headers to each answer."""
 
     def __init__(self, app: ASGIApp, added: Mapping[str, str]) -> None:
         """Stand before an application."""
@@ -55,7 +55,7 @@ class Headers:
 
 
 def _named(scope: Scope) -> list[tuple[bytes, bytes]]:
-    """A name for a browser that has none, by chance: no script reads it, and it goes to no other site."""
+    """Give a browser a random name that no script reads and no other site gets."""
     if not scope["path"].endswith(_ASKED_FIRST) or BROWSER in HTTPConnection(scope).cookies:
         return []
     phrase = f"{BROWSER}={secrets.token_urlsafe(16)}; HttpOnly; Path=/; SameSite=Lax"

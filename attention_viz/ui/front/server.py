@@ -1,4 +1,4 @@
-"""The server: Streamlit's own application with our headers, and with an address that says whether it is ready."""
+"""Streamlit's application with our headers and a readiness URL."""
 
 import contextlib
 import sys
@@ -53,11 +53,11 @@ def server(script: Path, preloading: Preloading) -> App:
 
 
 def _no_address() -> None:
-    """That this machine's public address isn't known."""
+    """Report no public address for this machine."""
 
 
 def _read(words: Sequence[str]) -> tuple[Path, list[str], dict[str, Any]]:
-    """The script, its arguments and Streamlit's options, by their dotted names."""
+    """Return script, arguments and Streamlit's options by dotted names."""
     given = main_run.make_context("streamlit run", list(words)).params
     script, arguments = Path(given.pop("target")).absolute(), list(given.pop("args"))
     return (

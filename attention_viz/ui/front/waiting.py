@@ -1,4 +1,4 @@
-"""The page of somebody for whom there is no room yet: it says so, and opens the app by itself once there is."""
+"""The waiting page of a full server; opens the app by itself."""
 
 import streamlit as st
 from streamlit import runtime
@@ -16,7 +16,7 @@ _PAUSE = 5
 
 
 def wait_for_room() -> None:
-    """Show nothing but how many have to leave first, where more visitors came than the server has room for."""
+    """Show only the visitor's place in the queue if the server is full."""
     if _ahead():
         _wait()
         st.stop()

@@ -1,4 +1,4 @@
-"""A long text's heads as bytes for the explorer, one at a time, and the heads that link two of its tokens."""
+"""A long text's heads as explorer bytes, and rankings for a pair."""
 
 import contextlib
 import threading
@@ -31,7 +31,7 @@ _MOST_RANKED = 10
 
 
 def head_of(run: "Run", stream: str, layer: int, head: int) -> bytes | None:
-    """Return one head as its terms, for a browser that has the rest of the text; None if it has all weights."""
+    """Return a long text's head as its terms; None if the browser has all weights."""
     if long_id_of(run) is None:
         return None
     packed = _made(run, stream, layer, head)
@@ -41,14 +41,14 @@ def head_of(run: "Run", stream: str, layer: int, head: int) -> bytes | None:
 
 
 def maps_in(packed: bytes) -> bytes:
-    """Return the beginning of a head's bytes, which has its maps: they can be drawn before all of it has come."""
+    """Return the first bytes, the head's maps, drawable before the rest."""
     from attention_viz.explorer import beginning_of
 
     return beginning_of(packed)
 
 
 def ranking_of(run: "Run", asked: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return the heads that link the browser's pair, as it reads them; None if it sent no pair of this run."""
+    """Rank heads for the browser's pair; None without a pair of this run."""
     from attention_viz.analysis.search import rank_heads
 
     if asked is None or (long_id := long_id_of(run)) is None or asked.get("of") != long_id:
@@ -84,7 +84,7 @@ def _pack(run: "Run", stream: str, layer: int, head: int) -> bytes:
 
 @dataclass(frozen=True)
 class _HeadInSight:
-    """A head that somebody looks at, and how many bytes it took."""
+    """A viewed head, and its size in bytes."""
 
     of: "weakref.ref[Run]"  # a text that nobody looks at any more is let go
     stream: str
@@ -93,7 +93,7 @@ class _HeadInSight:
     size: int
 
     def beside(self) -> list[int]:
-        """The other heads of its layer, nearest first, as many as there is memory for."""
+        """Return its layer's other heads, nearest first, within memory."""
         run = self.of()
         heads = () if run is None else range(run.trace.head_count(self.layer, self.stream))
         others = sorted(set(heads) - {self.head}, key=lambda other: abs(other - self.head))
@@ -101,9 +101,9 @@ class _HeadInSight:
 
 
 class _Ahead:
-    """Makes the heads beside the one that was looked at last, in a thread, while nobody on the server computes.
+    """Packs heads beside the last viewed one, in a thread, while the server is idle.
 
-    Who looks at a head often looks at others of its layer next, and of a long text each takes a quarter of a second.
+    Because visitors browse a layer, and a long text's head takes a quarter of a second.
     """
 
     def __init__(self) -> None:
@@ -137,7 +137,7 @@ class _Ahead:
             return looked
 
     def _make(self, looked: _HeadInSight) -> None:
-        """Make them, until somebody has looked at another head."""
+        """Make them until another head is viewed."""
         self._busy = time.monotonic()
         for head in looked.beside():
             if not self._may_go_on() or (run := looked.of()) is None:
@@ -147,7 +147,7 @@ class _Ahead:
             del run
 
     def _may_go_on(self) -> bool:
-        """Wait until nobody has computed for a while; False where somebody has looked at another head."""
+        """Wait until the server is idle; False if another head is viewed."""
         while self._looked is None:
             now = time.monotonic()
             if max(FORWARDS.computing, ANALYSES.computing) > 1:  # this thread is counted

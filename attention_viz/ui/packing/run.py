@@ -1,4 +1,4 @@
-"""A run as the bytes that the explorer reads."""
+"""A run as the explorer's bytes."""
 
 import weakref
 from typing import TYPE_CHECKING
@@ -13,20 +13,20 @@ __all__ = ["long_id_of", "payload_of"]
 
 
 def payload_of(run: "Run") -> bytes:
-    """Return the run's bytes for the explorer, packed once.
+    """Return the run's explorer bytes, packed once.
 
-    If the text is long, these are small pictures of all heads; `ui.packing.heads` has the one on the screen.
+    For a long text: small pictures of all heads; `ui.packing.heads` packs the shown one.
     """
     return _packed(run).payload
 
 
 def long_id_of(run: "Run") -> str | None:
-    """Return the id that `pack_head` needs for a long text's heads; None if the run's bytes hold all weights."""
+    """Return a long text's id for `pack_head`; None if the bytes hold all weights."""
     return _packed(run).long_id
 
 
 class _Packed:
-    """What was packed of a run, each with a lock of its own; it doesn't keep the run in memory."""
+    """A run's packed bytes, each with a lock; doesn't keep the run in memory."""
 
     def __init__(self, run: "Run") -> None:
         self._run = weakref.ref(run)
@@ -43,7 +43,7 @@ class _Packed:
 
     @once
     def long_id(self) -> str | None:
-        """Read the id of a long text out of what was packed."""
+        """Read a long text's id from its bytes."""
         from attention_viz.explorer import id_of
 
         return id_of(self.payload)

@@ -1,4 +1,4 @@
-"""The badge: how far the model's output with our attention is from its output without."""
+"""The badge: the output's error with our attention against without."""
 
 import math
 from typing import TYPE_CHECKING, Literal
@@ -17,7 +17,7 @@ _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 class Badge:
-    """How far the run can be trusted, once `show` is called; pressed, it says what was compared."""
+    """The run's fidelity; pressed, the badge explains the comparison."""
 
     def __init__(self, key: str = "badge") -> None:
         """Take the place."""
@@ -26,24 +26,23 @@ class Badge:
         self.wait()
 
     def wait(self) -> None:
-        """Say that it is being worked out; to write on the page is what ends the run of a visitor who turned away."""
+        """Show that it is computed; writing also ends the run of a visitor who left."""
         self._place.badge("Comparing with the model's own …", color="gray")
 
     def show(self, trace: "Trace", *, from_file: bool, switched: bool = False) -> None:
-        """Say how far; for a trace from a file, that nothing was compared here."""
+        """Show the fidelity; for a trace file, that nothing was compared."""
         colour, words = _verdict(trace, from_file, switched)
         with self._place.popover(f":{colour}[{plain(words)}]", type="tertiary", key=self._key):
             st.markdown(plain(comparison_words(trace)))
 
 
 def _verdict(trace: "Trace", from_file: bool, switched: bool) -> tuple[Literal["green", "orange", "red"], str]:
-    """Return colour and words; they begin with "Verified" or "Not verified" and end with what is missing."""
+    """Return colour and words: "Verified" or "Not verified" first, missing parts last."""
     colour, words = _compared(trace, from_file, switched)
     return colour, f"{words}; part left out" if trace.provenance.left_out else words
 
 
 def _compared(trace: "Trace", from_file: bool, switched: bool) -> tuple[Literal["green", "orange", "red"], str]:
-    """Say how far the run is from the model's own."""
     fidelity = trace.fidelity
     if fidelity.output_error is None or fidelity.largest_error is None:
         handed = fidelity.weight_error is not None
@@ -67,7 +66,6 @@ def _compared(trace: "Trace", from_file: bool, switched: bool) -> tuple[Literal[
 
 
 def _unedited(trace: "Trace") -> bool:
-    """Whether an edited trace carries the fidelity of its run without the edits."""
     return bool(trace.provenance.edits) and trace.fidelity.reference.endswith("before the edits")
 
 
@@ -95,7 +93,7 @@ def comparison_words(trace: "Trace") -> str:
 
 
 def _beside_words(trace: "Trace") -> str:
-    """What attends in the model and isn't shown, in words."""
+    """List the model's attention that isn't shown."""
     parts = trace.provenance.left_out
     if not parts:
         return ""
@@ -103,7 +101,6 @@ def _beside_words(trace: "Trace") -> str:
 
 
 def _stored_words(trace: "Trace") -> str:
-    """What a file kept of the run, in words."""
     said = trace.provenance.stored_in_words
     return f" Of this run, {said}." if said else ""
 
@@ -115,7 +112,7 @@ _OWN_CODE = (
 
 
 def _edit_words(trace: "Trace") -> str:
-    """What the edits change in what the badge means, in words."""
+    """Explain how edits change the badge's meaning."""
     if _evicted(trace):
         (edit,) = trace.provenance.edits
         return f" What you see isn't what the model says by itself: {edit.partition(': ')[2]}."
@@ -128,12 +125,11 @@ def _evicted(trace: "Trace") -> bool:
 
 
 def _edit(trace: "Trace") -> str:
-    """What was done to the run, in a word."""
     return "mask" if all(edit.startswith("allow") for edit in trace.provenance.edits) else "change"
 
 
 def _power(error: float) -> str:
-    """A small number in ordinary type: 6.1e-07 as 6×10⁻⁷."""
+    """Write 6.1e-07 as 6×10⁻⁷."""
     if error == 0 or not math.isfinite(error):
         return f"{error:g}"
     digit, exponent = f"{error:.0e}".split("e")

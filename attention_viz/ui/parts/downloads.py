@@ -1,4 +1,4 @@
-"""What can be taken away: made from the trace when a button is pressed, never from what the screen shows."""
+"""Downloads, made from the trace, never from the screen."""
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +25,7 @@ _MOST_WEIGHTS = 4_000_000
 
 
 def too_large(trace: Trace, stream: str, layer: int) -> str:
-    """Why the numbers of a layer's heads can't be taken away here, in a sentence; empty where they can."""
+    """Explain why a layer's weights are too large to download; "" if they aren't."""
     _, queries, keys = trace.attention(layer, stream).shape
     if queries * keys <= _MOST_WEIGHTS:
         return ""
@@ -77,7 +77,7 @@ def _made(
 
 
 def _place(trace: Trace, layer: int, head: int) -> str:
-    """Which head of which layer, and how it is read where it isn't the weights that are shown."""
+    """Name layer, head and reading; no reading for raw weights."""
     read = trace.provenance.reading
     together = read in READINGS and not READINGS[read].per_head
     parts = [f"layer{layer}", "all-heads" if together else f"head{head}", *([read] if read != "raw" else [])]
@@ -95,14 +95,7 @@ def show_downloads(
     first: Callable[[], None] = lambda: None,
     later: Callable[[], Trace] | None = None,
 ) -> None:
-    """The menu "Export": a button for each file, and the link.
-
-    A file is made when its button is pressed, and the page doesn't run again for it. The link is the address as it is
-    by now: write what was chosen into it before.
-
-    Args:
-        later: gives the trace when a button is pressed; by default it is kept until the page shows something else.
-    """
+    """Draw the menu "Export": a button for each file, and the link as the URL is by now."""
     # What is handed to buttons lives as long as the page does.
     later = later or (lambda: trace)
     name = f"attention_{model_part(trace)}_{_place(trace, layer, head)}"

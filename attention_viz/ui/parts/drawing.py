@@ -1,4 +1,4 @@
-"""What every page does with a sentence: run it while its place is kept, and say what was cut or what can't be shown."""
+"""Run a page's sentence, with its slot filled and cuts and problems shown."""
 
 import html
 from dataclasses import dataclass
@@ -46,8 +46,6 @@ _LONG = 1_500
 
 @dataclass
 class _LastRequest:
-    """The turn of what was asked for last."""
-
     request: Request | None = None
     number: int = 0
 
@@ -62,16 +60,11 @@ def draw_in_place(
     stays: bool = False,
     longest: int = SETTINGS.longest_study,
 ) -> Run | None:
-    """Run the sentence, with its place on the page filled all the while; a problem is told in that place.
+    """Run the sentence with its slot filled; return None after a problem, shown there.
 
     Args:
-        place: an `st.empty`, or what `stays` tells of.
-        height: of what will be drawn there, in pixels, so that nothing below jumps when it arrives.
-        whole: with all streams of an open trace; by default with the one that is shown.
-        longest: how many tokens are read at most.
-
-    Returns:
-        The open trace, where one is open; None where there was a problem.
+        height: in pixels, so that nothing below jumps.
+        whole: with all streams of an open trace.
     """
     arrive(state)
     if (open_trace := opening.opened()) is not None:
@@ -94,13 +87,9 @@ def draw_in_place(
 
 @dataclass(frozen=True)
 class PicturePlace:
-    """A picture's place on a page: what stands there stays until it is replaced, where that takes no work.
+    """A picture's slot; its content stays until replaced, if that takes no work.
 
-    An `st.empty` takes away what stands in its place as soon as the browser hears of it, and on a busy server what
-    follows is heard of later. A component goes with all that it knows, and is built anew.
-
-    Attributes:
-        place: a container where what stands there stays; otherwise an `st.empty`.
+    The browser empties an `st.empty` before a busy server fills it, and its components are built anew.
     """
 
     place: DeltaGenerator
@@ -116,34 +105,22 @@ class PicturePlace:
         return self.place if self.stays else self.place.container()
 
     def to_fill(self) -> DeltaGenerator | None:
-        """What may be filled until the picture is there; None where something stands that is to stay."""
+        """Return the slot to fill meanwhile; None if its content is to stay."""
         return None if self.stays else self.place
 
 
 def place_picture(state: State, longest: int = SETTINGS.longest_study) -> PicturePlace:
-    """Hold a picture's place, where it stands from the first moment on.
-
-    Args:
-        longest: how many tokens are read at most.
-    """
+    """Reserve a picture's slot from the first moment on."""
     return PicturePlace.of(is_raw(state) and is_at_hand(state, longest))
 
 
 def is_at_hand(state: State, longest: int = SETTINGS.longest_study) -> bool:
-    """Whether the run is there without any work: a trace is open, or the sentence was run.
-
-    Args:
-        longest: how many tokens are read at most.
-    """
+    """Return whether the run needs no work: an open trace, or run before."""
     return opening.opened() is not None or has_run(state.request, longest)
 
 
 def arrive(state: State) -> None:
-    """Take a turn for what is asked for; whoever asks for the same again, also on another page, keeps the turn it had.
-
-    All that the page works out from here on counts as asked for when the visitor came, so that whoever came first is
-    also done first.
-    """
+    """Take a turn for the request; a repeated request keeps its turn, so that visitors are served in order."""
     turn = visit.memory(_LastRequest)
     if turn.request != state.request:
         turn.request, turn.number = state.request, new_turn()
@@ -151,7 +128,7 @@ def arrive(state: State) -> None:
 
 
 def _run(state: State, place: DeltaGenerator, height: int, longest: int, *, keep: bool) -> Run:
-    """Run the sentence; whoever waits in turn hears how many are first, until it is theirs."""
+    """Run the sentence; show the place in the queue meanwhile."""
     if keep:
         return run_request(state.request, longest=longest)
     if not is_loaded(state.model):
@@ -163,11 +140,7 @@ def _run(state: State, place: DeltaGenerator, height: int, longest: int, *, keep
 
 
 def load_in_place(model: str, place: DeltaGenerator) -> None:
-    """Load a model while its place says so.
-
-    Args:
-        place: an `st.empty`; it is left as it is.
-    """
+    """Load a model while its slot, left as it is, says so."""
     words = _loading_words(model)
     place.caption(words)
     # To write on the page is what ends the run of a visitor who has left.
@@ -175,12 +148,11 @@ def load_in_place(model: str, place: DeltaGenerator) -> None:
 
 
 def hold(state: State | None, place: DeltaGenerator, height: int, doing: str = "") -> None:
-    """Fill the place of what is being worked out, and say what takes long.
+    """Fill the slot of a computation, and name one that takes long.
 
     Args:
-        state: what the pickers say; None where a page shows no one model.
-        height: of what will be drawn there, in pixels.
-        doing: what is said once it takes longer than a moment; by default who reads how much, or who comes first.
+        state: None if the page shows no one model.
+        height: in pixels.
     """
     with place.container():
         if state is not None and not is_loaded(state.model):
@@ -191,7 +163,6 @@ def hold(state: State | None, place: DeltaGenerator, height: int, doing: str = "
 
 
 def _working_words(state: State | None) -> str:
-    """Who reads how much, or how many runs of others are before it, where no place is free."""
     ahead = FORWARDS.ahead
     if not ahead and state is None:
         return "Still at work …"
@@ -216,7 +187,7 @@ def _loading_words(model: str) -> str:
 def show_problem(
     error: AttentionVizError, place: DeltaGenerator, state: State | None = None, *, instead: str = ""
 ) -> None:
-    """An error of ours as a sentence in the place of what can't be shown."""
+    """Show an error of ours in its part's slot."""
     message = str(error)
     if isinstance(error, TextTooLong) and state is not None and state.target.strip():
         # A sentence is cut where it is too long; what a model is told to say isn't.
@@ -230,7 +201,7 @@ def show_problem(
 
 
 def show_notes(run: Run, state: State, *, rows: bool = True) -> None:
-    """Say what is shown instead of what, and what was cut; nothing typed is lost."""
+    """Show replacements and cuts; nothing typed is lost."""
     show_added(run.trace)
     if rows and run.stream(state.stream) == "cross":
         tell("Each row is named by the word that its step produces, one after the word that the step reads.")
@@ -251,7 +222,7 @@ def show_notes(run: Run, state: State, *, rows: bool = True) -> None:
 
 
 def show_cut(fit: "Fit", state: State, has: str) -> None:
-    """Say what of a text was cut, and that it stays in its box; `has` names the text."""
+    """Show that a text was cut, though its box keeps it; `has` names the text."""
     start = " ".join(fit.cut.split())[:80]
     tell(
         f"{has} {fit.count:,} tokens, and {allowed.display_name(state.model)} reads {fit.limit:,} at once here. What "

@@ -33,18 +33,18 @@ _packet = components.component("attention_viz_packet", html=_html, css=_css, js=
 
 
 def chosen() -> dict[str, Any] | None:
-    """What the reader chose in the explorer: stream, layer, head and a serial number; None before any choice."""
+    """Return the chosen stream, layer, head and serial number; None before any choice."""
     return widgets.sent(_KEY, "choice")
 
 
 def asked_page() -> str | None:
-    """The page that the reader asked for in the explorer, just now."""
+    """Return the page just requested in the explorer."""
     return widgets.sent(_KEY, "open")
 
 
 @dataclass
 class _Handed:
-    """What is on the screen, not kept alive by this; the serial number of the last choice handed over; and where."""
+    """The screen's content, held weakly; the last choice's serial number; and its slot."""
 
     shown: Callable[[], Run | None] = lambda: None
     serial: int | None = None
@@ -52,14 +52,13 @@ class _Handed:
 
 
 class HeadPlace:
-    """Where one head of a long text is handed to the browser; its maps before all else, where it was just chosen.
+    """The slot that sends a long text's head to the browser, its maps first if just chosen.
 
-    Most of a page stays as it is when another head is chosen, and takes a quarter of a second to say so. The head's
-    numbers, some megabytes, come after that: whatever is sent behind them waits.
+    The head's numbers, some megabytes, come last, because anything behind them waits.
     """
 
     def __init__(self) -> None:
-        """Hold the place, and hand over the maps where what is on the screen has the head that the reader chose."""
+        """Hold the slot, and send the maps if the screen has the chosen head."""
         with st.container(key="handed"):
             maps, self._place = st.empty(), st.empty()
         handed = visit.memory(_Handed)
@@ -82,7 +81,7 @@ class HeadPlace:
 
 
 def reserve_heads(*, first: bool) -> None:
-    """Reserve where heads of a long text are handed over: before all else on a page, or else beside the explorer."""
+    """Reserve the slot of a long text's heads: first on a page, or beside the explorer."""
     visit.memory(_Handed).place = HeadPlace() if first else None
 
 
@@ -95,13 +94,12 @@ def show_explorer(
     *,
     pair: tuple[int | None, int | None] = (None, None),
 ) -> None:
-    """Show a packed trace at one head, and hear of the reader's choice.
+    """Show a packed trace at one head, and call back on a choice.
 
     Args:
-        shown: what was drawn, or bytes from `attention_viz.explorer.pack`; sent to the browser only when they change.
-            Of a long text the head follows by itself.
-        on_choice: called, before the page runs again, when the reader chose another head; `chosen` tells which.
-        pair: the positions of the query and the key that are told of the head; by default the head's own.
+        shown: sent only when it changes; of a long text the head follows by itself.
+        on_choice: called before the page runs again; see `chosen`.
+        pair: positions of query and key; by default the head's own.
     """
     payload = payload_of(shown) if isinstance(shown, Run) else shown
     _explorer(key=_KEY, data=payload, on_choice_change=on_choice, on_pair_change=_nothing, on_open_change=_nothing)
@@ -119,9 +117,9 @@ def show_explorer(
 
 
 def _nothing() -> None:
-    """To ask for a ranking, or for another page, changes nothing but what the page does when it runs again."""
+    """Do nothing: rankings and page requests take effect in the next run."""
 
 
 def show_channel(key: str, name: str = "channel", /, **message: object) -> None:
-    """Tell a component of ours what the page shows, apart from its data, which would be sent whole again."""
+    """Update a component's view without sending its data again."""
     _channel(key=f"{key}-{name}", data={"explorer": key, **message})

@@ -1,4 +1,4 @@
-"""More formats than those of every head: pictures that a browser on the server draws, tables, and the link."""
+"""More export formats: pictures drawn by the server's browser, tables, the link."""
 
 import contextlib
 import functools
@@ -68,7 +68,7 @@ def show_more_formats(
     *,
     tables: bool = True,
 ) -> None:
-    """What else can be taken away of the head on the screen: pictures, weights, the run, the link."""
+    """Draw the head's other exports: pictures, weights, run, link."""
 
     def picture(form: str) -> bytes:
         return printed(heatmap_svg(trace(), layer, head, stream), (form,))[form]
@@ -91,7 +91,7 @@ def show_more_formats(
 
 
 def show_run_exports(run: Callable[[], Trace], model: str) -> None:
-    """The whole run, to be opened again, and the link; for a page whose menu has files of its own."""
+    """Draw the run's file and the link, for menus with files of their own."""
     st.caption("Every head of this run: *Open a trace* reads it.")
     refusals = st.empty()
     _trace_button(run, model, refusals)
@@ -99,7 +99,7 @@ def show_run_exports(run: Callable[[], Trace], model: str) -> None:
 
 
 def show_link() -> None:
-    """The address of what is on the screen, to be copied."""
+    """Show the page's URL to copy."""
     st.caption("Link to this screen")
     if opening.opened() is not None:
         st.caption("A link can't carry a trace from a file.")
@@ -112,7 +112,7 @@ def show_link() -> None:
 
 
 def show_reach() -> None:
-    """Below a link that others can't open: that it leads to the machine alone that it was copied on."""
+    """Warn if the link opens on this machine only."""
     if urlsplit(st.context.url or "").hostname in _THIS_MACHINE:
         st.caption(
             "This link works on this machine only: for others in the room, first open the app at this machine's "
@@ -137,13 +137,12 @@ def show_figure_exports(
     title: str = "",
     other: Trace | None = None,
 ) -> None:
-    """A figure as SVG, PNG and PDF, and its numbers as CSV and parquet: a menu "Export", or a part of the page's.
+    """Export a figure as SVG, PNG and PDF, and its numbers as CSV and parquet.
 
     Args:
-        figure_maker: makes the figure, in the light theme; called when a picture is asked for, outside the page's run.
-        table_maker: makes the table of the figure's numbers, likewise; None where there is none.
-        trace: what they are made from; the line under the picture says so.
-        title: stands above the buttons inside a menu that is open already; without one, they get a menu of their own.
+        figure_maker: makes it in the light theme; called outside the page's run.
+        table_maker: None for no table.
+        title: heads the buttons in an open menu; without one they get their own menu.
     """
 
     def picture(form: str) -> bytes:
@@ -167,7 +166,7 @@ def show_figure_exports(
 
 
 def csv_bytes(table: pandas.DataFrame) -> bytes:
-    """The table for a spreadsheet, which runs none of it; the mark at the start tells that it is UTF-8."""
+    """Write a table that no spreadsheet executes, with a UTF-8 mark."""
     return b"\xef\xbb\xbf" + to_csv(_flat(table)).encode()
 
 
@@ -177,7 +176,7 @@ def parquet_bytes(table: pandas.DataFrame) -> bytes:
 
 
 def trace_bytes(trace: Trace) -> bytes:
-    """The whole run as a file that *Open a trace* and `Trace.load` read."""
+    """Save the run as `Trace.load` reads it."""
     if trace.nbytes > _MOST_BYTES:
         raise TraceError(
             f"this run holds {trace.nbytes / 1e6:,.0f} MB, and a browser is handed at most {_MOST_BYTES / 1e6:,.0f}; "
@@ -198,12 +197,11 @@ def all_heads_bytes(trace: Trace, stream: str) -> bytes:
 
 
 def model_part(trace: Trace) -> str:
-    """The model's name as a part of a file's."""
+    """Return the model's name for a file name."""
     return re.sub(r"[^\w.-]+", "-", trace.provenance.model)[:_LONGEST_NAME].strip("-.") or "model"
 
 
 def _flat(table: pandas.DataFrame) -> pandas.DataFrame:
-    """The table with what names its rows, such as layer and head, as columns."""
     return table if list(table.index.names) == [None] else table.reset_index()
 
 
@@ -227,10 +225,7 @@ def _button(
 
 
 def _telling(make: Callable[[], bytes], place: DeltaGenerator) -> Callable[[], bytes]:
-    """What makes a file, and says why where it can't: by itself Streamlit would say only that it failed.
-
-    It runs when the page's run is over, in a thread that knows of no page: words get there with the run's context.
-    """
+    """Show why a file can't be made; runs in a thread without a page, with the run's context."""
     context = get_script_run_ctx()
 
     def made() -> bytes:

@@ -1,4 +1,4 @@
-"""The wait for a page's body: torch, transformers and plotly come with it, once for everybody."""
+"""Import a page's body, with torch, transformers and plotly, once for everybody."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -17,12 +17,12 @@ _ready: set[str] = set()
 
 @contextmanager
 def importing(page: str, state: State | None, place: DeltaGenerator | None, height: int) -> Generator[None]:
-    """Import a page's body in here: one thread at a time, with its place on the page filled all the while.
+    """Import a page's body in one thread at a time, with its slot filled.
 
     Args:
-        state: what the pickers say; None where the page shows no one model.
-        place: an `st.empty`; None where something stands there that is to stay.
-        height: of what will be drawn there, in pixels.
+        state: None if the page shows no one model.
+        place: None if its content is to stay.
+        height: in pixels.
     """
     if page not in _ready and place is not None:
         hold(state, place, height)

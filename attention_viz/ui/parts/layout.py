@@ -1,4 +1,4 @@
-"""Where things stand on a page, beyond what Streamlit arranges: the style sheets, and room kept while parts arrive."""
+"""A page's style sheets and slots."""
 
 import functools
 from dataclasses import fields
@@ -15,10 +15,7 @@ __all__ = ["arranged", "style_sheet"]
 
 
 def arranged(page: str) -> DeltaGenerator:
-    """The place where a page is written, so that each of its parts has its own from the first moment.
-
-    Whoever the server has no room for gets no further than to here.
-    """
+    """Return a page's container with fixed slots; visitors without room stop here."""
     wait_for_room()
     st.html(f"<style>{style_sheet(page, theme_name())}</style>")
     return st.container(key="page", height=1, border=False)
@@ -26,11 +23,7 @@ def arranged(page: str) -> DeltaGenerator:
 
 @functools.cache
 def style_sheet(page: str, theme: ThemeName) -> str:
-    """The style sheet of one page: what all pages share, and what is its own, on a light or a dark page.
-
-    Args:
-        theme: "light" or "dark"; rules for dark pages stand in files of their own, whose names end with "-dark".
-    """
+    """Return a page's style sheet: shared rules and its own; `-dark` files hold the dark theme's."""
     ui, kinds = resources.files("attention_viz.ui"), ("", "-dark") if theme == "dark" else ("",)
     places = {"layout": ui.joinpath("parts"), "page": ui.joinpath("pages", page)}
     files = [folder.joinpath(f"{name}{kind}.css") for name, folder in places.items() for kind in kinds]
@@ -38,7 +31,6 @@ def style_sheet(page: str, theme: ThemeName) -> str:
 
 
 def _colours(theme: ThemeName) -> str:
-    """The look's colours and its typeface for numbers, as variables that the style sheets name."""
     colours = palette(theme)
     values = {field.name.replace("_", "-"): getattr(colours, field.name) for field in fields(colours)}
     declared = [f"--av-{name}: {value};" for name, value in (*values.items(), ("monospace", MONOSPACE))]

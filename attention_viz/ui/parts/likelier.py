@@ -1,4 +1,4 @@
-"""How likely each next or masked word was before a change, and how likely it is after it."""
+"""Next or masked words' probabilities before and after a change."""
 
 from collections.abc import Sequence
 
@@ -21,9 +21,9 @@ _MOST_PLACES = 3
 
 
 def predicted(before: Run, after: Run, state: State) -> list[int]:
-    """The places where the model predicts: after the last token, or behind each mask; none for a model that doesn't.
+    """Return the positions of predictions: last token or masks; none if the model predicts nothing.
 
-    Of an encoder–decoder, the step whose output moved most, or where none did the one of the chosen pair.
+    Of an encoder–decoder, the step whose output moved most; if none did, the chosen pair's.
     """
     if state.facts.is_encoder_decoder and state.facts.predicts:
         moved = moved_output(before.trace, after.trace)
@@ -33,7 +33,7 @@ def predicted(before: Run, after: Run, state: State) -> list[int]:
 
 
 def show_likelier(before: Run, after: Run, state: State, places: Sequence[int]) -> None:
-    """A small table for each of these places: the likeliest tokens of both runs."""
+    """Draw a table of both runs' likeliest tokens for each position."""
     for place in places:
         st.markdown(f"**{plain(title_of(before.trace, place))}**")
         st.markdown(_table(likelier_at(before, after, state, place)))
@@ -49,14 +49,14 @@ def title_of(trace: Trace, place: int) -> str:
 
 
 def likelier_at(before: Run, after: Run, state: State, place: int) -> list[tuple[str, float, float]]:
-    """Each of the likeliest tokens with its probability before and after."""
+    """Return the likeliest tokens' probabilities before and after."""
     found = likelier(before.trace, after.trace, place)
     labels = ask(state.request, lambda model: model.labels([number for number, *_ in found]))
     return [(_tokens(before.trace).write(label), old, new) for label, (_, old, new) in zip(labels, found, strict=True)]
 
 
 def _tokens(trace: Trace) -> Tokens:
-    """Of the text that the model says."""
+    """Return the decoder's tokens."""
     return trace.query_tokens("decoder" if "cross" in trace.streams else None)
 
 

@@ -1,4 +1,4 @@
-"""The address of what is on the screen, to hand on."""
+"""The URL of the page's selection."""
 
 from collections.abc import Mapping
 from urllib.parse import urlencode, urlsplit, urlunsplit
@@ -7,6 +7,6 @@ __all__ = ["link"]
 
 
 def link(address: str, parameters: Mapping[str, str]) -> str:
-    """The address of a page in a certain state."""
+    """Return a page's URL for a state."""
     parts = urlsplit(address)
     return urlunsplit((parts.scheme, parts.netloc, parts.path or "/", urlencode(parameters), ""))

@@ -1,4 +1,4 @@
-"""Text of a person's or a tokenizer's in places where Streamlit reads Markdown."""
+"""People's and tokenizers' text inside Streamlit's Markdown."""
 
 import re
 
@@ -20,15 +20,14 @@ _WORD = re.compile(r"[^\W\d_A-Z]+(['’-][^\W\d_A-Z]+)*[,:;]?")
 
 
 def plain(text: str) -> str:
-    """The text with every sign escaped that Markdown, formulas, colours, links, emoji or icons begin with."""
+    """Escape all signs of Markdown, formulas, colours, links, emoji and icons."""
     return _SIGNS.sub(r"\\\1", _FOUND_LATER.sub(rf"\g<0>{_JOINER}", text))
 
 
 def as_sentence(message: str) -> str:
-    """A message of ours as a sentence of the page, harmless as `plain` makes it.
+    """Make a message of ours a harmless sentence, escaped by `plain`.
 
-    It begins with a capital, but for a name, such as d_model or that of the model that was asked for, and ends with a
-    full stop where it ends with no sign.
+    Capitalises its start, except names such as d_model or the model's; adds a full stop if no sign ends it.
     """
     first, *_ = message.split(maxsplit=1) or [""]
     named = not _WORD.fullmatch(first) or any(re.match(rf"{re.escape(name)}(?!\w)", message) for name in _models())
@@ -37,6 +36,6 @@ def as_sentence(message: str) -> str:
 
 
 def _models() -> list[str]:
-    """What messages call the models that the visitor asks for, the one beside it on Compare too."""
+    """Name the requested models, including Compare's second one."""
     asked = (visit.shared().model, st.query_params.get("other_model"))
     return [allowed.display_name(name) for name in asked if name]

@@ -1,4 +1,4 @@
-"""The menu: our own, so that its links carry the sentence along."""
+"""Our own menu, whose links carry the sentence along."""
 
 import streamlit as st
 
@@ -26,7 +26,7 @@ PAGES = {
 
 
 def show_header() -> None:
-    """Name, pages, examples, the way to open a trace, and slides for a room, on one line."""
+    """Draw one line: name, pages, examples, trace upload and slides."""
     carried = pickers.address()
     with st.container(key="header", horizontal=True, vertical_alignment="center", gap="medium"):
         st.markdown("#### attention_viz", width="content")

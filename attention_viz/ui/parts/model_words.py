@@ -1,4 +1,4 @@
-"""What has to be said of how a model reads and writes: layers without attention, words read as others, an early end."""
+"""Sentences about a model's reading and writing: missing attention, replaced words, early ends."""
 
 import re
 import unicodedata
@@ -20,7 +20,7 @@ _NAMED = 3
 
 
 def without_words(trace: "Trace") -> str:
-    """Say which layers of a hybrid have no softmax attention; "" if all have it."""
+    """Name a hybrid's layers without softmax attention; "" if none."""
     several = len(trace.streams) > 1
     return " ".join(
         f"{kept.note.capitalize()}{f' in the {stream}' * several}; "
@@ -31,7 +31,7 @@ def without_words(trace: "Trace") -> str:
 
 
 def stopped_words(trace: "Trace", state: State) -> str:
-    """Why the model went on by fewer tokens than it was asked for; "" where it didn't stop early."""
+    """Explain why generation stopped early; "" if it didn't."""
     asked, made = state.more, trace.provenance.generated
     edits = [edit for edit in trace.provenance.edits if not is_eviction(edit)]
     if not state.facts.continues_text or made >= asked or edits:
@@ -44,7 +44,7 @@ def stopped_words(trace: "Trace", state: State) -> str:
 
 
 def unknown_words(trace: "Trace") -> str:
-    """How many words the model has never seen; "" where it knows them all."""
+    """Count words unknown to the model; "" if none."""
     parts = {"sentence": trace.key_tokens(trace.streams[0])}
     if "cross" in trace.streams:
         parts = {"sentence": trace.key_tokens("cross"), "target": trace.query_tokens("cross")}
@@ -61,7 +61,7 @@ def unknown_words(trace: "Trace") -> str:
 
 
 def accent_words(trace: "Trace") -> str:
-    """Which words the model reads without their accents; "" where there is none."""
+    """List words read without accents; "" if none."""
     typed = dict.fromkeys(re.findall(r"\w+", unicodedata.normalize("NFC", trace.provenance.text or "")))
     bare = {word: without_accents(word.casefold()) for word in typed if not word.isascii()}
     accented = {word: left for word, left in bare.items() if left != word.casefold()}

@@ -1,4 +1,4 @@
-"""What has to be said of the text, the model and the address: behind a button of the row, so that it pushes nothing."""
+"""Notices on text, model and URL, behind a button that pushes nothing."""
 
 import html
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ __all__ = ["hold_notices", "show_link_limit", "show_notices", "tell"]
 
 @dataclass(frozen=True)
 class _Notice:
-    """A sentence or more; whether it is a warning; what the button says for it; and what stands below it."""
+    """Sentences, whether they warn, the button's label, and what stands below."""
 
     words: str
     loud: bool
@@ -26,8 +26,6 @@ class _Notice:
 
 @dataclass
 class _NoticeButton:
-    """The place at the row's end, once there is something to say the button in it, and what was said."""
-
     place: DeltaGenerator
     button: DeltaGenerator | None = None
     notices: list[_Notice] = field(default_factory=list[_Notice])
@@ -35,21 +33,19 @@ class _NoticeButton:
 
 @dataclass
 class _NoticeRow:
-    """What was said so far in this run of the page, and where."""
-
     button: _NoticeButton | None = None
 
 
 def hold_notices() -> None:
-    """Hold the place of the button, inside of the row; it is there only while there is something to say."""
+    """Reserve the button's slot in the row, empty without notices."""
     visit.memory(_NoticeRow).button = _NoticeButton(st.container(key="notices-place"))
 
 
 def tell(words: str, *, loud: bool = False, short: str = "", below: Callable[[str], object] | None = None) -> None:
-    """Say something behind the button at the row's end, so that the picture stays; screen readers hear it at once.
+    """Add a notice behind the button, announced to screen readers at once.
 
     Args:
-        short: two or three words for the button; by default it says how many notes there are.
+        short: two or three words for the button; by default the number of notes.
     """
     if (button := visit.memory(_NoticeRow).button) is None:
         hold_notices()
@@ -78,7 +74,7 @@ def _draw(button: _NoticeButton) -> None:
 
 
 def _label(notices: Sequence[_Notice]) -> str:
-    """The shortest of what there is: "2 notes", "Text cut", "Text cut · 2 more"."""
+    """Return the shortest of "2 notes", "Text cut", "Text cut · 2 more"."""
     short = next((one.short for one in notices if one.short), "")
     others = len(notices) - bool(short)
     if short:
@@ -87,12 +83,12 @@ def _label(notices: Sequence[_Notice]) -> str:
 
 
 def show_notices(notices: Sequence[str]) -> None:
-    """Say what was wrong with the address, where anything was."""
+    """Show notices about the URL, if any."""
     for one in notices:
         tell(one, loud=True, short="Not as asked")
 
 
 def show_link_limit(text: str, pronoun: str = "it") -> None:
-    """Say of a text that is too long for a link that a link leaves it out."""
+    """Warn that links leave out a text that is too long."""
     if not fits_link(text):
         st.caption(f"Too long for a link: a link opens without {pronoun}.")

@@ -1,4 +1,4 @@
-"""A trace that somebody brings as a file: checked before it is shown in place of a model's run."""
+"""A visitor's trace file, checked and shown instead of a run."""
 
 import shutil
 import tempfile
@@ -36,7 +36,7 @@ _FIELD = "upload"
 
 @dataclass
 class _Opening:
-    """Why the last file can't be shown; empty where it is. How many files were opened."""
+    """The last file's error, "" if shown, and the number of files opened."""
 
     refused: str = ""
     count: int = 0
@@ -66,7 +66,7 @@ def count() -> int:
 
 
 def show_origin(run: Run) -> None:
-    """Say that the picture is of a file, and how to go back."""
+    """Show that a file is open, and the way back."""
     origin = run.trace.provenance
     seen = origin.picture or origin.sound
     text = "ids without a text" if origin.text is None else f"“{one_line(origin.text, _LONGEST_TEXT)}”"
@@ -86,7 +86,7 @@ def offer_closing(key: str) -> None:
 
 
 def close() -> None:
-    """Go back to what the sentence box and the pickers say."""
+    """Return to the sentence box and the pickers."""
     visit.send(FileClosed())
 
 
@@ -118,7 +118,7 @@ def _open(uploaded: "UploadedFile") -> None:
 
 
 def let_go(uploaded: "UploadedFile") -> None:
-    """Free what was uploaded: Streamlit keeps every file until its visitor is gone."""
+    """Free the upload, because Streamlit keeps it until its visitor leaves."""
     context = get_script_run_ctx()
     if context is not None and isinstance(context.uploaded_file_mgr, MemoryUploadedFileManager):
         context.uploaded_file_mgr.remove_file(session_id=context.session_id, file_id=uploaded.file_id)
@@ -126,7 +126,6 @@ def let_go(uploaded: "UploadedFile") -> None:
 
 
 def _checked(trace: "Trace") -> Run:
-    """A trace from a file, ready for the browser."""
     for stream, kept in trace.kept.items():
         if not kept.whole:
             raise TraceError(

@@ -1,4 +1,4 @@
-"""The weights on a page, read as the state asks: made once for all who ask, and with what they can't tell."""
+"""Weights read as chosen, made once for everybody, with their limits."""
 
 import itertools
 import threading
@@ -41,22 +41,19 @@ _MERGED = (
 
 
 def read(run: Run, state: State) -> Run:
-    """What was recorded, read as the state asks: the stream that it shows, ready for every picture.
-
-    Made once for all who ask, in turn with other people's runs.
-    """
+    """Read the shown stream as chosen, once for everybody, in turn with other runs."""
     if is_raw(state):
         return run
     return _cache.get(_identity(run, state), lambda: _read(run, state))
 
 
 def read_in_place(run: Run, state: State, place: DeltaGenerator, height: int) -> Run | None:
-    """Read what was recorded, with its place on the page filled meanwhile; a problem is told there and gives None.
+    """Read with the slot filled meanwhile; return None after a problem, shown there.
 
-    What stands there stays until it is replaced, where the reading is at hand.
+    A reading at hand leaves the slot's content until it is replaced.
 
     Args:
-        height: of what will be drawn there, in pixels.
+        height: in pixels.
     """
     if is_raw(state):
         return run
@@ -74,7 +71,7 @@ def read_in_place(run: Run, state: State, place: DeltaGenerator, height: int) ->
 
 
 def heatmap(trace: Trace, state: State, stream: str, theme: ThemeName) -> go.Figure:
-    """The matrix on the screen as a Plotly figure, its colours named for what they are."""
+    """Draw the shown matrix in Plotly, with a named colour scale."""
     figure = views.heatmap(trace, state.layer, head(state), stream, theme=theme)
     if state.reading != "raw":
         figure.update_traces(colorbar_title_text="share of row", selector={"type": "heatmap"})
@@ -82,10 +79,10 @@ def heatmap(trace: Trace, state: State, stream: str, theme: ThemeName) -> go.Fig
 
 
 def show_reading(shown: Run | None, state: State) -> None:
-    """Below the picture: what the numbers mean, how they come about, and what they can't tell.
+    """Explain a reading's meaning, origin and limits below the picture.
 
     Args:
-        shown: from `read`; None where the reading can't be had.
+        shown: None if there is no reading.
     """
     if shown is None:
         return
@@ -109,15 +106,13 @@ def show_reading(shown: Run | None, state: State) -> None:
 
 
 def _subject(trace: Trace) -> str:
-    """Of what number the gradient is, out of what the trace says was done."""
+    """Name the gradient's target from the trace's provenance."""
     done = next(edit for edit in trace.provenance.edits if edit.startswith("read afterwards"))
     return done.split(", ", 1)[1].removesuffix(", rows divided by their sums")
 
 
 @dataclass(frozen=True)
 class _Matrices:
-    """The learned matrices of the chosen model."""
-
     name: str
     state: State
     stream: str
@@ -145,7 +140,7 @@ def _read(run: Run, state: State) -> Run:
 
 
 def _check_length(trace: Trace, stream: str) -> None:
-    """Refuse a text of which all weights of all heads are more than memory holds."""
+    """Refuse a text whose weights exceed memory."""
     tokens = max(len(trace.query_tokens(stream)), len(trace.key_tokens(stream)))
     if tokens > SETTINGS.longest_study:
         raise TraceError(
@@ -155,7 +150,7 @@ def _check_length(trace: Trace, stream: str) -> None:
 
 
 def _check_flow(trace: Trace, stream: str) -> None:
-    """Refuse what would take long, before it is tried."""
+    """Refuse a slow flow before trying it."""
     layers, tokens = trace.layer_count(stream), len(trace.query_tokens(stream))
     if stream != "cross" and flow_steps(layers, tokens) > _MOST_FLOW:
         most = next(count for count in range(tokens, 0, -1) if flow_steps(layers, count) <= _MOST_FLOW)
@@ -167,7 +162,7 @@ def _check_flow(trace: Trace, stream: str) -> None:
 
 
 def _check_zeroing(trace: Trace, stream: str) -> None:
-    """Refuse what would take long, before it is tried: every layer runs once for each key."""
+    """Refuse slow zeroing first: every layer runs once for each key."""
     layers, call = trace.layer_count(stream), trace.attention(trace.layer_numbers(stream)[0], stream)
     heads, queries, keys = call.shape
     width = heads * call.value.shape[-1]

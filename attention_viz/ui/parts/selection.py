@@ -1,4 +1,4 @@
-"""The head, and the pair of tokens in it, that a page opens on, keeps, and hands on to the other pages."""
+"""The head and pair that a page opens on, keeps and hands on."""
 
 from typing import NoReturn
 
@@ -31,7 +31,7 @@ def ran(run: Run, *, own_head: bool = False) -> Ran:
 
 
 def pair_of(run: Run, state: State) -> tuple[int, int]:
-    """The positions of the query and the key that are told of the head: those chosen, else the head's own."""
+    """Return the chosen positions of query and key, else the head's own."""
     trace, stream = run.trace, run.stream(state.stream)
     queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
     if state.query is not None and state.key is not None and state.query < len(queries) and state.key < len(keys):
@@ -51,7 +51,7 @@ def take_choice() -> None:
 def take_head(
     layer: int, head: int, stream: str | None = None, pair: tuple[int | None, int | None] | None = None
 ) -> None:
-    """Choose a head in a picture; one that stands for all heads together is no choice."""
+    """Choose a clicked head; all heads together are no choice."""
     alone = not reading.together(visit.shared())
     visit.send(Clicked(layer, head if alone else None, stream, pair))
 
@@ -62,7 +62,7 @@ def take_pair(query: int | None, key: int | None) -> None:
 
 
 def show_asked_page() -> None:
-    """Go to the page that was asked for in the explorer, with what is chosen there."""
+    """Go to the explorer's requested page with the current selection."""
     # A browser may ask for anything.
     page = asked_page()
     if page == "why":
@@ -74,10 +74,10 @@ def show_asked_page() -> None:
 
 
 def show_why(token: str = "", against: str = "") -> NoReturn:
-    """Go to the page that opens a number: of a next word, or else the score of the pair that is chosen.
+    """Go to the page that explains a next word's number, or the chosen pair's score.
 
     Args:
-        against: the word that it is told against; empty for a likely one.
+        against: the word to compare with; "" for a likely one.
     """
     if token:
         _turn_to("Why", why="word", token=token, against=against)
@@ -85,6 +85,6 @@ def show_why(token: str = "", against: str = "") -> NoReturn:
 
 
 def _turn_to(page: str, **asked: str) -> NoReturn:
-    """Go to another page, with what is chosen here, and ask it for its own parameters."""
+    """Go to another page with the selection and its own parameters."""
     visit.here().asked = asked
     st.switch_page(PAGES[page], query_params=pickers.address() | asked)

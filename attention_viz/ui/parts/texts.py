@@ -1,7 +1,4 @@
-"""Texts on a page are run by Enter; what is drawn of another text than the box holds is marked.
-
-A text that no link carries is kept by the browser's tab, so that it is there again when the page is loaded again.
-"""
+"""Run texts on Enter and mark outdated pictures; texts without link stay in the browser's tab."""
 
 from streamlit.components import v2 as components
 
@@ -24,7 +21,7 @@ _follower = components.component("attention_viz_texts", js=script("page/texts.js
 
 
 def follow_texts() -> None:
-    """Have Enter run what is typed, and mark the page while it shows another text."""
+    """Run typed text on Enter, and mark an outdated page."""
     texts = {name: getattr(visit.shared(), name) for name in _SHARED}
     parts = visit.here().selection.parts
     texts |= {key: getattr(parts[group].value, name) for key, (group, name) in _OWN.items() if group in parts}
@@ -33,7 +30,6 @@ def follow_texts() -> None:
 
 
 def _take_kept() -> None:
-    """Run the texts that the tab kept."""
     kept = widgets.sent(_KEY, "kept")
     # Anything can come from a browser.
     for key in _SHARED if isinstance(kept, dict) else ():

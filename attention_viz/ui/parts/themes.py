@@ -22,5 +22,5 @@ def theme_name() -> "ThemeName":
 
 
 def follow_theme() -> None:
-    """Draw the page anew when it goes dark or light while it is open."""
+    """Redraw the page if its theme changes while open."""
     _follower(key="theme", on_changed_change=lambda: None)

@@ -1,4 +1,4 @@
-"""What the chosen head writes, in two lines: the words that its output promotes, and those that it suppresses."""
+"""Words that the chosen head's output promotes and suppresses, in two lines."""
 
 from collections.abc import Iterable
 
@@ -23,7 +23,7 @@ _HELP = (
 
 
 def hold_writes(run: Run, state: State) -> DeltaGenerator | None:
-    """Their place, as high as the lines; none where rows choose no words, and for a long text."""
+    """Reserve two lines; none for long texts and rows without words."""
     stream = run.stream(state.stream)
     can_write = run.fit is not None and not state.own and state.facts.predicts and not state.shown
     read_alone = stream == "encoder" and state.facts.is_encoder_decoder
@@ -34,7 +34,7 @@ def hold_writes(run: Run, state: State) -> DeltaGenerator | None:
 
 
 def show_writes(place: DeltaGenerator | None, run: Run, state: State, position: int) -> None:
-    """Fill the place. The run is opened for it, so it comes last."""
+    """Fill the slot last, since it opens the run."""
     if place is None:
         return
     stream = run.stream(state.stream)
@@ -48,5 +48,5 @@ def show_writes(place: DeltaGenerator | None, run: Run, state: State, position: 
 
 
 def _listed(words: Iterable[str]) -> str:
-    """Words with commas, in which those from right to left don't change places."""
+    """Join words with commas, without reordering right-to-left ones."""
     return ", ".join(map(set_apart, words))

@@ -1,4 +1,4 @@
-"""The button "Present": the browser takes its press where the slides are there, else the page hears of it."""
+"""The button "Present", handled by the browser once it has slides."""
 
 from dataclasses import dataclass
 
@@ -11,25 +11,23 @@ __all__ = ["asked", "show_button", "wanted"]
 
 @dataclass
 class _PendingSlides:
-    """How many times slides were asked for before they were there."""
-
     count: int = 0
 
 
 def show_button() -> None:
-    """A button for those in front of a room."""
+    """Draw the button for presenters."""
     st.button(
         "Present", key="present", on_click=_ask, help="Shows this page as slides: arrow keys turn them, Esc leaves."
     )
 
 
 def asked() -> int:
-    """How many times slides were asked for that the browser didn't have yet."""
+    """Return the number of requests for missing slides."""
     return visit.memory(_PendingSlides).count
 
 
 def wanted() -> bool:
-    """Whether slides were asked for in this visit, by the button or by an address that names one."""
+    """Return whether slides were requested in this visit, by button or URL."""
     return asked() > 0 or "slide" in st.query_params
 
 

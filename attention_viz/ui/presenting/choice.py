@@ -1,4 +1,4 @@
-"""What the address keeps while slides are shown: the browser writes it, the page leaves it as it is."""
+"""The URL's slide, written by the browser, kept by the page."""
 
 import re
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ _SLIDE = re.compile(r"[1-9]\d{0,2}\.[12]")
 
 
 class _SlideKind(AnyText):
-    """A slide and a step; in links of before, that slides are shown at all."""
+    """A slide and step; in older links, whether slides are shown."""
 
     def meant(self, text: str, known: object) -> str:
         """The first slide, where slides were asked for."""
@@ -29,6 +29,6 @@ class PresentChoice:
 
 
 def presented(address: Mapping[str, str]) -> dict[str, str]:
-    """What stays in an address of the slides that are shown; nothing where it names none."""
+    """Return the URL's slide parameters, if any."""
     asked, _ = read(PresentChoice(), modernised([PresentChoice], address))
     return write(asked) if _SLIDE.fullmatch(asked.slide) else {}

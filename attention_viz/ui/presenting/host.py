@@ -1,4 +1,4 @@
-"""The button "Present", and the slides in the browser: from one to the next nothing is asked of the server."""
+"""The button "Present", and slides that change without the server."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, fields, replace
@@ -61,10 +61,10 @@ def present(
     beyond: tuple[bool, bool] = (False, False),
     on_turn: Callable[[int], None] | None = None,
 ) -> None:
-    """Hand slides to the browser, which shows them when "Present" is pressed.
+    """Send slides to the browser, shown on "Present".
 
     Args:
-        slides: in their order; none where there is nothing to show, and then that is said.
+        slides: in order; none shows a notice.
     """
 
     def turned() -> None:
@@ -79,7 +79,7 @@ def present(
 
 
 def packed_slides(slides: Sequence[Slide]) -> dict[str, Any]:
-    """Return slides for the browser: `slides` and `pictures`; a slide names its picture by its index."""
+    """Pack `slides` and `pictures`; a slide names its picture by index."""
     pictures: dict[int, str] = {}
     found: list[dict[str, Any]] = []
     for one in slides:
@@ -100,12 +100,12 @@ def _as_file(seen: Seen) -> str:
 
 
 def present_findings(run: Run, state: State, *, shown: Run | None = None) -> None:
-    """Hand over the link on the screen and what was found, a slide each.
+    """Present the chosen link and the findings, a slide each.
 
-    Of a long text the link takes as long to find as the head to draw, so that one is looked for once slides are wanted.
+    A long text's link is searched only on request, since that takes as long as drawing the head.
 
     Args:
-        shown: what the page shows of it, such as a reading; by default what ran.
+        shown: such as a reading; by default the run.
     """
     run = run if shown is None else shown
     if long_id_of(run) is None or wanted():
@@ -113,10 +113,10 @@ def present_findings(run: Run, state: State, *, shown: Run | None = None) -> Non
 
 
 def present_change(before: Run, after: Run, state: State, change: str) -> None:
-    """Hand over what a mask made of the link on the screen, and what was found with it.
+    """Present a mask's effect on the chosen link, and the findings.
 
     Args:
-        after: the run with it; the same where nothing was added.
+        after: the masked run; the original without edits.
     """
     if after is before:
         present_findings(before, state)
@@ -129,33 +129,33 @@ def present_change(before: Run, after: Run, state: State, change: str) -> None:
 
 
 def present_steps(opened: "OpenHead", query: int, key: int) -> None:
-    """Hand over the way of one score to what the head adds, a slide a step."""
+    """Present a score's way to the head's output, a slide a step."""
     from attention_viz.steps.slides import step_slides
 
     present(step_slides(opened, query, key))
 
 
 def present_roles(run: Run, state: State, jobs: "pandas.DataFrame") -> None:
-    """Hand over what heads do, a slide a role, and then the link on the screen."""
+    """Present heads' roles, a slide each, then the chosen link."""
     present((*role_slides(run.trace, jobs, run.stream(state.stream)), *_slides(run, state)[:1]))
 
 
 def present_comparison(comparison: "Comparison", pair: tuple[int, int] | None, called: str) -> None:
-    """Hand over the chosen pair in both heads that are compared, and where these differ most.
+    """Present the chosen pair in both compared heads, and their largest differences.
 
     Args:
-        pair: the places of the query and the key that are chosen; None where none are.
-        called: the second side in a sentence, such as "in the second sentence".
+        pair: positions of query and key; None for none.
+        called: the second side, such as "in the second sentence".
     """
     present(compared_slides(comparison, pair, called=called))
 
 
 def present_written(run: Run, state: State, wrote: Wrote | None, put: PutIn | None = None) -> None:
-    """Hand over what wrote most of a number, the head of another text that changes it most, and what was found.
+    """Present a number's main writer, the most effective patched head, and the findings.
 
     Args:
-        wrote: the head; None where no head wrote it.
-        put: what heads of another text do; None where none are put.
+        wrote: None if no head wrote it.
+        put: patched heads' effects; None for none.
     """
     first = () if wrote is None else written_slides(run.trace, wrote)
     second = () if put is None else put_slides(run.trace, put)

@@ -1,4 +1,4 @@
-"""How most pages load what they show: the sentence's run, what follows from it, and its weights as they are read."""
+"""Most pages' loading: the sentence's run, its consequences, its weights as read."""
 
 from dataclasses import dataclass
 from typing import TypeVar
@@ -20,11 +20,11 @@ _Run = TypeVar("_Run")
 
 @dataclass(frozen=True, eq=False)
 class ReadStudy:
-    """A run, and what is shown of it.
+    """A run and what is shown of it.
 
     Attributes:
-        run: the run, with all its streams.
-        shown: the same as it is read; None if it can't be read so, which the page says.
+        run: with all its streams.
+        shown: the run as read; None if it can't be, as the page explains.
     """
 
     run: Run
@@ -32,11 +32,7 @@ class ReadStudy:
 
 
 def load_text(state: State, slots: Slots, longest: int = SETTINGS.longest_study) -> Run | None:
-    """Run the sentence, with the picture's slot filled meanwhile; None after a problem.
-
-    Args:
-        longest: how many tokens are read at most.
-    """
+    """Run the sentence, with the picture's slot filled; None after a problem."""
     picture = slots.picture
     return draw_in_place(
         state, picture.place, slots.height, whole=True, keep=slots.apart, stays=picture.stays, longest=longest
@@ -44,12 +40,12 @@ def load_text(state: State, slots: Slots, longest: int = SETTINGS.longest_study)
 
 
 def settle_text(selection: Selection, run: Run) -> Selection:
-    """Return the selection with the run's best finding, as far as nobody chose another head."""
+    """Select the run's best finding unless a head was chosen."""
     return resolve(selection, ran(run))
 
 
 def study_read(run: Run, selection: Selection, slots: Slots) -> ReadStudy:
-    """Read the run's weights as they are chosen to be read."""
+    """Read the run's weights as chosen."""
     return ReadStudy(run, read_in_place(run, selection.shared, slots.picture.place, slots.height))
 
 

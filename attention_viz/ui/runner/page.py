@@ -1,4 +1,4 @@
-"""A page as data: what it keeps in the URL, its controls, its slots; and the parts that its view returns."""
+"""A page as data: URL parameters, controls, slots, and its view's parts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,11 +18,11 @@ __all__ = ["Page", "Part", "Parts", "Slots", "View", "raise_again"]
 
 @dataclass(frozen=True)
 class Slots:
-    """The slots of a page, reserved from the first moment on, so that nothing jumps when a part arrives.
+    """A page's slots, reserved at once so that nothing jumps.
 
     Attributes:
-        picture: the main picture's slot, which says what is computed until it is there.
-        apart: whether the picture is drawn in a slot of its own beside, so that this one stays empty for a run at hand.
+        picture: the main picture's slot; names its computation until drawn.
+        apart: whether the picture has another slot, leaving this one empty for a run at hand.
     """
 
     picture: PicturePlace
@@ -40,8 +40,8 @@ class Part:
     """A part of a page.
 
     Attributes:
-        slot: the name of its slot; "picture" for the main one.
-        draw: draws it there. It may return a function, which the runner calls last, after the badge.
+        slot: its slot's name; "picture" for the main one.
+        draw: draws it; may return a function to call last, after the badge.
     """
 
     slot: str
@@ -53,11 +53,11 @@ class Parts:
     """Everything that a page shows of a run.
 
     Attributes:
-        parts: in the order in which they are drawn.
-        exports: draws the export menu; None if there is nothing to export.
-        slides: hands the slides to the browser; None for no slides.
-        runs: the runs that are verified, each with the label of its badge; a single one needs none.
-        switched: whether the page computed something otherwise afterwards, which the badge says.
+        parts: in drawing order.
+        exports: draws the export menu; None for no exports.
+        slides: hands slides to the browser; None for none.
+        runs: verified runs by badge label; a single one needs none.
+        switched: whether a later change was computed, for the badge.
     """
 
     parts: Sequence[Part]
@@ -68,23 +68,23 @@ class Parts:
 
 
 def raise_again(error: AttentionVizError) -> None:
-    """Raise an error that came while a page was loaded: as a part, it is shown in its slot."""
+    """Raise a loading error as a part, shown in its slot."""
     raise error
 
 
 class View(Protocol):
-    """A page's module `view`: it is imported once the page's controls are drawn, since torch comes with it."""
+    """A page's module `view`, imported after its controls, because it imports torch."""
 
     def load(self, state: State, slots: Slots) -> Any:
-        """Return the run, after running what isn't at hand; None after a problem, which is on the page."""
+        """Return the run, computed if needed; None after a problem, shown on the page."""
         ...
 
     def settle(self, selection: Selection, run: Any) -> Selection:
-        """Return the selection with what follows from the run; twice is the same as once."""
+        """Return the selection with the run's consequences; idempotent."""
         ...
 
     def study(self, run: Any, selection: Selection, slots: Slots) -> Any:
-        """Return what is computed from the run for this selection, with the picture's slot filled meanwhile."""
+        """Compute the selection's results from the run, with the picture's slot filled."""
         ...
 
     def view(self, run: Any, selection: Selection) -> Parts:
@@ -113,18 +113,18 @@ class Page:
     """A page of the app.
 
     Attributes:
-        name: its folder in `attention_viz/ui/pages`, and its name in the URL.
+        name: its folder in `attention_viz/ui/pages`, and its URL name.
         layout: reserves the slots, top to bottom.
-        groups: what it keeps in the URL beside what all pages share.
-        example: its own default for a URL, if the URL names no other model.
-        controls: draws the page's own controls, and answers what the URL asks of them before anything has run.
-        written: the shared values and the groups that the URL carries, if not all of them; see `carried`.
-        unfit: returns a function that says why nothing can be shown; None if something can.
-        recorded: shows a recorded run until the real one is there, and returns what makes that; None if it shows none.
-        address_follows_run: whether options of its parameters depend on the run, so that the URL is written after it.
-        first: answers what the URL asks and the header depends on.
-        badges: whether it has a badge, or several, each with a label.
-        heads_first: whether the chosen head of a long text reaches the browser before all else.
+        groups: its URL parameters beside the shared ones.
+        example: its default, if the URL names no other model.
+        controls: draws its controls, and answers the URL before any run.
+        written: URL parameters, if not all; see `carried`.
+        unfit: returns a function that explains why nothing can be shown, or None.
+        recorded: shows a recorded run and returns the real one's loader; None if it shows none.
+        address_follows_run: whether options depend on the run, so that the URL is written after it.
+        first: answers URL parts that the header depends on.
+        badges: whether it has a badge, or several, labelled.
+        heads_first: whether a long text's head is sent first.
     """
 
     label: str
@@ -144,11 +144,11 @@ class Page:
     heads_first: bool = False
 
     def carried(self, selection: Selection) -> tuple[State, Sequence[Group[Any]]]:
-        """Return the shared values and the groups that the page's URL carries."""
+        """Return the shared names and groups in the page's URL."""
         return (selection.shared, self.groups) if self.written is None else self.written(selection)
 
     def address(self, selection: Selection) -> dict[str, str]:
-        """Return the URL parameters that reproduce a selection on this page."""
+        """Return a selection's URL parameters on this page."""
         state, groups = self.carried(selection)
         parts = [write_address(state), *(selection.written(group) for group in groups)]
         return {name: text for part in parts for name, text in part.items()}

@@ -1,4 +1,4 @@
-"""The one runner of pages: URL, controls, slots, the run, what follows from it, parts, exports, slides, badge."""
+"""The pages' runner: URL, controls, slots, run, consequences, parts, exports, slides, badge."""
 
 import importlib
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ __all__ = ["show_page"]
 
 
 def show_page(page: Page) -> None:
-    """Show a page, top to bottom; what takes long comes last and has its slot reserved."""
+    """Show a page from top to bottom, slow parts last in reserved slots."""
     reserve_heads(first=page.heads_first)
     pickers.begin(*page.groups, example=page.example(st.query_params.to_dict()))
     if page.first is not None:
@@ -73,7 +73,7 @@ def _view_of(page: Page) -> View:
 
 
 def _settle(view: View, run: Any) -> None:
-    """Have the selection follow from the run; if the row of controls shows something else by now, run again."""
+    """Settle the selection on the run; rerun if the controls' row is outdated."""
     here = visit.here()
     before = here.selection
     here.selection = view.settle(before, run)
@@ -82,7 +82,7 @@ def _settle(view: View, run: Any) -> None:
 
 
 def _write_address(page: Page) -> None:
-    """Write the URL; each other one is a step of Back. A link can't carry a file: while one is open, the URL stays."""
+    """Write the URL, a Back step if new; unchanged for an open file, since links can't carry files."""
     if opening.opened() is None:
         address = page.address(visit.here().selection)
         st.query_params.from_dict(address | presented(st.query_params.to_dict()))
@@ -95,12 +95,12 @@ def _show_notices(page: Page) -> None:
 
 @dataclass(frozen=True)
 class _Tools:
-    """The end of the row: what can be exported, and the badges.
+    """The row's end: exports and badges.
 
     Attributes:
         line: holds both; emptied if there is nothing to show.
-        badge: the badge of a page with one run.
-        several: the slot of the badges of a page that compares runs.
+        badge: for one run.
+        several: the badges' slot for compared runs.
     """
 
     line: DeltaGenerator
@@ -110,7 +110,7 @@ class _Tools:
 
     @classmethod
     def reserved(cls, bar: DeltaGenerator, badges: str) -> "_Tools":
-        """Reserve the slots at the end of the row, for one badge or for several."""
+        """Reserve slots for one badge or several."""
         line = bar.empty()
         with line.container(key="tools", horizontal=True, vertical_alignment="center", gap="small"):
             exports = st.container(key="downloads", width="content", horizontal=True, vertical_alignment="center")
@@ -119,7 +119,7 @@ class _Tools:
             return cls(line, exports, Badge(), None)
 
     def badges(self, runs: Sequence[tuple[str, Run]]) -> list[tuple[Badge, Run]]:
-        """Return the badge of each run; of several beside their labels."""
+        """Return each run's badge, several with labels."""
         if self.several is None:
             return [(cast(Badge, self.badge), run) for _, run in runs]
         found = list[tuple[Badge, Run]]()
@@ -155,7 +155,6 @@ def _show(parts: Parts, slots: Slots, tools: _Tools | None) -> None:
 
 
 def _verify(badge: Badge, run: Run, *, switched: bool) -> None:
-    """Compare the run with the model's own, and say so on its badge."""
     from attention_viz.serving.verifying import verify
 
     if run.fit is not None:

@@ -1,4 +1,4 @@
-"""What can happen to a selection: each event says what a person did, or what a page found out."""
+"""A selection's events: people's actions and pages' findings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,13 +12,13 @@ __all__ = ["Clicked", "Event", "FileClosed", "FileOpened", "Filled", "PageOpened
 
 @dataclass(frozen=True)
 class PageOpened:
-    """A page is shown: at a first visit, after a reload, Back or Forward, or turned to from another page.
+    """A page is shown, by visit, reload, Back, Forward or from another page.
 
     Attributes:
-        groups: what the page keeps in the URL beside what all pages share.
-        example: the page's own default, if the URL names no other model.
+        groups: its parameters beside the shared ones.
+        example: its default, if the URL names no other model.
         again: whether Back or Forward led here.
-        asked: parameters of the page's own that another page asked for just now, whatever was chosen here before.
+        asked: parameters just requested by another page; they override earlier choices.
     """
 
     address: Mapping[str, str]
@@ -30,11 +30,7 @@ class PageOpened:
 
 @dataclass(frozen=True)
 class Picked:
-    """A person set values: with a control, an example, a story.
-
-    Attributes:
-        values: by the names of the parameters.
-    """
+    """A person's new values, from a control, example or story."""
 
     group: Group[Any]
     values: Mapping[str, Any]
@@ -42,13 +38,12 @@ class Picked:
 
 @dataclass(frozen=True)
 class Filled:
-    """A page set values by itself, which nobody chose.
+    """A page's own values, which nobody chose.
 
     Attributes:
-        values: by the names of the parameters.
-        notices: a sentence for each value that had to give way.
+        notices: a sentence for each value that gave way.
         stays: whether they count as chosen from now on.
-        late: whether they belong to the URL that was read, so that nothing follows from them.
+        late: whether they belong to the URL read, so that nothing follows.
     """
 
     group: Group[Any]
@@ -60,12 +55,12 @@ class Filled:
 
 @dataclass(frozen=True)
 class Clicked:
-    """A person clicked in a picture of one head, or of all.
+    """A click in a picture of one head, or of all.
 
     Attributes:
-        head: the head; None if the picture is of all heads together.
-        stream: the kind of attention; None for the one that is shown.
-        pair: the positions of query and key; None if the click chose no pair.
+        head: None for all heads together.
+        stream: None for the shown one.
+        pair: query and key positions; None if none was chosen.
     """
 
     layer: int
@@ -79,7 +74,7 @@ class FileOpened:
     """A trace file was opened.
 
     Attributes:
-        texts: the texts that ran, by the names of the boxes.
+        texts: its texts, by box name.
     """
 
     number: int

@@ -1,4 +1,4 @@
-"""`resolve`: what follows from a run for what nobody chose, as a pure function."""
+"""`resolve`: a run's consequences for unchosen values, as a pure function."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ __all__ = ["HeadFinding", "Ran", "resolve"]
 
 
 class HeadFinding(Protocol):
-    """The head that a text's best finding is about."""
+    """The head of a text's best finding."""
 
     @property
     def layer(self) -> int:
@@ -32,11 +32,11 @@ class HeadFinding(Protocol):
 
 @dataclass(frozen=True)
 class Ran:
-    """What a run says about a selection.
+    """A run's facts for a selection.
 
     Attributes:
-        counts: the numbers of queries and keys, by stream.
-        best: finds the best finding; None if there is none.
+        counts: numbers of queries and keys, by stream.
+        best: finds the best finding, or None.
     """
 
     counts: Mapping[str, tuple[int, int]]
@@ -44,9 +44,9 @@ class Ran:
 
 
 def resolve(selection: Selection, ran: Ran) -> Selection:
-    """Return the selection with what follows from a run; twice is the same as once.
+    """Return the selection after a run; idempotent.
 
-    A pair that the text doesn't have goes. A head that nobody chose becomes the best finding's.
+    A pair outside the text goes; an unchosen head becomes the best finding's.
     """
     return replace(_resolved(selection, ran), found_for=selection.text)
 

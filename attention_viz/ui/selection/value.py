@@ -1,4 +1,4 @@
-"""The selection: an immutable value with everything a person chose, group by group."""
+"""The selection: an immutable value with all choices, group by group."""
 
 import functools
 from collections.abc import Callable, Mapping
@@ -13,14 +13,13 @@ __all__ = ["PAIR", "SHARED", "Group", "GroupValues", "Selection"]
 
 @dataclass(frozen=True, eq=False)
 class Group(Generic[ChoiceT]):
-    """The parameters that one page, or all pages, keep in the URL.
+    """The URL parameters of one page, or of all.
 
     Attributes:
-        default: their values at first, in a frozen dataclass of parameters.
-        prefix: the prefix of their widgets' keys.
-        name: the name in `Selection.parts`, if the prefix is empty.
-        follow: returns the values that follow when the shared values change: from the group's own before, and the
-            shared ones before and after.
+        default: a frozen dataclass of parameters.
+        prefix: of their widgets' keys.
+        name: in `Selection.parts`, if the prefix is empty.
+        follow: returns the values that follow, from its own before and the shared ones before and after.
     """
 
     default: ChoiceT
@@ -54,17 +53,16 @@ PAIR = ("query", "key")
 
 @dataclass(frozen=True)
 class GroupValues:
-    """The values of one group.
+    """One group's values.
 
     Attributes:
-        chosen: the names of those that a person or a link chose; the others may give way.
-        pending: the texts of the URL whose options aren't known yet, by name.
-        unread: the names that the URL wasn't asked for yet.
-        again: whether the URL was read after Back or Forward.
-        known: what the options depended on last.
-        notices: a sentence for each part of the URL that is impossible, until a person chooses something.
-        touched: whether a person chose something since the URL was read.
-        group: the group whose values they are.
+        chosen: names chosen by a person or link; others may give way.
+        pending: URL texts with options still unknown, by name.
+        unread: names not yet read from the URL.
+        again: whether it was read after Back or Forward.
+        known: the options' last source.
+        notices: sentences on impossible URL parts, until a person chooses.
+        touched: whether a person chose since the URL was read.
     """
 
     value: Any
@@ -78,7 +76,7 @@ class GroupValues:
     group: Group[Any] | None = None
 
     def written(self) -> dict[str, str]:
-        """Return the URL parameters that reproduce the values, and those that are still pending."""
+        """Return the URL parameters of the values, including pending ones."""
         return write(self.value, self.known) | dict(self.pending)
 
 
@@ -87,10 +85,10 @@ class Selection:
     """Everything a person chose, on all pages.
 
     Attributes:
-        parts: the values of each group, by its `id`; a group without an entry has its defaults.
-        file: the number of the trace file that is open; 0 for none.
-        under: the selection before that file was opened.
-        found_for: the `text` that a page has found its best head for; None for none.
+        parts: values by group `id`; defaults if missing.
+        file: the open trace file's number; 0 for none.
+        under: the selection before it opened.
+        found_for: the `text` whose best head was found; None for none.
     """
 
     parts: Mapping[str, GroupValues] = field(default_factory=dict[str, GroupValues])
@@ -118,24 +116,24 @@ class Selection:
 
     @property
     def chosen(self) -> frozenset[str]:
-        """The names of the shared values that a person or a link chose."""
+        """Return the shared values' names chosen by person or link."""
         return self.part(SHARED).chosen
 
     @property
     def text(self) -> tuple[object, ...]:
-        """What is read, and how: another text may open on another head."""
+        """Return the input and its options; another may open another head."""
         one = self.shared
         return (one.model, one.shown or one.text, one.second, one.target, one.more, one.special, one.chat, self.file)
 
     @property
     def head_is_free(self) -> bool:
-        """Whether nobody chose the head: neither by hand nor by a link."""
+        """Return whether neither hand nor link chose the head."""
         return self.chosen.isdisjoint(("layer", "head"))
 
     def written(self, group: Group[Any]) -> dict[str, str]:
-        """Return the URL parameters that reproduce a group's values, and those that are still pending."""
+        """Return a group's URL parameters, including pending ones."""
         return replace(self.part(group), value=self.of(group)).written()
 
     def having(self, group: Group[Any], part: GroupValues) -> "Selection":
-        """Return this selection with another part of a group."""
+        """Return the selection with a group's values replaced."""
         return replace(self, parts={**self.parts, group.id: replace(part, group=group)})

@@ -1,4 +1,4 @@
-"""What can be taken away of a reading: what is on the screen, and beside it the tensors of the run that was read."""
+"""Downloads of a reading, and of its run's tensors."""
 
 import functools
 
@@ -16,13 +16,9 @@ __all__ = ["show_read_downloads"]
 
 
 def show_read_downloads(drawn: Run, shown: Run, state: State, longest: int = SETTINGS.longest_study) -> None:
-    """A button each.
+    """Draw the reading's downloads: table, picture, explorer, tensors.
 
-    Table, picture and explorer are of the reading, by name. The tensors are those of the recorded head, from query to
-    output: a reading has no query and no key; its numbers stand beside them under a name of their own.
-
-    Args:
-        longest: how many tokens of a text were read at most.
+    The tensors are the recorded head's, since a reading has no query and key; its numbers have their own name.
     """
     stream, head = drawn.stream(state.stream), readings.head(state)
     if readings.is_raw(state):

@@ -1,4 +1,4 @@
-"""What can be taken away of a picture or a sound beside its numbers: the picture with its overlay, words with times."""
+"""More downloads of pictures and sounds: overlays, and words with times."""
 
 import functools
 from collections.abc import Callable, Mapping
@@ -30,7 +30,7 @@ _OVERLAYS = {
 
 
 def show_seen_downloads(run: Run, state: State) -> None:
-    """A button for each file, above those of every head; nothing of a text."""
+    """Draw their buttons above every head's; none for a text."""
     trace = run.trace
     if trace.seen.picture is not None:
         layer, head = run.place(state.stream, state.layer, state.head)
@@ -48,7 +48,7 @@ def show_seen_downloads(run: Run, state: State) -> None:
 
 
 def instead_of_page(run: Run, stream: str, layer: int, head: int) -> Mapping[str, Callable[[], bytes]]:
-    """Of a sound, the explorer's page with the stream on the screen alone: all of them take too much room."""
+    """Export a sound's explorer with only the shown stream; all take too much room."""
     if run.trace.seen.sound is None:
         return {}
     part = run.part(stream).trace
@@ -56,8 +56,6 @@ def instead_of_page(run: Run, stream: str, layer: int, head: int) -> Mapping[str
 
 
 class _OwnerName:
-    """Whose trace it is, for what asks a model for nothing else."""
-
     def __init__(self, trace: Trace) -> None:
         self.name = trace.provenance.model
 
