@@ -18,7 +18,7 @@ LONGEST_DRAWN = 512
 
 
 class DrawnCells(ParameterKind):
-    """A drawing as `to_code` writes it; its fit is checked on use."""
+    """A drawing as `to_code` writes it, checked on use."""
 
 
 def to_code(blocked: Cells) -> str:
@@ -48,7 +48,7 @@ def from_code(code: str, count: int) -> Cells:
 
 
 def _unpacked(code: str, letters: str, size: int) -> numpy.ndarray:
-    """Decode bytes up to a limit, however much a small code would expand to."""
+    """Decode `size` bytes, never more, because a small code can expand to many."""
     unpacker = zlib.decompressobj()
     try:
         packed = base64.b64decode(letters + "=" * (-len(letters) % 4), altchars=b"-_", validate=True)

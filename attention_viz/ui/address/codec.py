@@ -1,4 +1,4 @@
-"""URL parameters, declared once as dataclass fields, read and written for all pages."""
+"""URL parameters, declared once as fields, read and written for all pages."""
 
 import functools
 from collections.abc import Callable, Collection, Mapping
@@ -22,7 +22,7 @@ ChoiceT = TypeVar("ChoiceT", bound=Parameters)
 
 @dataclass(frozen=True)
 class Older:
-    """A parameter's name in older links.
+    """A parameter's older name.
 
     Attributes:
         meant: whether a URL means it; by default always.
@@ -37,11 +37,10 @@ class Parameter:
     """A value that a page keeps in the URL.
 
     Attributes:
-        name: in the URL and as a field.
-        kind: how it is written, read and limited.
+        name: also the field's.
         means: its meaning, for the documents.
-        applies: whether anything depends on it; else it isn't written.
-        brief: whether the default isn't written, either.
+        applies: whether anything depends on it; else unwritten.
+        brief: whether its default is unwritten, too.
         older: its name in older links.
     """
 
@@ -97,9 +96,9 @@ def read(
     """Return a URL's values, and a sentence for each impossible part.
 
     Args:
-        known: the options' source, such as a state or a trace.
+        known: the options' source, such as a state or trace.
         only: by default all.
-        last: replacements for invalid values; by default the parameter's default.
+        last: replacements for invalid values, else the defaults.
     """
     choice, notices = default, dict[str, list[str]]()
     for one in _in_turn(type(default)):
@@ -116,7 +115,7 @@ def read(
 
 @functools.cache
 def _in_turn(choice: type[Any]) -> tuple[Parameter, ...]:
-    """Return parameters in reading order, dependencies first."""
+    """Return parameters for reading, dependencies first."""
     return tuple(sorted(parameters(choice), key=lambda one: one.kind.depends))
 
 

@@ -36,10 +36,10 @@ def notice(name: str, text: str, allowed: str, instead: str) -> str:
 
 
 def nearest(value: object, options: Collection[Any], otherwise: Any) -> Any:
-    """Return the nearest option, whatever a widget, URL or other model left.
+    """Return the nearest option to any value.
 
     Args:
-        otherwise: preferred if it is an option; else the first or nearest.
+        otherwise: preferred if an option; else the first or nearest.
     """
     for one in (value, otherwise):
         if isinstance(options, range):
@@ -99,7 +99,7 @@ class ParameterKind:
 
 @dataclass(frozen=True)
 class AnyText(ParameterKind):
-    """Any text; too long for a link, it is left out.
+    """Any text; links leave out long ones.
 
     Attributes:
         longest: characters kept; None for the longest input.
@@ -121,8 +121,8 @@ class OneOf(ParameterKind):
     """One of several names or numbers.
 
     Attributes:
-        synonyms: other URL names of options, by known facts.
-        nothing: the name of None, if allowed.
+        synonyms: other URL names, by known facts.
+        nothing: None's name, if allowed.
     """
 
     options: Options = ()
@@ -163,8 +163,8 @@ class WholeNumber(ParameterKind):
     """A whole number in plain digits.
 
     Attributes:
-        options: a range, or numbers in ascending order.
-        nothing: the name of None, if allowed.
+        options: a range, or ascending numbers.
+        nothing: None's name, if allowed.
     """
 
     options: Sequence[int] | Callable[[Any, Any], Sequence[int]] = range(1)
@@ -189,7 +189,7 @@ class WholeNumber(ParameterKind):
         return instead, [notice(name, text, number_words(numbers), self.nothing if instead is None else str(instead))]
 
     def within(self, value: Any, allowed: Collection[Any] | None, otherwise: Any) -> Any:
-        """Return the nearest number; for a missing one, all if all is allowed."""
+        """Return the nearest number, or all if allowed."""
         if self.nothing and (type(value) is not int or value not in (allowed or ())):
             return None
         numbers = allowed if isinstance(allowed, Sequence) else range(1)
@@ -198,7 +198,7 @@ class WholeNumber(ParameterKind):
         return nearest(value, numbers, otherwise)
 
     def to_widget(self, value: Any) -> Any:
-        """Return the number; all by name, because None means unset to a picker."""
+        """Return the number; all by name, since None means unset."""
         return self.nothing if value is None else value
 
     def from_widget(self, chosen: Any) -> Any:
@@ -217,7 +217,7 @@ def number_words(numbers: Sequence[int]) -> str:
 
 @dataclass(frozen=True)
 class Names(ParameterKind):
-    """Any of several names, separated by full stops, in option order, each once."""
+    """Any of several names, in option order, separated by full stops."""
 
     options: Callable[[Any, Any], Collection[str]] = lambda choice, known: ()
 

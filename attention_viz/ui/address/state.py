@@ -65,7 +65,6 @@ def _several(state: "State", known: object) -> bool:
 
 
 def _reads(what: str) -> "Callable[[State, object], bool]":
-    """Return a test for pictures, sounds or texts."""
     return lambda state, known: state.facts.reads == what
 
 
@@ -83,7 +82,7 @@ def _readings(choice: object, known: object) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class State:
-    """Everything that decides which head is shown, as each parameter's `means` explains."""
+    """Everything that decides which head is shown; see `means`."""
 
     model: str = parameter(_FIRST_MODEL, ModelName(), "the model")
     text: str = parameter(CATALOGUE[_FIRST_MODEL].examples[0], AnyText(), "the sentence", applies=_reads_text)
@@ -173,7 +172,7 @@ def own_example(model: str) -> str:
 
 
 def opened_on(model: str) -> Mapping[str, Any]:
-    """Return the example's best layer, head and stream, as far as known."""
+    """Return the example's best layer, head and stream, if known."""
     return _OPENED.get(model, {})
 
 
@@ -183,7 +182,7 @@ def own_contrast(model: str) -> str:
 
 
 def _with_examples(model: str) -> Entry:
-    """Return the model's entry, or the general one if it has no examples."""
+    """Return the model's entry, or one with general examples."""
     entry = CATALOGUE.get(model)
     return entry if entry is not None and entry.examples else CATALOGUE[_EXAMPLES_OF]
 
@@ -194,5 +193,5 @@ def read_address(address: Mapping[str, str], default: State = DEFAULT) -> tuple[
 
 
 def write_address(state: State) -> dict[str, str]:
-    """Return the state's URL parameters, without texts too long for a link."""
+    """Return the state's URL parameters, without overlong texts."""
     return write(state)

@@ -1,4 +1,4 @@
-"""Chips below the row for changed options, so that none works unseen."""
+"""Chips for changed options, so that none works unseen."""
 
 from collections.abc import Collection
 

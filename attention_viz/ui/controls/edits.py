@@ -1,4 +1,4 @@
-"""A model's changes: added in order, undone one by one, kept in the URL."""
+"""A model's changes: ordered, undone singly, kept in the URL."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -31,14 +31,14 @@ _LONGEST_HISTORY = 100
 
 @dataclass
 class _History:
-    """The changes before each step, and whether any came first, so that removal stays none."""
+    """The changes before each step, and whether any came first."""
 
     steps: list[str] = field(default_factory=list[str])
     begun: bool = False
 
 
 def begin_edits() -> None:
-    """Take the URL's changes at a first run and after Back or Forward."""
+    """Take the URL's changes at first and after Back or Forward."""
     if visit.is_unread(CHANGES):
         before = current_edits()
         if visit.pending(CHANGES, "edits") == "":
@@ -49,7 +49,7 @@ def begin_edits() -> None:
 
 
 def made(text: str, run: Run, state: State) -> "tuple[Edit, ...]":
-    """Return the changes as edits, in order, without those that don't fit."""
+    """Return fitting changes as edits, in order."""
     fitting = [change for change in read_changes(text)[0] if not misfit(change, run.trace)]
     return tuple(edit for change in fitting for edit in to_edits(change, run.trace))
 
@@ -97,7 +97,7 @@ def _called(what: str) -> str:
 
 
 def _place(run: Run, state: State) -> tuple[str, int | None, int | None]:
-    """Return the stream, layer and head of the change; None for all."""
+    """Return stream, layer and head; None for all."""
     stream, (layer, head) = run.stream(state.stream), run.place(state.stream, state.layer, state.head)
     names = {"head": f"layer {layer}, head {head}", "layer": f"layer {layer}, all heads", "all": "all layers and heads"}
     chosen = widgets.draft(
@@ -113,7 +113,7 @@ def _place(run: Run, state: State) -> tuple[str, int | None, int | None]:
 
 
 def _show_details(what: str, run: Run, stream: str, pattern: str) -> bool:
-    """Ask for the change's details; return False if it can't be added yet."""
+    """Ask for details; False if it can't be added yet."""
     match EDITS[what].asks:
         case Nothing():
             return True
@@ -138,7 +138,6 @@ def _show_details(what: str, run: Run, stream: str, pattern: str) -> bool:
 
 
 def _chosen_detail(what: str, run: Run, stream: str, pattern: str) -> Detail:
-    """Return the details chosen at the moment of a click."""
     match EDITS[what].asks:
         case Nothing():
             return None
@@ -169,7 +168,6 @@ def _pick_token(label: str, key: str, tokens: "Tokens") -> None:
 
 
 def _cells(run: Run, stream: str, pattern: str) -> tuple[tuple[int, int], ...]:
-    """Return the cells drawn for a text of this length, if any."""
     queries, keys = len(run.trace.query_tokens(stream)), len(run.trace.key_tokens(stream))
     try:
         cells = from_code(pattern, queries)
@@ -191,7 +189,6 @@ def _no_pattern_words(run: Run, stream: str) -> str:
 
 
 def _add(run: Run, layer: int | None, head: int | None, stream: str | None, pattern: str) -> None:
-    """Append the change that the widgets hold when clicked."""
     what = widgets.drafted("edit-what")
     detail = _chosen_detail(what, run, stream or run.trace.streams[0], pattern)
     if detail != ():  # a drawing that is gone since the button was shown
@@ -211,14 +208,13 @@ def _step(text: str) -> None:
 
 
 def _remember(before: str) -> None:
-    """Record the changes before the last step, if it changed anything."""
+    """Record the previous changes if they differ."""
     if before != current_edits():
         history = visit.memory(_History)
         history.steps = [*history.steps, before][-_LONGEST_HISTORY:]
 
 
 def _undo() -> None:
-    """Undo the last step, even a removal or new start."""
     if steps := visit.memory(_History).steps:
         visit.pick(CHANGES, edits=steps.pop())
 

@@ -31,14 +31,14 @@ class EditsText(ParameterKind):
 
 @dataclass(frozen=True)
 class Changes:
-    """The URL parameters of a page with changes, beside its own and the shared ones."""
+    """The changes in a page's URL."""
 
     edits: str = parameter("", EditsText(), "the changes, in their order", brief=True)
 
 
 @dataclass(frozen=True)
 class ChangesOrNone:
-    """`Changes` for a page that begins with one: the URL writes none, or a link would bring one."""
+    """`Changes` that also writes none, or a link would bring one."""
 
     edits: str = parameter("", EditsText(), "the changes, in their order")
 

@@ -33,7 +33,7 @@ def show_fold(what: str, place: str = "", leave_out: Collection[str] | None = No
 
     Args:
         place: by default model, layer and head.
-        leave_out: changed options without use on the page; None for all.
+        leave_out: useless changed options; None for all.
     """
     state = visit.shared()
     place = place or f"{_model(state)} · {state.layer}·{state.head}"
@@ -43,7 +43,6 @@ def show_fold(what: str, place: str = "", leave_out: Collection[str] | None = No
 
 
 def _model(state: State) -> str:
-    """Name the shown model, or the open file's."""
     run = opened()
     return (
         one_line(allowed.display_name(state.model), _LONGEST_MODEL)
@@ -53,5 +52,4 @@ def _model(state: State) -> str:
 
 
 def _read(state: State) -> str:
-    """Return the text in one line, or the picture's or sound's name."""
     return state.text if reads(state) == "text" else thing_label(state)

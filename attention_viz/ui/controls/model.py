@@ -1,4 +1,4 @@
-"""The model picker: catalogue, local folder or hub, which shows its size first."""
+"""The model picker: catalogue, folder, or hub with sizes."""
 
 import shlex
 from dataclasses import dataclass
@@ -35,11 +35,11 @@ _LONGEST = 40
 
 @dataclass
 class _Source:
-    """The source chosen before a model of it, and its typed text.
+    """The source chosen before its model.
 
     Attributes:
-        of: the model and file for which it was chosen.
-        refused: the reason for a refusal; "" for none.
+        of: the model and file then shown.
+        refused: the reason, or "".
         folder: the refused folder, or "".
         identity: the typed hub id.
     """
@@ -53,7 +53,7 @@ class _Source:
 
 
 def pick_model() -> None:
-    """Draw the picker: catalogue, sources that the operator allows, and a file's model."""
+    """Draw the picker: catalogue, allowed sources and a file's model."""
     model, run = visit.shared().model, opening.opened()
     file = [] if run is None else [name_in_file(run.trace, _LONGEST)]
     source, of = visit.memory(_Source), (model, *file, opening.count())
@@ -77,7 +77,7 @@ def name_in_file(trace: "Trace", longest: int) -> str:
 
 
 def show_source() -> None:
-    """Draw the source's fields, or the lack of the opening model, below the pickers."""
+    """Draw the source's fields, and how to install a missing opening model."""
     chosen = visit.memory(_Source)
     source, model = chosen.name, visit.shared().model
     if source == DEFAULT.model and (missing := how_to_install()):
@@ -111,11 +111,7 @@ def _counted(layers: int, heads: int) -> str:
 
 
 def prepare(state: State, *, asked: bool = True) -> State:
-    """Load a model outside the catalogue, or end the page.
-
-    Returns:
-        The state, its layer and head within the model's.
-    """
+    """Load a model outside the catalogue, or end the page; limit layer and head."""
     if state.model in CATALOGUE or opening.opened() is not None:
         return state
     refresh(state.model)
@@ -127,7 +123,7 @@ def prepare(state: State, *, asked: bool = True) -> State:
 
 
 def _source(model: str) -> str | None:
-    """Return the picker's name of the source; None for the catalogue."""
+    """Return a model's source; None for the catalogue."""
     source = {"folder": FOLDER, "hub": HUB}.get(allowed.kind(model))
     return source if source in allowed.other_sources() else None
 
@@ -191,7 +187,6 @@ def _take_hub() -> None:
 
 
 def _take(name: str | None, kind: str) -> None:
-    """Show a chosen model, or the reason for its refusal."""
     source = visit.memory(_Source)
     source.refused = ""
     if not name:
@@ -209,7 +204,7 @@ def _take(name: str | None, kind: str) -> None:
 
 
 def _load(state: State) -> bool:
-    """Load a model, downloading only on request; return False until it is there."""
+    """Load a model, downloading on request; False until it is there."""
     place = st.empty()
     try:
         if allowed.kind(state.model) == "hub":
@@ -228,7 +223,7 @@ def _load(state: State) -> bool:
 
 
 def _within(state: State, *, asked: bool) -> State:
-    """Return the model's nearest layer and head, with notices for the URL's."""
+    """Return the nearest layer and head, noting the URL's."""
     within = state.within()
     if within != state:
         own = asked and not visit.here().selection.part(SHARED).touched

@@ -48,14 +48,13 @@ def _begin(model: str, plan: "Plan") -> None:
 
 @dataclass
 class _Begun:
-    """This visitor's download, which only they may cancel."""
+    """A visitor's download, which only they may cancel."""
 
     download: downloads.Download | None = None
 
 
 @st.fragment(run_every=1.0)
 def _watch(model: str) -> None:
-    """Show progress; rerun the whole page at the end."""
     download = downloads.download_of(model)
     if download is None or download.over:
         if download is not None and not download.problem:

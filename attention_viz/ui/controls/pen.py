@@ -44,7 +44,7 @@ def show_pen(
 
 
 def strokes(count: int) -> list[tuple[slice, slice]]:
-    """Return new strokes' rows and columns, oldest first; drops those for other lengths."""
+    """Return new strokes' cells, oldest first, dropping other lengths."""
     message, seen = widgets.sent(_KEY, "strokes"), visit.memory(_LastStroke)
     found: list[tuple[slice, slice]] = []
     for stroke in cast("list[object]", message) if isinstance(message, list) else ():
@@ -57,7 +57,7 @@ def strokes(count: int) -> list[tuple[slice, slice]]:
 
 
 def _whole(stroke: object) -> TypeGuard[list[int]]:
-    """Return whether it is six integers, because a browser can send anything."""
+    """Check six integers, because browsers can send anything."""
     if not isinstance(stroke, list):
         return False
     numbers = cast("list[object]", stroke)

@@ -1,4 +1,4 @@
-"""The row that picks sentence, model, layer and head, kept in the URL."""
+"""The row of sentence, model, layer and head, kept in the URL."""
 
 import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -38,13 +38,13 @@ _ROW = 48
 
 @dataclass(frozen=True)
 class ControlRow:
-    """The line that all pages share.
+    """The shared row.
 
     Attributes:
-        bar: the slot for exports and badge, at the line's end.
-        options: the end of "Options", for the page's own.
-        fold: the slot of a phone's line, if the page draws it itself.
-        own: the slot in the page's own control, if any.
+        bar: the slot for exports and badge.
+        options: the end of "Options".
+        fold: a phone line's slot, if the page draws it.
+        own: the slot in the page's control, if any.
     """
 
     state: State
@@ -55,10 +55,10 @@ class ControlRow:
 
 
 def begin(*own: Group[Any], example: State | None = None) -> None:
-    """Read the URL at a page's first run and after Back or Forward; else keep the selection.
+    """Read the URL at first and after Back or Forward.
 
     Args:
-        example: the page's default, if the URL names no other model.
+        example: the default if the URL names no other model.
     """
     now = visit.here()
     asked, now.asked = now.asked, {}
@@ -75,11 +75,11 @@ def choose(
     other_text: Callable[[], None] | None = None,
     folded: str = "Sentence, model, layer and head",
 ) -> ControlRow:
-    """Draw sentence, model, layer and head in one line, the rest behind "Options".
+    """Draw sentence, model, layer, head and "Options".
 
     Args:
-        page: ends with a notice if it shows nothing that the model reads.
-        stream: the page's only stream; by default it is picked.
+        page: ends if it shows nothing that the model reads.
+        stream: the page's only one; by default picked.
     """
     asked, kind = two_texts.asks_target(visit.shared()), reads(visit.shared())
     # The height holds until the page's style has arrived.
@@ -123,7 +123,7 @@ def _show_places(
     with_readings: bool,
     beside: Callable[[State], DeltaGenerator | None] | None,
 ) -> tuple[DeltaGenerator, DeltaGenerator | None]:
-    """Draw layer, head and "Options"; return its end and the page's own slot."""
+    """Draw layer, head, "Options"; return its end and the page's slot."""
     if stream is None:
         two_texts.pick_stream(state)
     _pick("layer", _layers(state), 116)
@@ -142,14 +142,13 @@ def _show_places(
 
 
 def _current_with_notices() -> State:
-    """Return the selection after showing the URL's notices."""
     state = visit.shared()
     show_notices(visit.notices(SHARED))
     return state
 
 
 def sentence() -> ControlRow:
-    """Draw the row without models, for a page with pickers of its own in `options`."""
+    """Draw the row without models; the page's pickers go into `options`."""
     with st.container(key="frame", height=_ROW, border=False):
         fold = st.container(key="fold-place")
         with st.container(key="pickers", horizontal=True, vertical_alignment="top", gap="small"):
@@ -207,12 +206,10 @@ def _pick(name: str, numbers: Sequence[int], width: int, *, together: bool = Fal
 
 
 def _called(kind: str, number: int) -> str:
-    """Name a number in a picker: "Layer 3"."""
     return f"{kind.capitalize()} {number}"
 
 
 def _layers(state: State) -> Sequence[int]:
-    """Return the numbers of layers with attention."""
     run = opening.opened()
     return state.layers if run is None else run.trace.layer_numbers(run.stream(state.stream))
 

@@ -20,7 +20,7 @@ def show_picture(figure: go.Figure, key: str, description: str, *, tools: bool =
     """Show a picture of ours unchanged.
 
     Args:
-        description: alternative text; the largest numbers are added.
+        description: alternative text; its largest numbers are added.
     """
     config: dict[str, Any] = {"displaylogo": False} if tools else _CONFIG
     st.plotly_chart(figure, theme=None, key=key, config=config, alt=_alt(figure, description))
@@ -35,7 +35,7 @@ def show_to_click(figure: go.Figure, key: str, description: str, on_click: Calla
 
     Args:
         figure: each point's `customdata` is two integers.
-        description: alternative text; the largest numbers are added.
+        description: alternative text; its largest numbers are added.
     """
     figure.update_layout(hovermode="closest", clickmode="event+select", dragmode=False)
     st.plotly_chart(
@@ -52,7 +52,7 @@ def show_to_click(figure: go.Figure, key: str, description: str, on_click: Calla
 def add_targets(
     figure: go.Figure, cells: Sequence[tuple[int, int]], *, turned: bool = False, size: int = 14, named: bool = True
 ) -> None:
-    """Add invisible points over cells, because Plotly reports clicks on points, not heatmap cells."""
+    """Add invisible points, because Plotly reports no clicks on heatmap cells."""
     down, across = [row for row, _ in cells], [column for _, column in cells]
     unseen = {"marker": {"opacity": 0}}
     figure.add_scatter(

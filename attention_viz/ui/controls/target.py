@@ -18,18 +18,18 @@ STREAMS = {
 
 
 def streams(state: State) -> tuple[str, ...]:
-    """Return the streams to choose from; none before the model is loaded."""
+    """Return a loaded model's streams, else none."""
     run = opening.opened()
     return tuple(state.facts.heads) if run is None else run.trace.streams
 
 
 def asks_target(state: State) -> bool:
-    """Return whether the model takes a target; False for an open trace."""
+    """Return whether the model takes a target; False for open traces."""
     return opening.opened() is None and state.facts.is_encoder_decoder
 
 
 def settle_stream(state: State, only: str | None) -> None:
-    """Choose a stream that the model has, before layers and heads are counted."""
+    """Choose an existing stream before layers and heads are counted."""
     found = streams(state)
     if only is not None and state.stream != only:
         visit.send(Filled(SHARED, {"stream": only}, stays=True))

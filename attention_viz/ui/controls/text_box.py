@@ -10,10 +10,10 @@ __all__ = ["text_box"]
 
 
 def text_box(label: str, name: str, placeholder: str | None = None, *, labelled: bool = True) -> None:
-    """Draw the box; typing closes an open trace, since the text is to run.
+    """Draw the box; typing closes an open trace.
 
     Args:
-        labelled: whether the label is visible; screen readers always read it.
+        labelled: whether the label is visible, always read by screen readers.
     """
     widgets.show(
         st.text_area,

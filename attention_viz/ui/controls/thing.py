@@ -50,13 +50,11 @@ _WINDOW = 30.0
 
 @dataclass
 class _MediaRefusal:
-    """The last upload's refusal, kept until another choice."""
-
     reason: str = ""
 
 
 def reads(state: State) -> str:
-    """Return the input's kind: "text", "picture" or "sound", also of an open trace."""
+    """Return "text", "picture" or "sound"."""
     if (run := opening.opened()) is None:
         return state.facts.reads
     return next(iter(run.trace.seen.tensors), "text")
@@ -87,7 +85,7 @@ def is_shown_on(page: str, kind: str) -> bool:
 
 
 def end_unless_shown(page: str, state: State, kind: str) -> None:
-    """End a page that can't show the model's input, naming those that can."""
+    """End a page unfit for the input, naming fit ones."""
     if kind != "text" and (refused := visit.memory(_MediaRefusal).reason):
         st.error(as_sentence(refused))
     if is_shown_on(page, kind):
@@ -121,7 +119,6 @@ def _samples(kind: str) -> None:
 
 
 def _ask(kind: str) -> None:
-    """Draw the upload widgets, emptied once used."""
     taken = widgets.fresh(_FIELDS).removeprefix(f"{_FIELDS}-")
     upload = f"thing-upload-{taken}"
     st.file_uploader(_UPLOAD[kind], key=upload, on_change=_take, args=(kind, upload))
@@ -139,7 +136,7 @@ def _ask(kind: str) -> None:
 
 
 def _window(state: State) -> None:
-    """Return the start in seconds in a sound longer than the model's input."""
+    """Return a too long sound's start in seconds."""
     upload = upload_of(state.sound) if state.facts.reads == "sound" else None
     whole = getattr(upload.thing, "whole", 0.0) if upload is not None else 0.0
     if upload is None or whole <= _WINDOW:
@@ -161,17 +158,17 @@ def _begin_at(upload: Upload) -> None:
 
 
 def choose_sample(kind: str, name: str, *, model: str | None = None) -> None:
-    """Show a sample, in a named model if any, and free the upload."""
+    """Show a sample, with its model if named; free the upload."""
     visit.memory(_MediaRefusal).reason = ""
     visit.here().brought.pop(kind, None)
     visit.pick(SHARED, **{kind: name}, **({} if model is None else {"model": model}))
 
 
 def ask_another(label: str, kind: str, chosen: str, on_brought: Callable[[str], None]) -> None:
-    """Draw a field for a second upload, freed once it isn't chosen any more.
+    """Draw a field for a second upload, freed once unchosen.
 
     Args:
-        chosen: the current second one's name.
+        chosen: its current name.
     """
     if not is_upload(chosen):
         visit.here().brought.pop(_another(kind), None)
@@ -190,7 +187,6 @@ def _another(kind: str) -> str:
 
 
 def _take(kind: str, key: str, title: str = "", *, hold: Callable[[str, Upload], None] | None = None) -> None:
-    """Show the upload, or its refusal beside the previous one."""
     file: object = widgets.content(key)
     # Of one that was taken and let go a moment ago Streamlit has a mark left, until the field is drawn anew.
     if not isinstance(file, UploadedFile):
@@ -208,7 +204,7 @@ def _take(kind: str, key: str, title: str = "", *, hold: Callable[[str, Upload],
 
 
 def _hold(kind: str, upload: Upload) -> None:
-    """Keep one upload of each kind for the visit; nothing else holds it."""
+    """Keep one upload of each kind; nothing else holds it."""
     visit.here().brought[kind] = upload
     visit.pick(SHARED, **{kind: upload.name})
 

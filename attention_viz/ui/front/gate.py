@@ -1,4 +1,4 @@
-"""Refusals before Streamlit: session counts, and frames no page of ours sends."""
+"""Refusals before Streamlit: session counts and foreign frames."""
 
 import logging
 
@@ -19,7 +19,7 @@ _NO_TEXT, _BROKEN = 1003, 1007
 class Gate:
     """An application that receives only readable frames.
 
-    Streamlit logs a traceback for a broken frame; one line is enough, since anybody can send one.
+    Anybody can send broken ones; Streamlit would log a traceback each.
     """
 
     def __init__(self, app: ASGIApp, *, metrics: bool) -> None:
@@ -39,8 +39,6 @@ class Gate:
 
 
 class _Frames:
-    """A connection closed at its first unreadable frame."""
-
     def __init__(self, receive: Receive, send: Send) -> None:
         self._receive, self._send = receive, send
         self._closed = False

@@ -18,7 +18,7 @@ def headers(frames: str) -> dict[str, str]:
     """Return each answer's headers.
 
     Args:
-        frames: sites that may frame the app, as in `frame-ancestors`; its own always may.
+        frames: sites allowed to frame the app, beside its own.
     """
     return {
         # A file is what it is called: no browser guesses that one is a script.
@@ -55,7 +55,7 @@ class Headers:
 
 
 def _named(scope: Scope) -> list[tuple[bytes, bytes]]:
-    """Give a browser a random name that no script reads and no other site gets."""
+    """Name a browser at random; no script reads it, no other site gets it."""
     if not scope["path"].endswith(_ASKED_FIRST) or BROWSER in HTTPConnection(scope).cookies:
         return []
     phrase = f"{BROWSER}={secrets.token_urlsafe(16)}; HttpOnly; Path=/; SameSite=Lax"

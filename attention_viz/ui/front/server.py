@@ -57,7 +57,6 @@ def _no_address() -> None:
 
 
 def _read(words: Sequence[str]) -> tuple[Path, list[str], dict[str, Any]]:
-    """Return script, arguments and Streamlit's options by dotted names."""
     given = main_run.make_context("streamlit run", list(words)).params
     script, arguments = Path(given.pop("target")).absolute(), list(given.pop("args"))
     return (

@@ -1,4 +1,4 @@
-"""The waiting page of a full server; opens the app by itself."""
+"""A full server's waiting page, which opens the app itself."""
 
 import streamlit as st
 from streamlit import runtime
@@ -16,7 +16,7 @@ _PAUSE = 5
 
 
 def wait_for_room() -> None:
-    """Show only the visitor's place in the queue if the server is full."""
+    """Show only the visitor's queue position on a full server."""
     if _ahead():
         _wait()
         st.stop()

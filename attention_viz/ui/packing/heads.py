@@ -1,4 +1,4 @@
-"""A long text's heads as explorer bytes, and rankings for a pair."""
+"""A long text's heads as bytes, and rankings for a pair."""
 
 import contextlib
 import threading
@@ -31,7 +31,7 @@ _MOST_RANKED = 10
 
 
 def head_of(run: "Run", stream: str, layer: int, head: int) -> bytes | None:
-    """Return a long text's head as its terms; None if the browser has all weights."""
+    """Return a head's terms; None if the browser has all weights."""
     if long_id_of(run) is None:
         return None
     packed = _made(run, stream, layer, head)
@@ -84,8 +84,6 @@ def _pack(run: "Run", stream: str, layer: int, head: int) -> bytes:
 
 @dataclass(frozen=True)
 class _HeadInSight:
-    """A viewed head, and its size in bytes."""
-
     of: "weakref.ref[Run]"  # a text that nobody looks at any more is let go
     stream: str
     layer: int
@@ -101,9 +99,9 @@ class _HeadInSight:
 
 
 class _Ahead:
-    """Packs heads beside the last viewed one, in a thread, while the server is idle.
+    """Packs a layer's next heads in a thread while the server is idle.
 
-    Because visitors browse a layer, and a long text's head takes a quarter of a second.
+    A long text's head takes a quarter of a second.
     """
 
     def __init__(self) -> None:
@@ -137,7 +135,6 @@ class _Ahead:
             return looked
 
     def _make(self, looked: _HeadInSight) -> None:
-        """Make them until another head is viewed."""
         self._busy = time.monotonic()
         for head in looked.beside():
             if not self._may_go_on() or (run := looked.of()) is None:
@@ -147,7 +144,7 @@ class _Ahead:
             del run
 
     def _may_go_on(self) -> bool:
-        """Wait until the server is idle; False if another head is viewed."""
+        """Wait until the server is idle; False for another head."""
         while self._looked is None:
             now = time.monotonic()
             if max(FORWARDS.computing, ANALYSES.computing) > 1:  # this thread is counted

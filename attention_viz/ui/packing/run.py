@@ -13,20 +13,17 @@ __all__ = ["long_id_of", "payload_of"]
 
 
 def payload_of(run: "Run") -> bytes:
-    """Return the run's explorer bytes, packed once.
-
-    For a long text: small pictures of all heads; `ui.packing.heads` packs the shown one.
-    """
+    """Return the run's explorer bytes, packed once; for a long text, small pictures of all heads."""
     return _packed(run).payload
 
 
 def long_id_of(run: "Run") -> str | None:
-    """Return a long text's id for `pack_head`; None if the bytes hold all weights."""
+    """Return a long text's id for `pack_head`, else None."""
     return _packed(run).long_id
 
 
 class _Packed:
-    """A run's packed bytes, each with a lock; doesn't keep the run in memory."""
+    """A run's packed bytes, each locked; doesn't keep the run alive."""
 
     def __init__(self, run: "Run") -> None:
         self._run = weakref.ref(run)

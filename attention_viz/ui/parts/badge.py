@@ -26,7 +26,7 @@ class Badge:
         self.wait()
 
     def wait(self) -> None:
-        """Show that it is computed; writing also ends the run of a visitor who left."""
+        """Show progress; writing also ends a departed visitor's run."""
         self._place.badge("Comparing with the model's own …", color="gray")
 
     def show(self, trace: "Trace", *, from_file: bool, switched: bool = False) -> None:
@@ -37,7 +37,7 @@ class Badge:
 
 
 def _verdict(trace: "Trace", from_file: bool, switched: bool) -> tuple[Literal["green", "orange", "red"], str]:
-    """Return colour and words: "Verified" or "Not verified" first, missing parts last."""
+    """Return colour and words, "Verified" or "Not verified" first."""
     colour, words = _compared(trace, from_file, switched)
     return colour, f"{words}; part left out" if trace.provenance.left_out else words
 
@@ -93,7 +93,6 @@ def comparison_words(trace: "Trace") -> str:
 
 
 def _beside_words(trace: "Trace") -> str:
-    """List the model's attention that isn't shown."""
     parts = trace.provenance.left_out
     if not parts:
         return ""
@@ -112,7 +111,6 @@ _OWN_CODE = (
 
 
 def _edit_words(trace: "Trace") -> str:
-    """Explain how edits change the badge's meaning."""
     if _evicted(trace):
         (edit,) = trace.provenance.edits
         return f" What you see isn't what the model says by itself: {edit.partition(': ')[2]}."

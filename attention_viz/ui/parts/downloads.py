@@ -25,7 +25,7 @@ _MOST_WEIGHTS = 4_000_000
 
 
 def too_large(trace: Trace, stream: str, layer: int) -> str:
-    """Explain why a layer's weights are too large to download; "" if they aren't."""
+    """Explain why a layer's weights are too large; "" if not."""
     _, queries, keys = trace.attention(layer, stream).shape
     if queries * keys <= _MOST_WEIGHTS:
         return ""
@@ -77,7 +77,6 @@ def _made(
 
 
 def _place(trace: Trace, layer: int, head: int) -> str:
-    """Name layer, head and reading; no reading for raw weights."""
     read = trace.provenance.reading
     together = read in READINGS and not READINGS[read].per_head
     parts = [f"layer{layer}", "all-heads" if together else f"head{head}", *([read] if read != "raw" else [])]
@@ -95,7 +94,7 @@ def show_downloads(
     first: Callable[[], None] = lambda: None,
     later: Callable[[], Trace] | None = None,
 ) -> None:
-    """Draw the menu "Export": a button for each file, and the link as the URL is by now."""
+    """Draw the menu "Export": files and the link as chosen so far."""
     # What is handed to buttons lives as long as the page does.
     later = later or (lambda: trace)
     name = f"attention_{model_part(trace)}_{_place(trace, layer, head)}"

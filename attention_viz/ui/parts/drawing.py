@@ -1,4 +1,4 @@
-"""Run a page's sentence, with its slot filled and cuts and problems shown."""
+"""Run a page's sentence, showing progress, cuts and problems."""
 
 import html
 from dataclasses import dataclass
@@ -60,11 +60,10 @@ def draw_in_place(
     stays: bool = False,
     longest: int = SETTINGS.longest_study,
 ) -> Run | None:
-    """Run the sentence with its slot filled; return None after a problem, shown there.
+    """Run the sentence with its slot filled; None after a problem.
 
     Args:
         height: in pixels, so that nothing below jumps.
-        whole: with all streams of an open trace.
     """
     arrive(state)
     if (open_trace := opening.opened()) is not None:
@@ -89,7 +88,7 @@ def draw_in_place(
 class PicturePlace:
     """A picture's slot; its content stays until replaced, if that takes no work.
 
-    The browser empties an `st.empty` before a busy server fills it, and its components are built anew.
+    An `st.empty` is emptied before a busy server fills it, and its components are built anew.
     """
 
     place: DeltaGenerator
@@ -105,7 +104,7 @@ class PicturePlace:
         return self.place if self.stays else self.place.container()
 
     def to_fill(self) -> DeltaGenerator | None:
-        """Return the slot to fill meanwhile; None if its content is to stay."""
+        """Return the slot to fill; None if its content stays."""
         return None if self.stays else self.place
 
 
@@ -115,12 +114,12 @@ def place_picture(state: State, longest: int = SETTINGS.longest_study) -> Pictur
 
 
 def is_at_hand(state: State, longest: int = SETTINGS.longest_study) -> bool:
-    """Return whether the run needs no work: an open trace, or run before."""
+    """Return whether the run needs no work."""
     return opening.opened() is not None or has_run(state.request, longest)
 
 
 def arrive(state: State) -> None:
-    """Take a turn for the request; a repeated request keeps its turn, so that visitors are served in order."""
+    """Take a turn, kept for repeated requests, to serve visitors in order."""
     turn = visit.memory(_LastRequest)
     if turn.request != state.request:
         turn.request, turn.number = state.request, new_turn()
@@ -128,7 +127,6 @@ def arrive(state: State) -> None:
 
 
 def _run(state: State, place: DeltaGenerator, height: int, longest: int, *, keep: bool) -> Run:
-    """Run the sentence; show the place in the queue meanwhile."""
     if keep:
         return run_request(state.request, longest=longest)
     if not is_loaded(state.model):
@@ -140,7 +138,7 @@ def _run(state: State, place: DeltaGenerator, height: int, longest: int, *, keep
 
 
 def load_in_place(model: str, place: DeltaGenerator) -> None:
-    """Load a model while its slot, left as it is, says so."""
+    """Load a model while its slot says so."""
     words = _loading_words(model)
     place.caption(words)
     # To write on the page is what ends the run of a visitor who has left.
@@ -148,10 +146,10 @@ def load_in_place(model: str, place: DeltaGenerator) -> None:
 
 
 def hold(state: State | None, place: DeltaGenerator, height: int, doing: str = "") -> None:
-    """Fill the slot of a computation, and name one that takes long.
+    """Fill a computation's slot, and name a slow one.
 
     Args:
-        state: None if the page shows no one model.
+        state: None without one model.
         height: in pixels.
     """
     with place.container():
@@ -222,7 +220,7 @@ def show_notes(run: Run, state: State, *, rows: bool = True) -> None:
 
 
 def show_cut(fit: "Fit", state: State, has: str) -> None:
-    """Show that a text was cut, though its box keeps it; `has` names the text."""
+    """Show that a text, named by `has`, was cut."""
     start = " ".join(fit.cut.split())[:80]
     tell(
         f"{has} {fit.count:,} tokens, and {allowed.display_name(state.model)} reads {fit.limit:,} at once here. What "

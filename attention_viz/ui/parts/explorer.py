@@ -33,7 +33,7 @@ _packet = components.component("attention_viz_packet", html=_html, css=_css, js=
 
 
 def chosen() -> dict[str, Any] | None:
-    """Return the chosen stream, layer, head and serial number; None before any choice."""
+    """Return stream, layer, head and serial number; None before a choice."""
     return widgets.sent(_KEY, "choice")
 
 
@@ -44,7 +44,7 @@ def asked_page() -> str | None:
 
 @dataclass
 class _Handed:
-    """The screen's content, held weakly; the last choice's serial number; and its slot."""
+    """The screen's content, held weakly; the last choice's number; its slot."""
 
     shown: Callable[[], Run | None] = lambda: None
     serial: int | None = None
@@ -52,13 +52,13 @@ class _Handed:
 
 
 class HeadPlace:
-    """The slot that sends a long text's head to the browser, its maps first if just chosen.
+    """The slot that sends a long text's head to the browser, maps first if just chosen.
 
-    The head's numbers, some megabytes, come last, because anything behind them waits.
+    The head's numbers, some megabytes, come last, because others wait behind.
     """
 
     def __init__(self) -> None:
-        """Hold the slot, and send the maps if the screen has the chosen head."""
+        """Hold the slot, and send a chosen head's maps."""
         with st.container(key="handed"):
             maps, self._place = st.empty(), st.empty()
         handed = visit.memory(_Handed)
@@ -81,7 +81,7 @@ class HeadPlace:
 
 
 def reserve_heads(*, first: bool) -> None:
-    """Reserve the slot of a long text's heads: first on a page, or beside the explorer."""
+    """Reserve a long text's slot: first on a page or beside the explorer."""
     visit.memory(_Handed).place = HeadPlace() if first else None
 
 
@@ -94,12 +94,12 @@ def show_explorer(
     *,
     pair: tuple[int | None, int | None] = (None, None),
 ) -> None:
-    """Show a packed trace at one head, and call back on a choice.
+    """Show a packed trace at one head.
 
     Args:
-        shown: sent only when it changes; of a long text the head follows by itself.
+        shown: sent only when it changes.
         on_choice: called before the page runs again; see `chosen`.
-        pair: positions of query and key; by default the head's own.
+        pair: query and key positions; by default the head's own.
     """
     payload = payload_of(shown) if isinstance(shown, Run) else shown
     _explorer(key=_KEY, data=payload, on_choice_change=on_choice, on_pair_change=_nothing, on_open_change=_nothing)
@@ -117,7 +117,7 @@ def show_explorer(
 
 
 def _nothing() -> None:
-    """Do nothing: rankings and page requests take effect in the next run."""
+    """Do nothing: the next run answers."""
 
 
 def show_channel(key: str, name: str = "channel", /, **message: object) -> None:

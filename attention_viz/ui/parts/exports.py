@@ -1,4 +1,4 @@
-"""More export formats: pictures drawn by the server's browser, tables, the link."""
+"""More export formats: pictures, tables, the link."""
 
 import contextlib
 import functools
@@ -91,7 +91,7 @@ def show_more_formats(
 
 
 def show_run_exports(run: Callable[[], Trace], model: str) -> None:
-    """Draw the run's file and the link, for menus with files of their own."""
+    """Draw the run's file and the link, for menus with own files."""
     st.caption("Every head of this run: *Open a trace* reads it.")
     refusals = st.empty()
     _trace_button(run, model, refusals)
@@ -137,12 +137,12 @@ def show_figure_exports(
     title: str = "",
     other: Trace | None = None,
 ) -> None:
-    """Export a figure as SVG, PNG and PDF, and its numbers as CSV and parquet.
+    """Export a figure as SVG, PNG and PDF, its numbers as CSV and parquet.
 
     Args:
-        figure_maker: makes it in the light theme; called outside the page's run.
+        figure_maker: light theme; called outside the page's run.
         table_maker: None for no table.
-        title: heads the buttons in an open menu; without one they get their own menu.
+        title: heads the buttons inside an open menu.
     """
 
     def picture(form: str) -> bytes:
@@ -225,7 +225,7 @@ def _button(
 
 
 def _telling(make: Callable[[], bytes], place: DeltaGenerator) -> Callable[[], bytes]:
-    """Show why a file can't be made; runs in a thread without a page, with the run's context."""
+    """Show errors from a thread without a page, using the run's context."""
     context = get_script_run_ctx()
 
     def made() -> bytes:

@@ -1,4 +1,4 @@
-"""Import a page's body, with torch, transformers and plotly, once for everybody."""
+"""Import page bodies with torch, transformers and plotly, once for everybody."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -17,11 +17,11 @@ _ready: set[str] = set()
 
 @contextmanager
 def importing(page: str, state: State | None, place: DeltaGenerator | None, height: int) -> Generator[None]:
-    """Import a page's body in one thread at a time, with its slot filled.
+    """Import a page's body, one thread at a time, with its slot filled.
 
     Args:
-        state: None if the page shows no one model.
-        place: None if its content is to stay.
+        state: None without one model.
+        place: None if its content stays.
         height: in pixels.
     """
     if page not in _ready and place is not None:

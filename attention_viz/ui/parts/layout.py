@@ -15,7 +15,7 @@ __all__ = ["arranged", "style_sheet"]
 
 
 def arranged(page: str) -> DeltaGenerator:
-    """Return a page's container with fixed slots; visitors without room stop here."""
+    """Return a page's container; visitors without room stop here."""
     wait_for_room()
     st.html(f"<style>{style_sheet(page, theme_name())}</style>")
     return st.container(key="page", height=1, border=False)
@@ -23,7 +23,7 @@ def arranged(page: str) -> DeltaGenerator:
 
 @functools.cache
 def style_sheet(page: str, theme: ThemeName) -> str:
-    """Return a page's style sheet: shared rules and its own; `-dark` files hold the dark theme's."""
+    """Return a page's CSS; `-dark` files hold dark rules."""
     ui, kinds = resources.files("attention_viz.ui"), ("", "-dark") if theme == "dark" else ("",)
     places = {"layout": ui.joinpath("parts"), "page": ui.joinpath("pages", page)}
     files = [folder.joinpath(f"{name}{kind}.css") for name, folder in places.items() for kind in kinds]

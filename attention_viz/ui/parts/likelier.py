@@ -21,9 +21,9 @@ _MOST_PLACES = 3
 
 
 def predicted(before: Run, after: Run, state: State) -> list[int]:
-    """Return the positions of predictions: last token or masks; none if the model predicts nothing.
+    """Return the predictions' positions: last token or masks; none without predictions.
 
-    Of an encoder–decoder, the step whose output moved most; if none did, the chosen pair's.
+    Of an encoder–decoder, the step whose output moved most, else the chosen pair's.
     """
     if state.facts.is_encoder_decoder and state.facts.predicts:
         moved = moved_output(before.trace, after.trace)

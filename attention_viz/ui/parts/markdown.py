@@ -25,9 +25,9 @@ def plain(text: str) -> str:
 
 
 def as_sentence(message: str) -> str:
-    """Make a message of ours a harmless sentence, escaped by `plain`.
+    """Make a message a harmless sentence, escaped by `plain`.
 
-    Capitalises its start, except names such as d_model or the model's; adds a full stop if no sign ends it.
+    It gets a capital, except names such as d_model, and a missing full stop.
     """
     first, *_ = message.split(maxsplit=1) or [""]
     named = not _WORD.fullmatch(first) or any(re.match(rf"{re.escape(name)}(?!\w)", message) for name in _models())
@@ -36,6 +36,5 @@ def as_sentence(message: str) -> str:
 
 
 def _models() -> list[str]:
-    """Name the requested models, including Compare's second one."""
     asked = (visit.shared().model, st.query_params.get("other_model"))
     return [allowed.display_name(name) for name in asked if name]

@@ -1,4 +1,4 @@
-"""Sentences about a model's reading and writing: missing attention, replaced words, early ends."""
+"""Sentences about missing attention, replaced words and early ends."""
 
 import re
 import unicodedata

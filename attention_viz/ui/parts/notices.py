@@ -1,4 +1,4 @@
-"""Notices on text, model and URL, behind a button that pushes nothing."""
+"""Notices behind a button that pushes nothing."""
 
 import html
 from collections.abc import Callable, Sequence
@@ -16,8 +16,6 @@ __all__ = ["hold_notices", "show_link_limit", "show_notices", "tell"]
 
 @dataclass(frozen=True)
 class _Notice:
-    """Sentences, whether they warn, the button's label, and what stands below."""
-
     words: str
     loud: bool
     short: str
@@ -42,10 +40,10 @@ def hold_notices() -> None:
 
 
 def tell(words: str, *, loud: bool = False, short: str = "", below: Callable[[str], object] | None = None) -> None:
-    """Add a notice behind the button, announced to screen readers at once.
+    """Add a notice, announced to screen readers at once.
 
     Args:
-        short: two or three words for the button; by default the number of notes.
+        short: two or three words for the button.
     """
     if (button := visit.memory(_NoticeRow).button) is None:
         hold_notices()
@@ -74,7 +72,7 @@ def _draw(button: _NoticeButton) -> None:
 
 
 def _label(notices: Sequence[_Notice]) -> str:
-    """Return the shortest of "2 notes", "Text cut", "Text cut · 2 more"."""
+    """Return "2 notes", "Text cut" or "Text cut · 2 more"."""
     short = next((one.short for one in notices if one.short), "")
     others = len(notices) - bool(short)
     if short:

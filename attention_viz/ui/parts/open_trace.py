@@ -36,7 +36,7 @@ _FIELD = "upload"
 
 @dataclass
 class _Opening:
-    """The last file's error, "" if shown, and the number of files opened."""
+    """The last file's error, or "", and the number of files opened."""
 
     refused: str = ""
     count: int = 0

@@ -41,16 +41,16 @@ _MERGED = (
 
 
 def read(run: Run, state: State) -> Run:
-    """Read the shown stream as chosen, once for everybody, in turn with other runs."""
+    """Read the shown stream once for everybody, in turn with runs."""
     if is_raw(state):
         return run
     return _cache.get(_identity(run, state), lambda: _read(run, state))
 
 
 def read_in_place(run: Run, state: State, place: DeltaGenerator, height: int) -> Run | None:
-    """Read with the slot filled meanwhile; return None after a problem, shown there.
+    """Read with the slot filled; None after a problem.
 
-    A reading at hand leaves the slot's content until it is replaced.
+    A reading at hand leaves the slot's content until replaced.
 
     Args:
         height: in pixels.
@@ -79,10 +79,10 @@ def heatmap(trace: Trace, state: State, stream: str, theme: ThemeName) -> go.Fig
 
 
 def show_reading(shown: Run | None, state: State) -> None:
-    """Explain a reading's meaning, origin and limits below the picture.
+    """Explain a reading's meaning, origin and limits.
 
     Args:
-        shown: None if there is no reading.
+        shown: None without a reading.
     """
     if shown is None:
         return
@@ -106,7 +106,6 @@ def show_reading(shown: Run | None, state: State) -> None:
 
 
 def _subject(trace: Trace) -> str:
-    """Name the gradient's target from the trace's provenance."""
     done = next(edit for edit in trace.provenance.edits if edit.startswith("read afterwards"))
     return done.split(", ", 1)[1].removesuffix(", rows divided by their sums")
 
@@ -140,7 +139,6 @@ def _read(run: Run, state: State) -> Run:
 
 
 def _check_length(trace: Trace, stream: str) -> None:
-    """Refuse a text whose weights exceed memory."""
     tokens = max(len(trace.query_tokens(stream)), len(trace.key_tokens(stream)))
     if tokens > SETTINGS.longest_study:
         raise TraceError(
@@ -150,7 +148,6 @@ def _check_length(trace: Trace, stream: str) -> None:
 
 
 def _check_flow(trace: Trace, stream: str) -> None:
-    """Refuse a slow flow before trying it."""
     layers, tokens = trace.layer_count(stream), len(trace.query_tokens(stream))
     if stream != "cross" and flow_steps(layers, tokens) > _MOST_FLOW:
         most = next(count for count in range(tokens, 0, -1) if flow_steps(layers, count) <= _MOST_FLOW)
@@ -162,7 +159,7 @@ def _check_flow(trace: Trace, stream: str) -> None:
 
 
 def _check_zeroing(trace: Trace, stream: str) -> None:
-    """Refuse slow zeroing first: every layer runs once for each key."""
+    """Refuse slow zeroing: each key runs every layer."""
     layers, call = trace.layer_count(stream), trace.attention(trace.layer_numbers(stream)[0], stream)
     heads, queries, keys = call.shape
     width = heads * call.value.shape[-1]

@@ -1,4 +1,4 @@
-"""The head and pair that a page opens on, keeps and hands on."""
+"""A page's head and pair, handed on to other pages."""
 
 from typing import NoReturn
 
@@ -31,7 +31,7 @@ def ran(run: Run, *, own_head: bool = False) -> Ran:
 
 
 def pair_of(run: Run, state: State) -> tuple[int, int]:
-    """Return the chosen positions of query and key, else the head's own."""
+    """Return chosen query and key positions, else the head's."""
     trace, stream = run.trace, run.stream(state.stream)
     queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
     if state.query is not None and state.key is not None and state.query < len(queries) and state.key < len(keys):
@@ -74,7 +74,7 @@ def show_asked_page() -> None:
 
 
 def show_why(token: str = "", against: str = "") -> NoReturn:
-    """Go to the page that explains a next word's number, or the chosen pair's score.
+    """Open the page explaining a next word, or the chosen pair's score.
 
     Args:
         against: the word to compare with; "" for a likely one.
@@ -85,6 +85,5 @@ def show_why(token: str = "", against: str = "") -> NoReturn:
 
 
 def _turn_to(page: str, **asked: str) -> NoReturn:
-    """Go to another page with the selection and its own parameters."""
     visit.here().asked = asked
     st.switch_page(PAGES[page], query_params=pickers.address() | asked)

@@ -1,4 +1,4 @@
-"""Run texts on Enter and mark outdated pictures; texts without link stay in the browser's tab."""
+"""Run texts on Enter; keep texts without link in the tab."""
 
 from streamlit.components import v2 as components
 

@@ -1,4 +1,4 @@
-"""Words that the chosen head's output promotes and suppresses, in two lines."""
+"""Words promoted and suppressed by the head's output."""
 
 from collections.abc import Iterable
 
@@ -48,5 +48,5 @@ def show_writes(place: DeltaGenerator | None, run: Run, state: State, position: 
 
 
 def _listed(words: Iterable[str]) -> str:
-    """Join words with commas, without reordering right-to-left ones."""
+    """Join words without reordering right-to-left ones."""
     return ", ".join(map(set_apart, words))

@@ -27,7 +27,7 @@ def asked() -> int:
 
 
 def wanted() -> bool:
-    """Return whether slides were requested in this visit, by button or URL."""
+    """Return whether slides were requested, by button or URL."""
     return asked() > 0 or "slide" in st.query_params
 
 

@@ -14,7 +14,7 @@ _SLIDE = re.compile(r"[1-9]\d{0,2}\.[12]")
 
 
 class _SlideKind(AnyText):
-    """A slide and step; in older links, whether slides are shown."""
+    """A slide and step; older links only switched slides on."""
 
     def meant(self, text: str, known: object) -> str:
         """The first slide, where slides were asked for."""

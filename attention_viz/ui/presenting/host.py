@@ -61,11 +61,7 @@ def present(
     beyond: tuple[bool, bool] = (False, False),
     on_turn: Callable[[int], None] | None = None,
 ) -> None:
-    """Send slides to the browser, shown on "Present".
-
-    Args:
-        slides: in order; none shows a notice.
-    """
+    """Send slides for "Present", or a notice if there are none."""
 
     def turned() -> None:
         by = widgets.sent(_KEY, "turn")
@@ -100,9 +96,9 @@ def _as_file(seen: Seen) -> str:
 
 
 def present_findings(run: Run, state: State, *, shown: Run | None = None) -> None:
-    """Present the chosen link and the findings, a slide each.
+    """Present the chosen link and findings, a slide each.
 
-    A long text's link is searched only on request, since that takes as long as drawing the head.
+    A long text's link is slow to find, so only on request.
 
     Args:
         shown: such as a reading; by default the run.
@@ -113,7 +109,7 @@ def present_findings(run: Run, state: State, *, shown: Run | None = None) -> Non
 
 
 def present_change(before: Run, after: Run, state: State, change: str) -> None:
-    """Present a mask's effect on the chosen link, and the findings.
+    """Present a mask's effect on the chosen link, and findings.
 
     Args:
         after: the masked run; the original without edits.
@@ -141,21 +137,21 @@ def present_roles(run: Run, state: State, jobs: "pandas.DataFrame") -> None:
 
 
 def present_comparison(comparison: "Comparison", pair: tuple[int, int] | None, called: str) -> None:
-    """Present the chosen pair in both compared heads, and their largest differences.
+    """Present the chosen pair in both heads, and their largest differences.
 
     Args:
-        pair: positions of query and key; None for none.
+        pair: query and key positions, or None.
         called: the second side, such as "in the second sentence".
     """
     present(compared_slides(comparison, pair, called=called))
 
 
 def present_written(run: Run, state: State, wrote: Wrote | None, put: PutIn | None = None) -> None:
-    """Present a number's main writer, the most effective patched head, and the findings.
+    """Present a number's main writer, strongest patched head and findings.
 
     Args:
-        wrote: None if no head wrote it.
-        put: patched heads' effects; None for none.
+        wrote: None without a head.
+        put: None without patched heads.
     """
     first = () if wrote is None else written_slides(run.trace, wrote)
     second = () if put is None else put_slides(run.trace, put)

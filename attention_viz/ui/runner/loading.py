@@ -1,4 +1,4 @@
-"""Most pages' loading: the sentence's run, its consequences, its weights as read."""
+"""Load a sentence's run, its consequences and its reading."""
 
 from dataclasses import dataclass
 from typing import TypeVar
@@ -24,7 +24,7 @@ class ReadStudy:
 
     Attributes:
         run: with all its streams.
-        shown: the run as read; None if it can't be, as the page explains.
+        shown: None if it can't be read so.
     """
 
     run: Run
@@ -32,7 +32,7 @@ class ReadStudy:
 
 
 def load_text(state: State, slots: Slots, longest: int = SETTINGS.longest_study) -> Run | None:
-    """Run the sentence, with the picture's slot filled; None after a problem."""
+    """Run the sentence with the slot filled; None after a problem."""
     picture = slots.picture
     return draw_in_place(
         state, picture.place, slots.height, whole=True, keep=slots.apart, stays=picture.stays, longest=longest

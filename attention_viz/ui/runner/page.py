@@ -1,4 +1,4 @@
-"""A page as data: URL parameters, controls, slots, and its view's parts."""
+"""A page as data: URL parameters, controls, slots, parts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,11 +18,11 @@ __all__ = ["Page", "Part", "Parts", "Slots", "View", "raise_again"]
 
 @dataclass(frozen=True)
 class Slots:
-    """A page's slots, reserved at once so that nothing jumps.
+    """A page's slots, reserved so that nothing jumps.
 
     Attributes:
-        picture: the main picture's slot; names its computation until drawn.
-        apart: whether the picture has another slot, leaving this one empty for a run at hand.
+        picture: names its computation until drawn.
+        apart: whether the picture is elsewhere, leaving `picture` empty for a run at hand.
     """
 
     picture: PicturePlace
@@ -40,8 +40,8 @@ class Part:
     """A part of a page.
 
     Attributes:
-        slot: its slot's name; "picture" for the main one.
-        draw: draws it; may return a function to call last, after the badge.
+        slot: "picture" for the main one.
+        draw: may return a function to call last, after the badge.
     """
 
     slot: str
@@ -50,14 +50,14 @@ class Part:
 
 @dataclass(frozen=True)
 class Parts:
-    """Everything that a page shows of a run.
+    """Everything shown of a run.
 
     Attributes:
         parts: in drawing order.
-        exports: draws the export menu; None for no exports.
-        slides: hands slides to the browser; None for none.
+        exports: None for none.
+        slides: None for none.
         runs: verified runs by badge label; a single one needs none.
-        switched: whether a later change was computed, for the badge.
+        switched: whether the page computed something otherwise afterwards, for the badge.
     """
 
     parts: Sequence[Part]
@@ -73,10 +73,10 @@ def raise_again(error: AttentionVizError) -> None:
 
 
 class View(Protocol):
-    """A page's module `view`, imported after its controls, because it imports torch."""
+    """A page's module `view`, imported late because it imports torch."""
 
     def load(self, state: State, slots: Slots) -> Any:
-        """Return the run, computed if needed; None after a problem, shown on the page."""
+        """Return the run; None after a problem, shown on the page."""
         ...
 
     def settle(self, selection: Selection, run: Any) -> Selection:
@@ -84,7 +84,7 @@ class View(Protocol):
         ...
 
     def study(self, run: Any, selection: Selection, slots: Slots) -> Any:
-        """Compute the selection's results from the run, with the picture's slot filled."""
+        """Compute the selection's results, with the picture's slot filled."""
         ...
 
     def view(self, run: Any, selection: Selection) -> Parts:
@@ -113,17 +113,17 @@ class Page:
     """A page of the app.
 
     Attributes:
-        name: its folder in `attention_viz/ui/pages`, and its URL name.
+        name: its folder in `attention_viz/ui/pages`, and in the URL.
         layout: reserves the slots, top to bottom.
-        groups: its URL parameters beside the shared ones.
+        groups: its parameters beside the shared ones.
         example: its default, if the URL names no other model.
-        controls: draws its controls, and answers the URL before any run.
+        controls: also answers the URL before any run.
         written: URL parameters, if not all; see `carried`.
         unfit: returns a function that explains why nothing can be shown, or None.
-        recorded: shows a recorded run and returns the real one's loader; None if it shows none.
-        address_follows_run: whether options depend on the run, so that the URL is written after it.
-        first: answers URL parts that the header depends on.
-        badges: whether it has a badge, or several, labelled.
+        recorded: shows a recorded run; returns the real one's loader, or None.
+        address_follows_run: whether options depend on the run, which then precedes the URL.
+        first: answers URL parts for the header.
+        badges: none, one, or several with labels.
         heads_first: whether a long text's head is sent first.
     """
 

@@ -1,4 +1,4 @@
-"""The pages' runner: URL, controls, slots, run, consequences, parts, exports, slides, badge."""
+"""The runner: URL, controls, slots, run, parts, exports, slides, badge."""
 
 import importlib
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ __all__ = ["show_page"]
 
 
 def show_page(page: Page) -> None:
-    """Show a page from top to bottom, slow parts last in reserved slots."""
+    """Show a page from top to bottom, slow parts last."""
     reserve_heads(first=page.heads_first)
     pickers.begin(*page.groups, example=page.example(st.query_params.to_dict()))
     if page.first is not None:
@@ -73,7 +73,7 @@ def _view_of(page: Page) -> View:
 
 
 def _settle(view: View, run: Any) -> None:
-    """Settle the selection on the run; rerun if the controls' row is outdated."""
+    """Settle on the run; rerun if the row is outdated."""
     here = visit.here()
     before = here.selection
     here.selection = view.settle(before, run)
@@ -82,7 +82,7 @@ def _settle(view: View, run: Any) -> None:
 
 
 def _write_address(page: Page) -> None:
-    """Write the URL, a Back step if new; unchanged for an open file, since links can't carry files."""
+    """Write the URL, a Back step if new; links can't carry files, so an open one keeps the URL."""
     if opening.opened() is None:
         address = page.address(visit.here().selection)
         st.query_params.from_dict(address | presented(st.query_params.to_dict()))
@@ -95,12 +95,12 @@ def _show_notices(page: Page) -> None:
 
 @dataclass(frozen=True)
 class _Tools:
-    """The row's end: exports and badges.
+    """The row's end.
 
     Attributes:
-        line: holds both; emptied if there is nothing to show.
+        line: emptied if there is nothing to show.
         badge: for one run.
-        several: the badges' slot for compared runs.
+        several: for compared runs.
     """
 
     line: DeltaGenerator

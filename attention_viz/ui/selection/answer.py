@@ -18,12 +18,12 @@ def answer(
     default: Any = None,
     only: Collection[str] | None = None,
 ) -> Selection:
-    """Return the selection with the URL's pending texts answered, within their options.
+    """Return the selection with the URL's pending texts answered.
 
     Args:
-        known: the options' source, such as a `State` or a trace.
+        known: the options' source, such as a `State` or trace.
         default: by default the group's own.
-        only: answerable names; by default all.
+        only: by default all.
     """
     part, names = selection.part(group), group.parameters().keys() if only is None else {*only}
     value, now, notices = selection.of(group), part.unread.intersection(names), list(part.notices)

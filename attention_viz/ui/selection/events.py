@@ -12,13 +12,12 @@ __all__ = ["Clicked", "Event", "FileClosed", "FileOpened", "Filled", "PageOpened
 
 @dataclass(frozen=True)
 class PageOpened:
-    """A page is shown, by visit, reload, Back, Forward or from another page.
+    """A page is shown, by visit, reload, Back, Forward or another page.
 
     Attributes:
-        groups: its parameters beside the shared ones.
         example: its default, if the URL names no other model.
-        again: whether Back or Forward led here.
-        asked: parameters just requested by another page; they override earlier choices.
+        again: whether by Back or Forward.
+        asked: another page's request; overrides earlier choices.
     """
 
     address: Mapping[str, str]
@@ -41,8 +40,8 @@ class Filled:
     """A page's own values, which nobody chose.
 
     Attributes:
-        notices: a sentence for each value that gave way.
-        stays: whether they count as chosen from now on.
+        notices: on values that gave way.
+        stays: whether they count as chosen.
         late: whether they belong to the URL read, so that nothing follows.
     """
 
@@ -55,12 +54,12 @@ class Filled:
 
 @dataclass(frozen=True)
 class Clicked:
-    """A click in a picture of one head, or of all.
+    """A click in a picture.
 
     Attributes:
-        head: None for all heads together.
+        head: None for all together.
         stream: None for the shown one.
-        pair: query and key positions; None if none was chosen.
+        pair: query and key positions, or None.
     """
 
     layer: int
@@ -71,11 +70,7 @@ class Clicked:
 
 @dataclass(frozen=True)
 class FileOpened:
-    """A trace file was opened.
-
-    Attributes:
-        texts: its texts, by box name.
-    """
+    """A trace file opened, with texts by box name."""
 
     number: int
     texts: Mapping[str, str]

@@ -32,7 +32,7 @@ class HeadFinding(Protocol):
 
 @dataclass(frozen=True)
 class Ran:
-    """A run's facts for a selection.
+    """A run's facts.
 
     Attributes:
         counts: numbers of queries and keys, by stream.
@@ -44,10 +44,7 @@ class Ran:
 
 
 def resolve(selection: Selection, ran: Ran) -> Selection:
-    """Return the selection after a run; idempotent.
-
-    A pair outside the text goes; an unchosen head becomes the best finding's.
-    """
+    """Drop impossible pairs, and take the best finding's head unless chosen; idempotent."""
     return replace(_resolved(selection, ran), found_for=selection.text)
 
 

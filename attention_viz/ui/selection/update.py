@@ -37,7 +37,6 @@ def update(selection: Selection, event: Event) -> Selection:
 def _followed(
     before: Selection, selection: Selection, *, by_hand: bool = False, but: Collection[str] = ()
 ) -> Selection:
-    """Return the selection with each page's consequences of new shared values."""
     if selection.shared == before.shared:
         return selection
     for name, part in selection.parts.items():
@@ -107,7 +106,6 @@ def _opened(selection: Selection, event: PageOpened) -> Selection:
 
 
 def _asked(selection: Selection, group: Group[Any], asked: Mapping[str, str]) -> Selection:
-    """Return the selection with another page's requests pending."""
     part = selection.part(group)
     asked = {name: text for name, text in asked.items() if name in group.parameters()}
     if not asked:
@@ -139,7 +137,6 @@ def _picked(selection: Selection, group: Group[Any], values: Mapping[str, Any]) 
 
 
 def _implied(selection: Selection, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Add the values that follow from shared ones."""
     before, found = selection.shared, dict(values)
     if (model := found.get("model")) is not None:
         if "text" not in found and before.text == own_example(before.model):
@@ -166,7 +163,7 @@ def _clicked(selection: Selection, event: Clicked) -> Selection:
 
 
 def _restored(selection: Selection) -> Selection:
-    """Return the selection from before a file, with later page choices."""
+    """Restore the selection before a file, with later page choices."""
     under = selection.under
     if under is None:
         return selection
@@ -186,7 +183,6 @@ def _restored(selection: Selection) -> Selection:
 
 
 def _closed(selection: Selection) -> Selection:
-    """Return the selection without the open file, restoring its predecessor."""
     under = selection.under
     if under is None:
         return selection

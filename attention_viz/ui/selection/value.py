@@ -13,13 +13,12 @@ __all__ = ["PAIR", "SHARED", "Group", "GroupValues", "Selection"]
 
 @dataclass(frozen=True, eq=False)
 class Group(Generic[ChoiceT]):
-    """The URL parameters of one page, or of all.
+    """A page's URL parameters, or all pages'.
 
     Attributes:
-        default: a frozen dataclass of parameters.
-        prefix: of their widgets' keys.
+        prefix: of widget keys.
         name: in `Selection.parts`, if the prefix is empty.
-        follow: returns the values that follow, from its own before and the shared ones before and after.
+        follow: from its values before, and shared ones before and after.
     """
 
     default: ChoiceT
@@ -56,13 +55,13 @@ class GroupValues:
     """One group's values.
 
     Attributes:
-        chosen: names chosen by a person or link; others may give way.
-        pending: URL texts with options still unknown, by name.
+        chosen: by a person or link; others may give way.
+        pending: URL texts with unknown options, by name.
         unread: names not yet read from the URL.
-        again: whether it was read after Back or Forward.
+        again: whether read after Back or Forward.
         known: the options' last source.
-        notices: sentences on impossible URL parts, until a person chooses.
-        touched: whether a person chose since the URL was read.
+        notices: on impossible URL parts, until a choice.
+        touched: whether a person chose since reading.
     """
 
     value: Any
@@ -82,13 +81,13 @@ class GroupValues:
 
 @dataclass(frozen=True)
 class Selection:
-    """Everything a person chose, on all pages.
+    """All choices on all pages.
 
     Attributes:
-        parts: values by group `id`; defaults if missing.
-        file: the open trace file's number; 0 for none.
+        parts: by group `id`; missing ones are defaults.
+        file: the open file's number; 0 for none.
         under: the selection before it opened.
-        found_for: the `text` whose best head was found; None for none.
+        found_for: the `text` whose best head was found, or None.
     """
 
     parts: Mapping[str, GroupValues] = field(default_factory=dict[str, GroupValues])

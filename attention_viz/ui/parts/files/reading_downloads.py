@@ -16,9 +16,9 @@ __all__ = ["show_read_downloads"]
 
 
 def show_read_downloads(drawn: Run, shown: Run, state: State, longest: int = SETTINGS.longest_study) -> None:
-    """Draw the reading's downloads: table, picture, explorer, tensors.
+    """Draw table, picture, explorer and tensors.
 
-    The tensors are the recorded head's, since a reading has no query and key; its numbers have their own name.
+    The tensors are the recorded head's: a reading has no query and key.
     """
     stream, head = drawn.stream(state.stream), readings.head(state)
     if readings.is_raw(state):

@@ -48,7 +48,7 @@ def show_seen_downloads(run: Run, state: State) -> None:
 
 
 def instead_of_page(run: Run, stream: str, layer: int, head: int) -> Mapping[str, Callable[[], bytes]]:
-    """Export a sound's explorer with only the shown stream; all take too much room."""
+    """Export a sound's explorer with one stream; all are too large."""
     if run.trace.seen.sound is None:
         return {}
     part = run.part(stream).trace
