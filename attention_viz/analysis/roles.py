@@ -17,6 +17,7 @@ from attention_viz.analysis.rows import QueryRows
 from attention_viz.analysis.sample import sample_of
 from attention_viz.analysis.words import PLURALS, Words
 from attention_viz.errors import TraceError
+from attention_viz.trace.renamed import renamed
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -64,6 +65,8 @@ class Role:
     job: bool = True
     of: str = ""
     otherwise: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
+
+    told = renamed("told", "wording")
 
     def wording(self, unit: str) -> tuple[str, str]:
         """Its label and its meaning.

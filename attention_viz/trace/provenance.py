@@ -1,10 +1,11 @@
 """A trace's origin and fidelity."""
 
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any
+
+from attention_viz.trace.renamed import renamed
 
 __all__ = ["MERGED", "Fidelity", "Provenance"]
 
@@ -108,11 +109,7 @@ class Provenance:
         values["told"] = values.pop("notes")  # its name in every file so far
         return {**values, "versions": dict(self.versions)}
 
-    @property
-    def told(self) -> tuple[str, ...]:
-        """The `notes`, by the name that they had before version 1.1."""
-        warnings.warn("Provenance.told is called Provenance.notes now", DeprecationWarning, stacklevel=2)
-        return self.notes
+    told = renamed("told", "notes")
 
 
 @dataclass(frozen=True)

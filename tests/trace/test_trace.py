@@ -331,6 +331,6 @@ def test_a_detached_trace_keeps_no_model_alive() -> None:
 
 def test_notes_by_their_name_of_before_are_the_same_and_warn() -> None:
     origin = Provenance("m", "a", notes=("The first of 3 frames was read.",))
-    with pytest.warns(DeprecationWarning, match="notes"):
+    with pytest.warns(DeprecationWarning, match="Provenance.told is called Provenance.notes now"):
         assert origin.told == origin.notes
     assert origin.as_dict()["told"] == origin.notes  # files keep the key that every version reads

@@ -97,9 +97,7 @@ def _opened(selection: Selection, event: PageOpened) -> Selection:
         return selection
     model = address.get("model", (event.example or SHARED.default).model)
     default = replace(SHARED.default, text=own_example(model), **opened_on(model))
-    if event.example is None:
-        return answer(selection, SHARED, default=default)
-    if model != event.example.model:
+    if event.example is None or model != event.example.model:
         return answer(selection, SHARED, default=default)
     selection = answer(selection, SHARED, default=event.example)
     return update(selection, Filled(SHARED, {"stream": event.example.stream}, stays=True))
@@ -168,11 +166,7 @@ def _restored(selection: Selection) -> Selection:
     if under is None:
         return selection
     opened = update(under, FileOpened(1, {name: getattr(selection.shared, name) for name in _TEXTS}))
-    closed = _closed(selection)
-    part = closed.part(SHARED)
-    pair = {name: getattr(under.shared, name) for name in PAIR}
-    chosen = part.chosen | (under.chosen & set(PAIR))
-    closed = closed.having(SHARED, replace(part, value=replace(closed.shared, **pair), chosen=chosen))
+    closed = _closed(selection, (*_TEXTS, *_HEAD, *PAIR))
     followed = _followed(selection, closed)
     for group_id, part in closed.parts.items():
         # What opening the file took comes back, where nothing else was chosen since.
@@ -182,12 +176,11 @@ def _restored(selection: Selection) -> Selection:
     return replace(followed, found_for=under.found_for)
 
 
-def _closed(selection: Selection) -> Selection:
+def _closed(selection: Selection, back: Collection[str] = (*_TEXTS, *_HEAD)) -> Selection:
     under = selection.under
     if under is None:
         return selection
-    own, before, part = selection.shared, under.shared, selection.part(SHARED)
-    back = {name: getattr(before, name) for name in (*_TEXTS, *_HEAD)}
-    value = replace(own, **back, query=None, key=None)
-    chosen = (part.chosen - {*back, *PAIR}) | (under.chosen & back.keys())
-    return replace(selection.having(SHARED, replace(part, value=value, chosen=chosen)), file=0, under=None)
+    part, values = selection.part(SHARED), dict.fromkeys(PAIR) | {name: getattr(under.shared, name) for name in back}
+    chosen = (part.chosen - values.keys()) | under.chosen.intersection(back)
+    part = replace(part, value=replace(selection.shared, **values), chosen=chosen)
+    return replace(selection.having(SHARED, part), file=0, under=None)

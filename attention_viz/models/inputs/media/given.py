@@ -18,7 +18,7 @@ class InputField:
         tensors: what its forward is given, by name.
         seen: the picture or the sound, as it is read.
         picture: what picture it is, in words; None where it is none.
-        told: what was done to it, in sentences.
+        notes: what was done to it, in sentences.
         seconds: how many of the sound are heard, before the silence that fills it up.
     """
 

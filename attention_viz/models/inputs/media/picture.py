@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from attention_viz.errors import UnusablePicture
+from attention_viz.trace.renamed import renamed
 
 __all__ = ["MOST_PIXELS", "Picture"]
 
@@ -31,7 +32,7 @@ class Picture:
     Attributes:
         pixels: (row, column, 3), whole numbers from 0 to 255.
         name: of its file, or "picture" where there was none.
-        told: what was done to it on the way, in sentences.
+        notes: what was done to it on the way, in sentences.
     """
 
     def __init__(self, source: "str | PathLike[str] | bytes | Image.Image | NDArray[Any] | Any") -> None:
@@ -64,6 +65,8 @@ class Picture:
             raise UnusablePicture(f"{self.name} is broken: {error}") from error
         self.pixels.flags.writeable = False
         self.notes = tuple(notes)
+
+    told = renamed("told", "notes")
 
     @property
     def size(self) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attention_viz.errors import UnusableSound
+from attention_viz.trace.renamed import renamed
 
 __all__ = ["LONGEST", "SILENCE", "Sound"]
 
@@ -34,7 +35,7 @@ class Sound:
         name: of its file, or "sound" where there was none.
         start: at which second of the file or array it begins.
         whole: how many seconds all of it had.
-        told: what was done to it on the way, in sentences.
+        notes: what was done to it on the way, in sentences.
     """
 
     def __init__(
@@ -75,6 +76,8 @@ class Sound:
             end = self.start + self.seconds
             notes.append(f"Of its {self.whole:,.2f} s those from {self.start:,.2f} to {end:,.2f} were read.")
         self.notes = tuple(notes)
+
+    told = renamed("told", "notes")
 
     @property
     def seconds(self) -> float:

@@ -90,10 +90,10 @@ def _run(state: State, place: DeltaGenerator, height: int, edits: tuple[Edit, ..
     except AttentionVizError as error:
         show_problem(error, place, state)
         return None
-    run = _read(state, run, place)
-    if run is not None:
+    side = _read(state, run, place)
+    if side is not None:
         place.empty()
-    return run
+    return side
 
 
 def _read(state: State, run: Run, place: DeltaGenerator) -> ShownSide | None:
@@ -146,11 +146,11 @@ def compared(choice: CompareChoice, first: ShownSide, second: ShownSide) -> Comp
 
 
 def _in_words(first: ShownSide, second: ShownSide) -> tuple[Trace, Trace]:
-    runs = first, second
-    cuts = [run.shown.trace.key_tokens(run.stream).pieces for run in runs]
+    both = first, second
+    cuts = [side.shown.trace.key_tokens(side.stream).pieces for side in both]
     if first.state.model != second.state.model and any(len(piece) > 1 for cut in cuts for piece in cut):
         # A reading that can't be had of whole words leaves the pieces as they are, each marked on its side.
         with contextlib.suppress(AttentionVizError):
-            one, other = (read(run.run, replace(run.state, words="on")).trace for run in runs)
+            one, other = (read(side.run, replace(side.state, words="on")).trace for side in both)
             return one, other
     return first.shown.trace, second.shown.trace
