@@ -180,6 +180,21 @@ def test_the_course_opens_on_a_lesson_that_there_is_and_forgets_a_guess_about_an
     assert (other.guess, other.word, other.lesson) == ("", None, choice.lesson)
 
 
+# In each of these the head that wrote most of a word has its own link at another word, whose writer leads back.
+@pytest.mark.parametrize("text", ["the girl loves the key", "the boy finds the red house", "the cat loves the key"])
+def test_why_settles_on_one_head_where_two_lead_to_each_other(text: str) -> None:
+    selection = opened(**{**BOY, "text": text})
+    drawn = run(selection)
+    found = why.settle(selection, drawn)
+    assert why.settle(found, drawn) == found
+    part = selection.part(SHARED)
+    places = [(layer, head) for layer in found.shared.layers for head in range(found.shared.head_count)]
+    for layer, head in places:
+        start = selection.having(SHARED, replace(part, value=replace(part.value, layer=layer, head=head)))
+        end = why.settle(start, drawn)
+        assert why.settle(end, drawn) == end
+
+
 def test_the_second_side_follows_the_first_until_somebody_chooses_it() -> None:
     start = replace(State(), model=MINILM, text=own_example(MINILM))
     brought = replace(CompareChoice(), what="models", other=contrast(start), **beside(start))

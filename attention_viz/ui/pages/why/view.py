@@ -95,14 +95,28 @@ def settle(selection: Selection, run: Run) -> Selection:
     # The encoder's heads write nothing into what is said, but by way of the others: those are shown instead.
     if word and state.facts.is_encoder_decoder and run.stream(selection.shared.stream) == "encoder":
         selection = update(selection, Filled(SHARED, {"stream": "cross", "query": None, "key": None}))
-    if not word or not selection.head_is_free or (found := _first_writer(run, selection)) is None:
+    if not word or not selection.head_is_free:
         return selection
-    return update(selection, Filled(SHARED, dict(zip(("layer", "head"), found, strict=True))))
+    layer, head = _first_writer(run, selection)
+    return update(selection, Filled(SHARED, {"layer": layer, "head": head}))
 
 
-def _first_writer(run: Run, selection: Selection) -> tuple[int, int] | None:
-    """Return the strongest writer; None if none, or if unopenable."""
+def _first_writer(run: Run, selection: Selection) -> tuple[int, int]:
+    """Return the head that wrote most; the selected one if none did.
+
+    An encoder–decoder is asked about the word of the head's own link, so the head that wrote most of it may be asked
+    about another. Such heads are followed until one comes again; of those that lead to each other the first counts,
+    from whichever one starts.
+    """
     state, choice = replace(selection.shared, more=0), selection.of(WHY_CHOICES)
+    followed, writer = [(state.layer, state.head)], _strongest_writer(run, state, choice)
+    while writer is not None and writer not in followed:
+        followed.append(writer)
+        writer = _strongest_writer(run, replace(state, layer=writer[0], head=writer[1]), choice)
+    return followed[-1] if writer is None else min(followed[followed.index(writer) :])
+
+
+def _strongest_writer(run: Run, state: State, choice: WhyChoice) -> tuple[int, int] | None:
     try:
         asked = word_question(run, state, choice).asked
         if isinstance(asked, AttentionVizError):
