@@ -1,4 +1,4 @@
-"""A page as data: URL parameters, controls, slots, parts."""
+"""A page as data: what it keeps in the URL, its controls, its slots; and the parts that its view returns."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,11 +18,11 @@ __all__ = ["Page", "Part", "Parts", "Slots", "View", "raise_again"]
 
 @dataclass(frozen=True)
 class Slots:
-    """A page's slots, reserved so that nothing jumps.
+    """The slots of a page, reserved from the first moment on, so that nothing jumps when a part arrives.
 
     Attributes:
-        picture: names its computation until drawn.
-        apart: whether the picture is elsewhere, leaving `picture` empty for a run at hand.
+        picture: the main picture's slot, which says what is computed until it is there.
+        apart: whether the picture is drawn in a slot of its own beside, so that this one stays empty for a run at hand.
     """
 
     picture: PicturePlace
@@ -40,8 +40,8 @@ class Part:
     """A part of a page.
 
     Attributes:
-        slot: "picture" for the main one.
-        draw: may return a function to call last, after the badge.
+        slot: the name of its slot; "picture" for the main one.
+        draw: draws it there. It may return a function, which the runner calls last, after the badge.
     """
 
     slot: str
@@ -50,14 +50,14 @@ class Part:
 
 @dataclass(frozen=True)
 class Parts:
-    """Everything shown of a run.
+    """Everything that a page shows of a run.
 
     Attributes:
-        parts: in drawing order.
-        exports: None for none.
-        slides: None for none.
-        runs: verified runs by badge label; a single one needs none.
-        switched: whether the page computed something otherwise afterwards, for the badge.
+        parts: in the order in which they are drawn.
+        exports: draws the export menu; None if there is nothing to export.
+        slides: hands the slides to the browser; None for no slides.
+        runs: the runs that are verified, each with the label of its badge; a single one needs none.
+        switched: whether the page computed something otherwise afterwards, which the badge says.
     """
 
     parts: Sequence[Part]
@@ -68,23 +68,23 @@ class Parts:
 
 
 def raise_again(error: AttentionVizError) -> None:
-    """Raise a loading error as a part, shown in its slot."""
+    """Raise an error that came while a page was loaded: as a part, it is shown in its slot."""
     raise error
 
 
 class View(Protocol):
-    """A page's module `view`, imported late because it imports torch."""
+    """A page's module `view`: it is imported once the page's controls are drawn, since torch comes with it."""
 
     def load(self, state: State, slots: Slots) -> Any:
-        """Return the run; None after a problem, shown on the page."""
+        """Return the run, after running what isn't at hand; None after a problem, which is on the page."""
         ...
 
     def settle(self, selection: Selection, run: Any) -> Selection:
-        """Return the selection with the run's consequences; idempotent."""
+        """Return the selection with what follows from the run; twice is the same as once."""
         ...
 
     def study(self, run: Any, selection: Selection, slots: Slots) -> Any:
-        """Compute the selection's results, with the picture's slot filled."""
+        """Return what is computed from the run for this selection, with the picture's slot filled meanwhile."""
         ...
 
     def view(self, run: Any, selection: Selection) -> Parts:
@@ -113,18 +113,18 @@ class Page:
     """A page of the app.
 
     Attributes:
-        name: its folder in `attention_viz/ui/pages`, and in the URL.
+        name: its folder in `attention_viz/ui/pages`, and its name in the URL.
         layout: reserves the slots, top to bottom.
-        groups: its parameters beside the shared ones.
-        example: its default, if the URL names no other model.
-        controls: also answers the URL before any run.
-        written: URL parameters, if not all; see `carried`.
-        unfit: returns a function that explains why nothing can be shown, or None.
-        recorded: shows a recorded run; returns the real one's loader, or None.
-        address_follows_run: whether options depend on the run, which then precedes the URL.
-        first: answers URL parts for the header.
-        badges: none, one, or several with labels.
-        heads_first: whether a long text's head is sent first.
+        groups: what it keeps in the URL beside what all pages share.
+        example: its own default for a URL, if the URL names no other model.
+        controls: draws the page's own controls, and answers what the URL asks of them before anything has run.
+        written: the shared values and the groups that the URL carries, if not all of them; see `carried`.
+        unfit: returns a function that says why nothing can be shown; None if something can.
+        recorded: shows a recorded run until the real one is there, and returns what makes that; None if it shows none.
+        address_follows_run: whether options of its parameters depend on the run, so that the URL is written after it.
+        first: answers what the URL asks and the header depends on.
+        badges: whether it has a badge, or several, each with a label.
+        heads_first: whether the chosen head of a long text reaches the browser before all else.
     """
 
     label: str
@@ -144,11 +144,11 @@ class Page:
     heads_first: bool = False
 
     def carried(self, selection: Selection) -> tuple[State, Sequence[Group[Any]]]:
-        """Return the shared names and groups in the page's URL."""
+        """Return the shared values and the groups that the page's URL carries."""
         return (selection.shared, self.groups) if self.written is None else self.written(selection)
 
     def address(self, selection: Selection) -> dict[str, str]:
-        """Return a selection's URL parameters on this page."""
+        """Return the URL parameters that reproduce a selection on this page."""
         state, groups = self.carried(selection)
         parts = [write_address(state), *(selection.written(group) for group in groups)]
         return {name: text for part in parts for name, text in part.items()}

@@ -1,4 +1,4 @@
-"""`answer`: URL parts with options unknown at first."""
+"""`answer`: the parts of a URL whose options had to be known first."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -18,12 +18,12 @@ def answer(
     default: Any = None,
     only: Collection[str] | None = None,
 ) -> Selection:
-    """Return the selection with the URL's pending texts answered.
+    """Return the selection with the pending texts of the URL answered, and all values within their options.
 
     Args:
-        known: the options' source, such as a `State` or trace.
-        default: by default the group's own.
-        only: by default all.
+        known: what the options depend on, such as a `State` or a trace.
+        default: the values where the URL says nothing; by default the group's own.
+        only: the names that can be answered; by default all.
     """
     part, names = selection.part(group), group.parameters().keys() if only is None else {*only}
     value, now, notices = selection.of(group), part.unread.intersection(names), list(part.notices)

@@ -1,4 +1,4 @@
-"""A selection's events: people's actions and pages' findings."""
+"""What can happen to a selection: each event says what a person did, or what a page found out."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,12 +12,13 @@ __all__ = ["Clicked", "Event", "FileClosed", "FileOpened", "Filled", "PageOpened
 
 @dataclass(frozen=True)
 class PageOpened:
-    """A page is shown, by visit, reload, Back, Forward or another page.
+    """A page is shown: at a first visit, after a reload, Back or Forward, or turned to from another page.
 
     Attributes:
-        example: its default, if the URL names no other model.
-        again: whether by Back or Forward.
-        asked: another page's request; overrides earlier choices.
+        groups: what the page keeps in the URL beside what all pages share.
+        example: the page's own default, if the URL names no other model.
+        again: whether Back or Forward led here.
+        asked: parameters of the page's own that another page asked for just now, whatever was chosen here before.
     """
 
     address: Mapping[str, str]
@@ -29,7 +30,11 @@ class PageOpened:
 
 @dataclass(frozen=True)
 class Picked:
-    """A person's new values, from a control, example or story."""
+    """A person set values: with a control, an example, a story.
+
+    Attributes:
+        values: by the names of the parameters.
+    """
 
     group: Group[Any]
     values: Mapping[str, Any]
@@ -37,12 +42,13 @@ class Picked:
 
 @dataclass(frozen=True)
 class Filled:
-    """A page's own values, which nobody chose.
+    """A page set values by itself, which nobody chose.
 
     Attributes:
-        notices: on values that gave way.
-        stays: whether they count as chosen.
-        late: whether they belong to the URL read, so that nothing follows.
+        values: by the names of the parameters.
+        notices: a sentence for each value that had to give way.
+        stays: whether they count as chosen from now on.
+        late: whether they belong to the URL that was read, so that nothing follows from them.
     """
 
     group: Group[Any]
@@ -54,12 +60,12 @@ class Filled:
 
 @dataclass(frozen=True)
 class Clicked:
-    """A click in a picture.
+    """A person clicked in a picture of one head, or of all.
 
     Attributes:
-        head: None for all together.
-        stream: None for the shown one.
-        pair: query and key positions, or None.
+        head: the head; None if the picture is of all heads together.
+        stream: the kind of attention; None for the one that is shown.
+        pair: the positions of query and key; None if the click chose no pair.
     """
 
     layer: int
@@ -70,7 +76,11 @@ class Clicked:
 
 @dataclass(frozen=True)
 class FileOpened:
-    """A trace file opened, with texts by box name."""
+    """A trace file was opened.
+
+    Attributes:
+        texts: the texts that ran, by the names of the boxes.
+    """
 
     number: int
     texts: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""`resolve`: a run's consequences for unchosen values, as a pure function."""
+"""`resolve`: what follows from a run for what nobody chose, as a pure function."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ __all__ = ["HeadFinding", "Ran", "resolve"]
 
 
 class HeadFinding(Protocol):
-    """The head of a text's best finding."""
+    """The head that a text's best finding is about."""
 
     @property
     def layer(self) -> int:
@@ -32,11 +32,11 @@ class HeadFinding(Protocol):
 
 @dataclass(frozen=True)
 class Ran:
-    """A run's facts.
+    """What a run says about a selection.
 
     Attributes:
-        counts: numbers of queries and keys, by stream.
-        best: finds the best finding, or None.
+        counts: the numbers of queries and keys, by stream.
+        best: finds the best finding; None if there is none.
     """
 
     counts: Mapping[str, tuple[int, int]]
@@ -44,7 +44,10 @@ class Ran:
 
 
 def resolve(selection: Selection, ran: Ran) -> Selection:
-    """Drop impossible pairs, and take the best finding's head unless chosen; idempotent."""
+    """Return the selection with what follows from a run; twice is the same as once.
+
+    A pair that the text doesn't have goes. A head that nobody chose becomes the best finding's.
+    """
     return replace(_resolved(selection, ran), found_for=selection.text)
 
 

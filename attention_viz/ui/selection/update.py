@@ -37,6 +37,7 @@ def update(selection: Selection, event: Event) -> Selection:
 def _followed(
     before: Selection, selection: Selection, *, by_hand: bool = False, but: Collection[str] = ()
 ) -> Selection:
+    """Return the selection with what follows on each page from other shared values."""
     if selection.shared == before.shared:
         return selection
     for name, part in selection.parts.items():
@@ -104,6 +105,7 @@ def _opened(selection: Selection, event: PageOpened) -> Selection:
 
 
 def _asked(selection: Selection, group: Group[Any], asked: Mapping[str, str]) -> Selection:
+    """Return the selection with what another page asked for still to be answered."""
     part = selection.part(group)
     asked = {name: text for name, text in asked.items() if name in group.parameters()}
     if not asked:
@@ -135,6 +137,7 @@ def _picked(selection: Selection, group: Group[Any], values: Mapping[str, Any]) 
 
 
 def _implied(selection: Selection, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the shared values that are set, with those that follow from them."""
     before, found = selection.shared, dict(values)
     if (model := found.get("model")) is not None:
         if "text" not in found and before.text == own_example(before.model):
@@ -161,7 +164,7 @@ def _clicked(selection: Selection, event: Clicked) -> Selection:
 
 
 def _restored(selection: Selection) -> Selection:
-    """Restore the selection before a file, with later page choices."""
+    """Return the selection as it was before a file was opened, with what was chosen on the pages since."""
     under = selection.under
     if under is None:
         return selection
@@ -177,6 +180,7 @@ def _restored(selection: Selection) -> Selection:
 
 
 def _closed(selection: Selection, back: Collection[str] = (*_TEXTS, *_HEAD)) -> Selection:
+    """Return the selection without the open file: these names get their values of before, and its pair goes."""
     under = selection.under
     if under is None:
         return selection

@@ -1,4 +1,4 @@
-"""The selection: an immutable value with all choices, group by group."""
+"""The selection: an immutable value with everything a person chose, group by group."""
 
 import functools
 from collections.abc import Callable, Mapping
@@ -13,12 +13,14 @@ __all__ = ["PAIR", "SHARED", "Group", "GroupValues", "Selection"]
 
 @dataclass(frozen=True, eq=False)
 class Group(Generic[ChoiceT]):
-    """A page's URL parameters, or all pages'.
+    """The parameters that one page, or all pages, keep in the URL.
 
     Attributes:
-        prefix: of widget keys.
-        name: in `Selection.parts`, if the prefix is empty.
-        follow: from its values before, and shared ones before and after.
+        default: their values at first, in a frozen dataclass of parameters.
+        prefix: the prefix of their widgets' keys.
+        name: the name in `Selection.parts`, if the prefix is empty.
+        follow: returns the values that follow when the shared values change: from the group's own before, and the
+            shared ones before and after.
     """
 
     default: ChoiceT
@@ -52,16 +54,17 @@ PAIR = ("query", "key")
 
 @dataclass(frozen=True)
 class GroupValues:
-    """One group's values.
+    """The values of one group.
 
     Attributes:
-        chosen: by a person or link; others may give way.
-        pending: URL texts with unknown options, by name.
-        unread: names not yet read from the URL.
-        again: whether read after Back or Forward.
-        known: the options' last source.
-        notices: on impossible URL parts, until a choice.
-        touched: whether a person chose since reading.
+        chosen: the names of those that a person or a link chose; the others may give way.
+        pending: the texts of the URL whose options aren't known yet, by name.
+        unread: the names that the URL wasn't asked for yet.
+        again: whether the URL was read after Back or Forward.
+        known: what the options depended on last.
+        notices: a sentence for each part of the URL that is impossible, until a person chooses something.
+        touched: whether a person chose something since the URL was read.
+        group: the group whose values they are.
     """
 
     value: Any
@@ -75,19 +78,19 @@ class GroupValues:
     group: Group[Any] | None = None
 
     def written(self) -> dict[str, str]:
-        """Return the URL parameters of the values, including pending ones."""
+        """Return the URL parameters that reproduce the values, and those that are still pending."""
         return write(self.value, self.known) | dict(self.pending)
 
 
 @dataclass(frozen=True)
 class Selection:
-    """All choices on all pages.
+    """Everything a person chose, on all pages.
 
     Attributes:
-        parts: by group `id`; missing ones are defaults.
-        file: the open file's number; 0 for none.
-        under: the selection before it opened.
-        found_for: the `text` whose best head was found, or None.
+        parts: the values of each group, by its `id`; a group without an entry has its defaults.
+        file: the number of the trace file that is open; 0 for none.
+        under: the selection before that file was opened.
+        found_for: the `text` that a page has found its best head for; None for none.
     """
 
     parts: Mapping[str, GroupValues] = field(default_factory=dict[str, GroupValues])
@@ -115,24 +118,24 @@ class Selection:
 
     @property
     def chosen(self) -> frozenset[str]:
-        """Return the shared values' names chosen by person or link."""
+        """The names of the shared values that a person or a link chose."""
         return self.part(SHARED).chosen
 
     @property
     def text(self) -> tuple[object, ...]:
-        """Return the input and its options; another may open another head."""
+        """What is read, and how: another text may open on another head."""
         one = self.shared
         return (one.model, one.shown or one.text, one.second, one.target, one.more, one.special, one.chat, self.file)
 
     @property
     def head_is_free(self) -> bool:
-        """Return whether neither hand nor link chose the head."""
+        """Whether nobody chose the head: neither by hand nor by a link."""
         return self.chosen.isdisjoint(("layer", "head"))
 
     def written(self, group: Group[Any]) -> dict[str, str]:
-        """Return a group's URL parameters, including pending ones."""
+        """Return the URL parameters that reproduce a group's values, and those that are still pending."""
         return replace(self.part(group), value=self.of(group)).written()
 
     def having(self, group: Group[Any], part: GroupValues) -> "Selection":
-        """Return the selection with a group's values replaced."""
+        """Return this selection with another part of a group."""
         return replace(self, parts={**self.parts, group.id: replace(part, group=group)})

@@ -114,6 +114,7 @@ SECOND = ("other_model", "other_layer", "other_head")
 
 
 def _follow(choice: CompareChoice, before: State, after: State) -> Mapping[str, Any]:
+    """Have the second side that nobody chose follow from the first: its sentence, and its model."""
     found = dict[str, Any]()
     if (before.model, before.text) != (after.model, after.text) and choice.other == contrast(before):
         found["other"] = contrast(after)

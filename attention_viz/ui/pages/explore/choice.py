@@ -34,6 +34,7 @@ class ExploreChoice:
 
 
 def _follow(_choice: ExploreChoice, before: State, after: State) -> Mapping[str, Any]:
+    """Go back to the last token when their number changes; block nothing in another picture."""
     return ({"back": 0} if before.more != after.more else {}) | ({"blocked": ""} if before.shown != after.shown else {})
 
 

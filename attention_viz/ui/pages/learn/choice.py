@@ -54,6 +54,7 @@ class LearnChoice:
 
 
 def _follow(_choice: LearnChoice, before: State, after: State) -> Mapping[str, Any]:
+    """Let go of a guess about another text."""
     return {"guess": "", "word": None} if before.text != after.text else {}
 
 

@@ -43,6 +43,7 @@ def present_lesson(name: str, scene: Scene, seed: int, lessons: Sequence[str]) -
 
 
 def _slides(name: str, scene: Scene, seed: int) -> tuple[Slide, ...]:
+    """Return a lesson's slides; none if it can't be shown, which the page says."""
     lesson = LESSONS[name]
     try:
         title = f"{list(LESSONS).index(name) + 1}. {lesson.title}"

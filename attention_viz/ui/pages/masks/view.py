@@ -167,6 +167,7 @@ def _row(state: State, choice: MaskChoice) -> tuple[State, str | None]:
 
 
 def _masked(before: Run, state: State, beside: str | None, choice: MaskChoice) -> Run | None:
+    """Return the run with the mask; None if it can't be made, which the page says."""
     stream = before.stream(state.stream)
     tokens = before.trace.query_tokens(stream)
     if choice.mask == "drawn" and len(tokens) > LONGEST_DRAWN:

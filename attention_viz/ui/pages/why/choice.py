@@ -33,6 +33,7 @@ def _is_put(choice: "WhyChoice", _: object) -> bool:
 
 
 def _layers(_: object, state: State) -> Sequence[int]:
+    """Return the layers before the score's own, which alone can have written it."""
     before = state.layers[: bisect.bisect_left(state.layers, state.layer)]
     return before or state.layers[:1]
 
@@ -73,7 +74,7 @@ def _score(state: State) -> tuple[object, ...]:
 
 
 def _let_go(_choice: WhyChoice, before: State, after: State) -> Mapping[str, None]:
-    """Drop the chosen head with a new score, which it didn't write."""
+    """Return what follows from another score: the head that was chosen of the one before is none of its writers."""
     return {} if _score(before) == _score(after) else {"writer_layer": None, "writer_head": None}
 
 

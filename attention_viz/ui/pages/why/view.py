@@ -228,6 +228,7 @@ def _show_pickers(study: WhyStudy, state: State) -> None:
 
 
 def _wrote(number: ShownNumber, stream: str) -> Wrote | None:
+    """Return the head that wrote most; None if no head wrote it."""
     if not number.largest:
         return None
     asked, (layer, head, contribution) = number.asked, number.largest[0]
