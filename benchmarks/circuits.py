@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 import attention_viz as av
-from attention_viz.models.circuits.weights import ov_fractions, proven
+from attention_viz.circuits.weights import ov_fractions, proven
 from benchmarks.measuring import Spread, on_one_thread, ratios, take_turns
 from benchmarks.report import Benchmark, Result, Table
 

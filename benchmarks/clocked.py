@@ -18,7 +18,7 @@ from typing import Any
 # The function in a module whose beginning and end are noted; None for the beginning of the module's own import alone.
 POINTS = {
     "torch": None,
-    "attention_viz.models.sources.load_folder": "load_folder",
+    "attention_viz.models.loading.load_folder": "load_folder",
     "attention_viz.explorer.payload": "pack",
 }
 

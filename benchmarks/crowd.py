@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import attention_viz as av
-from attention_viz.models import CATALOGUE
 from attention_viz.serving.settings import Settings
+from attention_viz.sources import CATALOGUE
 from benchmarks.passages import PASSAGES
 from benchmarks.report import Benchmark, Result, Table, at_most
 from benchmarks.serving import ROOT, Memory, serving

@@ -3,7 +3,7 @@
 import random
 from dataclasses import dataclass
 
-from attention_viz.models import CATALOGUE, of_text
+from attention_viz.sources import CATALOGUE, of_text
 from benchmarks.passages import PASSAGES
 from benchmarks.uploading import KINDS, Brought, bring
 

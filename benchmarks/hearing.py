@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 import attention_viz as av
-from attention_viz.models.inputs.media.shipped import SAMPLES
+from attention_viz.inputs.media.shipped import SAMPLES
 from benchmarks.measuring import Spread, on_one_thread, take_turns
 from benchmarks.recorded import COLUMNS, captured_to_plain
 from benchmarks.report import Benchmark, Result, Table

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 import attention_viz as av
-from attention_viz.models import CATALOGUE
+from attention_viz.sources import CATALOGUE
 from benchmarks.measuring import Spread, ratios, take_turns
 from benchmarks.passages import PASSAGES, cut
 from benchmarks.report import Benchmark, Result, Table, at_most

@@ -10,7 +10,7 @@ from PIL import Image
 from playwright.sync_api import Browser, FilePayload, Locator, Page
 
 import attention_viz as av
-from attention_viz.models.inputs.media.shipped import SAMPLES
+from attention_viz.inputs.media.shipped import SAMPLES
 from benchmarks.measuring import Spread
 from benchmarks.report import Benchmark, Result, Table, at_most
 from benchmarks.serving import ROOT, chromium, serving

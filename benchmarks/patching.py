@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 import attention_viz as av
-from attention_viz.models.patching.patching import Patching
+from attention_viz.circuits.patching.patching import Patching
 from benchmarks.measuring import Spread, on_one_thread, ratios, take_turns
 from benchmarks.report import Benchmark, Result, Table
 

@@ -14,8 +14,8 @@ import soundfile
 from PIL import Image
 
 import attention_viz as av
-from attention_viz.models.inputs.media.shipped import SAMPLES
-from attention_viz.scratch.protocol import Model
+from attention_viz.inputs.media.shipped import SAMPLES
+from attention_viz.protocol.model import Model
 from attention_viz.ui.address.state import DEFAULT
 
 __all__ = ["KINDS", "Brought", "bring", "put", "uploaded_bytes"]

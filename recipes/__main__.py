@@ -15,7 +15,7 @@ from recipes.registry import RECIPES
 from recipes.saving import save
 from recipes.training import say
 
-SHIPPED = Path(__file__).parents[1] / "attention_viz" / "models" / "trained"
+SHIPPED = Path(__file__).parents[1] / "attention_viz" / "sources" / "trained"
 
 
 def main() -> None:

@@ -36,9 +36,9 @@ def runs() -> SimpleNamespace:
     import pandas
 
     from attention_viz.edits.effects import moved_output
+    from attention_viz.inputs.media.shipped import SAMPLES
     from attention_viz.lesson.measuring import practice, seconds_by_length
     from attention_viz.models import SNAPSHOTS, moments
-    from attention_viz.models.inputs.media.shipped import SAMPLES
     from attention_viz.scratch.model import Scratch
 
     bert = av.load("all-MiniLM-L6-v2")

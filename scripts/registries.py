@@ -11,8 +11,8 @@ from attention_viz.analysis.findings.finding import FINDING_KINDS
 from attention_viz.analysis.metrics import METRICS
 from attention_viz.analysis.readings import READINGS
 from attention_viz.analysis.roles import ROLES
-from attention_viz.models import CATALOGUE, Entry, of_text
-from attention_viz.models.inputs.media.shipped import SAMPLES
+from attention_viz.inputs.media.shipped import SAMPLES
+from attention_viz.sources import CATALOGUE, Entry, of_text
 from attention_viz.ui.parts.menu import PAGES
 from scripts import api
 

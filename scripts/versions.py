@@ -31,9 +31,9 @@ DEPENDENCIES = {re.split("[<>=]", one)[0]: re.sub(r"^[\w.-]+", "", one) for one 
 PYTHONS = re.findall(r":: Python :: (\d\.\d+)", "\n".join(_PROJECT["classifiers"]))
 # What is most likely to come out otherwise: sums, recording, files, pictures, what pages make of them.
 _TELLING = (
-    "corpus/test_scan.py explorer/test_payload.py explorer/test_source.py models/inputs models/recording/interception/"
-    "test_proof.py models/recording/test_fidelity.py models/recording/test_newer_transformers.py "
-    "models/recording/test_recorder.py models/test_pictures_and_sound.py models/test_smollm2.py operation "
+    "corpus/test_scan.py explorer/test_payload.py explorer/test_source.py inputs recording/interception/"
+    "test_proof.py recording/test_fidelity.py recording/test_newer_transformers.py "
+    "recording/test_recorder.py models/test_pictures_and_sound.py models/test_smollm2.py operation "
     "serving/test_door.py trace/files trace/test_trace.py ui/address ui/controls ui/pages/compare ui/pages/explore "
     "ui/pages/test_stale.py views/figures/test_cache.py views/figures/test_heatmap.py views/style"
 ).split()

@@ -8,9 +8,9 @@ from torch import Tensor
 from transformers import AutoModel, PreTrainedModel
 
 import attention_viz as av
-from attention_viz.models.inputs.media.shipped import SAMPLES
+from attention_viz.inputs.media.shipped import SAMPLES
+from attention_viz.models.loading.by_name import load
 from attention_viz.models.model import AttentionModel
-from attention_viz.models.sources.by_name import load
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ import pytest
 from playwright.sync_api import expect
 
 import attention_viz
-from attention_viz.models import CATALOGUE
-from attention_viz.models.sources.packages.cache import VARIABLE
+from attention_viz.sources import CATALOGUE
+from attention_viz.sources.packages.cache import VARIABLE
 from scripts import serve
 from tests.pages import OpenPage
 

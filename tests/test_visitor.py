@@ -11,8 +11,8 @@ from streamlit.proto.Alert_pb2 import Alert
 from streamlit.proto.Delta_pb2 import Delta
 
 import attention_viz as av
-from attention_viz.models.inputs.media.picture import Picture
-from attention_viz.models.inputs.media.sound import Sound
+from attention_viz.inputs.media.picture import Picture
+from attention_viz.inputs.media.sound import Sound
 from benchmarks.classroom import sentences
 from benchmarks.crowd import texts
 from benchmarks.errands import first_errand, word_of

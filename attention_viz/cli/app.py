@@ -7,7 +7,7 @@ from argparse import Namespace
 from attention_viz.cli.output import report
 from attention_viz.cli.server import HOME, exit_on_signals, start, stop, wait_until_healthy
 from attention_viz.errors import AttentionVizError
-from attention_viz.models.sources.catalogue import how_to_install
+from attention_viz.sources.catalogue import how_to_install
 
 __all__ = ["run_app"]
 

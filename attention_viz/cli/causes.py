@@ -9,7 +9,7 @@ from attention_viz.cli.output import report, show, show_with_origin
 from attention_viz.errors import AttentionVizError
 
 if TYPE_CHECKING:
-    from attention_viz.models.circuits.asked import Score
+    from attention_viz.circuits.asked import Score
     from attention_viz.trace.tokens import Tokens
     from attention_viz.trace.trace import Trace
 
@@ -102,7 +102,7 @@ def circuits(arguments: Namespace) -> int:
 def effects(arguments: Namespace) -> int:
     """Print a number without each head, largest effect first."""
     import attention_viz as av
-    from attention_viz.models.patching.effects import mean_effects
+    from attention_viz.circuits.patching.effects import mean_effects
 
     if arguments.probability and arguments.against is not None:
         arguments.usage_error("argument --probability: it has no other word; leave out --against")

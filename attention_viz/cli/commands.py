@@ -111,7 +111,7 @@ def completion(arguments: Namespace) -> int:
 
 def verify(arguments: Namespace) -> int:
     """Print our error; return 1 if too large."""
-    from attention_viz.models import CATALOGUE
+    from attention_viz.sources import CATALOGUE
 
     known = CATALOGUE.get(arguments.model)
     own = known.examples[0] if known and known.examples else _EXAMPLE
@@ -136,10 +136,10 @@ def _measured(error: float | None) -> str:
 
 def models(arguments: Namespace) -> int:
     """Print the catalogue, or download models."""
-    from attention_viz.models import catalogue
+    from attention_viz.sources import catalogue
 
     if arguments.install is not None or arguments.convert:
-        from attention_viz.models.sources.install import install, installable
+        from attention_viz.sources.install import install, installable
 
         for name in arguments.install or installable(here=arguments.install is None):
             install(name, report)

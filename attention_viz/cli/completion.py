@@ -75,7 +75,7 @@ def _words(action: argparse.Action) -> list[str] | None:
     if action.choices is not None:
         return [str(one) for one in action.choices]
     if action.metavar == "MODEL":
-        from attention_viz.models import CATALOGUE
+        from attention_viz.sources import CATALOGUE
 
         return list(CATALOGUE)
     return [] if action.metavar == "FILE" else None

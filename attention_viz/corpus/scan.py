@@ -22,8 +22,8 @@ from attention_viz.corpus.tables import LEADING, file_of, records_of
 from attention_viz.corpus.tally import lots
 from attention_viz.corpus.worker import ScanSettings, Worker, fingerprint_of
 from attention_viz.errors import ScanError
+from attention_viz.models.loading.by_name import load
 from attention_viz.models.model import AttentionModel
-from attention_viz.models.sources.by_name import load
 
 __all__ = ["Scan"]
 

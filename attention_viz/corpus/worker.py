@@ -11,7 +11,7 @@ from attention_viz.corpus.one_text import OneText, one_text
 from attention_viz.corpus.part import CorpusPart
 from attention_viz.corpus.tally import Tally
 from attention_viz.errors import UnsupportedModel, UnusableText
-from attention_viz.models.inputs.text import InputRow, read
+from attention_viz.inputs.text import InputRow, read
 from attention_viz.models.model import AttentionModel
 from attention_viz.trace.trace import Trace
 

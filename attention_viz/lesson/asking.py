@@ -8,7 +8,7 @@ from torch import Tensor
 from attention_viz.analysis.slides import ShownPicture
 from attention_viz.errors import ShapeError
 from attention_viz.lesson.words import in_words, offered, signed
-from attention_viz.models import CATALOGUE
+from attention_viz.sources import CATALOGUE
 from attention_viz.trace.trace import Trace
 
 __all__ = ["Ask", "CatalogueHead", "row_asked", "short"]

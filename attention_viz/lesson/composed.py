@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, cast
 
 import torch
 
+from attention_viz.circuits.asked import Score
+from attention_viz.circuits.decomposition import Decomposition, decompose_run
 from attention_viz.edits.kinds.ablation import Ablate
 from attention_viz.lesson.language import TOY
 from attention_viz.lesson.scene import Scene
-from attention_viz.models import CATALOGUE, SNAPSHOTS
-from attention_viz.models.circuits.asked import Score
-from attention_viz.models.circuits.decomposition import Decomposition, decompose_run
-from attention_viz.models.sources.snapshots import snapshot_name
+from attention_viz.models import SNAPSHOTS
+from attention_viz.models.loading.snapshots import snapshot_name
+from attention_viz.sources import CATALOGUE
 from attention_viz.trace.once import once
 from attention_viz.trace.trace import Trace
 

@@ -19,7 +19,7 @@ from attention_viz.lesson.tasks import (
     seeing,
     writing,
 )
-from attention_viz.models import CATALOGUE
+from attention_viz.sources import CATALOGUE
 
 __all__ = ["EXERCISES", "ExerciseKind", "Solved", "answer_sheet", "given"]
 

@@ -15,7 +15,7 @@ from attention_viz.corpus.tables import HOLDS, TEXTS
 from attention_viz.edits.kinds.ablation import Ablate
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import in_words
-from attention_viz.models import CATALOGUE
+from attention_viz.sources import CATALOGUE
 from attention_viz.trace.once import once, once_for_each
 from attention_viz.trace.trace import Trace
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 import plotly.graph_objects as go
 
+from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.lesson.asking import Ask
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.spots import Spot
-from attention_viz.models.inputs.media.shipped import SAMPLES
 
 __all__ = ["Control", "Lesson", "Shown"]
 

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from jaxtyping import Float
 from torch import Tensor
 
+from attention_viz.circuits.asked import Logit
+from attention_viz.circuits.decomposition import decompose_run
+from attention_viz.circuits.open_runs import open_alone
+from attention_viz.circuits.writing import written_logits
 from attention_viz.edits.kinds.ablation import Ablate
 from attention_viz.lesson.composed import TOY_WORDS, Composed
 from attention_viz.lesson.language import TOY
 from attention_viz.lesson.scene import Scene
-from attention_viz.models.circuits.asked import Logit
-from attention_viz.models.circuits.decomposition import decompose_run
-from attention_viz.models.circuits.open_runs import open_alone
-from attention_viz.models.circuits.writing import written_logits
-from attention_viz.models.sources.snapshots import snapshot_name
+from attention_viz.models.loading.snapshots import snapshot_name
 from attention_viz.trace.once import once
 from attention_viz.trace.trace import Trace
 

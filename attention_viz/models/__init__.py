@@ -1,6 +1,6 @@
-"""Pretrained models: finding, loading, refusing, and recording what attention does inside them.
+"""The model object: loading it by name, wrapping it, tracing with it, generating with it.
 
-Names load on first use, so that the catalogue can be listed without importing transformers.
+Uses `recording` and the rooms below it. Names load on first use.
 """
 
 import lazy_loader

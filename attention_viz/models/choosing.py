@@ -4,9 +4,9 @@ from abc import ABC
 from typing import TYPE_CHECKING
 
 from attention_viz.errors import UnsupportedModel
-from attention_viz.models.inputs.candidates import candidates, probability
-from attention_viz.models.recording.probe import Anatomy
-from attention_viz.models.recording.tracer import Tracer
+from attention_viz.inputs.candidates import candidates, probability
+from attention_viz.recording.probe import Anatomy
+from attention_viz.recording.tracer import Tracer
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:

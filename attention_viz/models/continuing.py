@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from attention_viz.edits.edit import Edit
 from attention_viz.edits.eviction import Evict
 from attention_viz.errors import ShapeError, UnsupportedModel
-from attention_viz.models.inputs.check import Inputs
-from attention_viz.models.inputs.continuation import Growing
-from attention_viz.models.inputs.labelling import with_doubled
-from attention_viz.models.inputs.text import InputRow, Wording, read
-from attention_viz.models.recording.stepping import Stepping
-from attention_viz.models.recording.tracer import Tracer
-from attention_viz.scratch.facts import ModelFacts
+from attention_viz.inputs.check import Inputs
+from attention_viz.inputs.labelling import with_doubled
+from attention_viz.inputs.text import InputRow, Wording, read
+from attention_viz.models.continuation import Growing
+from attention_viz.protocol.facts import ModelFacts
+from attention_viz.recording.stepping import Stepping
+from attention_viz.recording.tracer import Tracer
 from attention_viz.trace.once import once
 from attention_viz.trace.trace import Provenance, Trace
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from attention_viz.errors import ShapeError
-from attention_viz.models.inputs.labelling import label_ids
-from attention_viz.scratch.facts import ModelFacts
+from attention_viz.inputs.labelling import label_ids
+from attention_viz.protocol.facts import ModelFacts
 from attention_viz.trace.numbered.kept import KeptLayers
 
 if TYPE_CHECKING:

@@ -10,29 +10,29 @@ from torch import Tensor
 
 from attention_viz.edits.edit import Edit
 from attention_viz.errors import UnsupportedModel, UnusableText
-from attention_viz.models.as_written import AsWritten
+from attention_viz.inputs.check import Inputs, checked_mask
+from attention_viz.inputs.device import device_of
+from attention_viz.inputs.labelling import with_doubled
+from attention_viz.inputs.media.picture import Picture
+from attention_viz.inputs.media.readers import Reader
+from attention_viz.inputs.padding import padded
+from attention_viz.inputs.text import InputRow, Wording, count_tokens, read, read_target, token_limit
 from attention_viz.models.choosing import Choosing
 from attention_viz.models.continuing import Continuing
 from attention_viz.models.described import Described
-from attention_viz.models.inputs.check import Inputs, checked_mask
-from attention_viz.models.inputs.encoder_decoder import Answering
-from attention_viz.models.inputs.labelling import with_doubled
-from attention_viz.models.inputs.media.beside_laid_out import BesideLaidOut, laid_out_of
-from attention_viz.models.inputs.media.laid_out import LaidOut
-from attention_viz.models.inputs.media.picture import Picture
-from attention_viz.models.inputs.media.readers import Reader
-from attention_viz.models.inputs.padding import padded
-from attention_viz.models.inputs.text import InputRow, Wording, count_tokens, read, read_target, token_limit
-from attention_viz.models.patching.batched_edits import batch_outputs
-from attention_viz.models.recording.probe import probe
-from attention_viz.models.recording.runner import Runner, versions
-from attention_viz.models.recording.tracer import TokenAxes, Tracer
-from attention_viz.models.recording.weights.device import device_of
+from attention_viz.models.encoder_decoder import Answering
 from attention_viz.models.repeating import Repeating
 from attention_viz.models.showing import Showing, Thing
 from attention_viz.models.together import Together
 from attention_viz.operation.projection import Projection
-from attention_viz.scratch.facts import ModelFacts
+from attention_viz.protocol.facts import ModelFacts
+from attention_viz.recording.as_written import AsWritten
+from attention_viz.recording.batches.batched_edits import batch_outputs
+from attention_viz.recording.layout.beside_laid_out import BesideLaidOut, laid_out_of
+from attention_viz.recording.layout.laid_out import LaidOut
+from attention_viz.recording.probe import probe
+from attention_viz.recording.runner import Runner, versions
+from attention_viz.recording.tracer import TokenAxes, Tracer
 from attention_viz.scratch.text_model import TextModel
 from attention_viz.trace.ahead import Progress
 from attention_viz.trace.rerun import attach, behind

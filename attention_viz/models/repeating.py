@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from attention_viz.errors import UnsupportedModel
-from attention_viz.models.inputs.repeated import random_twice
-from attention_viz.scratch.facts import ModelFacts
+from attention_viz.inputs.repeated import random_twice
+from attention_viz.protocol.facts import ModelFacts
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:

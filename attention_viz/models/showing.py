@@ -9,21 +9,21 @@ from torch import Tensor
 
 from attention_viz.edits.edit import Edit
 from attention_viz.errors import UnsupportedModel, UnusablePicture, UnusableSound, UnusableText
-from attention_viz.models.inputs.check import Inputs
-from attention_viz.models.inputs.encoder_decoder import Answering
-from attention_viz.models.inputs.generation import nobody_speaks
-from attention_viz.models.inputs.labelling import tokens_of_ids
-from attention_viz.models.inputs.media.beside import Beside, BesideReader
-from attention_viz.models.inputs.media.beside_laid_out import BesideLaidOut
-from attention_viz.models.inputs.media.given import InputField
-from attention_viz.models.inputs.media.laid_out import LaidOut
-from attention_viz.models.inputs.media.picture import Picture
-from attention_viz.models.inputs.media.places import numbered
-from attention_viz.models.inputs.media.readers import Reader
-from attention_viz.models.inputs.media.sound import Sound
-from attention_viz.models.inputs.text import InputRow, read_target
-from attention_viz.models.recording.runner import Pass
-from attention_viz.models.recording.tracer import TokenAxes, Tracer
+from attention_viz.inputs.check import Inputs
+from attention_viz.inputs.labelling import tokens_of_ids
+from attention_viz.inputs.media.beside import Beside, BesideReader
+from attention_viz.inputs.media.given import InputField
+from attention_viz.inputs.media.picture import Picture
+from attention_viz.inputs.media.readers import Reader
+from attention_viz.inputs.media.sound import Sound
+from attention_viz.inputs.text import InputRow, read_target
+from attention_viz.models.encoder_decoder import Answering
+from attention_viz.recording.layout.beside_laid_out import BesideLaidOut
+from attention_viz.recording.layout.laid_out import LaidOut
+from attention_viz.recording.layout.positions import numbered
+from attention_viz.recording.outputs.generation import nobody_speaks
+from attention_viz.recording.runner import Pass
+from attention_viz.recording.tracer import TokenAxes, Tracer
 from attention_viz.trace.rerun import attach, behind
 from attention_viz.trace.shown.seen import NO_TIMES, Seen
 from attention_viz.trace.tokens import Tokens

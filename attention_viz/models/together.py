@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from attention_viz.models.batched import traces_together
-from attention_viz.models.inputs.text import InputRow, read
-from attention_viz.models.recording.tracer import Tracer
+from attention_viz.inputs.text import InputRow, read
+from attention_viz.recording.batches.batched import traces_together
+from attention_viz.recording.tracer import Tracer
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Provenance, Trace
 

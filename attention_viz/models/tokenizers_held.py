@@ -4,9 +4,9 @@ from os import PathLike
 from typing import Any
 
 from attention_viz.errors import UnusableText
-from attention_viz.models.huggingface import PreTrainedTokenizerBase, transformers
-from attention_viz.models.inputs.isolated.tokenizer import IsolatedTokenizer
+from attention_viz.inputs.isolated.tokenizer import IsolatedTokenizer
 from attention_viz.models.unwrapping import homes
+from attention_viz.sources.huggingface import PreTrainedTokenizerBase, transformers
 
 __all__ = ["checked_tokenizer"]
 

@@ -11,7 +11,7 @@ from typing import Any
 from torch import nn
 
 from attention_viz.errors import UnsupportedModel
-from attention_viz.models.huggingface import PreTrainedModel, PreTrainedTokenizerBase
+from attention_viz.sources.huggingface import PreTrainedModel, PreTrainedTokenizerBase
 
 __all__ = ["COMPILED", "OTHER_WAYS", "Held", "homes", "unwrapped"]
 

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any, cast
 from torch import Tensor
 
 from attention_viz.errors import UnsupportedModel, UnusableText
-from attention_viz.models.as_written import refuse_autocast
-from attention_viz.models.huggingface import PreTrainedTokenizerBase as Tokenizer
-from attention_viz.models.inputs.isolated.tokenizer import IsolatedTokenizer
-from attention_viz.models.inputs.media.beside import BesideReader, reads_both
-from attention_viz.models.inputs.media.choosing import example_reader, main_input, reader_of
-from attention_viz.models.inputs.media.readers import Reader
+from attention_viz.inputs.isolated.tokenizer import IsolatedTokenizer
+from attention_viz.inputs.media.beside import BesideReader, reads_both
+from attention_viz.inputs.media.choosing import example_reader, main_input, reader_of
+from attention_viz.inputs.media.readers import Reader
 from attention_viz.models.model import AttentionModel
 from attention_viz.models.tokenizers_held import checked_tokenizer
 from attention_viz.models.unwrapping import OTHER_WAYS, unwrapped
+from attention_viz.recording.as_written import refuse_autocast
+from attention_viz.sources.huggingface import PreTrainedTokenizerBase as Tokenizer
 from attention_viz.trace.trace import Provenance
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Our own multi-head attention as a model: words with seeded vectors, untrained; and what every model answers to.
+"""Our own multi-head attention as a model: words with seeded vectors, untrained.
 
-Uses `steps` and what stands below it. `av.scratch` is the function in `model`.
+Uses `protocol` and the rooms below it. `av.scratch` is the function in `model`.
 """

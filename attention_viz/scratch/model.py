@@ -18,7 +18,7 @@ from attention_viz.operation import masks
 from attention_viz.operation.modules import MultiHeadAttention
 from attention_viz.operation.projection import Projection
 from attention_viz.operation.shapes import check_sizes, check_tensor, uneven
-from attention_viz.scratch.facts import ModelFacts
+from attention_viz.protocol.facts import ModelFacts
 from attention_viz.scratch.text_model import TextModel
 from attention_viz.scratch.vectors import seeded_numbers, sinusoidal, word_id, word_vectors
 from attention_viz.scratch.verify import measure

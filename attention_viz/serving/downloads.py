@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from attention_viz.errors import AttentionVizError
 
 if TYPE_CHECKING:
-    from attention_viz.models import Plan
+    from attention_viz.sources import Plan
 
 __all__ = ["Download", "begin", "download_of", "forget"]
 
@@ -33,7 +33,7 @@ class Download:
 
     def run(self) -> None:
         """Fetch everything, in a thread of its own."""
-        from attention_viz.models import download
+        from attention_viz.sources import download
 
         try:
             download(self.plan, progress=self._note, cancelled=self._stop.is_set)

@@ -1,7 +1,7 @@
 """Facts of each model, from the catalogue or an earlier load."""
 
-from attention_viz.models import CATALOGUE
-from attention_viz.scratch.facts import ModelFacts
+from attention_viz.protocol.facts import ModelFacts
+from attention_viz.sources import CATALOGUE
 
 __all__ = ["facts_of", "forget_facts", "remember"]
 

@@ -7,18 +7,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from attention_viz.errors import ModelNotFound, UnsupportedModel
-from attention_viz.models import CATALOGUE, SNAPSHOTS, load
-from attention_viz.models.sources.snapshots import revision_of, snapshot_name
+from attention_viz.models import SNAPSHOTS, load
+from attention_viz.models.loading.snapshots import revision_of, snapshot_name
 from attention_viz.serving import permissions as allowed
 from attention_viz.serving.cache import discard_everywhere
 from attention_viz.serving.door import FORWARDS
 from attention_viz.serving.facts import forget_facts
 from attention_viz.serving.request import Request
 from attention_viz.serving.settings import SETTINGS
+from attention_viz.sources import CATALOGUE
 
 if TYPE_CHECKING:
-    from attention_viz.models import Plan
-    from attention_viz.scratch.protocol import Model
+    from attention_viz.protocol.model import Model
+    from attention_viz.sources import Plan
 
 __all__ = ["ModelFiles", "check_room", "find", "note", "open_source", "plan_of", "refresh", "sweep"]
 
@@ -58,14 +59,14 @@ def find(name: str) -> ModelFiles:
     if (reason := allowed.refusal(name)) is not None:
         raise ModelNotFound(reason)
     if allowed.kind(name) == "folder":
-        from attention_viz.models.sources.folders import state_of
+        from attention_viz.sources.folders import state_of
 
         before = state_of(folder := allowed.folder(name))
         return replace(_checked(allowed.display_name(name), folder, None), state=before)
     plan = plan_of(name)
     if not plan.complete:
         raise ModelNotFound(f"{name} has to be downloaded first")
-    from attention_viz.models import download
+    from attention_viz.sources import download
 
     return _checked(plan.name, download(plan), plan.commit)
 
@@ -83,7 +84,7 @@ def refresh(name: str) -> None:
     """
     if (seen := _states.get(name)) is None:
         return
-    from attention_viz.models.sources.folders import state_of
+    from attention_viz.sources.folders import state_of
 
     # Whoever takes it out of what was seen is the one who lets go.
     if state_of(Path(allowed.canonical_name(name))) != seen and _states.pop(name, None) is not None:
@@ -106,7 +107,7 @@ def _is_of(name: str, key: object) -> bool:
 
 def plan_of(name: str) -> "Plan":
     """Return a hub model's contents, by its name in an address."""
-    from attention_viz.models import plan
+    from attention_viz.sources import plan
 
     return plan(*allowed.split(name))
 
@@ -115,7 +116,7 @@ def open_source(source: ModelFiles, cancelled: "Callable[[], bool]" = lambda: Fa
     """Load it."""
     if source.folder is None:
         return load(source.name, revision=source.revision, cancelled=cancelled).behind(FORWARDS)
-    from attention_viz.models.sources.load_folder import load_folder
+    from attention_viz.models.loading.load_folder import load_folder
 
     largest = SETTINGS.model_memory * 1_000_000
     model = load_folder(source.folder, source.name, revision=source.revision, largest=largest, cancelled=cancelled)
@@ -132,7 +133,7 @@ def check_room(name: str, needed: int) -> None:
 
 
 def _checked(name: str, folder: Path, revision: str | None) -> ModelFiles:
-    from attention_viz.models.sources.folders import check_folder
+    from attention_viz.sources.folders import check_folder
 
     memory = check_folder(folder, name).numbers * _BYTES_A_NUMBER
     check_room(name, memory)

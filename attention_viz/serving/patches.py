@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from attention_viz.models.circuits.asked import Logit
+from attention_viz.circuits.asked import Logit
 from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.request import Request
 from attention_viz.serving.run import Run
@@ -13,8 +13,8 @@ from attention_viz.serving.things.uploads import beside
 from attention_viz.serving.why import Head, pretrained
 
 if TYPE_CHECKING:
-    from attention_viz.models.patching.patching import Patching
-    from attention_viz.scratch.protocol import Model
+    from attention_viz.circuits.patching.patching import Patching
+    from attention_viz.protocol.model import Model
 
 __all__ = ["Patched", "patched", "run_patches"]
 
@@ -65,7 +65,7 @@ def run_patches(
 
 
 def _begun(run: Run, request: Request, other: str, of: Logit) -> tuple["Patching", Patched]:
-    from attention_viz.models.patching.patching import Patching
+    from attention_viz.circuits.patching.patching import Patching
 
     theirs = run_request(replace(request, text=other)).trace
     stream = run.trace.streams[0]

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Literal
 
 from attention_viz.errors import AttentionVizError, ModelNotFound
-from attention_viz.models import CATALOGUE
 from attention_viz.serving.settings import SETTINGS
+from attention_viz.sources import CATALOGUE
 
 __all__ = [
     "FOLDER",
@@ -63,7 +63,7 @@ def refusal(name: str) -> str | None:
         if asked == "folder":
             folder(name)
         if asked == "hub":
-            from attention_viz.models.sources.hub import check_id
+            from attention_viz.sources.hub import check_id
 
             check_id(*split(name))
     except AttentionVizError as error:

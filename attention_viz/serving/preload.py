@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
 from attention_viz.errors import AttentionVizError
-from attention_viz.models.sources.verdicts import prepare
+from attention_viz.models.loading.verdicts import prepare
 from attention_viz.serving.imports import one_importer
 from attention_viz.serving.request import Request
 from attention_viz.serving.runs import Run, load_model, run_request
@@ -57,7 +57,7 @@ def begin(request: Request, warm: Callable[[Run], object] = lambda _: None, modu
 
 def _load(request: Request, warm: Callable[[Run], object], modules: Sequence[str]) -> None:
     with one_importer, _without_collecting():
-        importlib.import_module("attention_viz.models.sources.load_folder")
+        importlib.import_module("attention_viz.models.loading.load_folder")
     load_model(request.model)
     with one_importer:
         for module in modules:

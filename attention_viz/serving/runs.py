@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from attention_viz.edits.edit import Edit
     from attention_viz.operation.projection import Projection
-    from attention_viz.scratch.protocol import Model
+    from attention_viz.protocol.model import Model
     from attention_viz.trace.trace import Trace
 
 __all__ = [
@@ -138,7 +138,7 @@ def _run(request: Request, beside: str | None, edits: "tuple[Edit, ...]", longes
 
 
 def _run_padded(model: "Model", request: Request, beside: str, limit: int | None, edits: "tuple[Edit, ...]") -> Run:
-    from attention_viz.models.inputs.padding import trace_filled
+    from attention_viz.inputs.padding import trace_filled
 
     special, chat = _wording(model, request)
     fit, other = (model.fit(text, limit, special_tokens=special, chat=chat) for text in (request.text, beside))

@@ -13,7 +13,7 @@ from attention_viz.serving.why import Head, pretrained
 if TYPE_CHECKING:
     import pandas
 
-    from attention_viz.scratch.protocol import Model
+    from attention_viz.protocol.model import Model
 
 __all__ = ["ByWeights", "by_weights"]
 
@@ -36,8 +36,8 @@ def by_weights(request: Request, stream: str, place: Head) -> ByWeights:
 
 
 def _open(model: "Model", name: str, stream: str, place: Head) -> ByWeights:
-    from attention_viz.models.circuits.compositions import compositions_of
-    from attention_viz.models.circuits.weights import circuits_of, proven
+    from attention_viz.circuits.compositions import compositions_of
+    from attention_viz.circuits.weights import circuits_of, proven
 
     # Both come of the same matrices, which are too large to be kept.
     known = proven(pretrained(model), stream)

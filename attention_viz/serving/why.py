@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from attention_viz.circuits.asked import Logit, Score
 from attention_viz.errors import AttentionVizError, UnsupportedModel
-from attention_viz.models.circuits.asked import Logit, Score
 from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.request import Request
 from attention_viz.serving.run import Run
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from attention_viz.edits.edit import Edit
     from attention_viz.models.model import AttentionModel
-    from attention_viz.scratch.protocol import Model
+    from attention_viz.protocol.model import Model
     from attention_viz.trace.trace import Trace
 
 __all__ = [
@@ -71,7 +71,7 @@ def written(run: Run, request: Request, of: Score | Logit) -> WrittenNumber:
 
 def named_token(request: Request, trace: "Trace", position: int, word: str, like: int | None = None) -> int:
     """Return the token id for a typed text."""
-    from attention_viz.models.inputs.token_of import token_of
+    from attention_viz.inputs.token_of import token_of
 
     logits = trace.output_at(position).float()
 
@@ -104,7 +104,7 @@ def without_heads(
     report: Callable[[int], object] = lambda _: None,
 ) -> Mapping[Head, float]:
     """Return the number with each head silenced to 0; each batch is kept."""
-    from attention_viz.models.patching.batched_edits import rows_at_once
+    from attention_viz.recording.batches.batched_edits import rows_at_once
 
     known = known_silenced(request, of, heads, stream)
     missing = [head for head in heads if head not in known]
@@ -134,7 +134,7 @@ def words_written(run: Run, request: Request, stream: str, place: Head, position
 
 def layer_by_layer(run: Run, request: Request) -> "pandas.DataFrame":
     """Return each layer's three likeliest tokens by position."""
-    from attention_viz.models.circuits.logit_lens import logit_lens
+    from attention_viz.circuits.logit_lens import logit_lens
 
     return beside(request.shown, _layers).get(
         request, lambda: ask(request, lambda model: logit_lens(pretrained(model), run.trace, count=_TOLD))
@@ -142,7 +142,7 @@ def layer_by_layer(run: Run, request: Request) -> "pandas.DataFrame":
 
 
 def _read_words(trace: "Trace", request: Request, stream: str, place: Head, position: int) -> Words:
-    from attention_viz.models.circuits.writing import writes
+    from attention_viz.circuits.writing import writes
 
     # Some of the strongest are one word with and without a space before it.
     count = 3 * _TOLD
@@ -163,7 +163,7 @@ def _silence(
     run: Run, request: Request, of: Score | Logit, heads: Sequence[Head], stream: str | None
 ) -> Mapping[Head, float]:
     from attention_viz.edits.kinds.ablation import Ablate
-    from attention_viz.models.patching.batched_edits import try_each
+    from attention_viz.recording.batches.batched_edits import try_each
 
     tries: list[list[Edit]] = [[Ablate(*head, stream=stream)] for head in heads]
     if isinstance(of, Score):
@@ -181,7 +181,7 @@ def _scores(
     tries: "Sequence[Sequence[Edit]]",
 ) -> list[float]:
     """One batch, or run by run if that isn't trusted."""
-    from attention_viz.models.patching.silencing import score_in, silenced_scores
+    from attention_viz.circuits.patching.silencing import score_in, silenced_scores
 
     whose = stream or trace.streams[0]
     found = ask(request, lambda model: silenced_scores(pretrained(model), trace, of, heads, whose))
@@ -198,7 +198,7 @@ def _logit(row: "Tensor", of: Logit) -> float:
 
 
 def _open(model: "Model", trace: "Trace", of: Score | Logit) -> WrittenNumber:
-    from attention_viz.models.circuits.decomposition import decompose
+    from attention_viz.circuits.decomposition import decompose
 
     found = decompose(pretrained(model), trace, of)
     return WrittenNumber(of, found.total, found.remainder, found.table, found.fetched())

@@ -24,7 +24,7 @@ from attention_viz.cli.files import ENDINGS
 from attention_viz.cli.options import parser
 from attention_viz.cli.output import show
 from attention_viz.errors import AttentionVizError
-from attention_viz.models.inputs.media.shipped import SAMPLES
+from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.scratch.model import Scratch
 from attention_viz.trace.table import to_csv
 from attention_viz.trace.trace import Fidelity

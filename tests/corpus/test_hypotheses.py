@@ -185,7 +185,7 @@ def test_the_toys_heads_are_found_by_their_stories(
 def coreference_head() -> int:
     import json
 
-    figures = Path(av.__file__).parent / "models" / "trained" / "coreference" / "figures.json"
+    figures = Path(av.__file__).parent / "sources" / "trained" / "coreference" / "figures.json"
     return int(json.loads(figures.read_text("utf-8"))["head"])
 
 

@@ -19,7 +19,7 @@ import attention_viz as av
 from attention_viz.trace.trace import Trace
 from tests.fuzz.settings import JSON, bounded_memory, examples
 from tests.models.families import build
-from tests.models.sources.test_load_folder import word_tokenizer
+from tests.models.loading.test_load_folder import word_tokenizer
 from tests.trace.files.taken_apart import put_together, taken_apart
 
 pytestmark = pytest.mark.usefixtures("unchecked_module")

@@ -7,12 +7,12 @@ import pytest
 
 import attention_viz as av
 from attention_viz.edits.edit import Edit
+from attention_viz.inputs.media.shipped import SAMPLES
+from attention_viz.inputs.padding import trace_filled
 from attention_viz.lesson.scene import RunText
 from attention_viz.models import SNAPSHOTS
-from attention_viz.models.inputs.media.shipped import SAMPLES
-from attention_viz.models.inputs.padding import trace_filled
-from attention_viz.models.sources.snapshots import revision_of, snapshot_name
-from attention_viz.scratch.protocol import Model
+from attention_viz.models.loading.snapshots import revision_of, snapshot_name
+from attention_viz.protocol.model import Model
 from attention_viz.trace.trace import Trace
 from tests.shipped import load_once, shown
 

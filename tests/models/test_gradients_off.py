@@ -11,7 +11,7 @@ from torch import Tensor
 import attention_viz as av
 from attention_viz.models.model import AttentionModel
 from tests.models.families import build
-from tests.models.sources.test_load_folder import word_tokenizer
+from tests.models.loading.test_load_folder import word_tokenizer
 
 IDS, OTHER = [5, 17, 33, 42, 8], [5, 18, 33, 42, 9]
 MODES: list[Callable[[], AbstractContextManager[object]]] = [

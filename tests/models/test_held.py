@@ -10,7 +10,7 @@ from torch import Tensor
 
 import attention_viz as av
 from attention_viz.models.model import AttentionModel
-from attention_viz.models.recording.recorder import Recorder
+from attention_viz.recording.recorder import Recorder
 from tests.models.families import build
 from tests.models.held import HELD, dense, dynamic, held
 

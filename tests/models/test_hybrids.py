@@ -18,9 +18,9 @@ from attention_viz.edits.change import Change
 from attention_viz.edits.changes import misfit
 from attention_viz.models.model import AttentionModel
 from attention_viz.trace.in_html import trace_in_html
+from tests.inputs.test_text import byte_tokenizer
 from tests.models import families
 from tests.models.families import ids
-from tests.models.inputs.test_text import byte_tokenizer
 from tests.trace.files.taken_apart import put_together, taken_apart
 
 SIZES: dict[str, object] = {

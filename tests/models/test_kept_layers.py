@@ -9,10 +9,10 @@ from transformers import BartConfig, BartForConditionalGeneration
 import attention_viz as av
 from attention_viz.analysis.attribution import norm_weighted
 from attention_viz.analysis.readings import read
-from attention_viz.models.inputs import cost
+from attention_viz.inputs import cost
 from attention_viz.models.model import AttentionModel
-from attention_viz.models.recording import tracer
 from attention_viz.operation.terms import same_terms
+from attention_viz.recording import tracer
 from attention_viz.trace.trace import Trace
 
 SENTENCE = "The bank of the river was flooded"

@@ -11,7 +11,7 @@ from transformers import PreTrainedModel
 
 import attention_viz as av
 from attention_viz.models.model import AttentionModel
-from attention_viz.scratch.protocol import Model
+from attention_viz.protocol.model import Model
 from tests.models.families import build, eager, wrapped
 from tests.shipped import shipped
 

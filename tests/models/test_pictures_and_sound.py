@@ -11,7 +11,7 @@ from transformers import AutoModel, ViTConfig, ViTForImageClassification, Whispe
 import attention_viz as av
 from attention_viz.analysis.slides import role_slides
 from attention_viz.explorer.atlas_roles import pack_roles
-from attention_viz.models.inputs.media.shipped import SAMPLES
+from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.models.model import AttentionModel
 from tests.shipped import MINILM, shipped, shown
 

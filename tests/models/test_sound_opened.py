@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 import attention_viz as av
-from attention_viz.models.inputs.media.shipped import SAMPLES
+from attention_viz.inputs.media.shipped import SAMPLES
 from tests.shipped import shipped
 
 

@@ -18,7 +18,7 @@ from recipes.heads import weights, without_head
 from recipes.registry import RECIPES
 from recipes.saving import fill_in, open_model, open_tokenizer
 
-TRAINED = Path(av.__file__).parent / "models" / "trained"
+TRAINED = Path(av.__file__).parent / "sources" / "trained"
 IN_CATALOGUE = [name for name in RECIPES if name in av.CATALOGUE]
 
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 import attention_viz as av
 from tests.models.families import build, ids
-from tests.models.sources.test_load_folder import word_tokenizer
+from tests.models.loading.test_load_folder import word_tokenizer
 
 # PEFT asks transformers by an older name.
 pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing` is deprecated:FutureWarning")

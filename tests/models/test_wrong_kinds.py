@@ -8,7 +8,7 @@ import torch
 
 import attention_viz as av
 from tests.models.families import build
-from tests.models.sources.test_load_folder import word_tokenizer
+from tests.models.loading.test_load_folder import word_tokenizer
 
 IDS = torch.tensor([[1, 2, 3]])
 OPEN = torch.ones(2, 2, dtype=torch.bool)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from attention_viz.models import CATALOGUE
+from attention_viz.sources import CATALOGUE
 from scripts import setup
 
 

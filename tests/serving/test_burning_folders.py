@@ -12,15 +12,15 @@ from safetensors.torch import load_file, save_file
 from transformers import DistilBertConfig, DistilBertModel
 
 import attention_viz as av
-from attention_viz.models.bounded.limits import Limits
-from attention_viz.models.sources import verdicts
+from attention_viz.models.loading import verdicts
 from attention_viz.serving import models as sources
 from attention_viz.serving import permissions as allowed
 from attention_viz.serving import runs as serving
 from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.settings import Settings
+from attention_viz.sources.bounded.limits import Limits
 from tests.models.families import build
-from tests.models.sources.test_load_folder import word_tokenizer
+from tests.models.loading.test_load_folder import word_tokenizer
 
 POSITIONS = 8_000_000
 

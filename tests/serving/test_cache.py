@@ -19,7 +19,7 @@ from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.request import Request
 from attention_viz.serving.settings import Settings
 from tests.models.families import build
-from tests.models.sources.test_load_folder import word_tokenizer
+from tests.models.loading.test_load_folder import word_tokenizer
 
 TEXT = "the bank of the river"
 

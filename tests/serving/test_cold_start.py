@@ -13,9 +13,9 @@ from attention_viz.ui.process import begin_loading
 assert "torch" not in sys.modules and not is_loaded(DEFAULT.model)
 sys.setswitchinterval(1e-4)
 names = [
-    "attention_viz.models.inputs.generation", "attention_viz.models.recording.recorder", "attention_viz.models.model",
-    "attention_viz.models.sources.load_folder", "attention_viz.models.recording.implementation",
-    "attention_viz.models.inputs.padding", "attention_viz.models.gradient", "attention_viz.lesson.screens.masks",
+    "attention_viz.recording.outputs.generation", "attention_viz.recording.recorder", "attention_viz.models.model",
+    "attention_viz.models.loading.load_folder", "attention_viz.recording.implementation",
+    "attention_viz.inputs.padding", "attention_viz.circuits.gradient", "attention_viz.lesson.screens.masks",
 ]
 start, problems = threading.Barrier(28), []
 def visit(number):

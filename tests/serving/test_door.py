@@ -12,9 +12,9 @@ import torch
 from torch.nn.modules.module import register_module_forward_hook
 
 import attention_viz as av
-from attention_viz.models.as_written import AsWritten
 from attention_viz.models.model import AttentionModel
-from attention_viz.models.recording import fidelity
+from attention_viz.recording import fidelity
+from attention_viz.recording.as_written import AsWritten
 from attention_viz.serving import door, runs
 from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.door import Door
@@ -23,7 +23,7 @@ from attention_viz.serving.request import Request
 from attention_viz.serving.verifying import verify
 from attention_viz.trace.trace import Fidelity
 from tests.models.families import build, ids
-from tests.models.sources.test_load_folder import word_tokenizer
+from tests.models.loading.test_load_folder import word_tokenizer
 from tests.serving.test_verifying import drawn_with
 
 TEXT = "the bank of the river"
@@ -172,7 +172,7 @@ def test_so_do_those_that_compare_a_long_text_part_by_part(family: str, monkeypa
 
 
 def test_a_batch_of_what_ifs_goes_through_the_door(watched: tuple[Counting, AttentionModel, list[bool]]) -> None:
-    from attention_viz.models.patching.batched_edits import try_each
+    from attention_viz.recording.batches.batched_edits import try_each
 
     _, model, forwards = watched
     before = runs.run_request(Request("watched", TEXT)).trace

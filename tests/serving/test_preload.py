@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from attention_viz.errors import AttentionVizError
-from attention_viz.scratch.protocol import Model
+from attention_viz.protocol.model import Model
 from attention_viz.serving import preload, runs
 from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.request import Request

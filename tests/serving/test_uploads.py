@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from attention_viz.errors import UnusablePicture, UnusableSound
-from attention_viz.models.inputs.media.shipped import SAMPLES
+from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.request import Request
 from attention_viz.serving.runs import Run, _forget, has_run, run_request  # pyright: ignore[reportPrivateUsage]

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 import attention_viz as av
-from attention_viz.models.recording.interception import bias_parts as making
+from attention_viz.recording.interception import bias_parts as making
 from attention_viz.steps.arithmetic import open_cell
 from attention_viz.steps.head import open_head
 from attention_viz.steps.steps import STEPS, explanation_of, step_tensors

@@ -5,7 +5,7 @@ import torch
 
 import attention_viz as av
 from attention_viz.errors import AttentionVizWarning
-from attention_viz.models.inputs.cost import cost_of
+from attention_viz.inputs.cost import cost_of
 from attention_viz.trace import table
 from attention_viz.trace.ahead import ahead, unsaid
 from attention_viz.trace.files import write
@@ -56,7 +56,7 @@ def test_table_save_and_explorer_warn_by_size_before_they_begin(
 
 
 def test_a_run_and_its_metrics_say_so_too_and_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("attention_viz.models.inputs.cost._RATE", 1e4)
+    monkeypatch.setattr("attention_viz.inputs.cost._RATE", 1e4)
     monkeypatch.setattr("attention_viz.analysis.head_table._RATE", 1)
     model, said = av.load("induction"), list[float]()
     assert isinstance(model, av.AttentionModel)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from streamlit.components.v2 import manifest_scanner
 
-from attention_viz.models import CATALOGUE
+from attention_viz.sources import CATALOGUE
 from tests.conftest import Server
 from tests.hub import Hub, serving
 from tests.shipped import MINILM, plain_weights

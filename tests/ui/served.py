@@ -10,9 +10,9 @@ from transformers import BertConfig, BertModel
 
 from scripts import serve
 from tests.conftest import RUNNING, Server
+from tests.inputs.test_text import byte_tokenizer, chatty
 from tests.models.families import build
-from tests.models.inputs.test_text import byte_tokenizer, chatty
-from tests.models.sources.test_load_folder import word_tokenizer
+from tests.models.loading.test_load_folder import word_tokenizer
 
 NAME = "somebody/tiny-bert"
 LARGE = "somebody/large-bert"

@@ -14,9 +14,9 @@ import torch
 from google.protobuf.json_format import MessageToDict
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
-from attention_viz.models import CATALOGUE
 from attention_viz.serving import permissions
 from attention_viz.serving.settings import Settings
+from attention_viz.sources import CATALOGUE
 from attention_viz.ui.parts import exports
 from attention_viz.views.export import browsers
 from tests.shipped import SMOLLM2

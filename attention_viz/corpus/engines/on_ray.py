@@ -16,8 +16,8 @@ from attention_viz.corpus.chunks import Chunk
 from attention_viz.corpus.part import CorpusPart
 from attention_viz.corpus.worker import ScanSettings, Worker
 from attention_viz.errors import UnsupportedModel, first_line
+from attention_viz.models.loading.by_name import load
 from attention_viz.models.model import AttentionModel
-from attention_viz.models.sources.by_name import load
 
 __all__ = ["run_ray"]
 

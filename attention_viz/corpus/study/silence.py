@@ -11,7 +11,7 @@ from torch import Tensor
 from attention_viz.edits.kinds.ablation import Ablate
 from attention_viz.errors import UnsupportedModel
 from attention_viz.models.model import AttentionModel
-from attention_viz.models.patching.batched_edits import rows_at_once, try_each
+from attention_viz.recording.batches.batched_edits import rows_at_once, try_each
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from attention_viz.models.circuits.writing import writes
+from attention_viz.circuits.writing import writes
 from attention_viz.models.model import AttentionModel
 from attention_viz.trace.trace import Trace
 

@@ -6,7 +6,7 @@ from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.spots import line_spots
 from attention_viz.lesson.words import counted, in_words, offered, signed
-from attention_viz.models import CATALOGUE
+from attention_viz.sources import CATALOGUE
 from attention_viz.trace.trace import Trace
 from attention_viz.views import alignment
 from attention_viz.views.style.wording import one_line, readable

@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from attention_viz.analysis.slides import ShownPicture, picture_shown
+from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.lesson.scene import Scene
-from attention_viz.models.inputs.media.shipped import SAMPLES
 from attention_viz.trace.once import once_for_each
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace

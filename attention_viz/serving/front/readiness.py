@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from attention_viz.models import CATALOGUE
 from attention_viz.serving.preload import Preloading
 from attention_viz.serving.runs import is_loaded
+from attention_viz.sources import CATALOGUE
 
 __all__ = ["Readiness", "readiness"]
 

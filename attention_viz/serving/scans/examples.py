@@ -12,7 +12,7 @@ from attention_viz.serving.scans.found import opened
 from attention_viz.serving.why import pretrained
 
 if TYPE_CHECKING:
-    from attention_viz.scratch.protocol import Model
+    from attention_viz.protocol.model import Model
 
 __all__ = ["Example", "examples_of"]
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
 from attention_viz.errors import UnusablePicture, UnusableSound
-from attention_viz.models.inputs.media.shipped import SAMPLES
+from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.request import Request
 from attention_viz.serving.settings import SETTINGS
 
 if TYPE_CHECKING:
-    from attention_viz.models.inputs.media.picture import Picture
-    from attention_viz.models.inputs.media.sound import Sound
+    from attention_viz.inputs.media.picture import Picture
+    from attention_viz.inputs.media.sound import Sound
     from attention_viz.serving.run import Run
 
 __all__ = [
@@ -61,7 +61,7 @@ class Upload:
 
     def beginning_at(self, start: float) -> "Upload":
         """Return the sound from a second on, as its own upload."""
-        from attention_viz.models.inputs.media.sound import Sound
+        from attention_viz.inputs.media.sound import Sound
 
         found = object.__new__(Upload)
         found._hold(self.kind, self._content, Sound(self._content, start=start), self.thing.name)
@@ -160,8 +160,8 @@ def thing_of(kind: str, name: str) -> "Picture | Sound":
 
 
 def _opened(kind: str, source: Any) -> "Picture | Sound":
-    from attention_viz.models.inputs.media.picture import Picture
-    from attention_viz.models.inputs.media.sound import Sound
+    from attention_viz.inputs.media.picture import Picture
+    from attention_viz.inputs.media.sound import Sound
 
     return Picture(source) if kind == "picture" else Sound(source)
 

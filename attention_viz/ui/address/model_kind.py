@@ -4,8 +4,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from attention_viz.models import CATALOGUE
 from attention_viz.serving import permissions
+from attention_viz.sources import CATALOGUE
 from attention_viz.ui.address.kinds import ParameterKind, notice
 
 __all__ = ["ModelName"]

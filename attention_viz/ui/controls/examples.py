@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from attention_viz.models import CATALOGUE
-from attention_viz.models.inputs.media.shipped import SAMPLES
+from attention_viz.inputs.media.shipped import SAMPLES
+from attention_viz.sources import CATALOGUE
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import EXAMPLES
 from attention_viz.ui.controls.thing import choose_sample

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from attention_viz.errors import AttentionVizError
-from attention_viz.models import CATALOGUE
-from attention_viz.models.sources.catalogue import how_to_install
-from attention_viz.scratch.facts import UNKNOWN_COUNT
+from attention_viz.protocol.facts import UNKNOWN_COUNT
 from attention_viz.serving import permissions as allowed
 from attention_viz.serving.models import plan_of, refresh
 from attention_viz.serving.permissions import FOLDER, HUB
 from attention_viz.serving.runs import is_loaded
+from attention_viz.sources import CATALOGUE
+from attention_viz.sources.catalogue import how_to_install
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import DEFAULT, State, write_address
 from attention_viz.ui.address.kinds import notice, number_words

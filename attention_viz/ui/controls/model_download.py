@@ -12,7 +12,7 @@ from attention_viz.ui import visit
 from attention_viz.ui.parts.markdown import as_sentence, plain
 
 if TYPE_CHECKING:
-    from attention_viz.models import Plan
+    from attention_viz.sources import Plan
 
 __all__ = ["offer_download"]
 

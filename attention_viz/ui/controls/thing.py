@@ -8,7 +8,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from attention_viz.edits.words import listed
 from attention_viz.errors import AttentionVizError
-from attention_viz.models.inputs.media.shipped import SAMPLES
+from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.serving import permissions as allowed
 from attention_viz.serving.things.uploads import Upload, is_upload, title_of, upload_of
 from attention_viz.ui import visit, widgets

@@ -14,7 +14,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_toke
 from transformers import ByT5Tokenizer, PreTrainedTokenizerFast
 
 import attention_viz as av
-from attention_viz.models.inputs.text import read
+from attention_viz.inputs.text import read
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.words.grouping import group_pieces
 from attention_viz.trace.words.splitting import split_words

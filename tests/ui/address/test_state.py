@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_viz.models import CATALOGUE, of_text
 from attention_viz.serving.permissions import kind
 from attention_viz.serving.settings import SETTINGS, Settings
+from attention_viz.sources import CATALOGUE, of_text
 from attention_viz.ui.address import DEFAULT, State, read_address, write_address
 
 

@@ -3,7 +3,7 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from attention_viz.models import CATALOGUE
+from attention_viz.sources import CATALOGUE
 from attention_viz.ui.address import EXAMPLES, own_example
 
 SMOLLM2, MARY = "SmolLM2-135M-Instruct", "When Mary and John went to the store, John gave a drink to"

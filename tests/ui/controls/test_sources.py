@@ -11,11 +11,11 @@ from streamlit.testing.v1 import AppTest
 
 import attention_viz as av
 from attention_viz.edits.effects import moved_output
-from attention_viz.models import CATALOGUE
-from attention_viz.models.sources.hub import Plan, RemoteFile
 from attention_viz.serving import downloads, permissions
 from attention_viz.serving.permissions import FOLDER, HUB
 from attention_viz.serving.settings import Settings
+from attention_viz.sources import CATALOGUE
+from attention_viz.sources.hub import Plan, RemoteFile
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import model, model_download
 from tests.ui.screens import Screen
@@ -154,7 +154,7 @@ def test_a_link_to_a_folder_that_names_no_head_is_told_of_none_and_its_heads_are
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = tmp_path / "own"
-    trained = Path(av.__file__).parent / "models" / "trained" / "induction"
+    trained = Path(av.__file__).parent / "sources" / "trained" / "induction"
     shutil.copytree(trained, own, ignore=shutil.ignore_patterns("snapshots"))
     monkeypatch.setattr(permissions, "SETTINGS", Settings(models=(tmp_path,), hub=False))
     # It has four heads a layer: there is no head 4, which the app opens on.

@@ -20,8 +20,8 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Origin, Subprotocol
 
-from attention_viz.models import CATALOGUE
 from attention_viz.serving.preload import Preloading
+from attention_viz.sources import CATALOGUE
 from attention_viz.ui.address.state import DEFAULT
 from attention_viz.ui.front.headers import headers
 from attention_viz.ui.front.server import server

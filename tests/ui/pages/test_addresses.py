@@ -7,7 +7,7 @@ from urllib.parse import quote_plus, urlencode
 
 import pytest
 
-from attention_viz.models import of_text
+from attention_viz.sources import of_text
 from attention_viz.ui.address import State
 from attention_viz.ui.address.codec import Parameter, parameters
 from attention_viz.ui.address.kinds import OneOf, WholeNumber

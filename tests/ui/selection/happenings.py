@@ -7,9 +7,9 @@ import streamlit
 from hypothesis import strategies as st
 
 from attention_viz.analysis.readings import READINGS
-from attention_viz.models import CATALOGUE
-from attention_viz.scratch.facts import ModelFacts
+from attention_viz.protocol.facts import ModelFacts
 from attention_viz.serving.settings import SETTINGS
+from attention_viz.sources import CATALOGUE
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.target import settle_stream

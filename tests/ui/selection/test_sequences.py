@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from attention_viz.analysis.readings import READINGS
-from attention_viz.models import CATALOGUE
-from attention_viz.scratch.facts import ModelFacts
+from attention_viz.protocol.facts import ModelFacts
 from attention_viz.serving.facts import forget_facts, remember
 from attention_viz.serving.settings import SETTINGS
+from attention_viz.sources import CATALOGUE
 from attention_viz.ui.address import State, own_example, write_address
 from attention_viz.ui.address.kinds import fits_link
 from attention_viz.ui.selection import (

@@ -4,8 +4,8 @@ import functools
 
 import streamlit as st
 
-from attention_viz.models import of_text
 from attention_viz.serving import permissions as allowed
+from attention_viz.sources import of_text
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers

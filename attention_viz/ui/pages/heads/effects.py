@@ -9,7 +9,7 @@ import streamlit as st
 from attention_viz.edits.change import Change
 from attention_viz.edits.changes import to_edits
 from attention_viz.edits.effects import moved_rows
-from attention_viz.models.patching.batched_edits import rows_at_once, try_each
+from attention_viz.recording.batches.batched_edits import rows_at_once, try_each
 from attention_viz.serving.runs import Run, ask
 from attention_viz.trace.provenance import Provenance
 from attention_viz.ui import visit

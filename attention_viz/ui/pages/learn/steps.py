@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import streamlit as st
 
 from attention_viz.errors import AttentionVizError
+from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.lesson import EXERCISES, LESSONS, Ask, Exercise, Lesson, Scene, Shown
-from attention_viz.models.inputs.media.shipped import SAMPLES
 from attention_viz.ui import visit
 from attention_viz.ui.pages.learn.choice import LearnChoice
 from attention_viz.ui.pages.learn.exercise import answer_key, show_exercise

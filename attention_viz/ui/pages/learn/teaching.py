@@ -10,8 +10,8 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from attention_viz.errors import AttentionVizError
 from attention_viz.explorer import script
+from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.lesson import Lesson, Scene, answer_sheet
-from attention_viz.models.inputs.media.shipped import SAMPLES
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.pages.learn.choice import read_progress
 from attention_viz.ui.pages.learn.exercise import show_tables

@@ -7,8 +7,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.analysis.words import quoted
+from attention_viz.circuits.asked import Logit, Score
 from attention_viz.errors import AttentionVizError, UnsupportedModel, UnusableText
-from attention_viz.models.circuits.asked import Logit, Score
 from attention_viz.serving import permissions as allowed
 from attention_viz.serving.runs import Run, ask, candidates
 from attention_viz.serving.why import named_token, words_of_text

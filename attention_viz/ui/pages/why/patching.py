@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from attention_viz.circuits.asked import Score
 from attention_viz.errors import AttentionVizError
-from attention_viz.models.circuits.asked import Score
 from attention_viz.serving.patches import Patched, patched, run_patches
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.pages.why.board import tell_put

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from attention_viz.circuits.asked import Logit, Score
 from attention_viz.errors import AttentionVizError
-from attention_viz.models.circuits.asked import Logit, Score
 from attention_viz.serving.runs import Run
 from attention_viz.serving.why import Head, known_silenced, without_heads
 from attention_viz.ui import visit

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from attention_viz.models import CATALOGUE
+from attention_viz.sources import CATALOGUE
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.pages.why.choice import WHY_CHOICES, WhyChoice
 from attention_viz.ui.selection import SHARED

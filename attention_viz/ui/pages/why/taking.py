@@ -6,9 +6,9 @@ import json
 import pandas
 import streamlit as st
 
-from attention_viz.models.circuits.asked import Logit
-from attention_viz.models.circuits.decomposition import HELD
-from attention_viz.models.patching.patching import TOTAL
+from attention_viz.circuits.asked import Logit
+from attention_viz.circuits.decomposition import HELD
+from attention_viz.circuits.patching.patching import TOTAL
 from attention_viz.serving.patches import Patched
 from attention_viz.serving.why import WrittenNumber
 from attention_viz.trace.trace import Trace

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from attention_viz.analysis.slides import PutIn, Wrote
+from attention_viz.circuits.asked import Score
 from attention_viz.errors import AttentionVizError
 from attention_viz.explorer.why_payload import Question, largest_heads, name_of, pack_why
-from attention_viz.models.circuits.asked import Score
 from attention_viz.serving.patches import Patched
 from attention_viz.serving.runs import Run
 from attention_viz.serving.why import WrittenNumber, words_written, written

@@ -6,9 +6,9 @@ import pytest
 
 import attention_viz as av
 from attention_viz.analysis.metrics import METRICS
-from attention_viz.models import CATALOGUE
 from attention_viz.serving.models import find
 from attention_viz.serving.runs import Run
+from attention_viz.sources import CATALOGUE
 from attention_viz.ui.address import State
 from attention_viz.ui.address.codec import read, write
 from attention_viz.ui.pages.compare.choice import (

@@ -5,7 +5,7 @@ import json
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from attention_viz.models import CATALOGUE
+from attention_viz.sources import CATALOGUE
 from attention_viz.ui.address import own_contrast, own_example
 from attention_viz.ui.pages.compare.contrast import exchanged
 from tests.ui.screens import Screen

@@ -10,7 +10,7 @@ import pytest
 import attention_viz as av
 from attention_viz.analysis.readings import READINGS, read
 from attention_viz.explorer import payload
-from attention_viz.models.inputs.continuation import Growing
+from attention_viz.models.continuation import Growing
 from attention_viz.models.model import AttentionModel
 from attention_viz.serving.request import Request
 from attention_viz.serving.runs import run_request

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import attention_viz as av
-from attention_viz.models.inputs.media.shipped import SAMPLES
+from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.serving.request import Request
 from attention_viz.serving.runs import run_request
 from attention_viz.serving.why import named_token, without_heads

@@ -1,0 +1,149 @@
+"""Which heads read from earlier heads, by weights alone."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from attention_viz.circuits.matrices import Around
+from attention_viz.circuits.weights import Proven, product_norm, proven
+from attention_viz.errors import ShapeError, UnsupportedModel
+from attention_viz.operation.autocast import without_autocast
+from attention_viz.trace.numbered.kept import KeptLayers
+
+if TYPE_CHECKING:
+    import pandas
+
+    from attention_viz.models.model import AttentionModel
+
+__all__ = ["compositions", "compositions_of"]
+
+# By what each column is read, and what comes after it in the later head.
+_READERS = {"q": ("query", "key"), "k": ("key", "query"), "v": ("value", "output")}
+
+
+@without_autocast()
+def compositions(
+    model: "AttentionModel", stream: str | None = None, *, into: Collection[tuple[int, int]] | None = None
+) -> "pandas.DataFrame":
+    """How much of what a head writes stands where a later head reads, told by weights alone, for every pair of heads.
+
+    ‖W_A W_B‖ / (‖W_A‖ ‖W_B‖), Frobenius norms, of what the earlier head writes, W_A = W_V W_O, and what the later one
+    reads it by: as a query, W_B = W_Q W_Kᵀ; as a key, W_K W_Qᵀ; as a value, W_V W_O; from 0 to 1. The gains of the
+    norms before each head are folded in. Random matrices give about 1 / √d_model, which is what to compare with. Where
+    positions are turned into query and key, W_Q W_Kᵀ is that of equal positions.
+
+    What the weights say was compared with the slopes of a run; a column that differs is NaN, and `attrs["missing"]`
+    says why.
+
+    Source: Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits", "Q-, K-, and V-Composition".
+
+    Args:
+        model: from `load` or `wrap`.
+        stream: whose heads; None for the only one there is.
+        into: the later heads, as (layer, head); all by default, which takes seconds for hundreds of heads.
+
+    Returns:
+        Columns from_layer, from_head, to_layer, to_head, q, k and v; a row for each pair of heads in different layers.
+        `attrs["random"]` is 1 / √d_model.
+
+    Raises:
+        UnsupportedModel: our own module, or a model whose later heads don't read what earlier ones write through its
+            matrices alone.
+        ShapeError: there is no such stream, or none was named where there are several; or no such head.
+    """
+    return compositions_of(proven(model, stream), into)
+
+
+def compositions_of(known: Proven, into: Collection[tuple[int, int]] | None) -> "pandas.DataFrame":
+    """Return the table for later heads `into`, (layer, head); None for all."""
+    import pandas
+
+    missing = {name: why for name in _READERS if (why := _missing(known, name)) is not None}
+    if len(missing) == len(_READERS):
+        raise UnsupportedModel(f"{known.name} has no compositions that weights alone tell: {missing['v']}")
+    layers, numbers = known.layers, known.numbers
+    later = _chosen(known, into)
+    pairs = [
+        (before, head, numbers[at], other)
+        for at, others in later.items()
+        for before, earlier in zip(numbers[:at], layers, strict=False)
+        for head in range(earlier.heads)
+        for other in others
+    ]
+    columns_by_reader = {name: _column(layers, later, name) for name in _READERS if name not in missing}
+    columns: dict[str, object] = {
+        name: [pair[place] for pair in pairs]
+        for place, name in enumerate(("from_layer", "from_head", "to_layer", "to_head"))
+    }
+    columns |= {
+        name: columns_by_reader[name].tolist() if name in columns_by_reader else float("nan") for name in _READERS
+    }
+    table = pandas.DataFrame(columns)
+    table.attrs["missing"] = missing
+    table.attrs["random"] = known.width**-0.5
+    return table
+
+
+def _missing(known: Proven, name: str) -> str | None:
+    reader, after = _READERS[name]
+    lacking = known.lacking("value", "output", reader, after)
+    if lacking is None and reader not in known.proof.composed:
+        return "what its heads write goes through more than a matrix and the norm before the later heads that read it"
+    return lacking
+
+
+def _chosen(known: Proven, into: Collection[tuple[int, int]] | None) -> dict[int, list[int]]:
+    for layer, head in into or ():
+        if (layer, head) not in known.heads:
+            raise ShapeError(f"layer {layer}, head {head} was asked for; there are {_phrase(known)}")
+    placed = enumerate(zip(known.numbers, known.layers, strict=True))
+    chosen = {
+        at: [head for head in range(around.heads) if into is None or (number, head) in into]
+        for at, (number, around) in placed
+    }
+    return {at: heads for at, heads in chosen.items() if heads}
+
+
+def _phrase(known: Proven) -> str:
+    heads = "/".join(map(str, sorted({around.heads for around in known.layers})))
+    kept = KeptLayers.all_of(known.numbers)
+    which = "" if kept.counts else f" ({kept})"
+    return f"{len(known.layers)} layers{which} × {heads} heads"
+
+
+def _column(layers: Sequence[Around], later: Mapping[int, Sequence[int]], name: str) -> Tensor:
+    """Score by later layer, then earlier head, then later head.
+
+    With W_V = Q R, W_S = Q′ S (Q, Q′ orthogonal columns), ‖W_V W_O · W_R W_Sᵀ‖ is ‖R W_O · W_R Sᵀ‖: no d_model ×
+    d_model.
+    """
+    reader, after = _READERS[name]
+    written: list[Tensor] = []
+    found: list[Tensor] = []
+    for layer, around in enumerate(layers[: max(later, default=-1) + 1]):
+        if layer in later:
+            left, right = (around.each(one)[later[layer]] for one in (reader, after))
+            right = right if after == "output" else right.mT
+            read = (left @ _root(right.mT).mT) / _size(product_norm(left, right))
+            found += [_norms(earlier, read).flatten() for earlier in written]
+        value, output = around.each("value"), around.each("output")
+        written.append((_root(value) @ output) / _size(product_norm(value, output)))
+    return torch.cat(found) if found else torch.empty(0)
+
+
+def _root(tall: Tensor) -> Tensor:
+    """Return R of Q R, Q with orthogonal columns: (head, d_model, d_k) -> (head, d_k, d_k)."""
+    return torch.linalg.qr(tall, mode="r").R
+
+
+def _size(norms: Tensor) -> Tensor:
+    return norms.float()[:, None, None]
+
+
+def _norms(written: Tensor, read: Tensor) -> Tensor:
+    """(head, d_v, d_model) and (other, d_model, d_k) -> (head, other)."""
+    heads, width, _ = written.shape
+    product = written.flatten(0, 1) @ read.transpose(0, 1).flatten(1)
+    return product.unflatten(0, (heads, width)).unflatten(2, (len(read), -1)).square().sum(dim=(1, 3)).sqrt()

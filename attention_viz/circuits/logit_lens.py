@@ -1,0 +1,210 @@
+"""The model's prediction if it stopped after each layer."""
+
+import copy
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from attention_viz.circuits.open_runs import run_behind
+from attention_viz.errors import ShapeError, UnsupportedModel
+from attention_viz.inputs.labelling import label_ids
+from attention_viz.inputs.token_of import token_of
+from attention_viz.operation.autocast import without_autocast
+from attention_viz.recording.gradients import ModelRun
+from attention_viz.recording.outputs.returned import output_of
+from attention_viz.recording.recorder import Recorder
+from attention_viz.recording.twin import Twin
+from attention_viz.recording.wiring import entering, hooked
+from attention_viz.trace.rerun import behind
+from attention_viz.trace.trace import Trace
+
+if TYPE_CHECKING:
+    import pandas
+
+    from attention_viz.models.model import AttentionModel
+
+__all__ = ["logit_lens"]
+
+# How many numbers the head makes at a time: 16 MiB in float32.
+_AT_ONCE = 2**22
+# The last layer has to say what the model says, up to rounding, as a share of the largest logit.
+_SAME = 1e-4
+# Between the end of the last layer and the last norm no more modules than these end.
+_FEW = 8
+
+
+@without_autocast()
+def logit_lens(
+    model: "AttentionModel", trace: Trace, token: int | str | None = None, count: int = 1
+) -> "pandas.DataFrame":
+    """What the model would say if it stopped after each layer: its last norm and word head, applied to that stream.
+
+    The norm and the head were learnt for the last layer; what they make of an earlier one is how much of the answer
+    stands there in the form in which it is read in the end, and an early layer may know more than it shows. Source:
+    nostalgebraist 2020, "interpreting GPT: the logit lens".
+
+    Args:
+        model: from `load` or `wrap`, a decoder or a masked language model.
+        trace: of this model; an edited one is read as it ran.
+        token: the one whose probability is told, as an id or a word; by default the likeliest of each place.
+        count: how many of the likeliest are told of each place, where none is asked for.
+
+    Returns:
+        Columns position, layer, token, probability, written (the token as people read it), by position and layer,
+        likeliest first. Layer -1 is what enters the first layer.
+        Layers are counted as the model counts them, those without attention among them.
+
+    Raises:
+        TraceError: the trace is another model's, comes from a file or was made of another trace, or the model has
+            changed since.
+        ShapeError: fewer than 1 token was asked for, or there is no such id.
+        UnusableText: a token asked for by its text is none, or several.
+        UnsupportedModel: our own module, a model without a word head, an encoder–decoder, or one whose streams can't be
+            had, or don't end in what it says.
+    """
+    import pandas
+
+    if count < 1:
+        raise ShapeError(f"{count} tokens were asked for of each place; it has to be 1 or more")
+    run = run_behind(model, trace)
+    if run.anatomy.no_words:
+        raise UnsupportedModel(
+            f"{run.name} has no head that chooses tokens, so its layers say no words: {run.anatomy.no_words}"
+        )
+    if len(trace.streams) > 1:
+        raise UnsupportedModel(
+            f"{run.name} has {len(trace.streams)} kinds of attention; needed: a decoder, or an encoder "
+            "that fills in words"
+        )
+    wanted = None if token is None else token_of(run.name, run.tokenizer, trace.output_at(-1).float(), token)
+    lens = _opened(run)
+    _check(run, lens, trace)
+    found = [lens.read(layer, wanted, count) for layer in range(len(lens.streams))]
+    ids = torch.stack([one for one, _ in found], dim=1)
+    positions, layers, width = ids.shape
+    tokens = label_ids(run.tokenizer, ids.flatten().tolist())
+    place = torch.cartesian_prod(torch.arange(positions), torch.arange(-1, layers - 1)).repeat_interleave(width, dim=0)
+    return pandas.DataFrame(
+        {
+            "position": place[:, 0].numpy(),
+            "layer": place[:, 1].numpy(),
+            "token": tokens.labels,
+            "probability": torch.stack([one for _, one in found], dim=1).flatten().numpy(),
+            "written": tokens.written,
+        }
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _LensTurn:
+    """A module with output as large as input, without modules inside."""
+
+    module: nn.Module
+    entered: Tensor
+    left: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class _Lens:
+    """A run's streams and their readers.
+
+    Attributes:
+        body: the module before the head.
+        streams: (position, d_model) before the first layer, then after each.
+        norm: before the head; None for nothing.
+    """
+
+    twin: Twin
+    run: ModelRun
+    body: nn.Module
+    answered: Any
+    streams: Sequence[Tensor]
+    norm: nn.Module | None
+    words: int
+
+    def logits(self, layer: int) -> Iterator[Float[Tensor, "position token"]]:
+        """Apply the head to a stream, some positions at a time."""
+        stream = self.streams[layer]
+        size = max(1, _AT_ONCE // self.words)
+        for some in stream.split(size):
+            with self.twin.door, torch.no_grad():
+                normed = some if self.norm is None else self.norm(some[None])[0]
+                yield self._head(normed).float()
+
+    def _head(self, hidden: Tensor) -> Tensor:
+        answer = copy.copy(self.answered)
+        answer.last_hidden_state = hidden[None]
+        # The twin is ours alone: of no other run the body is changed.
+        self.body.forward = lambda *_args, **_named: answer
+        try:
+            return output_of(self.twin.model(**self.run.inputs, **self.twin.settings))
+        finally:
+            del self.body.forward
+
+    def read(self, layer: int, wanted: int | None, count: int) -> tuple[Tensor, Tensor]:
+        """Ids and probabilities, (position, count) each."""
+        ids, shares = list[Tensor](), list[Tensor]()
+        for logits in self.logits(layer):
+            likely = logits.softmax(dim=-1)
+            if wanted is None:
+                best = likely.topk(min(count, likely.shape[-1]), dim=-1)
+                ids.append(best.indices)
+                shares.append(best.values)
+            else:
+                shares.append(likely[:, wanted, None])
+                ids.append(torch.full_like(shares[-1], wanted, dtype=torch.long))
+        return torch.cat(ids).cpu(), torch.cat(shares).cpu()
+
+
+def _opened(run: ModelRun) -> _Lens:
+    twin = run.runner.twin(frozen=True)
+    # The last few alone: of a long text all would fill the memory.
+    left, turns, bodies = deque[Tensor](maxlen=_FEW), deque[_LensTurn](maxlen=_FEW), list[tuple[nn.Module, Any]]()
+
+    def hear(module: nn.Module, inputs: tuple[object, ...], named: dict[str, object], output: object) -> None:
+        if isinstance(getattr(output, "last_hidden_state", None), Tensor):
+            bodies.append((module, output))
+        first = output[0] if isinstance(output, tuple) and output else output
+        entered = entering(inputs, named)
+        if not isinstance(first, Tensor):
+            return
+        whole = entered is not None and any(one is entered for one in left)
+        if whole and entered is not None and entered.shape == first.shape and next(module.children(), None) is None:
+            turns.append(_LensTurn(module, entered, first))
+        left.append(first)
+
+    recorder = Recorder(run.edits, run.anatomy.places, frozenset())
+    with (
+        hooked(twin.model.modules(), hear),
+        twin.recorded(recorder, run.name, "doesn't tell what leaves its layers"),
+    ):
+        answered = twin.model(**run.inputs, **{**twin.settings, "output_hidden_states": True})
+    states: Sequence[Tensor] = getattr(answered, "hidden_states", None) or ()
+    if len(states) < 2 or any(state.shape != states[0].shape or len(state) != 1 for state in states):
+        raise UnsupportedModel(f"{run.name} doesn't tell what leaves each of its layers, as one vector a token")
+    # A model may be a body inside another.
+    body = next((one for one in bodies if torch.equal(one[1].last_hidden_state, states[-1])), None)
+    if body is None:
+        raise UnsupportedModel(f"in {run.name} no module gives what its head reads, so no other stream can be read")
+    last = next((one for one in turns if torch.equal(one.left, states[-1])), None)
+    end = states[-1] if last is None else last.entered
+    streams = [*(state[0] for state in states[:-1]), end[0]]
+    return _Lens(twin, run, *body, streams, None if last is None else last.module, output_of(answered).shape[-1])
+
+
+def _check(run: ModelRun, lens: _Lens, trace: Trace) -> None:
+    there = trace.output.detach().cpu().float()
+    size, start = float(there.abs().max()), 0
+    for logits in lens.logits(len(lens.streams) - 1):
+        some = there[start : start + len(logits)]
+        start += len(logits)
+        if logits.shape != some.shape or not torch.allclose(logits.cpu(), some, rtol=0, atol=_SAME * size):
+            behind(trace).confirm()
+            raise UnsupportedModel(
+                f"what leaves {run.name}'s last layer isn't what its head reads, so its layers' words would be wrong"
+            )

@@ -1,0 +1,76 @@
+"""Queries and keys with their own norm, as in Qwen 3: matrix and gain."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_viz.circuits.norms import norm_of
+from attention_viz.circuits.turns import ModuleEvent, Turns
+from attention_viz.recording.wiring import ColumnSource
+
+__all__ = ["Normed", "normed"]
+
+
+@dataclass(frozen=True, eq=False)
+class Normed:
+    """A matrix with a norm behind it.
+
+    Attributes:
+        weight: (in, out), with the norm's linear part.
+        lengths: (head,), factors in the run.
+    """
+
+    turn: tuple[int, ModuleEvent]
+    weight: Float[Tensor, "in out"]
+    lengths: Float[Tensor, " head"]
+
+
+class _NormInput(NamedTuple):
+    turn: tuple[int, ModuleEvent]
+    entered: Tensor
+    left: Tensor
+
+
+def normed(turns: Turns, source: ColumnSource, number: int, count: int) -> Normed | None:
+    """Return the matrix that alone made a norm's input."""
+    turn = turns.of(source.module, number)
+    if turn is None or not torch.equal(source.columns, torch.arange(len(source.columns), device=source.columns.device)):
+        return None
+    width = turn[1].entered.shape[-1]
+    norm = norm_of(source.module, torch.empty(width, 1))
+    given = None if norm is None else _given(turns, turn)
+    if norm is None or given is None:
+        return None
+    module = given.turn[1].module
+    out = given.left.shape[-1]
+    entered = given.turn[1].entered
+    matrix = ColumnSource(module, entered.new_empty(0, entered.shape[-1]), torch.arange(out)).projection()
+    if isinstance(matrix, str) or matrix.bias is not None or out % width or out % count:
+        return None
+    # A norm goes over each head, or over all of them.
+    linear = norm.after(matrix.weight.float().unflatten(1, (-1, width))).flatten(1)
+    before = norm.after(given.entered[0].float().unflatten(0, (-1, width))).flatten().unflatten(0, (count, -1))
+    after = given.left[0].float().unflatten(0, (count, -1))
+    lengths = (before * after).sum(dim=-1) / before.square().sum(dim=-1).clamp_min(1e-30)
+    return Normed(given.turn, linear * source.factor, lengths)
+
+
+def _given(turns: Turns, turn: tuple[int, ModuleEvent]) -> _NormInput | None:
+    """Find the turn that made a norm's input, and the norm's ends as (position, out)."""
+    place, event = turn
+    entered, left = event.entered, event.left
+    ways = [(entered, left)]
+    if entered.ndim == 4:  # a head's positions beside each other, or a position's heads
+        ways.append((entered.transpose(1, 2), left.transpose(1, 2)))
+    for at in range(place - 1, -1, -1):
+        made = turns.events[at].left
+        if made.ndim < 2 or made.numel() != entered.numel():
+            continue
+        for one, other in ways:
+            flat = one.reshape(-1, made.shape[-1])
+            if torch.equal(flat, made.reshape(-1, made.shape[-1])):
+                return _NormInput((at, turns.events[at]), flat, other.reshape(flat.shape))
+    return None

@@ -1,0 +1,284 @@
+"""One number of an opened run: its rows, and opening them further."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import torch
+from torch import Tensor
+
+from attention_viz.circuits.asked import Asked, Direction, Logit, Score
+from attention_viz.circuits.opened import OpenedRun, cut_off
+from attention_viz.circuits.rows import WritingPart, WritingParts, matrix
+from attention_viz.errors import ShapeError, UnsupportedModel
+from attention_viz.inputs.token_of import token_of
+from attention_viz.operation.attention import Attention
+from attention_viz.operation.shapes import of_head, shared_heads
+from attention_viz.recording.gradients import ModelRun, along
+from attention_viz.trace.rerun import Along
+from attention_viz.trace.trace import Trace
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["OpenNumber"]
+
+# The rows may miss the number by this share of the largest of them.
+_MOST_MISSED = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class OpenNumber:
+    """One number of one opened run."""
+
+    run: ModelRun
+    trace: Trace
+    opened: OpenedRun
+    of: Asked
+    parts: WritingParts
+    sides: dict[str, Tensor]
+    total: float
+
+    @classmethod
+    def begin(cls, run: ModelRun, trace: Trace, opened: OpenedRun, of: Asked) -> "OpenNumber":
+        """Find the number."""
+        names = {id(module): name for name, module in run.runner.model.named_modules()}
+        parts = WritingParts(opened.leaves, run, [names.get(id(module), "") for module in run.anatomy.modules])
+        with opened.asking():
+            sides = (
+                _score(run, trace, opened, of) if isinstance(of, Score) else {"output": _output(run, trace, opened, of)}
+            )
+        for side, number in sides.items():
+            if not number.requires_grad:
+                raise cut_off(run.name, f"the {side} of this number", number, opened)
+        return cls(run, trace, opened, of, parts, sides, float(next(iter(sides.values())).detach()))
+
+    def rows(self) -> "tuple[pandas.DataFrame, float]":
+        """Return all sides' table, and its larger miss."""
+        import pandas
+
+        tables: list[pandas.DataFrame] = []
+        missed = 0.0
+        for side, number in self.sides.items():
+            with self.opened.asking(), self.run.runner.door:
+                sums = self.parts.sums(self.opened.contributions(number))
+            rest = float(number.detach().double()) - sum(sums.values())
+            largest = max((abs(one) for one in sums.values()), default=0.0)
+            if abs(rest) > _MOST_MISSED * max(largest, 1e-6):
+                raise UnsupportedModel(
+                    f"{self.run.name} can't be opened: what is known to have written the {self.of} misses it by "
+                    f"{rest:.3g} of {self.total:.3g}; {self._why_missed()}"
+                )
+            missed = max(missed, rest, key=abs)
+            tables.append(self.table(side, sums))
+        return pandas.concat(tables, ignore_index=True), missed
+
+    def _why_missed(self) -> str:
+        dtype = self.run.runner.model.dtype
+        if dtype.itemsize < torch.float32.itemsize:
+            return f'the model computes in {str(dtype).removeprefix("torch.")}; load it with dtype="float32"'
+        return "something in the model isn't linear and isn't known here"
+
+    def apart(self) -> tuple[float, float | None]:
+        """Return a score's later position bias and soft cap."""
+        if not isinstance(self.of, Score):
+            return 0.0, None
+        call = self._call(self.of.layer, self.of.stream)
+        if call.bias is None:
+            return 0.0, call.softcap
+        return float(call.bias.expand(call.shape)[self.of.head, self.of.query, self.of.key]), call.softcap
+
+    def table(self, side: str, sums: dict[WritingPart, float]) -> "pandas.DataFrame":
+        """The rows of one side, largest first."""
+        import pandas
+
+        found = sorted((one for one in sums.items() if one[1] != 0.0), key=lambda one: -abs(one[1]))
+        names = [self._token(part.stream, part.position) for part, _ in found]
+        columns: dict[str, object] = {
+            "side": [side] * len(found),
+            "kind": [part.kind for part, _ in found],
+            "stream": [part.stream for part, _ in found],
+            **{
+                name: pandas.array([getattr(part, name) for part, _ in found], dtype="Int64")
+                for name in ("layer", "head", "position")
+            },
+            "token": [token for token, _ in names],
+            "contribution": [number for _, number in found],
+            "written": [written for _, written in names],
+        }
+        if len(self.run.anatomy.layers) == 1:
+            del columns["stream"]
+        return pandas.DataFrame(columns)
+
+    def _token(self, stream: str | None, position: int | None) -> tuple[str | None, str | None]:
+        """Return a position's token, raw and readable; twice None if there is none."""
+        tokens = self.run.queries.get(stream or "") or self.run.tokens
+        if position is None or position >= len(tokens):
+            return None, None
+        return tokens.labels[position], tokens.written[position]
+
+    def joint(self, count: int) -> "pandas.DataFrame":
+        """See `Decomposition.joint`."""
+        import pandas
+
+        if not isinstance(self.of, Score):
+            raise ShapeError(f"pairs were asked for of the {self.of}; only a score has two sides")
+        with self.opened.asking(), self.run.runner.door:
+            query, key, scale = _vectors(self.run, self.trace, self.opened, self.of)
+            rows, ours = matrix(self.parts, [self.opened.contributions(one) for one in query])
+            columns, theirs = matrix(self.parts, [self.opened.contributions(one) for one in key])
+        rows, ours = _without_position(rows, ours)
+        columns, theirs = _without_position(columns, theirs)
+        pairs = ours @ theirs.T * scale
+        best = pairs.abs().flatten().topk(min(count, pairs.numel())).indices.tolist()
+        found = [(rows[one // len(columns)], columns[one % len(columns)], float(pairs.flatten()[one])) for one in best]
+        names = [f"{side}_{name}" for side in ("query", "key") for name in ("kind", "layer", "head")]
+        frame = pandas.DataFrame(
+            [(a.kind, a.layer, a.head, b.kind, b.layer, b.head, number) for a, b, number in found],
+            columns=[*names, "contribution"],
+        )
+        return frame.astype({name: "Int64" for name in names if not name.endswith("kind")})
+
+    def sources(self, layer: int, head: int, stream: str | None) -> "pandas.DataFrame":
+        """See `Decomposition.sources`."""
+        import pandas
+
+        stream, call, slope = self._slope(layer, head, stream)
+        value = of_head(call.value, head, len(call.query))
+        shares = call.weights[head] * (slope @ value.T)
+        keys = self.trace.key_tokens(stream)
+        spots = shares.nonzero().tolist()
+        rows = [
+            (at, key, keys.labels[key], float(call.weights[head, at, key]), float(shares[at, key]), keys.written[key])
+            for at, key in spots
+        ]
+        frame = pandas.DataFrame(rows, columns=["position", "source", "token", "weight", "contribution", "written"])
+        return frame.sort_values("contribution", key=abs, ascending=False, ignore_index=True)
+
+    def fetched(self) -> "pandas.DataFrame":
+        """See `Decomposition.fetched`."""
+        import pandas
+
+        heads = [leaf for leaf in self.opened.leaves if leaf.call is not None]
+        tables: list[pandas.DataFrame] = []
+        for side, number in self.sides.items():
+            with self.opened.asking(), self.run.runner.door:
+                slopes = torch.autograd.grad(
+                    number, [leaf.tensor for leaf in heads], retain_graph=True, allow_unused=True
+                )
+            for leaf, slope in zip(heads, cast("Sequence[Tensor | None]", slopes), strict=True):
+                if slope is not None:
+                    tables.append(self._fetched(side, *self.run.anatomy.places[cast("int", leaf.call)], slope[0]))
+        columns = ["side", "stream", "layer", "head", "source", "token", "contribution", "written"]
+        return pandas.concat(tables, ignore_index=True) if tables else pandas.DataFrame(columns=columns)
+
+    def _fetched(self, side: str, stream: str, layer: int, slope: Tensor) -> "pandas.DataFrame":
+        """Return one layer's heads by source: Σ over queries of weight · (slope · value)."""
+        import pandas
+
+        call = self._call(layer, stream)
+        value = shared_heads(call.value, call.query)
+        shares = (call.weights * (slope @ value.mT)).double().sum(dim=1)
+        spots = shares.nonzero()
+        keys = self.trace.key_tokens(stream)
+        return pandas.DataFrame(
+            {
+                "side": side,
+                "stream": stream,
+                "layer": layer,
+                "head": spots[:, 0].tolist(),
+                "source": spots[:, 1].tolist(),
+                "token": [keys.labels[at] for at in spots[:, 1].tolist()],
+                "contribution": shares[spots[:, 0], spots[:, 1]].tolist(),
+                "written": [keys.written[at] for at in spots[:, 1].tolist()],
+            }
+        )
+
+    def through(self, layer: int, head: int, stream: str | None) -> "pandas.DataFrame":
+        """See `Decomposition.through`."""
+        stream, call, slope = self._slope(layer, head, stream)
+        number = self.run.anatomy.call(stream, layer)
+        open_call = self.opened.calls[number]
+        with self.opened.asking(), self.run.runner.door:
+            value = of_head(open_call.value, head, len(open_call.query))
+            if not value.requires_grad:
+                raise cut_off(self.run.name, f"the values of layer {layer}", value, self.opened)
+            # A trace that was made in inference mode has weights without slopes; a copy takes part in them.
+            fetched = ((call.weights[head].clone() @ value) * slope).sum()
+            sums = self.parts.sums(self.opened.contributions(fetched))
+        return self.table("output", sums)
+
+    def _slope(self, layer: int, head: int, stream: str | None) -> tuple[str, Attention, Tensor]:
+        """Return the stream, the call and the number's slope, (query, d_v)."""
+        stream = self.trace.stream(stream)
+        call = self._call(layer, stream)
+        if not 0 <= head < call.shape[0]:
+            raise ShapeError(f"head {head} was asked for; layer {layer} has heads 0 to {call.shape[0] - 1}")
+        number = self.run.anatomy.call(stream, layer)
+        leaf = next(one for one in self.opened.leaves if one.call == number)
+        slopes = torch.zeros_like(leaf.tensor)
+        with self.opened.asking(), self.run.runner.door:
+            for side in self.sides.values():
+                (found,) = cast(
+                    "tuple[Tensor | None]",
+                    torch.autograd.grad(side, [leaf.tensor], retain_graph=True, allow_unused=True),
+                )
+                slopes = slopes if found is None else slopes + found
+        return stream, call, slopes[0, head].detach()
+
+    def _call(self, layer: int, stream: str | None) -> Attention:
+        return self.trace.attention(layer, self.trace.stream(stream))
+
+
+def _vectors(run: ModelRun, trace: Trace, opened: OpenedRun, of: Score) -> tuple[Tensor, Tensor, float]:
+    """Return a score's query and key, still on their leaves, and the product's factor."""
+    stream = trace.stream(of.stream)
+    there = trace.attention(of.layer, stream)
+    for name, asked, count in zip(("head", "query", "key"), (of.head, of.query, of.key), there.shape, strict=True):
+        if not 0 <= asked < count:
+            raise ShapeError(f"{name} {asked} was asked for; layer {of.layer} has 0 to {count - 1}")
+    call = opened.calls[run.anatomy.call(stream, of.layer)]
+    query = call.query[of.head, of.query]
+    keys = of_head(call.key, of.head, len(call.query))
+    key = keys[of.key]
+    if of.relative:
+        allowed = torch.ones(len(keys), dtype=torch.bool)
+        if there.allowed is not None:
+            allowed = there.allowed.expand(there.shape)[of.head, of.query].clone()
+        allowed[of.key] = False
+        if not allowed.any():
+            raise ShapeError(f"query {of.query} may look at no other key, so there is no mean of the others")
+        key = key - keys[allowed.to(keys.device)].mean(dim=0)
+    return query, key, there.scale
+
+
+def _score(run: ModelRun, trace: Trace, opened: OpenedRun, of: Score) -> dict[str, Tensor]:
+    query, key, scale = _vectors(run, trace, opened, of)
+    return {"query": (query @ key.detach()) * scale, "key": (query.detach() @ key) * scale}
+
+
+def _output(run: ModelRun, trace: Trace, opened: OpenedRun, of: Logit | Direction) -> Tensor:
+    output = opened.output
+    if isinstance(of, Direction):
+        return along(run, output, Along(of.vector, of.position))
+    rows = len(output)
+    if not -rows <= of.position < rows:
+        raise ShapeError(f"position {of.position} was asked for; the output has positions {-rows} to {rows - 1}")
+    if no_words := run.anatomy.no_words:
+        raise UnsupportedModel(
+            f"the {of} was asked for, and {run.name} has no head that chooses tokens; ask for a Direction of its "
+            f"output: {no_words}"
+        )
+    row, logits = output[of.position], trace.output_at(of.position)
+    token = token_of(run.name, run.tokenizer, logits, of.token)
+    if of.against is None:
+        return row[token]
+    return row[token] - row[token_of(run.name, run.tokenizer, logits, of.against, like=token)]
+
+
+def _without_position(parts: Sequence[WritingPart], table: Tensor) -> tuple[list[WritingPart], Tensor]:
+    names = [part._replace(position=None) for part in parts]
+    known = list(dict.fromkeys(names))
+    found = torch.zeros(len(known), table.shape[1], dtype=table.dtype)
+    found.index_add_(0, torch.tensor([known.index(name) for name in names], dtype=torch.long), table)
+    return known, found

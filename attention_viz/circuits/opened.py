@@ -1,0 +1,176 @@
+"""A run with each part's output kept as a leaf, to open its numbers."""
+
+import contextlib
+import threading
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, cast
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from attention_viz.circuits.ledger import READ, Leaf, Ledger, WrittenModules, origin_of
+from attention_viz.circuits.linear_steps import scaled
+from attention_viz.errors import UnsupportedModel
+from attention_viz.recording.gradients import ModelRun
+from attention_viz.recording.outputs.returned import output_of
+from attention_viz.recording.recorder import Call, Recorder
+from attention_viz.recording.twin import Twin
+
+__all__ = ["OpenCall", "OpenedRun", "cut_off", "open_run"]
+
+
+@dataclass(frozen=True, eq=False)
+class OpenCall:
+    """One attention call; `query`, (head, query, d_k), hangs on earlier leaves."""
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    scale: float
+
+
+@dataclass(frozen=True, eq=False)
+class OpenedRun:
+    """A run that can be opened.
+
+    Attributes:
+        output: without batch axis; hangs on all leaves.
+        lock: held for slopes, because threads share a run.
+    """
+
+    leaves: tuple[Leaf, ...]
+    calls: tuple[OpenCall, ...]
+    output: Tensor
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @contextlib.contextmanager
+    def asking(self) -> Generator[None]:
+        """Enable gradients in this thread, even if its caller switched them off."""
+        with self.lock, torch.inference_mode(False), torch.enable_grad():
+            yield
+
+    def contributions(self, number: Tensor) -> list[Float[Tensor, "*any"] | None]:
+        """Return each leaf's cell times slope; None if the number ignores it."""
+        tensors = [leaf.tensor for leaf in self.leaves]
+        # torch says that all are tensors, and gives None for those that the number does not depend on.
+        slopes = torch.autograd.grad(number, tensors, retain_graph=True, allow_unused=True)
+        found = zip(cast("Sequence[Tensor | None]", slopes), tensors, strict=True)
+        return [None if slope is None else (slope * tensor).detach() for slope, tensor in found]
+
+
+@dataclass(eq=False)
+class _Scribe(Recorder):
+    ledger: Ledger | None = None
+    heard: list[OpenCall] = field(default_factory=list[OpenCall])
+
+    def hear(self, call: Call) -> Tensor:
+        """Return a leaf, as every recorder's hook does."""
+        assert self.ledger is not None
+        before = self.count
+        with torch._C.DisableTorchFunction(), torch.no_grad():  # pyright: ignore[reportPrivateUsage]
+            output = super().hear(call)
+        if self.count > before:
+            one = call.attention
+            self.heard.append(OpenCall(one.query[0], one.key[0], one.value[0], one.scale))
+        return self.ledger.leaf(output, "head", call=self.count - 1)
+
+
+def open_run(run: ModelRun) -> OpenedRun:
+    """Run a twin over the same weights, and keep each part's output.
+
+    A lone nonlinear step before the output, such as BERT's pooler, counts as head: a second run.
+    """
+    late = frozenset[str]()
+    while True:
+        # What is made in inference mode, such as a copy's tensors, could have no slopes.
+        with torch.inference_mode(False):
+            opened = _opened(run, late)
+        last = None if opened.output.requires_grad else origin_of(opened.output)
+        if last is None or last in late:
+            return opened
+        late |= {last}
+
+
+def cut_off(name: str, what: str, number: Tensor, opened: OpenedRun) -> UnsupportedModel:
+    """Return the refusal of a number that hangs on no part."""
+    path = origin_of(number) or origin_of(opened.output)
+    where = f" in {path}" if path else ""
+    return UnsupportedModel(
+        f"{name} can't be opened into what wrote {what}: all of it goes through a step{where} that isn't linear in "
+        "what it is given"
+    )
+
+
+def _opened(run: ModelRun, late: frozenset[str]) -> OpenedRun:
+    twin = run.runner.twin(frozen=True)
+    model, where = twin.model, WrittenModules(late)
+    ledger = Ledger(where, _words(model))
+    scribe = _Scribe(run.edits, run.anatomy.places, frozenset(), ledger=ledger)
+    with (
+        _followed(twin, where),
+        ledger,
+        # Innermost, so that what it follows is what the model asked for.
+        twin.recorded(scribe, run.name, "can't be opened into what wrote its numbers", slopes=True),
+    ):
+        inputs = {name: tensor.clone() for name, tensor in run.inputs.items()}
+        for one in inputs.values():
+            if one.is_floating_point():
+                setattr(one, READ, True)
+        output = output_of(model(**inputs, **twin.settings))
+    return OpenedRun(tuple(ledger.leaves), tuple(scribe.heard), output)
+
+
+def _words(model: nn.Module) -> set[int]:
+    """Return the vocabulary's size: a table with as many rows is looked up by words."""
+    found: set[int] = set()
+    for part in model.modules():
+        with contextlib.suppress(AttributeError, NotImplementedError):
+            found.add(len(cast("Any", part).get_input_embeddings().weight))
+    return found
+
+
+@contextlib.contextmanager
+def _followed(twin: Twin, where: WrittenModules) -> Generator[None]:
+    """Follow which module of a twin runs; the twin is ours alone, no other run is hooked."""
+    model = twin.model
+    body = getattr(model, model.base_model_prefix, None)
+    handles: list[Any] = []
+    for name, module in model.named_modules():
+        activation = _is_activation(module)
+        handles.append(module.register_forward_pre_hook(partial(_enter, where, name, activation)))
+        handles.append(module.register_forward_hook(partial(_leave, where, name, activation, module is body)))
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _enter(where: WrittenModules, name: str, activation: bool, _module: nn.Module, _inputs: object) -> None:
+    where.stack.append(name)
+    where.activations += activation
+
+
+def _leave(
+    where: WrittenModules,
+    name: str,
+    activation: bool,
+    is_body: bool,
+    _module: nn.Module,
+    inputs: tuple[Any, ...],
+    output: Any,
+) -> Any:
+    where.stack.pop()
+    where.activations -= activation
+    where.done |= is_body
+    if activation and where.in_head(name) and isinstance(output, Tensor) and inputs and inputs[0].requires_grad:
+        return scaled(inputs[0], output)
+    return None
+
+
+def _is_activation(module: nn.Module) -> bool:
+    places = ("torch.nn.modules.activation", "transformers.activations")
+    return type(module).__module__ in places and not isinstance(module, nn.MultiheadAttention)

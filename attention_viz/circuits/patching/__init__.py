@@ -1,0 +1,1 @@
+"""Runs in which a head or an MLP computes what it computed for another text, or nothing."""

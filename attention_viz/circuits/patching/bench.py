@@ -1,0 +1,219 @@
+"""A twin of a model, to move heads' and MLPs' outputs between runs."""
+
+import contextlib
+import functools
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attention_viz.circuits.opened import open_run
+from attention_viz.circuits.patching.beginning import continued, ending
+from attention_viz.circuits.rows import WritingParts
+from attention_viz.errors import UnsupportedModel
+from attention_viz.inputs.device import device_of
+from attention_viz.operation.attention import Attention
+from attention_viz.recording.batches.batch import Batch, whole_output
+from attention_viz.recording.batches.turns import LayerTurn, layer_turns, repeated
+from attention_viz.recording.gradients import ModelRun
+from attention_viz.recording.interception.plan import NO_PLAN
+from attention_viz.recording.outputs.returned import outputs_of
+from attention_viz.recording.recorder import Call
+from attention_viz.recording.twin import Twin
+from attention_viz.recording.wiring import hooked
+from attention_viz.trace.once import once
+
+__all__ = ["Bench", "Change", "Mlp"]
+
+# What becomes of what a site hands on, (row, head, position, width); an MLP is one head.
+Change = Callable[[int, Tensor], Tensor]
+# How far two passes over the same numbers may be apart, relative to the largest.
+_SAME = 1e-5
+
+
+@dataclass(frozen=True, eq=False)
+class Mlp:
+    """The twin's module that an MLP's output leaves."""
+
+    layer: int
+    module: nn.Module
+
+
+@dataclass(frozen=True, eq=False)
+class Bench:
+    """A model's runs in a twin over its weights, used by nobody else.
+
+    Sites: attention calls in order, then MLPs.
+    """
+
+    run: ModelRun
+    twin: Twin
+    mlps: tuple[Mlp, ...] = ()
+
+    @classmethod
+    def of(cls, run: ModelRun, *, mlps: bool = False) -> "Bench":
+        """Copy the model."""
+        bare = cls(run, run.runner.twin(frozen=True))
+        return cls(run, bare.twin, _find_mlps(bare)) if mlps else bare
+
+    @property
+    def sites(self) -> range:
+        """Return the sites: MLPs if heard, else attention calls."""
+        return range(self.calls, self.calls + len(self.mlps)) if self.mlps else range(self.calls)
+
+    @property
+    def calls(self) -> int:
+        """How many attention calls there are."""
+        return len(self.run.anatomy.places)
+
+    def outputs(
+        self,
+        inputs: Mapping[str, Tensor],
+        rows: int,
+        change: Change,
+        *,
+        only: int | None = None,
+        first: int = 0,
+        start: int = 0,
+        slopes: bool = False,
+        hear: Callable[[int, Call], None] | None = None,
+    ) -> Tensor:
+        """Run one text's batch, (row, position, width); `only` may limit it, None doesn't."""
+        inputs = ending(inputs, start) if start else inputs
+        given: dict[str, Any] = {name: torch.cat([row] * rows) for name, row in inputs.items()}
+        if only is not None and self.can_limit:
+            given["logits_to_keep"] = torch.tensor([only - start], device=device_of(self.twin.model))
+        whole = tuple(layer.attention for layer in self.run.layers) if start else ()
+        batch = _Changed(
+            places=self.run.anatomy.places,
+            rows=rows,
+            first=first,
+            change=change,
+            on_call=hear,
+            whole=whole,
+            start=start,
+        )
+        with (
+            torch.inference_mode(False),
+            self._heard(rows, change),
+            self._left_out(self.layers[:first] if first else (), rows, start),
+            self.twin.recorded(batch, self.run.name, "doesn't run a batch as it runs its rows", slopes=slopes),
+        ):
+            found = outputs_of(self.twin.model(**given, **self.twin.settings))
+        if batch.heard != self.calls - first or len(found) != rows:
+            raise UnsupportedModel(f"{self.run.name} doesn't run a batch as it runs its rows")
+        return found
+
+    @property
+    def can_limit(self) -> bool:
+        """Return whether one position's logits suffice the model."""
+        return "logits_to_keep" in self.twin.named
+
+    @once
+    def layers(self) -> tuple[LayerTurn, ...]:
+        """Return the layer around each call; none without its own.
+
+        None too for a model's own attention code, whose steps count from the first.
+        """
+        streams = list(self.run.anatomy.layers)
+        if len(streams) != 1 or self.twin.plan is not NO_PLAN:
+            return ()
+        with torch.inference_mode(False):
+            turns = layer_turns(self.run, self.twin, streams[0])
+        found = [turns[call] for call in range(self.calls) if call in turns]
+        apart = len({id(turn.module) for turn in found}) == self.calls
+        alone = all(turn.first == call and "forward" not in vars(turn.module) for call, turn in enumerate(found))
+        return tuple(found) if apart and alone else ()
+
+    @contextlib.contextmanager
+    def _left_out(self, turns: Sequence[LayerTurn], rows: int, start: int) -> Generator[None]:
+        """Replace layers of the twin, ours alone, by their outputs, once per row."""
+        for turn in turns:
+            turn.module.forward = functools.partial(_gave, turn, rows, start)
+        try:
+            yield
+        finally:
+            for turn in turns:
+                del turn.module.forward
+
+    @contextlib.contextmanager
+    def _heard(self, rows: int, change: Change) -> Generator[None]:
+        """Hook the MLPs of the twin, which is ours alone."""
+
+        def hook(site: int) -> Callable[[nn.Module, object, Tensor], Tensor]:
+            def hear(_module: nn.Module, _inputs: object, output: Tensor) -> Tensor:
+                # Some models flatten all rows into one before their MLPs.
+                batched = output if output.ndim == 3 else output.unflatten(0, (rows, -1))
+                return change(site, batched[:, None])[:, 0].view_as(output)
+
+            return hear
+
+        handles = [mlp.module.register_forward_hook(hook(self.calls + at)) for at, mlp in enumerate(self.mlps)]
+        try:
+            yield
+        finally:
+            for handle in handles:
+                handle.remove()
+
+
+def _gave(turn: LayerTurn, rows: int, start: int, *_inputs: object, **_named: object) -> object:
+    return repeated(turn.output, rows, start)
+
+
+@dataclass(eq=False)
+class _Changed(Batch):
+    change: Change = field(default=lambda _site, output: output)
+    on_call: Callable[[int, Call], None] | None = None
+    whole: Sequence[Attention] = ()
+    start: int = 0
+
+    def computed(self, number: int, call: Call) -> Tensor:
+        """Return the result, with a beginning that isn't run."""
+        if not self.start:
+            return super().computed(number, call)
+        return whole_output(continued(call.attention, self.whole[number], self.start))
+
+    def changed(self, number: int, call: Call, output: Tensor) -> Tensor:
+        """What the change makes of it."""
+        if self.on_call is not None:
+            self.on_call(number, call)
+        return self.change(number, output)
+
+
+def _find_mlps(bench: Bench) -> tuple[Mlp, ...]:
+    """Find the module that hands on each MLP's output, by numbers, not by name."""
+    run, opened = bench.run, open_run(bench.run)
+    names = {id(module): name for name, module in run.runner.model.named_modules()}
+    parts = WritingParts(opened.leaves, run, [names.get(id(module), "") for module in run.anatomy.modules])
+    left: list[tuple[nn.Module, Tensor]] = []
+
+    def hear(module: nn.Module, _inputs: object, _named: object, output: object) -> None:
+        if isinstance(output, Tensor):
+            left.append((module, output.detach().clone()))
+
+    with hooked(bench.twin.model.modules(), hear):
+        _ = bench.outputs(run.inputs, 1, lambda _site, output: output)
+    found: list[Mlp] = []
+    for leaf in opened.leaves:
+        layer = parts.place(leaf)[1] if leaf.kind == "mlp" else None
+        if layer is None:
+            continue
+        module = next((module for module, output in left if _equal(output, leaf.tensor.detach())), None)
+        if module is None or any(module is one.module for one in found):
+            raise UnsupportedModel(
+                f"what the MLP of layer {layer} of {run.name} hands on leaves no module of its own, so nothing can be "
+                "put there; its heads can be patched"
+            )
+        found.append(Mlp(layer, module))
+    if not found:
+        raise UnsupportedModel(f"{run.name} has no MLP that is known here")
+    return tuple(found)
+
+
+def _equal(one: Tensor, other: Tensor) -> bool:
+    if one.numel() != other.numel() or one.shape[-1] != other.shape[-1] or not one.is_floating_point():
+        return False
+    gap = (one.reshape(other.shape) - other).abs().max()
+    return bool(gap <= _SAME * other.abs().max().clamp_min(1e-30))

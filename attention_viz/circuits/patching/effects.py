@@ -1,0 +1,163 @@
+"""Each head's worth to a number: the number without it, as a table."""
+
+from collections.abc import Callable, Generator, Sequence
+from operator import index
+from typing import TYPE_CHECKING, Literal
+
+import torch
+from torch import Tensor
+
+from attention_viz.circuits.asked import Direction, Logit, Probability
+from attention_viz.circuits.needing import need_trained
+from attention_viz.circuits.open_runs import check_model, is_output_of
+from attention_viz.circuits.patching.numbers import numbers_of
+from attention_viz.circuits.patching.pairing import settled
+from attention_viz.edits.kinds.ablation import Ablate
+from attention_viz.errors import ShapeError, TraceError
+from attention_viz.recording.batches.batched_edits import rows_at_once, try_each
+from attention_viz.recording.weights.unchanged import changed
+from attention_viz.trace.trace import Trace
+
+if TYPE_CHECKING:
+    import pandas
+
+    from attention_viz.models.model import AttentionModel
+
+__all__ = ["effects", "mean_effects"]
+
+Place = tuple[str, int, int]
+
+
+def effects(
+    model: "AttentionModel",
+    text: str | Trace,
+    of: Logit | Probability | Direction,
+    *,
+    heads: Literal["all"] | Sequence[tuple[int, int]] = "all",
+    to: Literal["mean", "zero"] = "mean",
+    stream: str | None = None,
+    report: Callable[[int, int], object] = lambda done, of: None,
+) -> "pandas.DataFrame":
+    """Take out each head by itself and measure how a number changes: at every position it hands on its mean, or 0.
+
+    Total effects: all that comes after the head is computed again, patterns and norms included. The mean is the
+    default, since it takes away what the head tells apart in this text and leaves what it adds everywhere; it is taken
+    over the positions of this one text that aren't padding, not over other texts. Runs without gradients, many in a
+    batch beside one in which nothing is changed; where that one doesn't come out as it does alone, and for
+    encoder–decoders and models in half precision, they run one after the other.
+
+    Source: Wang, Variengien, Conmy, Shlegeris & Steinhardt 2023, "Interpretability in the Wild", section 2.2, where the
+    mean is over other texts; to 0: Olsson et al. 2022, "In-context Learning and Induction Heads".
+
+    Args:
+        model: from `load` or `wrap`.
+        text: what to read; or a trace of it by this model, without edits. A trace from a file will do.
+        of: a `Logit`, a `Probability` or, of a model without a word head, a `Direction`.
+        heads: (layer, head) of each; or "all".
+        to: what a head hands on: "mean", its mean over the positions of this text, or "zero".
+        stream: whose heads: "encoder", "decoder" or "cross"; by default those of all streams.
+        report: is told after each batch how many heads are done, and of how many; what it raises stops the work.
+
+    Returns:
+        Index (layer, head), where a model has several streams (stream, layer, head); the largest effect first,
+        whichever its sign. Columns effect, the number without the head less the number with it, so what helps is
+        negative; and number, the number without it. Its `attrs` hold number (with all heads), of, to (over what
+        the mean is) and held (what the effects are).
+
+    Raises:
+        ShapeError: no heads, or some that aren't there; another word than "mean" or "zero"; a `Score`; a position or
+            token that isn't there.
+        TraceError: a trace is another model's, was edited, or isn't what the model gives now.
+        UnusableText: a trace of ids, with no text to run again; a token asked for by its text is none, or several.
+        UnsupportedModel: our own module; a model without a word head where a logit or a probability was asked for; or a
+            mean where attention sinks take a share of each row.
+    """
+    if to not in ("mean", "zero"):
+        raise ShapeError(f'a head\'s output can become its "mean" or "zero"; got {to!r}')
+    need_trained(model)
+    before = model.trace(text) if isinstance(text, str) else _checked(model, text)
+    asked, places = settled(model, before, of), _places(before, heads, stream)
+    padding = before.query_tokens(before.streams[-1]).padding
+    number = float(numbers_of(before.output[None], asked, padding)[0])
+    found: list[float] = []
+    report(0, len(places))
+    for outputs in _runs(model, before, places, to, asked.position):
+        found += numbers_of(outputs, asked, padding, limited=asked.position is not None).tolist()
+        report(len(found), len(places))
+    return _table(places, found, number, several=len(before.streams) > 1, of=str(of), to=_phrase(to))
+
+
+def mean_effects(tables: "Sequence[pandas.DataFrame]") -> "pandas.DataFrame":
+    """Average texts' effects, with spread (standard deviation, population); one stays unchanged."""
+    import pandas
+
+    if not tables or any(set(one.index) != set(tables[0].index) for one in tables):
+        raise ShapeError("the mean of effects was asked for; needed: tables of the same heads, one at least")
+    if len(tables) == 1:
+        return tables[0]
+    names, places = ["effect", "number"], tables[0].index
+    numbers = torch.stack([torch.tensor(one.reindex(places)[names].to_numpy(copy=True)) for one in tables])
+    mean, spread = numbers.mean(dim=0).numpy(), numbers.std(dim=0, correction=0).numpy()
+    endings = {"": mean, "_spread": spread}
+    columns = {name + ending: one[:, at] for at, name in enumerate(names) for ending, one in endings.items()}
+    table = pandas.DataFrame(columns, index=places).sort_values("effect", key=abs, ascending=False, kind="stable")
+    table.attrs.update({**tables[0].attrs, "number": sum(one.attrs["number"] for one in tables) / len(tables)})
+    return table
+
+
+def _runs(
+    model: "AttentionModel", before: Trace, places: Sequence[Place], to: Literal["mean", "zero"], only: int | None
+) -> Generator[Tensor]:
+    size, several = rows_at_once(before, only), len(before.streams) > 1
+    for start in range(0, len(places), size):
+        batch = places[start : start + size]
+        tries = [(Ablate(layer, head, to, stream=whose if several else None),) for whose, layer, head in batch]
+        yield torch.stack(try_each(model, before, tries, only))
+
+
+def _table(
+    places: Sequence[Place], found: Sequence[float], number: float, *, several: bool, **phrase: str
+) -> "pandas.DataFrame":
+    import pandas
+
+    named = pandas.MultiIndex.from_tuples(places, names=["stream", "layer", "head"])
+    named = named if several else named.droplevel("stream")
+    table = pandas.DataFrame({"effect": [one - number for one in found], "number": found}, index=named)
+    table = table.sort_values("effect", key=abs, ascending=False, kind="stable")
+    table.attrs.update(number=number, **phrase, held="total effect; everything after the head is computed again")
+    return table
+
+
+def _phrase(to: str) -> str:
+    return "zero" if to == "zero" else "the head's mean over the positions of this text that aren't padding"
+
+
+def _checked(model: "AttentionModel", trace: Trace) -> Trace:
+    check_model(model, trace)
+    if trace.provenance.edits:
+        raise TraceError(f"the effects of heads were asked of an edited run ({', '.join(trace.provenance.edits)})")
+    (again,) = try_each(model, trace, [()])
+    if not is_output_of(again, trace):
+        raise changed(model.name)
+    return trace
+
+
+def _places(trace: Trace, heads: str | Sequence[tuple[int, int]], stream: str | None) -> list[Place]:
+    streams = trace.streams if stream is None else (trace.stream(stream),)
+    if isinstance(heads, str):
+        if heads != "all":
+            raise ShapeError(f'heads are pairs of layer and head, or "all"; got {heads!r}')
+        return [
+            (one, layer, head)
+            for one in streams
+            for layer in trace.layer_numbers(one)
+            for head in range(trace.head_count(layer, one))
+        ]
+    whose, *more = streams
+    if more:
+        raise ShapeError(f"name the stream of these heads; there are {', '.join(streams)}")
+    # An index of pandas hands out numbers of numpy.
+    places = [(whose, index(layer), index(head)) for layer, head in dict.fromkeys(heads)]
+    if not places:
+        raise ShapeError("no heads were asked for; name at least one as (layer, head)")
+    return places

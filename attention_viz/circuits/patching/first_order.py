@@ -1,0 +1,58 @@
+"""All effects estimated at once: (put minus present) times the number's slope."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from attention_viz.circuits.asked import Direction, Logit, Probability
+from attention_viz.circuits.open_runs import is_output_of
+from attention_viz.circuits.patching.bench import Bench, Change
+from attention_viz.circuits.patching.numbers import numbers_of
+from attention_viz.recording.gradients import slopes_of
+from attention_viz.recording.weights.unchanged import changed
+from attention_viz.trace.trace import Trace
+
+__all__ = ["keeping", "same", "to_first_order", "with_slopes"]
+
+
+def same(output: Tensor, trace: Trace) -> Tensor:
+    """Return a run's output; refuse it if it isn't the trace's."""
+    if not is_output_of(output[0], trace):
+        raise changed(trace.provenance.model)
+    return output
+
+
+def keeping(kept: dict[int, Tensor], sites: Sequence[int], *, slopes: bool = False) -> Change:
+    """Change nothing, but keep some sites' outputs."""
+
+    def keep(site: int, output: Tensor) -> Tensor:
+        if site in sites:
+            if slopes and not output.requires_grad:  # nothing before it does, as parameters are frozen
+                output = output.detach().requires_grad_()
+            kept[site] = output
+        return output
+
+    return keep
+
+
+def with_slopes(
+    bench: Bench, text: Trace, of: Logit | Probability | Direction
+) -> tuple[float, dict[int, Tensor], dict[int, Tensor]]:
+    """Return the number, each site's output and slope."""
+    there: dict[int, Tensor] = {}
+    with torch.inference_mode(False), torch.enable_grad(), bench.run.runner.door:
+        output = bench.outputs(bench.run.inputs, 1, keeping(there, bench.sites, slopes=True), slopes=True)
+        number = numbers_of(same(output, text), of, bench.run.tokens.padding)[0]
+        slopes = slopes_of(bench.run.name, number, [there[site] for site in bench.sites])
+    kept = {site: output.detach() for site, output in there.items()}
+    return float(number.detach()), kept, dict(zip(bench.sites, slopes, strict=True))
+
+
+def to_first_order(mine: Tensor, yours: Tensor, slope: Tensor, spots: Sequence[tuple[int, int]]) -> Tensor:
+    """Return (put minus present) times slope, (head, position), float64."""
+    at, to = (list(side) for side in zip(*spots, strict=True))
+    found = torch.zeros(mine.shape[1:3], dtype=torch.float64)
+    gap = yours[0, :, to].double() - mine[0, :, at].double()
+    found[:, at] = (gap * slope[0, :, at].double()).sum(dim=-1).cpu()
+    return found

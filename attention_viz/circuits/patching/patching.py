@@ -1,0 +1,238 @@
+"""Each head or MLP patched: gradient estimates, and runs to confirm them."""
+
+import threading
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from torch import Tensor
+
+from attention_viz.circuits.asked import Direction, Logit, Probability
+from attention_viz.circuits.patching.beginning import shared_beginning
+from attention_viz.circuits.patching.bench import Bench
+from attention_viz.circuits.patching.first_order import keeping, same, to_first_order, with_slopes
+from attention_viz.circuits.patching.numbers import numbers_of
+from attention_viz.circuits.patching.pairing import counterpart, paired, plain_run, settled
+from attention_viz.errors import ShapeError, UnsupportedModel
+from attention_viz.trace.trace import Trace
+
+if TYPE_CHECKING:
+    from attention_viz.models.model import AttentionModel
+
+__all__ = ["TOTAL", "Patching", "Put"]
+
+# What stands beside every number that is made here.
+TOTAL = "total effect; everything after what is put is computed again"
+# A batch of so many tokens fills the processor, and one of so many numbers doesn't fill the memory.
+_TOKENS, _ROWS, _NUMBERS = 400, 64, 20_000_000
+# How far the row of a batch into which nothing is put may be from the run alone.
+_ROUNDING = 1e-4
+
+
+class Put(NamedTuple):
+    """A patch between texts.
+
+    Attributes:
+        head: from 0; None for the MLP.
+        position: in the patched text; None for all.
+    """
+
+    layer: int
+    head: int | None
+    position: int | None = None
+
+
+@dataclass(eq=False)
+class Patching:
+    """Two texts that differ, and a number, ready for patches.
+
+    Attributes:
+        of: with token ids and the patched text's position.
+        number: without patches.
+        other_number: in the source run; None if the position is unpaired.
+        puts: by layer and head.
+        estimates: first order, (put minus present) times slope.
+    """
+
+    of: Logit | Probability | Direction
+    number: float
+    other_number: float | None
+    puts: tuple[Put, ...]
+    estimates: Mapping[Put, float]
+    _bench: Bench
+    _spots: tuple[tuple[int, int], ...]
+    _theirs: Mapping[int, Tensor]
+    # The logits, or whatever the output is made of, of the asked position.
+    _row: Tensor
+    # Where the texts begin to differ, and runs may begin.
+    _start: int
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    # Where passes that begin at a later layer or position gave something else, none does any more.
+    _whole: bool = False
+
+    @classmethod
+    def begin(
+        cls,
+        model: "AttentionModel",
+        text: Trace,
+        other: Trace,
+        of: Logit | Probability | Direction,
+        *,
+        direction: Literal["noising", "denoising"] = "noising",
+        parts: Literal["heads", "mlps"] = "heads",
+        by: Literal["head", "position"] = "head",
+        aligned: bool = False,
+    ) -> "Patching":
+        """Run both texts, and estimate by one gradient; `of` counts in `text`."""
+        runs = [plain_run(model, trace) for trace in (text, other)]
+        of = settled(runs[0], text, of)
+        spots = paired(text, other, aligned=aligned)
+        other_of = counterpart(of, text, dict(spots), other.output_shape[0])
+        if direction == "denoising":
+            if other_of is None:
+                raise ShapeError(f"position {of.position} has no counterpart in the other text, which is put into")
+            runs, text, other, of, other_of = runs[::-1], other, text, other_of, of
+            spots = tuple((yours, mine) for mine, yours in spots)
+        bench = Bench.of(runs[0], mlps=parts == "mlps")
+        number, there, slopes = with_slopes(bench, text, of)
+        theirs: dict[int, Tensor] = {}
+        fetched = same(bench.outputs(runs[1].inputs, 1, keeping(theirs, bench.sites)), other)
+        estimates = {site: to_first_order(there[site], theirs[site], slopes[site], spots) for site in bench.sites}
+        positions = [None] if by == "head" else sorted(one for one, _ in spots)
+        puts = tuple(Put(*place, at) for place in _places(bench, estimates) for at in positions)
+        return cls(
+            of,
+            number,
+            None if other_of is None else float(numbers_of(fetched, other_of, runs[1].tokens.padding)[0]),
+            puts,
+            {put: _estimate(bench, put, estimates) for put in puts},
+            bench,
+            spots,
+            {site: output[0] for site, output in theirs.items()},
+            text.output if of.position is None else text.output_at(of.position),
+            _start(bench, of, other, spots, (there, theirs)),
+        )
+
+    def batches(self, puts: Sequence[Put] | None = None) -> Generator[dict[Put, float]]:
+        """Yield each patch's effect by batch; threads may share it.
+
+        Stopping ends after the current batch.
+        """
+        waiting = list(self.puts if puts is None else puts)
+        while waiting:
+            some, waiting = waiting[: self.at_once], waiting[self.at_once :]
+            with self._lock:
+                found = self._effects(some)
+            yield found
+
+    @property
+    def at_once(self) -> int:
+        """Return the patched runs per batch, the unpatched one not counted."""
+        tokens, size = len(self._bench.run.tokens) - (0 if self._whole else self._start), self._row.numel()
+        if self.of.position is not None and not self._bench.can_limit:
+            size *= len(self._bench.run.tokens)
+        return max(1, min(_ROWS, _TOKENS // tokens - 1, _NUMBERS // size))
+
+    def _effects(self, puts: Sequence[Put]) -> dict[Put, float]:
+        for only, first, start in self._ways(puts) if len(puts) > 1 else ():
+            found = self._together(puts, only, first, start)
+            if found is not None:
+                return dict(zip(puts, found, strict=True))
+            self._whole = self._whole or first + start > 0
+        # What gives something else in a batch runs one after the other.
+        return {put: float(self._run([put], None)[0]) - self.number for put in puts}
+
+    def _ways(self, puts: Sequence[Put]) -> Generator[tuple[int | None, int, int]]:
+        first = self._first(puts)
+        for only in dict.fromkeys((self.of.position, None)):
+            if only is not None and not self._bench.can_limit:
+                continue
+            # What stands before the first layer, or the first position, that something is put into is in every row the
+            # same.
+            start = 0 if only is None or self._whole else self._start
+            yield from dict.fromkeys([(only, first, start), (only, 0, 0)])
+
+    def _first(self, puts: Sequence[Put]) -> int:
+        if self._whole or self._bench.mlps or not self._bench.layers:
+            return 0
+        (stream,) = self._bench.run.anatomy.layers
+        return self._bench.run.anatomy.call(stream, min(put.layer for put in puts))
+
+    def _together(self, puts: Sequence[Put], only: int | None, first: int, start: int) -> list[float] | None:
+        """Return a batch's effects; None unless its unpatched row matches the lone run."""
+        try:
+            numbers = self._run([None, *puts], only, first, start)
+        except UnsupportedModel:
+            return None
+        size = max(abs(self.number), float(numbers.abs().max()), 1e-6)
+        if abs(float(numbers[0]) - self.number) > _ROUNDING * size:
+            return None
+        return (numbers[1:] - numbers[0]).tolist()
+
+    def _is_own(self, output: Tensor) -> bool:
+        there = self._row.to(output)
+        return output.shape == (1, *there.shape) and float((output[0] - there).abs().max()) <= _ROUNDING * float(
+            there.abs().max()
+        )
+
+    def _run(self, puts: Sequence[Put | None], only: int | None, first: int = 0, start: int = 0) -> Tensor:
+        bench, wanted = self._bench, dict[int, list[tuple[int, Put]]]()
+        for row, put in enumerate(puts):
+            if put is not None:
+                for site in _sites(bench, put):
+                    wanted.setdefault(site, []).append((row, put))
+
+        def change(site: int, output: Tensor) -> Tensor:
+            if site not in wanted:
+                return output
+            output = output.clone()
+            for row, put in wanted.pop(site):
+                pairs = [(at, to) for at, to in self._spots if put.position in (None, at) and at >= start]
+                mine, yours = [at - start for at, _ in pairs], [to for _, to in pairs]
+                head = put.head or 0
+                output[row, head, mine] = self._theirs[site][head, yours]
+            return output
+
+        outputs = bench.outputs(bench.run.inputs, len(puts), change, only=only, first=first, start=start)
+        if start and not self._is_own(outputs[0]):
+            raise UnsupportedModel(f"{bench.run.name} gives something else where it begins in the middle of a text")
+        if wanted:
+            raise UnsupportedModel(f"{bench.run.name} doesn't run as it ran: it left out where something is put")
+        return numbers_of(outputs, self.of, bench.run.tokens.padding, limited=only is not None)
+
+
+def _start(
+    bench: Bench,
+    of: Logit | Probability | Direction,
+    other: Trace,
+    spots: Sequence[tuple[int, int]],
+    handed: tuple[Mapping[int, Tensor], Mapping[int, Tensor]],
+) -> int:
+    """Where texts differ and runs may begin; 0 if runs differ earlier."""
+    if of.position is None or not bench.can_limit:
+        return 0
+    start = shared_beginning(bench.run, other.query_tokens(), spots, of.position)
+    there, theirs = handed
+    apart = [float((there[site][:, :, :start] - theirs[site][:, :, :start]).abs().amax()) for site in there if start]
+    sizes = [float(there[site].abs().amax()) for site in there if start]
+    return start if all(gap <= _ROUNDING * size for gap, size in zip(apart, sizes, strict=True)) else 0
+
+
+def _places(bench: Bench, estimates: Mapping[int, Tensor]) -> list[tuple[int, int | None]]:
+    """MLPs have no head."""
+    if bench.mlps:
+        return [(layer, None) for layer in dict.fromkeys(sorted(one.layer for one in bench.mlps))]
+    places = bench.run.anatomy.places
+    return [(places[site][1], head) for site in bench.sites for head in range(len(estimates[site]))]
+
+
+def _sites(bench: Bench, put: Put) -> list[int]:
+    if put.head is None:
+        return [bench.calls + at for at, mlp in enumerate(bench.mlps) if mlp.layer == put.layer]
+    (stream,) = bench.run.anatomy.layers
+    return [bench.run.anatomy.call(stream, put.layer)]
+
+
+def _estimate(bench: Bench, put: Put, estimates: Mapping[int, Tensor]) -> float:
+    rows = [estimates[site][put.head or 0] for site in _sites(bench, put)]
+    return float(sum(row.sum() if put.position is None else row[put.position] for row in rows))

@@ -1,0 +1,101 @@
+"""From leaves' contributions to rows named by part, layer and position."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from attention_viz.circuits.ledger import Leaf
+from attention_viz.recording.gradients import ModelRun
+
+__all__ = ["WritingPart", "WritingParts", "matrix"]
+
+
+class WritingPart(NamedTuple):
+    """A row's writer; None without layer, head or position."""
+
+    kind: str
+    stream: str | None
+    layer: int | None
+    head: int | None
+    position: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class WritingParts:
+    """The parts of one opened run, with module `paths` by attention call."""
+
+    leaves: Sequence[Leaf]
+    run: ModelRun
+    paths: Sequence[str]
+
+    def sums(self, contributions: Sequence[Tensor | None]) -> dict[WritingPart, float]:
+        """Sum each part's contributions, without those of nothing."""
+        found: dict[WritingPart, float] = {}
+        for leaf, cells in zip(self.leaves, contributions, strict=True):
+            if cells is None:
+                continue
+            for part, number in self._split(leaf, cells.double()).items():
+                found[part] = found.get(part, 0.0) + number
+        return found
+
+    def _split(self, leaf: Leaf, cells: Tensor) -> Mapping[WritingPart, float]:
+        stream, layer = self.place(leaf)
+        if leaf.call is not None:  # (1, head, query, d_v)
+            table = cells[0].sum(dim=-1)
+            spots = table.nonzero().tolist()
+            return {WritingPart("head", stream, layer, head, at): float(table[head, at]) for head, at in spots}
+        axis = self._axis(cells, stream)
+        if axis is None:
+            return {WritingPart(leaf.kind, stream, layer, None, None): float(cells.sum())}
+        row = cells.movedim(axis, 0).flatten(1).sum(dim=1)
+        return {WritingPart(leaf.kind, stream, layer, None, at): float(row[at]) for (at,) in row.nonzero().tolist()}
+
+    def _axis(self, cells: Tensor, stream: str | None) -> int | None:
+        """Find the axis of positions; None if all positions share the output."""
+        counts = {len(tokens) for name, tokens in self.run.queries.items() if stream is None or name == stream}
+        return next((axis for axis in range(cells.ndim - 1) if cells.shape[axis] in counts and cells.ndim > 1), None)
+
+    def place(self, leaf: Leaf) -> tuple[str | None, int | None]:
+        """Return stream and layer, else the nearest attention module's."""
+        places = self.run.anatomy.places
+        if leaf.call is not None:
+            return places[leaf.call]
+        own = leaf.path.split(".")
+        shared = [_shared(own, path.split(".")) for path in self.paths]
+        best = max(range(len(shared)), key=lambda number: (len(shared[number]), -number))
+        stream, layer = places[best]
+        streams = self.run.anatomy.layers
+        stream = stream if stream != "cross" else "decoder"
+        inside = any(part.isdigit() for part in shared[best])
+        if not inside:
+            layer = _beside(own, self.paths[best].split("."), len(shared[best]), layer)
+        alone = len(streams) == 1 or any(len(one) < len(shared[best]) for one in shared)
+        return (stream if alone else None), layer
+
+
+def _beside(own: Sequence[str], nearest: Sequence[str], at: int, layer: int) -> int | None:
+    """The layer by its number, if not the nearest attention's.
+
+    None without layer, or if numbered otherwise.
+    """
+    listed = at < len(own) and at < len(nearest) and own[at].isdigit() and nearest[at] == str(layer)
+    return int(own[at]) if listed else None
+
+
+def _shared(one: Sequence[str], other: Sequence[str]) -> list[str]:
+    found: list[str] = []
+    for mine, yours in zip(one, other, strict=False):
+        if mine != yours:
+            break
+        found.append(mine)
+    return found
+
+
+def matrix(parts: WritingParts, columns: Sequence[Sequence[Tensor | None]]) -> tuple[list[WritingPart], Tensor]:
+    """Return the parts and contributions, (part, number)."""
+    sums = [parts.sums(column) for column in columns]
+    names = list(dict.fromkeys(part for one in sums for part in one))
+    return names, torch.tensor([[one.get(name, 0.0) for one in sums] for name in names], dtype=torch.float64)

@@ -1,0 +1,221 @@
+"""Heads by weights alone: word writing, and where they look."""
+
+import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_viz.circuits.matrices import Around, WordMatrices, matrices_around
+from attention_viz.circuits.needing import need_trained
+from attention_viz.circuits.opened import open_run
+from attention_viz.circuits.proof import Proof, prove
+from attention_viz.errors import UnsupportedModel, first_line
+from attention_viz.operation.autocast import without_autocast
+from attention_viz.recording.gradients import ModelRun
+from attention_viz.recording.probe import probe_ids
+from attention_viz.recording.wiring import HOOKS
+from attention_viz.trace.rerun import behind
+from attention_viz.trace.trace import Provenance
+
+if TYPE_CHECKING:
+    import pandas
+
+    from attention_viz.models.model import AttentionModel
+
+__all__ = ["Proven", "circuits", "circuits_of", "ov_fractions", "product_norm", "proven"]
+
+_SIGNS = {"query": "W_Q", "key": "W_K", "value": "W_V", "output": "W_O"}
+
+
+@dataclass(frozen=True, eq=False)
+class Proven:
+    """A stream's matrices and a run's verdict; `numbers` are its attention layers'."""
+
+    name: str
+    stream: str
+    numbers: tuple[int, ...]
+    layers: tuple[Around, ...]
+    words: WordMatrices
+    proof: Proof
+
+    @property
+    def heads(self) -> list[tuple[int, int]]:
+        """Return every head's layer number and head, in order."""
+        placed = zip(self.numbers, self.layers, strict=True)
+        return [(number, head) for number, around in placed for head in range(around.heads)]
+
+    @property
+    def width(self) -> int:
+        """Return d_model; at least one matrix must be known."""
+        found = (getattr(one, name) for one in self.layers for name in ("value", "query", "key"))
+        return next(matrix.shape[1] for matrix in found if matrix is not None)
+
+    def lacking(self, *names: str) -> str | None:
+        """Return why some layer's matrices are unknown; else None."""
+        lost = [name for name in _SIGNS if name in names and any(getattr(one, name) is None for one in self.layers)]
+        if not lost:
+            return None
+        phrase = " and ".join(_SIGNS[name] for name in lost)
+        why = next((one.missing[name] for one in self.layers for name in lost if name in one.missing), "")
+        is_none = f"{'is' if len(lost) == 1 else 'are'} not one matrix between stream and attention"
+        return f"{phrase} of {self.name} {is_none}{why and f': {why}'}"
+
+    def lacking_words(self) -> str | None:
+        """Return why heads' writing to words is unknown; else None."""
+        if self.words.unembedding is None:
+            return self.words.missing
+        if not self.proof.worded:
+            return f"{self.name} does more to what its heads write than its matrices say before it is a word"
+        return None
+
+
+def proven(model: "AttentionModel", stream: str | None = None) -> Proven:
+    """Compare a stream's matrices with a run of a few tokens."""
+    need_trained(model)
+    numbers = model.layer_numbers(stream)
+    stream = stream or model.streams[0]
+    model = _in_full(model)
+    ids = probe_ids(model.hf_model, model.limit)
+    trace = model.trace_ids(ids, decoder_input_ids=ids[:, :-1] if model.answers else None)
+    run = behind(trace).run
+    assert isinstance(run, ModelRun)
+    layers, words = matrices_around(model, run, stream)
+    opened = open_run(run)
+    with opened.asking(), run.runner.door:
+        proof = prove(opened, run.anatomy.calls(stream), layers, words)
+    return Proven(model.name, stream, numbers, layers, words, proof)
+
+
+def _in_full(model: "AttentionModel") -> "AttentionModel":
+    """Return the model; a full-precision copy if it is in half, which hides slopes."""
+    if model.hf_model.dtype in (torch.float32, torch.float64):
+        return model
+    try:
+        with HOOKS:
+            copied = copy.deepcopy(model.hf_model)
+    except Exception as error:
+        raise UnsupportedModel(
+            f"{model.name} computes in half precision and can't be copied: {type(error).__name__}: {first_line(error)}"
+        ) from error
+    return type(model).of(copied.float(), model.tokenizer, Provenance(model=model.name))
+
+
+@without_autocast()
+def circuits(model: "AttentionModel", stream: str | None = None) -> "pandas.DataFrame":
+    """What the weights alone tell of each head, with the gains of norms folded in.
+
+    A head's OV circuit is what it writes of what it looks at, W_V W_O; its QK circuit is where it looks, W_Q W_Kᵀ.
+    Between words and words, through embedding and unembedding, a circuit is a matrix of words × words; the fraction of
+    its eigenvalues λ, Σ Re λ / Σ |λ|, is 1 where each word speaks for itself, −1 where it speaks against itself. It is
+    worked out of a matrix of d_k × d_k with the same eigenvalues. Where positions are turned into query and key, QK is
+    that of equal positions.
+
+    What the weights say was compared with the slopes of a run; what differs is NaN, and `attrs["missing"]` says of
+    each column why. Copying in a text is another thing: in SmolLM2 these numbers don't find the heads that copy.
+
+    Source: Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits", "Summarizing OV/QK matrices".
+
+    Args:
+        model: from `load` or `wrap`.
+        stream: whose heads; None for the only one there is.
+
+    Returns:
+        Index (layer, head); columns ov and qk, the fractions from −1 to 1, and ov_norm and qk_norm, the Frobenius norms
+        of W_V W_O and W_Q W_Kᵀ, before the scale.
+
+    Raises:
+        UnsupportedModel: our own module, or a model of which none of these numbers is to be had.
+        ShapeError: there is no such stream, or none was named where there are several.
+    """
+    return circuits_of(proven(model, stream))
+
+
+def circuits_of(known: Proven) -> "pandas.DataFrame":
+    """The table of `circuits`."""
+    import pandas
+
+    circuits = {"ov": _ov(known), "qk": _qk(known), "ov_norm": _ov_norm(known), "qk_norm": _qk_norm(known)}
+    missing = {name: one for name, one in circuits.items() if isinstance(one, str)}
+    if len(missing) == len(circuits):
+        raise UnsupportedModel(
+            f"{known.name} has no circuits that weights alone tell: {'; '.join(dict.fromkeys(missing.values()))}"
+        )
+    places = known.heads
+    table = pandas.DataFrame(
+        {
+            name: [float("nan")] * len(places) if isinstance(one, str) else one.tolist()
+            for name, one in circuits.items()
+        },
+        index=pandas.MultiIndex.from_tuples(places, names=["layer", "head"]),
+    )
+    table.attrs["missing"] = missing
+    return table
+
+
+def _ov(known: Proven) -> Tensor | str:
+    lacking = known.lacking("value", "output") or known.lacking_words()
+    if lacking is not None:
+        return lacking
+    lengths = [0 if one is None else len(one) for one in (known.words.embedding, known.words.unembedding)]
+    if lengths[0] != lengths[1]:
+        return f"{known.name} reads {lengths[0]} words and chooses among {lengths[1]}"
+    if not known.proof.embedded:
+        return f"{known.name} does more to a word's embedding than its matrices say before heads read it"
+    return ov_fractions(known)
+
+
+def ov_fractions(known: Proven) -> Float[Tensor, " head"]:
+    """Return heads' OV eigenvalue fractions between words, by layer.
+
+    W_E W_V W_O W_U (words × words) has the eigenvalues of W_O (W_U W_E) W_V (d_v × d_v), else 0; the bracket and
+    its gains are made once.
+    """
+    between, found = known.words.from_last_to_first, list[Tensor]()
+    for one in known.layers:
+        assert one.value is not None
+        found.append(_fractions(one.each("output") @ one.shared(between @ one.value)))
+    return torch.cat(found)
+
+
+def _qk(known: Proven) -> Tensor | str:
+    lacking = known.lacking("query", "key")
+    if lacking is not None:
+        return lacking
+    if known.words.embedding is None or not known.proof.keyed:
+        return f"{known.name} does more to a word's embedding than its matrices say before heads look by it"
+    between, found = known.words.looked_up, list[Tensor]()
+    for one in known.layers:
+        assert one.key is not None
+        found.append(_fractions(one.shared(between @ one.key).mT @ one.each("query")))
+    return torch.cat(found)
+
+
+def _ov_norm(known: Proven) -> Tensor | str:
+    lacking = known.lacking("value", "output")
+    if lacking is not None:
+        return lacking
+    return torch.cat([product_norm(one.each("value"), one.each("output")) for one in known.layers])
+
+
+def _qk_norm(known: Proven) -> Tensor | str:
+    lacking = known.lacking("query", "key")
+    if lacking is not None:
+        return lacking
+    if any(one.lengths for one in known.layers):
+        return f"norms on queries and keys give those of {known.name} their lengths, which W_Q W_Kᵀ doesn't tell"
+    return torch.cat([product_norm(one.each("query"), one.each("key").mT) for one in known.layers])
+
+
+def _fractions(square: Tensor) -> Tensor:
+    """Σ Re λ / Σ |λ| by head, (head, d_k, d_k) -> (head,); NaN if all are 0."""
+    values = torch.linalg.eigvals(square.double())
+    return values.real.sum(dim=-1) / values.abs().sum(dim=-1)
+
+
+def product_norm(left: Tensor, right: Tensor) -> Tensor:
+    """Return ‖left · right‖ by head via d_k; (head, d_model, d_k), (head, d_k, d_model)."""
+    left, right = left.double(), right.double()
+    return ((left.mT @ left) * (right @ right.mT)).sum(dim=(-2, -1)).clamp_min(0).sqrt()

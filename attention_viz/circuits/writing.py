@@ -1,0 +1,114 @@
+"""The words that a head's output makes likelier or less likely."""
+
+from typing import TYPE_CHECKING, cast
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_viz.circuits.open_runs import open_behind
+from attention_viz.circuits.opened import OpenedRun, cut_off
+from attention_viz.errors import ShapeError, UnsupportedModel
+from attention_viz.inputs.labelling import label_ids
+from attention_viz.operation.autocast import without_autocast
+from attention_viz.recording.gradients import ModelRun
+from attention_viz.trace.trace import Trace
+
+if TYPE_CHECKING:
+    import pandas
+
+    from attention_viz.models.model import AttentionModel
+
+__all__ = ["writes", "written_logits"]
+
+
+@without_autocast()
+def writes(
+    model: "AttentionModel",
+    trace: Trace,
+    layer: int,
+    head: int,
+    position: int = -1,
+    count: int = 10,
+    stream: str | None = None,
+) -> "pandas.DataFrame":
+    """The words that a head's output promotes and suppresses: what it adds to each word's logit, by the direct way.
+
+    A direct effect, with norms and patterns held fixed. Numbers are told against the mean over all words, since the
+    softmax sees no more than how they differ. Source: Elhage et al. 2021, "A Mathematical Framework for Transformer
+    Circuits", of a head's output in a text instead of its weights alone; W_O isn't looked for.
+
+    Args:
+        model: from `load` or `wrap`.
+        trace: of this model; an edited one is opened as it ran.
+        layer: the number of the head's layer, the model's own.
+        head: from 0.
+        position: the row of the output, from the end where negative.
+        count: how many words of either kind.
+        stream: whose layer; None for the only one there is, and of an encoder–decoder for the cross-attention.
+
+    Returns:
+        Columns token, id, logit, written (the token as people read it): the most promoted first, then the suppressed,
+        the most suppressed last. A head that writes nothing there, such as an encoder's, has all zeros, and then no
+        rows.
+
+    Raises:
+        TraceError: the trace is another model's, comes from a file or was made of another trace, has no such layer, or
+            the model has changed since.
+        ShapeError: there is no such head or position, or fewer than 1 word was asked for.
+        UnsupportedModel: our own module, a model without a word head, or one that can't be opened.
+    """
+    import pandas
+
+    if count < 1:
+        raise ShapeError(f"{count} words were asked for; it has to be 1 or more")
+    run, opened = open_behind(model, trace)
+    if run.anatomy.no_words:
+        raise UnsupportedModel(
+            f"{run.name} has no head that chooses tokens, so what a head writes has no words: {run.anatomy.no_words}"
+        )
+    stream = ("cross" if "cross" in trace.streams else trace.stream(None)) if stream is None else trace.stream(stream)
+    logits = written_logits(run, opened, trace, stream, layer, head, position)
+    logits = logits - logits.mean()
+    if not logits.any():
+        return pandas.DataFrame({"token": [], "id": [], "logit": [], "written": []}).astype(
+            {"id": "int64", "logit": "float32"}
+        )
+    size = min(count, len(logits) // 2)
+    best, worst = logits.topk(size), logits.topk(size, largest=False)
+    ids = [*best.indices.tolist(), *worst.indices.flip(0).tolist()]
+    numbers = torch.cat([best.values, worst.values.flip(0)])
+    tokens = label_ids(run.tokenizer, ids)
+    return pandas.DataFrame({"token": tokens.labels, "id": ids, "logit": numbers.numpy(), "written": tokens.written})
+
+
+def written_logits(
+    run: ModelRun, opened: OpenedRun, trace: Trace, stream: str, layer: int, head: int, position: int
+) -> Float[Tensor, " token"]:
+    """Return a head's direct addition to each logit at a position.
+
+    The row is linear in it: differentiate its slopes under unknown weights by those.
+    """
+    rows = len(opened.output)
+    if not -rows <= position < rows:
+        raise ShapeError(f"position {position} was asked for; the output has positions {-rows} to {rows - 1}")
+    heads = trace.attention(layer, stream).shape[0]
+    if not 0 <= head < heads:
+        raise ShapeError(f"head {head} was asked for; layer {layer} has heads 0 to {heads - 1}")
+    if not opened.output.requires_grad:
+        raise cut_off(run.name, "its output", opened.output, opened)
+    call = run.anatomy.call(stream, layer)
+    leaf = next(one for one in opened.leaves if one.call == call)
+    with opened.asking(), run.runner.door:
+        own = torch.zeros_like(leaf.tensor).detach()
+        own[0, head] = leaf.tensor[0, head].detach()
+        row = opened.output[position]
+        weights = torch.zeros_like(row, requires_grad=True)
+        (slope,) = cast(
+            "tuple[Tensor | None]",
+            torch.autograd.grad(row, [leaf.tensor], weights, create_graph=True, retain_graph=True, allow_unused=True),
+        )
+        if slope is None or not slope.requires_grad:
+            return torch.zeros_like(row.detach())
+        (found,) = torch.autograd.grad((slope * own).sum(), [weights], retain_graph=True)
+    return found.detach().float().cpu()

@@ -1,0 +1,80 @@
+"""What a recorded run of a long text will take, roughly, told from the sizes of model and text."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from torch import Tensor
+
+from attention_viz.inputs.device import device_of
+from attention_viz.trace.resting import RestingFile
+
+if TYPE_CHECKING:
+    from transformers.modeling_utils import PreTrainedModel
+
+__all__ = ["cost_of", "file_for", "longest"]
+
+# Texts of so many tokens or more rest in a file: a model of 30 layers keeps 120 kB a token, and its output 200 kB, so
+# that these take 0.2 GB, and thirty visitors with one each 6 GB.
+_LONG = 640
+
+# Multiplications and additions a second, on two cores, in float32.
+_RATE = 7.5e10
+
+
+def longest(inputs: Mapping[str, Tensor]) -> int:
+    """The length of the longest text among a model's inputs; 0 where it is given none."""
+    texts = (tensor for name, tensor in inputs.items() if name.endswith("input_ids") and tensor.ndim == 2)
+    return max((tensor.shape[1] for tensor in texts), default=0)
+
+
+def file_for(inputs: Mapping[str, Tensor]) -> RestingFile | None:
+    """A file for what a long text's run computes; None for a short text, or if there is no room for a file."""
+    if longest(inputs) < _LONG:
+        return None
+    try:
+        return RestingFile()
+    except OSError:
+        return None
+
+
+def cost_of(
+    model: "PreTrainedModel",
+    inputs: Mapping[str, Tensor],
+    calls: int,
+    kept: int | None = None,
+    *,
+    words_later: bool = False,
+) -> tuple[float, float]:
+    """How many bytes the trace of a run will hold, and how many seconds the run takes; 0 where that can't be told.
+
+    Each number of a model but its table of words is multiplied once for each token, and each pair of tokens costs twice
+    the width of a layer, once for the scores and once for the values.
+
+    Args:
+        model: what runs, on a processor; nothing is told of other devices.
+        kept: how many of them are kept; all by default.
+    """
+    tokens = longest(inputs)
+    if not tokens or device_of(model).type != "cpu":
+        return 0.0, 0.0
+    width, words = _sizes(model)
+    numbers = sum(parameter.numel() for parameter in model.parameters())
+    chooses = model.get_output_embeddings() is not None
+    tables = 2 if chooses and not getattr(model.config, "tie_word_embeddings", False) else 1
+    made = chooses and not words_later
+    # A table of words is multiplied where it chooses the next one, and looked up where it reads them.
+    numbers = max(0, numbers - (tables - made) * words * width)
+    work = 2.0 * tokens * numbers + 4.0 * tokens**2 * width * calls
+    held = tokens * (3 * width * (calls if kept is None else kept) + (words if made else width))
+    return float(held * model.dtype.itemsize), work / _RATE
+
+
+def _sizes(model: "PreTrainedModel") -> tuple[int, int]:
+    """How wide a layer is and how many words the model knows; 0 where its configuration doesn't say."""
+    try:
+        config = model.config.get_text_config()
+    except ValueError:  # several parts of it read text
+        config = model.config
+    found = (getattr(config, name, 0) for name in ("hidden_size", "vocab_size"))
+    width, words = (one if isinstance(one, int) else 0 for one in found)
+    return width, words

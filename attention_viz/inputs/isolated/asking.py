@@ -1,0 +1,255 @@
+"""Processes for texts, one for each tokenizer in use: started when needed, ended when others are needed more."""
+
+import contextlib
+import itertools
+import json
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from attention_viz.errors import UnusableText
+from attention_viz.inputs.isolated.slots import ProcessSlots
+from attention_viz.sources.bounded.framing import Message
+from attention_viz.sources.bounded.limits import Limits
+from attention_viz.sources.bounded.process import Broken, NotStarted, Process, ProcessEnded, prepare
+
+__all__ = ["LIMITS", "LONGEST_TEXT", "TextProcess", "get_ready"]
+
+# Characters: more than any model here reads, and less than keeps a machine busy for long.
+LONGEST_TEXT = 2_000_000
+# An honest tokenizer took 200 MB for a text of a million letters.
+LIMITS = Limits(memory=600_000_000, seconds=60, processor=20, answer=64_000_000)
+# How long a text may take; to load the largest published vocabularies takes longer on a busy machine.
+SECONDS = 20.0
+# What ended a process so many times, each within so many seconds of the one before, is refused for as long.
+_ENDS, _PAUSE = 2, 60.0
+
+_MODULE = "attention_viz.inputs.isolated.answering"
+
+
+def get_ready() -> None:
+    """Begin to import what a process for texts needs, in the background."""
+    prepare(_MODULE)
+
+
+@dataclass(frozen=True)
+class _End:
+    """How many times something ended a process, until when that counts, and why it was ended last."""
+
+    count: int
+    until: float
+    why: str
+
+
+class TextProcess:
+    """A process for the texts of one tokenizer, or for chat templates alone; it serves one thread at a time."""
+
+    def __init__(
+        self,
+        name: str,
+        folder: Path | None = None,
+        limits: Limits | None = None,
+        module: str = _MODULE,
+        image: str | None = None,
+        how: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Prepare it; the process itself starts with the first question.
+
+        Args:
+            folder: where the tokenizer is; None for none.
+            limits: what the process may take; `LIMITS` by default.
+        """
+        self._module, self._image, self._how = module, image, how or {}
+        self.name = name
+        self._folder = None if folder is None else folder.absolute()
+        self._limits = limits or LIMITS
+        self.begin()
+        self._described: Message | None = None
+        # What ended it lately: a question, by its hash, or a kind of question, by its name.
+        self._ends = dict[int | str, _End]()
+        self._answered = set[str]()
+        self.used = 0
+        _all.add(self)
+
+    def load(self, check: Callable[[], None] = lambda: None) -> Message:
+        """Load the tokenizer and return what is known of it.
+
+        Args:
+            check: called again and again meanwhile; what it raises ends that.
+        """
+        try:
+            with self._turn, self._slot():
+                self._running(self._limits.seconds, check)
+        except Broken as error:
+            raise Broken(self._without_path(error)) from None
+        assert self._described is not None
+        return self._described
+
+    def ask(
+        self,
+        do: str,
+        values: Mapping[str, Any],
+        content: bytes = b"",
+        *,
+        what: str = "tokenizer",
+        thing: str = "text",
+        seconds: float | None = None,
+        longest: int | None = None,
+    ) -> Message:
+        """Return the answer to a question.
+
+        Args:
+            seconds: how long it may take; `SECONDS` by default.
+            longest: how many bytes the answer may have; as many as the limits say by default.
+        """
+        subject = f"{self.name}'s {what}"
+        within = min(SECONDS, self._limits.seconds) if seconds is None else seconds
+        until = time.monotonic() + within
+        if not self._turn.acquire(timeout=within):
+            raise UnusableText(
+                f"{subject} was busy with other texts for {within:g} seconds: try it again, or take another model"
+            )
+        try:
+            with self._slot():
+                return self._answer(subject, thing, Message({"do": do, **values}, content), until, within, longest)
+        except NotStarted as error:
+            raise UnusableText(f"{subject} {error}: try it again") from None
+        except Broken as error:
+            how = "refuses" if do == "template" else "broke down over"
+            raise UnusableText(f"{subject} {how} this {thing}: {self._without_path(error)}") from None
+        finally:
+            self._turn.release()
+
+    def _answer(
+        self, subject: str, thing: str, request: Message, until: float, seconds: float, longest: int | None
+    ) -> Message:
+        do, asked = str(request.values["do"]), hash((json.dumps(request.values, sort_keys=True), request.content))
+        self._check_pause(asked, f"{subject} was ended {_ENDS} times over this {thing}")
+        # One that answered something isn't refused as a whole: others may go on while somebody's texts end it.
+        if do not in self._answered:
+            self._check_pause(do, f"{subject} was ended by {_ENDS} of the first {thing}s that it got")
+        process = self._reloaded(subject, until - time.monotonic())
+        try:
+            answer = process.ask(request, seconds=seconds, longest=longest)
+        except NotStarted:
+            raise
+        except ProcessEnded as error:
+            if self._count_end(asked, str(error)) == 1:
+                self._count_end(do, str(error))
+            helps = "shorten it" if thing == "text" else "take a smaller one"
+            raise UnusableText(f"{subject} {error} for this {thing}: {helps}, or take another model") from None
+        self._answered.add(do)
+        self._ends.pop(asked, None)
+        return answer
+
+    def _reloaded(self, subject: str, seconds: float) -> Process:
+        """Return the process with its tokenizer loaded; say what happened to the loading if that fails."""
+        self._check_pause("load", f"{subject} was ended {_ENDS} times while it was loaded again")
+        try:
+            return self._running(seconds)
+        except NotStarted:
+            raise
+        except ProcessEnded as error:
+            self._count_end("load", str(error))
+            raise UnusableText(
+                f"{subject} {error} while it was loaded again: try it again, or take another model"
+            ) from None
+        except Broken as error:
+            raise UnusableText(f"{subject} can't be loaded again: {self._without_path(error)}") from None
+
+    def _running(self, seconds: float, check: Callable[[], None] = lambda: None) -> Process:
+        """Return the process with its tokenizer loaded; start it if it doesn't run.
+
+        Args:
+            check: called again and again meanwhile; what it raises ends that.
+        """
+        self.used = next(_uses)
+        if self._process is None or not self._process.alive:
+            if not _slots.take(self, seconds, check):
+                raise NotStarted(
+                    f"can't be started: all {_slots.most} processes were at work for {max(seconds, 0):.1f} seconds"
+                )
+            self._process = Process(self._module, self._limits, image=self._image)
+            if self._folder is not None:
+                values = {"do": "load", "folder": str(self._folder), "name": self.name, **self._how}
+                try:
+                    self._check_same(self._process.ask(Message(values), check))
+                except BaseException:
+                    self._process.end()
+                    raise
+        return self._process
+
+    @contextlib.contextmanager
+    def _slot(self) -> Generator[None]:
+        """Give the slot back afterwards if the process has ended, or if others wait for one."""
+        try:
+            yield
+        finally:
+            if self._process is not None and _slots.is_wanted():
+                self._process.end()
+            if self._process is None or not self._process.alive:
+                self._process = None
+                _slots.give_back(self)
+
+    def _check_same(self, described: Message) -> None:
+        """Refuse another tokenizer than the one that the model was loaded with."""
+        if self._described is None:
+            self._described = described
+        elif described != self._described:
+            raise UnusableText(f"files of {self.name} changed since the model was loaded: load the model again")
+
+    def _check_pause(self, key: int | str, what: str) -> None:
+        now = time.monotonic()
+        self._ends = {one: end for one, end in self._ends.items() if end.until > now}
+        end = self._ends.get(key)
+        if end is not None and end.count >= _ENDS:
+            raise UnusableText(f"{what}, as it {end.why}: wait {end.until - now:.0f} seconds, or take another model")
+
+    def _count_end(self, key: int | str, why: str) -> int:
+        """Count that something ended the process, and return how many times it did."""
+        before = self._ends.get(key)
+        count = 1 if before is None else before.count + 1
+        self._ends[key] = _End(count, time.monotonic() + _PAUSE, why)
+        return count
+
+    def _without_path(self, error: Exception) -> str:
+        """Return a foreign error's message without the model's path: visitors of a server read it."""
+        return str(error) if self._folder is None else str(error).replace(str(self._folder), self.name)
+
+    def begin(self) -> None:
+        """Begin without a process, at nobody's turn."""
+        self._turn = threading.Lock()
+        self._process: Process | None = None
+
+    def rest(self) -> bool:
+        """End the process unless it is at work, and return whether it was ended."""
+        if not self._turn.acquire(blocking=False):
+            return False
+        try:
+            if self._process is not None:
+                self._process.end()
+            self._process = None
+        finally:
+            self._turn.release()
+        return True
+
+
+_uses = itertools.count(1)
+_slots = ProcessSlots(8)
+_all = weakref.WeakSet[TextProcess]()
+
+
+def _begin_anew() -> None:
+    """In a copy of this process: its processes are the other's, and locks may be held by threads that it lacks."""
+    _slots.begin()
+    for one in _all:
+        one.begin()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)

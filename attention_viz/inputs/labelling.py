@@ -1,0 +1,69 @@
+"""Ids to tokens: the tokenizer's own pieces, how they are written, and the words that they make."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+from attention_viz.inputs.spelling import spellings
+from attention_viz.trace.tokens import Tokens
+from attention_viz.trace.words.grouping import group_pieces
+
+if TYPE_CHECKING:
+    from transformers.tokenization_utils_base import PreTrainedTokenizerBase
+
+__all__ = ["label_ids", "reserved", "tokens_of_ids", "unknown_id", "with_doubled", "with_words"]
+
+
+def label_ids(tokenizer: "PreTrainedTokenizerBase | None", ids: Sequence[int], padding: Sequence[bool] = ()) -> Tokens:
+    """Return the tokenizer's pieces for a row of ids; the ids as text if there is no tokenizer."""
+    if tokenizer is None:
+        return Tokens.of_ids(ids, padding)
+    pieces = cast("list[str | None]", tokenizer.convert_ids_to_tokens(list(ids)))
+    # A model may know more ids than its tokenizer has pieces for.
+    labels = tuple(piece or str(number) for piece, number in zip(pieces, ids, strict=True))
+    special, spelling = reserved(tokenizer, ids), spellings(tokenizer, ids)
+    return Tokens(labels, tuple(ids), special=special, padding=tuple(padding), spelling=spelling)
+
+
+def tokens_of_ids(
+    tokenizer: "PreTrainedTokenizerBase | None", ids: Sequence[int], padding: Sequence[bool] = ()
+) -> Tokens:
+    """Return the tokens of a row of ids that is a text: labels, and the words that they make."""
+    return with_words(tokenizer, label_ids(tokenizer, ids, padding))
+
+
+def with_words(tokenizer: "PreTrainedTokenizerBase | None", tokens: Tokens) -> Tokens:
+    """Say of the tokens of a text which word each belongs to, as far as the pieces say."""
+    if tokenizer is None:
+        return tokens
+    every = zip(tokens.labels, tokens.numbers, tokens.special, tokens.padding, strict=True)
+    # An id that the tokenizer has no piece for is labelled by itself, and is part of no word.
+    runs = [None if special or filling or label == str(number) else 0 for label, number, special, filling in every]
+    unknown = [number == unknown_id(tokenizer) for number in tokens.numbers]
+    return replace(tokens, words=group_pieces(tokens.labels, tokens.spelling, runs, unknown=unknown))
+
+
+def unknown_id(tokenizer: "PreTrainedTokenizerBase") -> int | None:
+    """Return the id for letters that a tokenizer doesn't have; None if that id ends or fills up texts."""
+    found: object = tokenizer.unk_token_id
+    others: tuple[object, ...] = (tokenizer.eos_token_id, tokenizer.bos_token_id, tokenizer.pad_token_id)
+    return found if isinstance(found, int) and found not in others else None
+
+
+def with_doubled(notes: tuple[str, ...], tokens: Tokens) -> tuple[str, ...]:
+    """Add a note for each special token that is there twice, such as one that a chat template wrote, too."""
+    found = list(notes)
+    for place, added, typed in (("beginning", 0, 1), ("end", -1, -2)) if len(tokens) > 1 else ():
+        twice = tokens.numbers[added] == tokens.numbers[typed] and tokens.special[added] and not tokens.special[typed]
+        if twice:
+            found.append(
+                f"“{tokens.written[added]}” is there twice at the {place}: the text has it, and the tokenizer adds it. "
+                "For a text that has its special tokens, turn them off (in Python, special_tokens=False)."
+            )
+    return tuple(found)
+
+
+def reserved(tokenizer: "PreTrainedTokenizerBase", ids: Sequence[int]) -> tuple[bool, ...]:
+    """Say which ids are no text; the unknown token is one, since something was typed there."""
+    reserved = {number for number in tokenizer.all_special_ids if number != tokenizer.unk_token_id}
+    return tuple(number in reserved for number in ids)

@@ -1,0 +1,125 @@
+"""A text beside a picture, for models that read both: what their processor makes of it."""
+
+import inspect
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from torch import Tensor
+
+from attention_viz.errors import UnsupportedModel, UnusablePicture, UnusableText, first_line
+from attention_viz.inputs.media.given import InputField
+from attention_viz.inputs.media.picture import Picture
+from attention_viz.inputs.media.readers import PICTURE, PictureReader, Reader
+from attention_viz.trace.tokens import check_text
+
+if TYPE_CHECKING:
+    from transformers.modeling_utils import PreTrainedModel
+
+__all__ = ["IDS", "Beside", "BesideReader", "reads_both", "takes_both"]
+
+# Where models take words, by the name of that in their forward.
+IDS = "input_ids"
+
+
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """A text and the picture that it stands beside."""
+
+    text: str
+    picture: Picture
+
+    @classmethod
+    def of(cls, text: object, picture: object) -> "Beside":
+        """Of what a person gave."""
+        check_text(text, "a text beside a picture")
+        if not isinstance(picture, Picture):
+            raise UnusablePicture(f"picture= takes av.Picture(path); got {type(picture).__name__}")
+        return cls(str(text), picture)
+
+
+def reads_both(model: "PreTrainedModel", processor: Any) -> bool:
+    """Whether a model's forward takes a text beside a picture, and its processor makes both."""
+    parts = (getattr(processor, name, None) for name in ("image_processor", "tokenizer"))
+    return takes_both(model) and all(part is not None for part in parts)
+
+
+def takes_both(model: "PreTrainedModel") -> bool:
+    """Whether a model's forward takes a text beside a picture."""
+    return {PICTURE, IDS} <= _named(model)
+
+
+class BesideReader(Reader):
+    """Reads a text beside a picture, by a processor of transformers that has a tokenizer and an image processor."""
+
+    kind = "text beside a picture"
+    main = PICTURE
+
+    def __init__(self, name: str, model: "PreTrainedModel", processor: Any) -> None:
+        """By a processor."""
+        if "decoder_input_ids" in _named(model):
+            raise UnsupportedModel(
+                f"{name} reads a text beside a picture and says another text; which of its positions are which isn't "
+                "laid out here; needed: a model of one text, or tensors by name, inputs="
+            )
+        self._name, self._processor = name, processor
+        self._pictures = PictureReader(name, processor.image_processor)
+        self._mark = getattr(model.config, "image_token_id", None)
+
+    def read(self, thing: object) -> InputField:
+        """As every reader."""
+        if not isinstance(thing, Beside):
+            raise UnusableText(
+                f"{self._name} has a processor of both, and reads a text beside a picture: "
+                f"trace(text, picture=av.Picture(path)); got {_what(thing)} alone. Wrapped with its tokenizer, or "
+                "loaded with alone=True, it reads text alone"
+            )
+        if not thing.text.strip():
+            raise UnusableText("the text beside the picture is empty: type at least one word")
+        text, notes = self._with_place(thing.text)
+        given = self._pictures.of(thing.picture, self._tensors(text, thing.picture))
+        return replace(given, notes=(*given.notes, *notes))
+
+    def example(self) -> InputField:
+        """A picture of colours by chance beside a few ids from all over the vocabulary, as words."""
+        chance = np.random.default_rng(0)
+        picture = Picture(chance.integers(0, 256, (96, 128, 3), dtype=np.uint8))
+        return self.read(Beside("a picture of this", picture))
+
+    def _with_place(self, text: str) -> tuple[str, tuple[str, ...]]:
+        """The text with a place for its picture, where such a model wants one, and what was done to it."""
+        place = getattr(self._processor, "image_token", None) if self._mark is not None else None
+        if place is None or (count := text.count(place)) == 1:
+            return text, ()
+        if count:
+            raise UnusableText(f"the text has {count} places for a picture, {place}, and one picture was given")
+        return f"{place}{text}", (f"The text says nothing of where the picture stands, so {place} was put before it.",)
+
+    def _tensors(self, text: str, picture: Picture) -> dict[str, Tensor]:
+        from PIL import Image
+
+        try:
+            made = self._processor(text=text, images=Image.fromarray(picture.pixels), return_tensors="pt")
+        except Exception as error:
+            raise UnusablePicture(
+                f"{self._name}'s processor can't read this text beside {picture.name} ({picture.size}): "
+                f"{first_line(error)}"
+            ) from error
+        tensors = {name: one for name, one in dict(made).items() if isinstance(one, Tensor)}
+        shapes: dict[str, tuple[int, ...]]
+        shapes = {name: tuple(tensors[name].shape) if name in tensors else () for name in (IDS, PICTURE)}
+        if (len(shapes[IDS]), len(shapes[PICTURE])) != (2, 4) or shapes[IDS][:1] + shapes[PICTURE][:1] != (1, 1):
+            raise UnsupportedModel(
+                f"{self._name}'s processor makes {IDS} of shape {shapes[IDS]} and {PICTURE} of shape {shapes[PICTURE]} "
+                "from a text and a picture: it cuts the picture into tiles or patches of its own, whose places aren't "
+                "known here; needed: (1, tokens) and (1, colours, rows, columns)"
+            )
+        return tensors
+
+
+def _named(model: "PreTrainedModel") -> frozenset[str]:
+    return frozenset(inspect.signature(model.forward).parameters)
+
+
+def _what(thing: object) -> str:
+    return "a text" if isinstance(thing, str) else "a picture" if isinstance(thing, Picture) else type(thing).__name__

@@ -1,0 +1,90 @@
+"""What runs in a process for pictures and sounds: it makes of them what a model reads, by the folder's processor."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attention_viz.sources.bounded.framing import Message
+from attention_viz.sources.huggingface import read_both, read_processor
+
+__all__ = ["start"]
+
+# Attributes of a processor that prepare pictures and sounds, besides itself.
+_PARTS = ("image_processor", "feature_extractor")
+# What readers ask of a processor or of its parts, besides to prepare something.
+_ASKED = (
+    "image_mean",
+    "image_std",
+    "do_normalize",
+    "do_rescale",
+    "rescale_factor",
+    "do_center_crop",
+    "sampling_rate",
+    "n_samples",
+    "image_token",
+)
+
+
+def start() -> Callable[[Message], Message]:
+    """Return what answers requests about one processor."""
+    torch.set_num_threads(1)
+    return _Preparing().answer
+
+
+class _Preparing:
+    """A processor, once it is loaded."""
+
+    def __init__(self) -> None:
+        self._processor: Any = None
+
+    def answer(self, request: Message) -> Message:
+        """Load the processor, or prepare something by it."""
+        return self._load(request) if request.values["do"] == "load" else self._prepare(request)
+
+    def _load(self, request: Message) -> Message:
+        folder = request.values["folder"]
+        if request.values["both"]:
+            self._processor = read_both(Path(folder))
+        else:
+            self._processor = read_processor(Path(folder))
+        own = self._processor
+        parts = {name: _asked(part) for name in _PARTS if (part := getattr(own, name, None)) is not None}
+        words = getattr(own, "tokenizer", None) is not None
+        return Message({"kind": type(own).__name__, "own": _asked(own), "parts": parts, "has_tokenizer": words})
+
+    def _prepare(self, request: Message) -> Message:
+        positional, named = _given(request)
+        made = dict(self._processor(*positional, **named, return_tensors="pt"))
+        tensors = {name: one for name, one in made.items() if isinstance(one, Tensor)}
+        arrays = {name: (one.float() if one.dtype == torch.bfloat16 else one).numpy() for name, one in tensors.items()}
+        kinds = [[name, array.dtype.str, list(array.shape)] for name, array in arrays.items()]
+        return Message({"tensors": kinds}, b"".join(np.ascontiguousarray(array).tobytes() for array in arrays.values()))
+
+
+def _asked(part: Any) -> dict[str, Any]:
+    """Return the settings of a processor or a part that readers need, as data."""
+    found: dict[str, Any] = {}
+    for name in _ASKED:
+        value = getattr(part, name, None)
+        value = list(value) if isinstance(value, tuple) else value
+        if value is not None and isinstance(value, str | int | float | list):
+            json.dumps(value)
+            found[name] = value
+    return found
+
+
+def _given(request: Message) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the processor's arguments: positional, and by name."""
+    values: Mapping[str, Any] = request.values
+    if values["rate"] is not None:
+        return (np.frombuffer(request.content, "<f4"),), {"sampling_rate": values["rate"]}
+    from PIL import Image
+
+    pixels = np.frombuffer(request.content, np.uint8).reshape(values["shape"])
+    text = {} if values["text"] is None else {"text": values["text"]}
+    return (), {**text, "images": Image.fromarray(pixels)}

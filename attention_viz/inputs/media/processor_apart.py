@@ -1,0 +1,97 @@
+"""A stranger's processor of pictures or sounds, which works in a process of its own: here are only its answers."""
+
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attention_viz.errors import UnusableText
+from attention_viz.inputs.isolated.asking import TextProcess
+from attention_viz.sources.bounded.limits import Limits
+
+__all__ = ["IsolatedProcessor"]
+
+_MODULE = "attention_viz.inputs.media.preparing"
+# A picture of 50 million pixels takes 600 MB as floating numbers; 50 million numbers are read of it.
+LIMITS = Limits(memory=1_500_000_000, seconds=20, processor=30, answer=220_000_000)
+# Of one dimension; as many numbers as fit into an answer are fewer.
+_LARGEST_SIZE = 2**31
+_KINDS = frozenset(("<f2", "<f4", "<f8", "<i8", "<i4", "|u1", "|b1"))
+
+
+class IsolatedProcessor:
+    """Has of transformers' processors what readers use, by the same names; what is to be read is sent to its process.
+
+    Attributes:
+        kind: the name of its class in transformers.
+    """
+
+    def __init__(self, process: TextProcess, described: Mapping[str, Any], own: Mapping[str, Any]) -> None:
+        """By what its process says; see `load`."""
+        self._process, self._described, self._own = process, described, own
+        self.kind = str(described["kind"])
+        self.tokenizer = True if described["has_tokenizer"] else None
+
+    @classmethod
+    def load(
+        cls,
+        folder: Path,
+        name: str,
+        check: Callable[[], None] = lambda: None,
+        *,
+        both: bool = False,
+        image: str | None = None,
+    ) -> "IsolatedProcessor":
+        """Load a folder's processor in a process of its own.
+
+        Args:
+            check: called again and again meanwhile; what it raises ends that.
+        """
+        process = TextProcess(name, folder, LIMITS, _MODULE, image, {"both": both})
+        described = process.load(check).values
+        return cls(process, described, described["own"])
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a part, or what the process said of itself."""
+        own: Mapping[str, Any] = self.__dict__.get("_own", {})
+        parts = self.__dict__.get("_described", {}).get("parts", {})
+        if name in parts:
+            return IsolatedProcessor(self._process, {**self._described, "parts": {}}, parts[name])
+        if name.startswith("_") or name not in own:
+            raise AttributeError(name)
+        return own[name]
+
+    def __call__(
+        self,
+        samples: Any = None,
+        *,
+        images: Any = None,
+        text: str | None = None,
+        sampling_rate: int | None = None,
+        return_tensors: str = "pt",
+    ) -> dict[str, Tensor]:
+        """Make of a picture, a sound, or a text beside a picture what a model reads."""
+        sound = samples is not None
+        given = np.ascontiguousarray(samples if sound else images, "<f4" if sound else np.uint8)
+        values = {"text": text, "shape": list(given.shape), "rate": sampling_rate if sound else None}
+        thing = "sound" if sound else "picture"
+        answer = self._process.ask("prepare", values, given.tobytes(), what="processor", thing=thing)
+        return _tensors(answer.values["tensors"], answer.content)
+
+
+def _tensors(metadata: list[tuple[str, str, list[Any]]], content: bytes) -> dict[str, Tensor]:
+    found, at = dict[str, Tensor](), 0
+    for name, kind, shape in metadata:
+        if kind not in _KINDS or any(type(size) is not int or not 0 <= size <= _LARGEST_SIZE for size in shape):
+            raise UnusableText(f"the processor makes {name} of the kind {kind!r} and shape {shape}, which isn't read")
+        count = math.prod(shape)
+        if at + count * np.dtype(kind).itemsize > len(content):
+            raise UnusableText(f"the processor makes fewer numbers than the shape {shape} of {name} has")
+        numbers = np.frombuffer(content, np.dtype(kind), count, at).reshape(shape)
+        found[str(name)] = torch.from_numpy(numbers.copy())
+        at += numbers.nbytes
+    return found

@@ -1,0 +1,201 @@
+"""What makes of a picture or a sound what one model reads: by the model's own processor, checked."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attention_viz.errors import UnsupportedModel, UnusablePicture, UnusableSound, first_line
+from attention_viz.inputs.media.given import InputField
+from attention_viz.inputs.media.picture import Picture
+from attention_viz.inputs.media.sound import Sound
+from attention_viz.trace.shown.seen import NO_TIMES, Seen
+
+__all__ = ["SPEECH", "PictureReader", "Reader", "SoundReader", "TensorReader"]
+
+# Where models take pictures and sounds, by the name of that in their forward.
+PICTURE = "pixel_values"
+SPEECH = ("input_features", "input_values")
+
+
+class Reader(ABC):
+    """Makes what a model reads of something that is no text.
+
+    Attributes:
+        kind: what it reads: "picture", "sound" or "tensors".
+        main: the name of the tensor in which that is.
+    """
+
+    kind: str
+    main: str
+
+    @abstractmethod
+    def read(self, thing: object) -> InputField:
+        """What the model is given of a picture, a sound or tensors."""
+
+    @abstractmethod
+    def example(self) -> InputField:
+        """The smallest thing that it reads, whose numbers all differ."""
+
+
+class PictureReader(Reader):
+    """Reads pictures, by an image processor of transformers."""
+
+    kind = "picture"
+    main = PICTURE
+
+    def __init__(self, model: str, processor: Any) -> None:
+        """By a processor."""
+        self._model, self._processor = model, processor
+
+    def read(self, thing: object) -> InputField:
+        """As every reader."""
+        if not isinstance(thing, Picture):
+            raise UnusablePicture(f"{self._model} reads pictures: av.Picture(path); got {type(thing).__name__}")
+        return self.of(thing, self._tensors(thing))
+
+    def of(self, picture: Picture, tensors: dict[str, Tensor]) -> InputField:
+        """What the model is given of a picture, once it is known which tensors that is."""
+        seen = self._as_seen(tensors[PICTURE][0])
+        notes = (*picture.notes, *self._cut(picture, seen))
+        return InputField(tensors, Seen(picture=seen), picture=f"{picture.name}, {picture.size} pixels", notes=notes)
+
+    def example(self) -> InputField:
+        """A picture of colours by chance, always the same."""
+        chance = np.random.default_rng(0)
+        return self.read(Picture(chance.integers(0, 256, (96, 128, 3), dtype=np.uint8)))
+
+    def _tensors(self, picture: Picture) -> dict[str, Tensor]:
+        from PIL import Image
+
+        try:
+            made = self._processor(images=Image.fromarray(picture.pixels), return_tensors="pt")
+        except Exception as error:
+            raise UnusablePicture(
+                f"{self._model}'s processor can't read {picture.name} ({picture.size}): {first_line(error)}"
+            ) from error
+        tensors = {name: one for name, one in dict(made).items() if isinstance(one, Tensor)}
+        shape = tuple(tensors[PICTURE].shape) if PICTURE in tensors else ()
+        if len(shape) != 4 or shape[0] != 1:
+            raise UnsupportedModel(
+                f"{self._model}'s processor makes {PICTURE} of shape {shape} from one picture: it cuts it into "
+                "tiles or patches of its own, whose places aren't known here; needed: (1, colours, rows, columns)"
+            )
+        return tensors
+
+    def _as_seen(self, values: Tensor) -> Tensor:
+        """The colours that the model was given, made of its numbers."""
+        own = self._processor
+        values = values.double().movedim(0, -1)
+        if getattr(own, "do_normalize", False):
+            values = values * torch.tensor(own.image_std) + torch.tensor(own.image_mean)
+        if getattr(own, "do_rescale", False):
+            values = values / float(own.rescale_factor)
+        return values.round().clamp(0, 255).to(torch.uint8).expand(-1, -1, 3).contiguous()
+
+    def _cut(self, picture: Picture, seen: Tensor) -> tuple[str, ...]:
+        height, width, _ = seen.shape
+        if picture.pixels.shape[:2] == (height, width):
+            return ()
+        if getattr(self._processor, "do_center_crop", False):
+            return (f"Its middle was read, at {width} × {height} pixels.",)
+        return (f"It was read at {width} × {height} pixels.",)
+
+
+class SoundReader(Reader):
+    """Reads sounds, by a feature extractor of transformers."""
+
+    kind = "sound"
+
+    def __init__(self, model: str, extractor: Any, main: str) -> None:
+        """By an extractor."""
+        self._model, self._extractor, self.main = model, extractor, main
+        self._rate = int(getattr(extractor, "sampling_rate", 16_000))
+        window = getattr(extractor, "n_samples", None)
+        self.window = None if window is None else int(window) / self._rate
+        self._most = 60.0 if self.window is None else self.window
+
+    def read(self, thing: object) -> InputField:
+        """As every reader; of a longer sound the beginning, as long as the model hears at once."""
+        if not isinstance(thing, Sound):
+            raise UnusableSound(f"{self._model} reads sounds: av.Sound(path); got {type(thing).__name__}")
+        notes, samples = list(thing.notes), thing.at(self._rate)
+        if thing.rate != self._rate:
+            notes.append(f"Its {thing.rate:,} samples a second were made {self._rate:,}.")
+        most = round(self._most * self._rate)
+        if len(samples) > most:
+            notes.append(
+                f"{self._model} hears {self._most:g} s at once: those from {thing.start:,.2f} s on were read, and the "
+                "rest cut; av.Sound(…, start=…) chooses others."
+            )
+            samples = samples[:most]
+        if thing.is_silent:
+            notes.append(f"It is silent, so whatever the model says of it is made up: {NO_TIMES}")
+        tensors = self._tensors(samples, thing)
+        seen = Seen(sound=torch.tensor(samples), rate=self._rate)
+        named = f"{thing.name}, {thing.seconds:.2f} s"
+        return InputField(tensors, seen, sound=named, notes=tuple(notes), seconds=len(samples) / self._rate)
+
+    def example(self) -> InputField:
+        """Two seconds of noise, always the same."""
+        chance = np.random.default_rng(0)
+        return self.read(Sound(chance.normal(0, 0.1, 2 * self._rate).clip(-1, 1), self._rate))
+
+    def _tensors(self, samples: "np.ndarray[Any, Any]", sound: Sound) -> dict[str, Tensor]:
+        try:
+            made = self._extractor(samples, sampling_rate=self._rate, return_tensors="pt")
+        except Exception as error:
+            raise UnusableSound(
+                f"{self._model}'s feature extractor can't read {sound.name}, {sound.seconds:.2f} s: {first_line(error)}"
+            ) from error
+        if not isinstance(found := dict(made).get(self.main), Tensor) or found.shape[0] != 1:
+            raise UnsupportedModel(
+                f"{self._model} takes {self.main}, and its feature extractor makes {', '.join(dict(made))} in one or "
+                "several windows; needed: one window a sound"
+            )
+        return {self.main: found}
+
+
+class TensorReader(Reader):
+    """Reads tensors as they are, of the names that an example has."""
+
+    kind = "tensors"
+
+    def __init__(self, model: str, example: Mapping[str, Any], main: str) -> None:
+        """By an example."""
+        self._model, self.main = model, main
+        self._in_patches = any(name.endswith("grid_thw") for name in example)
+        self._example = self._checked(example)
+
+    def read(self, thing: object) -> InputField:
+        """As every reader."""
+        if not isinstance(thing, Mapping):
+            raise UnsupportedModel(
+                f"{self._model} was wrapped with an example of its inputs, and reads such: a dict of "
+                f"{', '.join(self._example)}; got {type(thing).__name__}"
+            )
+        named = cast("Mapping[str, Any]", thing)
+        if set(named) != set(self._example):
+            raise UnsupportedModel(
+                f"{self._model} reads {', '.join(self._example)}, as its example; got {', '.join(map(str, named))}"
+            )
+        return InputField(self._checked(named))
+
+    def _checked(self, given: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Of one row each; but the patches of a picture of any size stand one a row where their grid is told, too."""
+        loose = [name for name in given if self._in_patches and name.startswith("pixel")]
+        return {name: _tensor(self._model, name, one, is_row=name not in loose) for name, one in given.items()}
+
+    def example(self) -> InputField:
+        """What it was wrapped with."""
+        return InputField(self._example)
+
+
+def _tensor(model: str, name: str, value: object, *, is_row: bool) -> Tensor:
+    if not isinstance(value, Tensor) or value.ndim < 2 or (is_row and value.shape[0] != 1):
+        got = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
+        raise UnsupportedModel(f"{model}'s inputs are tensors of one row each, (1, …); {name} is {got}")
+    return value

@@ -1,0 +1,276 @@
+"""Text to tokens: what a tokenizer makes of it, and what it refuses."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from torch import Tensor, nn
+
+from attention_viz.errors import TextTooLong, UnusableText
+from attention_viz.inputs.chat_template import render_chat
+from attention_viz.inputs.isolated.tokenizer import IsolatedTokenizer
+from attention_viz.inputs.labelling import reserved, tokens_of_ids, unknown_id
+from attention_viz.inputs.spelling import spellings
+from attention_viz.inputs.tokenizing import with_tokenizer
+from attention_viz.trace.tokens import Tokens
+from attention_viz.trace.words.grouping import group_pieces
+from attention_viz.trace.words.piece_text import keeps_spaces
+from attention_viz.trace.words.splitting import kind_of
+
+if TYPE_CHECKING:
+    from transformers.modeling_utils import PreTrainedModel
+    from transformers.tokenization_utils_base import PreTrainedTokenizerBase
+
+__all__ = [
+    "AS_TYPED",
+    "InputRow",
+    "Wording",
+    "count_tokens",
+    "read",
+    "read_target",
+    "token_limit",
+    "vocabulary",
+]
+
+# Tokenizers without a limit say so with a huge number.
+_NO_LIMIT = 10**9
+# Characters between two pieces that are looked through for a blank: a stranger's tokenizer may say any place.
+_MOST_BETWEEN = 1_000
+
+
+@dataclass(frozen=True)
+class Wording:
+    """What is put around a text before a model reads it.
+
+    Attributes:
+        special_tokens: whether the tokenizer adds those that belong there, such as [CLS].
+        chat: whether the text is put into the tokenizer's chat template, as a user's message to be answered.
+    """
+
+    special_tokens: bool = True
+    chat: bool = False
+
+
+AS_TYPED = Wording()
+
+
+@dataclass(frozen=True, eq=False)
+class InputRow:
+    """One row of input for a model: its tensors and the tokens that will stand along the axes."""
+
+    tokens: Tokens
+    tensors: dict[str, Tensor]
+
+    @classmethod
+    def of_ids(cls, ids: Tensor, attention_mask: Tensor, tokenizer: "PreTrainedTokenizerBase | None") -> "InputRow":
+        """A row of ids with its mask; labels are the tokenizer's pieces where there is one, else the ids as text."""
+        padding = tuple(not flag for flag in attention_mask[0].tolist())
+        tokens = tokens_of_ids(tokenizer, [int(i) for i in ids[0].tolist()], padding)
+        return cls(tokens, {"input_ids": ids, "attention_mask": attention_mask})
+
+
+def read(
+    model: str,
+    tokenizer: "PreTrainedTokenizerBase | None",
+    text: str,
+    second_text: str | None = None,
+    wording: Wording = AS_TYPED,
+    limit: int | None = None,
+) -> InputRow:
+    """What a tokenizer makes of a text, or of two sentences."""
+    tokenizer = _present(model, tokenizer)
+    _check_text(text)
+    if second_text is not None:
+        _check_text(second_text)
+    encoding = _encode(model, tokenizer, text, second_text, wording, tensors=True)
+    tensors = {name: cast(Tensor, tensor) for name, tensor in cast("dict[str, Any]", encoding).items()}
+    ids = cast("list[int]", tensors["input_ids"][0].tolist())
+    if limit is not None and len(ids) > limit:
+        raise TextTooLong(model, len(ids), limit, "text")
+    special = _marked(encoding, tensors)
+    if wording.chat:  # its marks stand in the text, where the tokenizer doesn't count them as added by itself
+        special = reserved(tokenizer, ids)
+    if all(special) or (wording.chat and not text.strip()):
+        raise UnusableText(
+            "the text is empty: type at least one word"
+            if not text.strip()
+            else f"{model}'s tokenizer leaves nothing of this text: it holds only characters that the tokenizer drops"
+        )
+    labels = cast("list[str]", encoding.tokens() if encoding.is_fast else tokenizer.convert_ids_to_tokens(ids))
+    sentences = cast("list[int | None]", encoding.sequence_ids(0) if encoding.is_fast else [None] * len(ids))
+    typed = tuple(None if mark else one for one, mark in zip(sentences, special, strict=True))
+    spelling, unknown = spellings(tokenizer, ids), [number == unknown_id(tokenizer) for number in ids]
+    # Where the pieces say it, nobody else is asked.
+    no_spaces = wording.chat or not encoding.is_fast or keeps_spaces(labels, spelling)
+    spaces = None if no_spaces else _spaces(encoding, typed, (text, second_text or ""))
+    runs = [None if mark else one or 0 for one, mark in zip(sentences, special, strict=True)]
+    words = group_pieces(labels, spelling, runs, unknown=unknown, spaces=spaces)
+    return InputRow(Tokens(tuple(labels), tuple(ids), words, special, sentence=typed, spelling=spelling), tensors)
+
+
+def read_target(model: str, tokenizer: "PreTrainedTokenizerBase | None", target: str) -> Tokens:
+    """What a tokenizer makes of the text that an encoder–decoder should produce."""
+    tokenizer = _present(model, tokenizer)
+    _check_text(target)
+    encoding = with_tokenizer(model, tokenizer, target, lambda: tokenizer(text_target=target, verbose=False))
+    ids = cast("dict[str, list[int]]", encoding)["input_ids"]
+    tokens = tokens_of_ids(tokenizer, ids)
+    if all(tokens.special):
+        raise UnusableText(f"the target is empty, or {model}'s tokenizer leaves nothing of it: type at least one word")
+    return tokens
+
+
+def _encode(
+    model: str,
+    tokenizer: "PreTrainedTokenizerBase",
+    text: str,
+    second_text: str | None,
+    wording: Wording,
+    *,
+    tensors: bool = False,
+) -> Any:
+    # Fast tokenizers know which tokens they added; asking them to hand it out as a tensor takes longer than to look.
+    wanted = {"return_tensors": "pt", "return_special_tokens_mask": not tokenizer.is_fast} if tensors else {}
+    options: dict[str, Any] = {"verbose": False, **wanted}
+    if not wording.chat:
+        special = wording.special_tokens
+        return with_tokenizer(
+            model,
+            tokenizer,
+            text + (second_text or ""),
+            lambda: tokenizer(text, second_text, add_special_tokens=special, **options),
+        )
+    if not tokenizer.chat_template:
+        raise UnusableText(f"a chat template was asked for, and {model}'s tokenizer has none")
+    if second_text is not None:
+        raise UnusableText("a second sentence was given, and a chat template takes one message")
+    message = [{"role": "user", "content": text}]
+    process = tokenizer.process if isinstance(tokenizer, IsolatedTokenizer) else None
+    written = render_chat(model, _template(tokenizer), message, tokenizer.special_tokens_map, process)
+    return with_tokenizer(model, tokenizer, written, lambda: tokenizer(written, add_special_tokens=False, **options))
+
+
+def _template(tokenizer: "PreTrainedTokenizerBase") -> str:
+    """The tokenizer's template for plain talk; some have several, by name."""
+    found = cast("str | dict[str, str]", tokenizer.chat_template)
+    return found if isinstance(found, str) else found.get("default") or next(iter(found.values()))
+
+
+def _check_text(text: object) -> None:
+    if not isinstance(text, str):
+        raise UnusableText(f"a text has to be a str; got {type(text).__name__}")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise UnusableText(
+            f"the text holds half a character at place {error.start}, which no tokenizer reads"
+        ) from None
+
+
+def count_tokens(
+    model: str,
+    tokenizer: "PreTrainedTokenizerBase | None",
+    text: str,
+    second_text: str | None = None,
+    wording: Wording = AS_TYPED,
+) -> int:
+    """How many tokens a text has, special ones included, however long it is."""
+    tokenizer = _present(model, tokenizer)
+    _check_text(text)
+    if isinstance(tokenizer, IsolatedTokenizer) and not wording.chat:
+        special = wording.special_tokens
+        whole = text + (second_text or "")
+        return with_tokenizer(
+            model, tokenizer, whole, lambda: tokenizer.count(text, second_text, add_special_tokens=special)
+        )
+    return len(_encode(model, tokenizer, text, second_text, wording)["input_ids"])
+
+
+def vocabulary(model: "PreTrainedModel") -> int:
+    """How many different ids the model knows; 0 for one that doesn't read text."""
+    table = _word_table(model)
+    rows = 0 if table is None else table.num_embeddings
+    return rows or _configured(model, "vocab_size") or 0
+
+
+def words_known(model: "PreTrainedModel") -> int:
+    """How many tokens the model can say, at least: some have rows in their table for what is only read."""
+    counts = (vocabulary(model), _configured(model, "vocab_size") or 0)
+    return min((count for count in counts if count), default=0)
+
+
+def token_limit(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase | None") -> int | None:
+    """How many tokens the model can read at once: the least that its configuration, its table and its tokenizer say.
+
+    Of a model that attends to blocks of a longer text, as many as it attends to whole: beyond them it is another model.
+    """
+    positions = _configured(model, "max_position_embeddings")
+    said = None if tokenizer is None else tokenizer.model_max_length
+    # A folder's file may say anything; what is no number limits nothing.
+    longest = said if isinstance(said, int | float) else None
+    limits = (positions, longest, _full_limit(model), *_table_limits(model, positions))
+    return min((int(limit) for limit in limits if limit is not None and 0 < limit < _NO_LIMIT), default=None)
+
+
+def _configured(model: "PreTrainedModel", name: str) -> int | None:
+    """A number in the configuration of the part that reads text; None where there is none, or not one for all of it."""
+    try:
+        found = getattr(model.config.get_text_config(), name, None)
+    except (ValueError, RuntimeError):
+        return None
+    return found if isinstance(found, int) else None
+
+
+def _full_limit(model: "PreTrainedModel") -> int | None:
+    """Up to how many tokens BigBird reads in full, after which it would be sparse; transformers' own rule."""
+    config = model.config
+    if getattr(config, "attention_type", None) != "block_sparse":
+        return None
+    return (5 + 2 * config.num_random_blocks) * config.block_size
+
+
+def _table_limits(model: "PreTrainedModel", positions: int | None) -> list[int]:
+    """What is left of a table of positions that keeps its first rows for padding, as RoBERTa's does."""
+    tables = [module for module in model.modules() if isinstance(module, nn.Embedding)]
+    return [
+        table.num_embeddings - table.padding_idx - 1
+        for table in tables
+        if table.num_embeddings == positions and table.padding_idx is not None and table is not _word_table(model)
+    ]
+
+
+def _word_table(model: "PreTrainedModel") -> nn.Embedding | None:
+    try:
+        table = model.get_input_embeddings()
+    except NotImplementedError:
+        return None
+    return table if isinstance(table, nn.Embedding) else None
+
+
+def _present(model: str, tokenizer: "PreTrainedTokenizerBase | None") -> "PreTrainedTokenizerBase":
+    if tokenizer is None:
+        raise UnusableText(
+            f"{model} came without a tokenizer, so text can't be read; put the model's tokenizer.json and "
+            "tokenizer_config.json into its folder, or, in Python, give ids to trace_ids or a tokenizer to wrap"
+        )
+    return tokenizer
+
+
+def _marked(encoding: Any, tensors: dict[str, Tensor]) -> tuple[bool, ...]:
+    """Which tokens the tokenizer added by itself."""
+    if encoding.is_fast:
+        return tuple(map(bool, encoding.encodings[0].special_tokens_mask))
+    return tuple(map(bool, tensors.pop("special_tokens_mask")[0].tolist()))
+
+
+def _spaces(encoding: Any, sentences: Sequence[int | None], texts: tuple[str, str]) -> list[bool]:
+    """Whether a blank is before each piece, by where it stands in its text."""
+    found, before = list[bool](), dict[int, int]()
+    for sentence, (start, end) in zip(sentences, encoding.encodings[0].offsets, strict=True):
+        if sentence is None:
+            found.append(False)
+            continue
+        between = texts[sentence][before.get(sentence, 0) : start]
+        found.append(any(kind_of(sign) == "blank" for sign in between[:_MOST_BETWEEN]))
+        before[sentence] = end
+    return found

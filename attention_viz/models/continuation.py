@@ -1,0 +1,125 @@
+"""A text that a decoder goes on with, token by token."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
+
+import torch
+
+from attention_viz.edits.eviction import Evict
+from attention_viz.errors import UnsupportedModel
+from attention_viz.inputs.check import Inputs
+from attention_viz.inputs.labelling import label_ids, with_words
+from attention_viz.recording.stepping import Stepping
+from attention_viz.recording.tracer import TokenAxes, Tracer
+from attention_viz.trace.rerun import behind
+from attention_viz.trace.tokens import Tokens
+from attention_viz.trace.trace import Provenance, Trace
+
+if TYPE_CHECKING:
+    from transformers.modeling_utils import PreTrainedModel
+    from transformers.tokenization_utils_base import PreTrainedTokenizerBase
+
+__all__ = ["Growing"]
+
+
+@dataclass(frozen=True, eq=False)
+class Growing:
+    """Lets one decoder go on with a text.
+
+    Attributes:
+        stepping: runs it a token at a time.
+        sha256: of its weights file, where there is one.
+    """
+
+    tracer: Tracer
+    inputs: Inputs
+    stepping: Stepping
+    sha256: str | None
+
+    def check(self, evict: Evict | None) -> None:
+        """Refuse an eviction where what comes of it wouldn't be what is said."""
+        if evict is not None and not self.stepping.evicts:
+            raise UnsupportedModel(
+                f"keys were to be thrown away from the cache of {self.tracer.name}, whose layers take some other way "
+                "to their keys than by a cache of all of them at their own positions; needed: a decoder whose steps "
+                "with fewer keys give what blocking those keys gives"
+            )
+
+    def check_start(self, trace: Trace, evict: Evict | None) -> None:
+        """Refuse a trace that isn't one of this model's own runs, or was made with another eviction."""
+        origin, name = trace.provenance, self.tracer.name
+        if (origin.model, origin.sha256) != (name, self.sha256):
+            raise UnsupportedModel(f"a trace of {origin.model} was given; {name} knows only its own")
+        asked = () if evict is None else (str(evict),)
+        untouched = not origin.edits and (evict is None or not origin.generated)
+        if not untouched and origin.edits != asked:
+            had = ", ".join(origin.edits) or "all its keys"
+            raise UnsupportedModel(f"the trace was made with {had}; {name} goes on from its own runs in the same way")
+        if origin.reading != "raw" or any(trace.query_tokens().padding):
+            raise UnsupportedModel(
+                f"{name} goes on from a run of its own, without padding, not from what was made of it"
+            )
+        if stored := origin.stored_in_words:
+            raise UnsupportedModel(f"{name} goes on by a run's own keys and values, and of this trace {stored}")
+        if any(not kept.whole for kept in trace.kept.values()):
+            raise UnsupportedModel(
+                f"the trace keeps {trace.kept[trace.stream()]}, and {name} goes on by the keys and values of every "
+                "layer; needed: a trace made without layers=…"
+            )
+        behind(trace).check()
+
+    def traces(self, trace: Trace, tokens: int, evict: Evict | None) -> Iterator[Trace]:
+        """Traces after one, a token more each, until the model says that it is done or is full.
+
+        Args:
+            evict: which keys are thrown away; None for none.
+        """
+        read, tokenizer = trace.query_tokens(), self.tracer.tokenizer
+        steps = None
+        for _ in range(tokens):
+            # Between two tokens whoever asks for them may do anything.
+            behind(trace).check()
+            chosen = int(trace.output_at(-1).argmax())
+            limit = self.inputs.limit
+            if chosen in _ends(self.inputs.model) or (limit is not None and len(read) >= limit):
+                return
+            read = _longer(tokenizer, read, label_ids(tokenizer, [chosen]))
+            edits = () if evict is None else (str(evict),)
+            provenance = replace(trace.provenance, generated=trace.provenance.generated + 1, edits=edits)
+            if self.stepping.exact:
+                if steps is None:
+                    steps = self.stepping.begin(self.tracer.record_of(trace), tokens, evict)
+                steps.read(chosen)
+                trace = self.tracer.trace_steps(steps.grown, read, evict, provenance)
+            else:
+                trace = self._whole(read, provenance)
+            yield trace
+
+    def _whole(self, tokens: Tokens, provenance: Provenance) -> Trace:
+        """A run of the whole text, for a model whose steps are not to be had."""
+        axes = TokenAxes.of_one(next(iter(self.tracer.anatomy.layers)), tokens)
+        ids = torch.tensor([tokens.numbers])
+        inputs = self.tracer.runner.inputs({"input_ids": ids, "attention_mask": torch.ones_like(ids)})
+        return self.tracer.trace(inputs, lambda _output: axes, (), provenance)
+
+
+def _longer(tokenizer: "PreTrainedTokenizerBase | None", old: Tokens, more: Tokens) -> Tokens:
+    """Tokens with others after them, which may go on with a word: "un" and then "happy"."""
+    found = Tokens(
+        (*old.labels, *more.labels),
+        (*old.numbers, *more.numbers),
+        special=(*old.special, *more.special),
+        padding=(*old.padding, *more.padding),
+        sentence=(*old.sentence, *more.sentence),
+        spelling=(*old.spelling, *more.spelling),
+    )
+    return with_words(tokenizer, found)
+
+
+def _ends(model: "PreTrainedModel") -> frozenset[int]:
+    """The tokens by which a model says that it is done."""
+    settings: Any = getattr(model, "generation_config", None)
+    end_ids = getattr(settings, "eos_token_id", None)
+    found = cast("list[object]", end_ids) if isinstance(end_ids, list) else [end_ids]
+    return frozenset(number for number in found if isinstance(number, int))

@@ -1,0 +1,119 @@
+"""The traces of an encoder–decoder: what it reads, what its decoder reads, and what its steps produce."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
+
+import torch
+from torch import Tensor
+
+from attention_viz.edits.edit import Edit
+from attention_viz.inputs.check import Inputs
+from attention_viz.inputs.device import device_of
+from attention_viz.inputs.labelling import tokens_of_ids
+from attention_viz.inputs.text import InputRow
+from attention_viz.recording.outputs.generation import answer_of, decoder_inputs, spoken_answer_of
+from attention_viz.recording.runner import Pass
+from attention_viz.recording.tracer import TokenAxes, Tracer
+from attention_viz.trace.ahead import Progress
+from attention_viz.trace.shown.seen import NOTHING, Seen
+from attention_viz.trace.tokens import Tokens
+from attention_viz.trace.trace import Provenance, Trace
+
+if TYPE_CHECKING:
+    from transformers.tokenization_utils_base import PreTrainedTokenizerBase
+
+__all__ = ["Answering"]
+
+
+@dataclass(frozen=True, eq=False)
+class Answering:
+    """Makes the traces of one encoder–decoder.
+
+    Attributes:
+        tokenizer: names the tokens, where there is one.
+        source: names the positions of what is read, where that is no text, once it is known how many there are.
+        seen: the picture or the sound that is read.
+    """
+
+    tracer: Tracer
+    inputs: Inputs
+    tokenizer: "PreTrainedTokenizerBase | None"
+    source: Callable[[Pass], Tokens] | None = None
+    seen: Seen = NOTHING
+
+    def trace(
+        self,
+        reading: InputRow,
+        target: Tokens | None,
+        edits: Sequence[Edit],
+        provenance: Provenance,
+        keep: frozenset[int] | None = None,
+        progress: Progress | None = None,
+    ) -> Trace:
+        """With what the decoder is to produce, by default what it says of its own accord; the rest as of `Tracer`."""
+        model = self.inputs.model
+        if target is not None:
+            target = self._without_start(target)
+            read = decoder_inputs(model, torch.tensor([target.numbers], device=device_of(model)))
+            return self._trace(reading, read, target, edits, provenance, keep, progress)
+        say = answer_of if self.source is None else spoken_answer_of
+        read, answer = say(self.tracer.runner, self._of(reading), self.inputs.limit)
+        ids = [int(number) for number in answer[0]]
+        text = None if self.tokenizer is None else self.tokenizer.decode(ids, skip_special_tokens=True)
+        described = replace(provenance, target=cast("str | None", text), generated=len(ids))
+        return self._trace(reading, read, tokens_of_ids(self.tokenizer, ids), edits, described, keep, progress)
+
+    def trace_ids(
+        self, reading: InputRow, read: Tensor | Sequence[int], edits: Sequence[Edit], provenance: Provenance
+    ) -> Trace:
+        """With what the decoder reads: each step produces the next token, the last one the model's own choice."""
+        return self._trace(reading, read, None, edits, provenance)
+
+    def _trace(
+        self,
+        reading: InputRow,
+        read: Tensor | Sequence[int],
+        produced: Tokens | None,
+        edits: Sequence[Edit],
+        provenance: Provenance,
+        keep: frozenset[int] | None = None,
+        progress: Progress | None = None,
+    ) -> Trace:
+        read = self.inputs.row(read, "decoder ids")
+        known = tokens_of_ids(self.tokenizer, [int(number) for number in read[0]])
+
+        def axes(recorded: Pass) -> TokenAxes:
+            source = reading.tokens if self.source is None else self.source(recorded)
+            said = self._produced(known, recorded.output[:]) if produced is None else produced
+            return TokenAxes.of_pair(source, known, said)
+
+        # All of it is to be read, said outright: some models take the token that pads for padding wherever it stands.
+        answer = {"decoder_input_ids": read, "decoder_attention_mask": torch.ones_like(read)}
+        inputs = {**self._of(reading), **self.tracer.runner.inputs(answer)}
+        if "decoder_attention_mask" in inputs:
+            provenance = replace(provenance, added=(*provenance.added, "decoder_attention_mask"))
+        return self.tracer.trace(inputs, axes, edits, provenance, keep, progress, self.seen)
+
+    def _of(self, reading: InputRow) -> dict[str, Tensor]:
+        return self.tracer.runner.inputs(reading.tensors)
+
+    def _without_start(self, target: Tokens) -> Tokens:
+        """A target as it is produced: some tokenizers put before it what the decoder is given to start with."""
+        start = getattr(self.inputs.model.config, "decoder_start_token_id", None)
+        if self.source is None or target.numbers[0] != start:
+            return target
+        return tokens_of_ids(self.tokenizer, target.numbers[1:])
+
+    def _produced(self, read: Tokens, output: Tensor) -> Tokens:
+        if not self.tracer.anatomy.no_words:
+            return tokens_of_ids(self.tokenizer, [*read.numbers[1:], int(output[-1].argmax())])
+        # Without a head nobody knows what the last step would produce.
+        following = tokens_of_ids(self.tokenizer, read.numbers[1:])
+        return Tokens(
+            (*following.labels, "…"),
+            (*following.numbers, -1),
+            words=(*following.words, None),
+            special=(*following.special, False),
+            spelling=(*following.spelling, "text"),
+        )

@@ -1,0 +1,6 @@
+"""Downloads from the hub, under the names that users import: `plan` lists a download, `download` makes it."""
+
+from attention_viz.sources.download import download
+from attention_viz.sources.hub import Plan, plan
+
+__all__ = ["Plan", "download", "plan"]

@@ -1,0 +1,170 @@
+"""A folder with a LoRA adapter of PEFT: its base model is loaded by name, and the adapter is put around it.
+
+Both files may be a stranger's. Only plain LoRA is read, and of its configuration only what is known here: other entries
+name modules to import, patterns that take forever to match, or models at any path. The declared sizes have to be those
+in the file before anything of these sizes is made.
+"""
+
+import importlib.util
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from attention_viz.errors import ModelNotFound, UnsupportedModel, first_line
+from attention_viz.sources.catalogue import CATALOGUE
+from attention_viz.sources.declarations import ADAPTER
+from attention_viz.sources.folders import parse_json, refuse_code, refuse_without_safetensors, sha256_of
+from attention_viz.sources.headers import read_headers
+
+if TYPE_CHECKING:
+    from attention_viz.models.model import AttentionModel
+
+__all__ = ["is_adapter", "load_adapter"]
+
+WEIGHTS = "adapter_model.safetensors"
+_LONGEST = 1_000_000
+
+# Entries that are read; all others have to be empty or off.
+_READ = frozenset(
+    "r lora_alpha target_modules use_rslora use_dora fan_in_fan_out bias modules_to_save task_type".split()
+)
+# Entries that change nothing once the weights are made, or are read by themselves.
+_HARMLESS = frozenset(
+    "peft_type base_model_name_or_path revision inference_mode lora_dropout init_lora_weights auto_mapping "
+    "peft_version megatron_core qalora_group_size".split()
+)
+_PART = re.compile(r"[A-Za-z0-9_.-]{1,200}")
+_YOURSELF = "load it with peft and give it to av.wrap"
+
+
+def is_adapter(folder: Path) -> bool:
+    """Return whether a folder holds an adapter, and no model of its own."""
+    return (folder / ADAPTER).is_file() and not (folder / "config.json").is_file()
+
+
+def load_adapter(
+    folder: Path, name: str, load_base: "Callable[[str | Path, str | None], Any]", check: Callable[[], None]
+) -> "AttentionModel":
+    """Load an adapter's base model, and put the adapter around it.
+
+    Args:
+        check: called now and then; what it raises ends the load.
+    """
+    if importlib.util.find_spec("peft") is None:
+        raise UnsupportedModel(f"{name} is an adapter of PEFT, which isn't installed: pip install attention-viz[peft]")
+    config = _read_config(folder, name)
+    if not (folder / WEIGHTS).is_file():
+        refuse_without_safetensors((file.name for file in folder.iterdir() if file.name != "config.json"), name)
+    found, revision = _base(folder, name, config)
+    base = load_base(found, revision)
+    base_name = found.name if isinstance(found, Path) else found
+    if not hasattr(base, "hf_model"):
+        raise UnsupportedModel(f"{name} is an adapter around {base_name}, which isn't a transformers model")
+    check()
+    model = _put_around(base.hf_model, config, folder / WEIGHTS, name)
+
+    from attention_viz.models.model import AttentionModel
+    from attention_viz.trace.trace import Provenance
+
+    notes = (f"An adapter (LoRA) around {base_name}, by PEFT. Texts are read by that model's tokenizer.",)
+    provenance = Provenance(model=name, sha256=sha256_of(folder / WEIGHTS, check), notes=notes)
+    return AttentionModel.of(model, base.tokenizer, provenance, base.reader)
+
+
+def _read_config(folder: Path, name: str) -> dict[str, Any]:
+    size = (folder / ADAPTER).stat().st_size
+    if size > _LONGEST:
+        raise UnsupportedModel(f"{name}: {ADAPTER} has {size:,} bytes; at most {_LONGEST:,} are read here")
+    config = parse_json((folder / ADAPTER).read_bytes(), ADAPTER, name)
+    refuse_code(config, name)
+    if config.get("peft_type") != "LORA":
+        raise UnsupportedModel(
+            f"{name} is an adapter of the kind {str(config.get('peft_type'))[:40]!r}; LORA alone is loaded here. "
+            f"For others, {_YOURSELF}"
+        )
+    if config.get("init_lora_weights", True) not in _PLAIN_START:
+        raise UnsupportedModel(
+            f"{name} is an adapter that also changes its base model (init_lora_weights="
+            f"{str(config['init_lora_weights'])[:40]!r}); {_YOURSELF}"
+        )
+    strange = sorted(key for key, value in config.items() if key not in _READ | _HARMLESS and value not in _OFF)
+    if strange:
+        raise UnsupportedModel(f"{name}: {ADAPTER} sets {', '.join(strange)[:200]}, which isn't read here; {_YOURSELF}")
+    return config
+
+
+# How the adapter's matrices were begun, if that left the base model as it was.
+_PLAIN_START = (True, False, None, "gaussian", "orthogonal")
+# What an entry that isn't used has.
+_OFF: tuple[object, ...] = (None, False, {}, [], "", 0)
+
+
+def _base(folder: Path, name: str, config: Mapping[str, Any]) -> tuple[str | Path, str | None]:
+    """Return the base model: its name in the catalogue, a folder beside this one, or an id and revision on the hub."""
+    asked = config.get("base_model_name_or_path")
+    if not isinstance(asked, str) or not asked:
+        raise ModelNotFound(f"{name}: {ADAPTER} names no base model (base_model_name_or_path)")
+    parts = asked.removeprefix("./").split("/")
+    if len(parts) > 2 or not all(_PART.fullmatch(part) and part.strip(".") for part in parts):
+        raise ModelNotFound(
+            f"{name}: {ADAPTER} has its base model at {asked[:120]!r}, and no path of a file is followed; put the base "
+            "model's folder beside the adapter's, and its name into base_model_name_or_path"
+        )
+    if asked in CATALOGUE:
+        return asked, None
+    beside = folder.resolve().parent / parts[0]
+    if len(parts) == 1 and beside.is_dir():
+        return beside, None
+    revision = config.get("revision")
+    return asked, revision if isinstance(revision, str) and revision else None
+
+
+def _put_around(model: Any, config: Mapping[str, Any], weights: Path, name: str) -> Any:
+    """Put the adapter around the model's matrices."""
+    import peft
+    from safetensors.torch import load_file
+
+    _check_sizes(model, config, read_headers([weights], name).shapes, name)
+    try:
+        tensors = load_file(weights)
+    except Exception as error:
+        raise ModelNotFound(f"{name}: {weights.name} is broken or half-written: {first_line(error)}") from None
+    wanted = {key: value for key, value in config.items() if key in _READ}
+    try:
+        around = peft.get_peft_model(
+            model, peft.LoraConfig(**wanted, inference_mode=True), autocast_adapter_dtype=False
+        ).eval()
+        found = peft.set_peft_model_state_dict(around, tensors)
+    except Exception as error:
+        raise ModelNotFound(f"{name} doesn't fit its base model: {first_line(error)}") from error
+    missing = [key for key in found.missing_keys if "lora_" in key or "modules_to_save" in key]
+    if missing or found.unexpected_keys:
+        which = f"it lacks {missing[0]}" if missing else f"it has {found.unexpected_keys[0]} besides"
+        raise ModelNotFound(f"{name} doesn't fit its base model: {which}")
+    return around
+
+
+def _check_sizes(model: Any, config: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]], name: str) -> None:
+    """Refuse an adapter whose file has other matrices, or of another rank, than its configuration makes."""
+    targets, rank = config.get("target_modules"), config.get("r")
+    if not isinstance(targets, list) or not all(isinstance(one, str) for one in cast("list[object]", targets)):
+        raise UnsupportedModel(f"{name}: {ADAPTER} has target_modules that isn't a list of names; {_YOURSELF}")
+    if not isinstance(rank, int) or rank < 1:
+        raise ModelNotFound(f"{name}: {ADAPTER} has the rank r={str(rank)[:40]}; choose a whole number from 1")
+    ends = tuple(f".{one}" for one in cast("list[str]", targets))
+    made = {path for path, _ in model.named_modules() if f".{path}".endswith(ends)}
+    found = {
+        key.removeprefix("base_model.model.").rpartition(".lora_")[0]: shape
+        for key, shape in shapes.items()
+        if ".lora_A" in key or ".lora_embedding_A" in key
+    }
+    if made != found.keys():
+        odd = sorted(made ^ found.keys())[0]
+        which = "the adapter's file lacks" if odd in made else "its configuration or the base model lacks"
+        raise ModelNotFound(f"{name} doesn't fit its base model: {which} {odd[:120]}")
+    other = next((shape for shape in found.values() if shape[:1] != (rank,)), None)
+    if other is not None:
+        raise ModelNotFound(
+            f"{name}: {ADAPTER} has the rank {rank}, and its file has one of {other[0] if other else 'no size'}"
+        )

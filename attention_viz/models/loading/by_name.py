@@ -1,0 +1,169 @@
+"""Loading by name: from the catalogue, a folder, or the hub."""
+
+from collections.abc import Callable
+from os import PathLike, fsdecode
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attention_viz.errors import LoadCancelled, ModelNotFound, UnsupportedModel
+from attention_viz.models.loading.verdicts import prepare
+from attention_viz.sources.catalogue import CATALOGUE
+from attention_viz.sources.declarations import refuse_gguf
+from attention_viz.sources.packages.progress import shown
+
+if TYPE_CHECKING:
+    from attention_viz.models.model import AttentionModel
+    from attention_viz.scratch.model import Scratch
+
+__all__ = ["load"]
+
+
+def load(
+    name: str,
+    *,
+    revision: str | None = None,
+    device: str = "auto",
+    dtype: str = "auto",
+    cancelled: Callable[[], bool] = lambda: False,
+    alone: bool = False,
+) -> "AttentionModel | Scratch":
+    """Load a model by its name in the catalogue, from a folder, or from the hub.
+
+    What is asked for is looked up in this order. A model on the hub is downloaded where it isn't on this machine yet;
+    `attention_viz.models.plan` says beforehand how large it is. Without a network the hub's cache on this machine is
+    used.
+
+    Args:
+        name: a name in the catalogue; a folder with config.json, model.safetensors and a tokenizer; a folder with a
+            LoRA adapter of PEFT, whose base model ships, is in a folder beside it or on the hub; or an id on the hub,
+            "owner/name" or "name".
+        revision: of a model on the hub, its branch, tag or commit; None for the main branch. Of `induction`, which
+            ships with moments of its training, "step-" and one of the steps in `attention_viz.models.SNAPSHOTS`.
+            Whatever else ships has one version only, and a folder is what it is, so for these it has to be None.
+        device: "cpu", "cuda" …; "auto" takes a GPU where there is one.
+        dtype: "float32", "float16", "bfloat16"; "auto" is float32 on a CPU and the model's own on a GPU.
+        cancelled: is asked again and again, from this thread, whether to stop; a download goes on to its end.
+        alone: whether a model of a folder or the hub that reads a text beside a picture is to read text alone.
+
+    Raises:
+        LoadCancelled: `cancelled` said so.
+        ModelNotFound: no such model, or its files are missing or broken.
+        UnsupportedModel: it holds code or pickles, its attention can't be recorded exactly, or it has no such revision.
+    """
+    if not isinstance(name, str | PathLike):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
+        raise ModelNotFound(f"a model is asked for by its name, as a str; got {type(name).__name__}")
+    name = fsdecode(name)
+    if name not in CATALOGUE and not _is_folder(name):
+        return _load_from_hub(name, revision, device, dtype, cancelled, alone)
+    if revision is not None:
+        from attention_viz.models.loading.snapshots import load_snapshot
+
+        return load_snapshot(name, revision, device=device, dtype=dtype, cancelled=cancelled)
+    # Loaded late: the catalogue can be listed without waiting for torch and transformers.
+    if name == "scratch":
+        from attention_viz.scratch.model import Scratch
+
+        return Scratch()
+    if name in CATALOGUE:
+        return _load_from_catalogue(name, device, dtype, cancelled)
+    return _load_from_folder(name, device, dtype, cancelled, alone)
+
+
+def _load_from_folder(
+    name: str, device: str, dtype: str, cancelled: Callable[[], bool], alone: bool
+) -> "AttentionModel":
+    """A whole model's folder, or one with an adapter around a model that is named there."""
+    # Its process imports torch and transformers while this one does.
+    prepare()
+    from attention_viz.models.loading.adapters import is_adapter, load_adapter
+    from attention_viz.models.loading.load_folder import load_folder
+
+    if not is_adapter(Path(name)):
+        return load_folder(Path(name), name, device=device, dtype=dtype, cancelled=cancelled, alone=alone)
+
+    def base(found: str | Path, version: str | None) -> "AttentionModel | Scratch":
+        if isinstance(found, Path):
+            # A stranger's file may lead to one further model, not on from there.
+            if is_adapter(found):
+                raise UnsupportedModel(f"{name} is an adapter around another adapter; load it with peft and wrap it")
+            return load_folder(found, found.name, device=device, dtype=dtype, cancelled=cancelled, alone=alone)
+        if found in CATALOGUE:
+            return load(found, device=device, dtype=dtype, cancelled=cancelled)
+        return _load_from_hub(found, version, device, dtype, cancelled, alone)
+
+    return load_adapter(Path(name), str(name), base, lambda: _go_on(name, cancelled))
+
+
+def _load_from_catalogue(name: str, device: str, dtype: str, cancelled: Callable[[], bool]) -> "AttentionModel":
+    from attention_viz.models.loading.load_folder import load_folder
+
+    entry = CATALOGUE[name]
+    if entry.conversion is not None:
+        with shown(f"Converting {name}") as bar:
+
+            def progress(done: int, of: int) -> None:
+                _go_on(name, cancelled)
+                bar(done, of)
+
+            folder = entry.conversion.complete(entry.installed, entry.sha256, entry.size, progress)
+        return load_folder(
+            folder, name, device=device, dtype=dtype, compared=entry.sha256, cancelled=cancelled, shipped=True
+        )
+    if entry.path is None:
+        raise ModelNotFound(f"{name} is not on this machine; install it with: attention-viz models --install {name}")
+    return load_folder(
+        entry.path, name, device=device, dtype=dtype, sha256=entry.sha256, cancelled=cancelled, shipped=True
+    )
+
+
+def _go_on(name: str, cancelled: Callable[[], bool]) -> None:
+    if cancelled():
+        raise LoadCancelled(f"loading {name} was stopped: nobody waits for it")
+
+
+def _load_from_hub(
+    name: str, revision: str | None, device: str, dtype: str, cancelled: Callable[[], bool], alone: bool
+) -> "AttentionModel":
+    _check_path(name)
+    from attention_viz.sources import hub
+
+    try:
+        wanted = hub.plan(name, revision)
+    except ModelNotFound as error:
+        raise ModelNotFound(
+            f"no model {name[:100]!r} in the catalogue ({', '.join(CATALOGUE)}) and no folder of that name; {error}"
+        ) from None
+    from attention_viz.sources.download import download
+
+    folder = download(wanted)
+    prepare()
+    from attention_viz.models.loading.load_folder import load_folder
+
+    return load_folder(
+        folder, name, device=device, dtype=dtype, revision=wanted.commit, cancelled=cancelled, alone=alone
+    )
+
+
+def _check_path(name: str) -> None:
+    """Refuse a path that leads to no folder: it can't be meant for anything else."""
+    if name.lower().endswith(".gguf"):
+        refuse_gguf([Path(name).name], repr(name[:200]))
+    if not (name.startswith(("/", "~", "./", "../")) or name.count("/") > 1 or "\\" in name):
+        return
+    try:
+        there = Path(name).is_file()
+    except (OSError, ValueError):  # no path at all: too long, or with a zero byte
+        there = False
+    asked = repr(name[:200])
+    what = f"{asked} is a file, and no folder" if there else f"there is no folder {asked}"
+    raise ModelNotFound(
+        f"{what}; a model is asked for by its folder, by an id on the hub, owner/name, or by its name "
+        f"in the catalogue ({', '.join(CATALOGUE)})"
+    )
+
+
+def _is_folder(name: str) -> bool:
+    try:
+        return bool(name) and Path(name).is_dir()
+    except (OSError, ValueError):  # no path at all: too long, or with a zero byte
+        return False

@@ -1,0 +1,185 @@
+"""Everything that loading a folder's model does except reading its weights: in a process that may be ended for it.
+
+The model is built, its weights are matched by the shapes in the file's header, and whatever no file holds is computed,
+all as in the true load but with weights on torch's "meta" device, where tensors have shapes and no numbers. Then the
+model is run once, since the probe of the true load will do that in the process of everybody.
+"""
+
+import contextlib
+import json
+from collections.abc import Callable, Generator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from attention_viz.errors import AttentionVizError, UnsupportedModel
+from attention_viz.inputs.media.beside import takes_both
+from attention_viz.inputs.media.readers import Reader
+from attention_viz.models.loading.forward import BOUNDS, Example, out_of_memory, try_forward
+from attention_viz.models.loading.reading import own_reader, reader_of_both
+from attention_viz.sources.bounded.counting import Bounds
+from attention_viz.sources.bounded.framing import Message
+from attention_viz.sources.building import (
+    build,
+    in_turn,
+    loading_failure,
+    named_class,
+    quietly,
+    read_config,
+    refuse_misfits,
+    taking_turns,
+)
+from attention_viz.sources.folders import PROCESSOR_FILES, CheckedFolder
+from attention_viz.sources.huggingface import GenerationConfig, PreTrainedConfig, PreTrainedModel
+from attention_viz.sources.size import check_size, counting, refuse_surplus, size_of
+
+__all__ = ["Verdict", "dry_run", "start"]
+
+# Numbers that a processor may make of one picture: a square of 4,000 pixels has 48 million.
+_LARGEST_INPUT = 50_000_000
+# What weights may be stored as, in the words of safetensors; torch would make numbers of anything else, too.
+_FLOATING = ("F64", "F32", "F16", "BF16")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a dry run of a folder found.
+
+    Attributes:
+        kind: the name of the model's class in transformers.
+        size: how many bytes the model takes in float32.
+        why_alone: for a model that reads a text beside a picture, what keeps it from that; empty if nothing does.
+    """
+
+    kind: str
+    size: int
+    why_alone: str = ""
+
+
+def start() -> Callable[[Message], Message]:
+    """Return what answers in a bounded process: a dry run per request, which is a folder."""
+    torch.set_num_threads(1)
+
+    def answer(request: Message) -> Message:
+        found = json.loads(request.content)
+        tensors = {key: tuple(shape) for key, shape in found["tensors"].items()}
+        path, name = Path(request.values["path"]), request.values["name"]
+        folder = CheckedFolder(path, name, found["config"], (), tensors, found["dtypes"])
+        return Message(asdict(dry_run(folder)))
+
+    return answer
+
+
+def dry_run(folder: CheckedFolder, check: Callable[[], None] = lambda: None, bounds: Bounds = BOUNDS) -> Verdict:
+    """Do what loading a folder's model does, without reading its weights, and run it once.
+
+    Args:
+        check: called again and again while another load has its turn; what it raises ends the run.
+    """
+    config = read_config(folder)
+    with quietly():
+        kind = named_class(folder.config)
+        if kind is None:
+            with in_turn(check):
+                kind = type(check_size(folder, lambda: build(folder, config)))
+        model = _load(folder, kind, config, check)
+        _read_generation_config(folder, model)
+        size, (examples, why_alone) = size_of(model), _prepare_input(folder, model)
+        try_forward(folder.name, model, examples, bounds)
+        return Verdict(kind.__name__, size, why_alone)
+
+
+class _Announced:
+    """Stands for a tensor of the file while weights are loaded: has its shape, and no numbers."""
+
+    def __init__(self, shape: tuple[int, ...], stored: str, misread: Callable[[], None]) -> None:
+        self._shape, self._stored, self._misread = shape, stored, misread
+
+    def __getitem__(self, _: object) -> "_Announced":
+        return self  # all of it, which is when it would be read
+
+    def to(self, *, device: object = None, dtype: torch.dtype | None = None) -> Tensor:
+        """Return what would have been read, wherever that is wanted, without its numbers."""
+        if dtype is not None and dtype.is_floating_point and self._stored not in _FLOATING:
+            self._misread()
+        return torch.empty(self._shape, dtype=dtype, device="meta")
+
+
+def _load(
+    folder: CheckedFolder,
+    kind: type[PreTrainedModel],
+    config: PreTrainedConfig,
+    check: Callable[[], None],
+) -> PreTrainedModel:
+    @contextlib.contextmanager
+    def within_bounds(model: nn.Module) -> Generator[None]:
+        with counting(folder):
+            yield
+        refuse_surplus(folder, model)
+
+    misread = list[str]()
+
+    def announced(key: str, shape: tuple[int, ...]) -> _Announced:
+        return _Announced(shape, folder.dtypes[key], lambda: misread.append(key))
+
+    try:
+        model, report = taking_turns(kind, check, within_bounds).from_pretrained(
+            None,
+            config=config,
+            state_dict={key: announced(key, shape) for key, shape in folder.tensors.items()},
+            local_files_only=True,
+            trust_remote_code=False,
+            dtype=torch.float32,
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,
+        )
+    except AttentionVizError:
+        raise
+    except Exception as error:
+        if out_of_memory(error):
+            raise MemoryError from error
+        raise loading_failure(folder, error) from error
+    model.__class__ = kind
+    refuse_misfits(folder.name, report, model)
+    if misread:
+        key = min(misread)
+        raise UnsupportedModel(
+            f"{folder.name}: {key[:200]} is stored as {folder.dtypes[key]}; weights are read here from "
+            f"{', '.join(_FLOATING)} only. Save them so with model.float().save_pretrained"
+        )
+    return model
+
+
+def _read_generation_config(folder: CheckedFolder, model: PreTrainedModel) -> None:
+    if not model.can_generate() or not (folder.path / "generation_config.json").is_file():
+        return
+    try:
+        GenerationConfig.from_pretrained(str(folder.path), local_files_only=True)
+    except Exception as error:
+        raise loading_failure(folder, error) from error
+
+
+def _prepare_input(folder: CheckedFolder, model: PreTrainedModel) -> tuple[list[Example], str]:
+    """Prepare what the model will be tried with; return that, and what keeps it from reading text beside a picture."""
+    reader = own_reader(folder, model)
+    if reader is not None:
+        return [_example(folder.name, reader)], ""
+    if not takes_both(model) or not any((folder.path / name).is_file() for name in PROCESSOR_FILES):
+        return [None], ""
+    try:
+        return [_example(folder.name, reader_of_both(folder, model)), None], ""
+    except AttentionVizError as error:
+        return [None], str(error)
+
+
+def _example(name: str, reader: Reader) -> Example:
+    tensors = reader.example().tensors
+    made = sum(tensor.numel() for tensor in tensors.values())
+    if made > _LARGEST_INPUT:
+        raise UnsupportedModel(
+            f"what prepares the input of {name} makes {made:,} numbers of one {reader.kind}; at most "
+            f"{_LARGEST_INPUT:,} are read here"
+        )
+    return tensors

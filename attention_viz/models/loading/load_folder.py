@@ -1,0 +1,164 @@
+"""A model from a folder: safetensors only, nothing executable, and a plain word about whatever is wrong with it."""
+
+import contextlib
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import cast
+
+import torch
+from torch import nn
+
+from attention_viz.errors import AttentionVizError, LoadCancelled, ModelNotFound, UnsupportedModel, first_line
+from attention_viz.models.loading.dry_run import Verdict
+from attention_viz.models.loading.reading import of_both, own_reader
+from attention_viz.models.loading.tokenizers import check_tokenizer, prepare_texts, read_tokenizer
+from attention_viz.models.loading.verdicts import verdict_of
+from attention_viz.models.model import AttentionModel
+from attention_viz.recording.recorder import asked
+from attention_viz.sources.building import (
+    build,
+    in_turn,
+    loading_failure,
+    quietly,
+    read_config,
+    refuse_misfits,
+    taking_turns,
+)
+from attention_viz.sources.changing import keep_apart, unchanged
+from attention_viz.sources.declarations import NO_ADAPTER, notes_on
+from attention_viz.sources.folders import CheckedFolder, check_folder
+from attention_viz.sources.huggingface import PreTrainedModel, transformers
+from attention_viz.sources.size import building, check_config, check_size, refuse_larger, size_of
+from attention_viz.trace.trace import Provenance
+
+__all__ = ["load_folder"]
+
+_DTYPES = ("float64", "float32", "bfloat16", "float16")
+
+
+def load_folder(
+    folder: Path,
+    name: str,
+    *,
+    device: str = "auto",
+    dtype: str = "auto",
+    sha256: str | None = None,
+    compared: str | None = None,
+    revision: str | None = None,
+    largest: int | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+    alone: bool = True,
+    shipped: bool = False,
+) -> AttentionModel:
+    """Load a model and its tokenizer from a folder, and wrap it.
+
+    Args:
+        device: "cpu", "cuda" …; "auto" takes a GPU where there is one.
+        dtype: "float32", "float16", "bfloat16"; "auto" is float32 on a CPU and the model's own on a GPU.
+        sha256: what the weights have to have, where that is known; see `CheckedFolder.sha256`.
+        largest: how many bytes of memory it may take; None for no limit.
+    """
+    check = _asking(name, cancelled)
+    precision = _dtype(dtype, place := _device(device))
+    with unchanged(folder, name), _asked_while_probing(check):
+        checked = check_folder(folder, name)
+        check_config(checked)
+        # What ships was looked at; whatever else there is may be anybody's.
+        apart = prepare_texts(ships=shipped)
+        verdict = _built(checked, check) if shipped else verdict_of(checked, check)
+        refuse_larger(name, verdict.size, largest)
+        found = compared or _sha256(checked, sha256, check)
+        with quietly():
+            with building(check):
+                hf_model = _read_model(checked, verdict.kind, precision, check)
+            tokenizer = read_tokenizer(checked, check, apart=apart)
+            reader = own_reader(checked, hf_model, check, apart=apart)
+        check()
+        check_tokenizer(checked, hf_model, tokenizer)
+        if sha256 is None and compared is None and revision is None and place.type == "cpu":
+            keep_apart(hf_model)
+        # A module is moved in place; what `to` returns is the same object, only without its type.
+        nn.Module.to(hf_model, place)
+        provenance = Provenance(model=name, revision=revision, sha256=found, notes=notes_on(folder))
+        if alone or reader is not None:
+            return AttentionModel.of(hf_model, tokenizer, provenance, reader)
+        return of_both(checked, hf_model, tokenizer, provenance, verdict.why_alone, check, apart=apart)
+
+
+def _asking(name: str, cancelled: Callable[[], bool]) -> Callable[[], None]:
+    def check() -> None:
+        if cancelled():
+            raise LoadCancelled(f"loading {name} was stopped: nobody waits for it")
+
+    return check
+
+
+@contextlib.contextmanager
+def _asked_while_probing(check: Callable[[], None]) -> Generator[None]:
+    token = asked.set(check)
+    try:
+        yield
+    finally:
+        asked.reset(token)
+
+
+def _sha256(folder: CheckedFolder, expected: str | None, check: Callable[[], None]) -> str:
+    found = folder.sha256(check)
+    if expected not in (None, found):
+        raise ModelNotFound(
+            f"the weights of {folder.name} have sha256 {found}, expected {expected}: the file is damaged or another's"
+        )
+    check()
+    return found
+
+
+def _built(folder: CheckedFolder, check: Callable[[], None]) -> Verdict:
+    """The verdict on a model whose files are known: its class and its size, nothing tried."""
+    config = read_config(folder)
+    with quietly(), in_turn(check):
+        model = check_size(folder, lambda: build(folder, config))
+    return Verdict(type(model).__name__, size_of(model))
+
+
+def _read_model(
+    folder: CheckedFolder, kind: str, dtype: torch.dtype | str, check: Callable[[], None]
+) -> PreTrainedModel:
+    found = cast(type[PreTrainedModel], getattr(transformers, kind))
+    try:
+        model, report = taking_turns(found, check).from_pretrained(
+            str(folder.path),
+            config=read_config(folder),
+            local_files_only=True,
+            use_safetensors=True,
+            trust_remote_code=False,
+            dtype=dtype,
+            output_loading_info=True,
+            adapter_kwargs=NO_ADAPTER,
+            ignore_mismatched_sizes=True,  # told below, by name and with both shapes
+        )
+    except AttentionVizError:
+        raise
+    except Exception as error:
+        raise loading_failure(folder, error) from error
+    model.__class__ = found
+    refuse_misfits(folder.name, report, model)
+    return model
+
+
+def _device(asked: str) -> torch.device:
+    if asked == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        return torch.empty(0, device=asked).device
+    except (RuntimeError, AssertionError) as error:
+        raise UnsupportedModel(
+            f"the device {asked!r} was asked for, which this machine doesn't have: {first_line(error)}"
+        ) from None
+
+
+def _dtype(asked: str, device: torch.device) -> torch.dtype | str:
+    if asked == "auto":
+        return torch.float32 if device.type == "cpu" else "auto"
+    if asked not in _DTYPES:
+        raise UnsupportedModel(f"the dtype {asked!r} was asked for; allowed are auto, {', '.join(_DTYPES)}")
+    return cast(torch.dtype, getattr(torch, asked))

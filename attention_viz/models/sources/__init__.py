@@ -1,1 +1,0 @@
-"""Where models come from: the catalogue, folders, the hub, and moments of a training."""

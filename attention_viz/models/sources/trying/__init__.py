@@ -1,1 +1,0 @@
-"""What a model from a folder is tried with before it is loaded."""

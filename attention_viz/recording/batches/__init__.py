@@ -1,0 +1,1 @@
+"""Several edited, cut-off or patched runs of a model in one pass."""

@@ -1,0 +1,89 @@
+"""How far each layer's output turns with one key's value at zero.
+
+Source: Mohebbi, Zuidema, Chrupała & Alishahi 2023, "Quantifying Context Mixing in Transformers", section 3. The
+value is zero in all heads; the whole layer, feed-forward too, runs alone on its own input, a batch row per key.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from attention_viz.edits.apply import edited
+from attention_viz.edits.places import concerns
+from attention_viz.errors import AttentionVizError, UnsupportedModel, first_line
+from attention_viz.operation.autocast import without_autocast
+from attention_viz.recording.batches.batch import Batch, whole_output
+from attention_viz.recording.batches.turns import LayerTurn, layer_turns
+from attention_viz.recording.gradients import ModelRun
+from attention_viz.recording.recorder import OURS, Call, heard_by
+
+__all__ = ["value_zeroing"]
+
+# So many tokens run at a time, those of all rows of a batch together.
+_TOKENS = 2048
+# How far a row in which nothing is zero may be from the run, as a share of its largest number.
+_ROUNDING = 1e-4
+
+
+@without_autocast()
+def value_zeroing(run: ModelRun, stream: str) -> tuple[Float[Tensor, "query key"], ...]:
+    """Return kept layers' turning by query and zeroed key: 1 - cos, 0 to 2."""
+    twin = run.runner.twin(frozen=True)
+    calls = [number for number in run.numbers if run.anatomy.streams[number] == stream]
+    turns = layer_turns(run, twin, stream)
+    if missing := [run.anatomy.places[number][1] for number in calls if number not in turns]:
+        raise UnsupportedModel(f"no module of {run.name} is layer {missing[0]} of its {stream}, from stream to stream")
+    try:
+        with twin.door, torch.no_grad(), twin.turned(OURS):
+            return tuple(_turned(run, turns[number], number) for number in calls)
+    except AttentionVizError:
+        raise
+    except Exception as error:
+        raise UnsupportedModel(
+            f"a layer of {run.name} can't be run by itself: {type(error).__name__}: {first_line(error)}"
+        ) from error
+
+
+def _turned(run: ModelRun, turn: LayerTurn, number: int) -> Tensor:
+    """(query, key)."""
+    keys = run.layers[run.numbers.index(number)].attention.shape[-1]
+    count = max(1, _TOKENS // turn.left.shape[1])
+    columns = [_columns(run, turn, number, range(at, min(at + count, keys))) for at in range(0, keys, count)]
+    return torch.cat(columns, dim=-1)
+
+
+def _columns(run: ModelRun, turn: LayerTurn, number: int, keys: range) -> Tensor:
+    batch = _Zeroed(run.edits, run.anatomy.places, rows=1 + len(keys), first=turn.first, number=number, keys=keys)
+    with heard_by(batch):
+        whole, *others = turn.again(1 + len(keys)).double()
+    expected = turn.left[0].double()
+    if whole.shape != expected.shape or (whole - expected).abs().max() > _ROUNDING * expected.abs().max():
+        raise UnsupportedModel(f"a layer of {run.name} gives something else when it is run by itself, in a batch")
+    # 1 - cos of two vectors is half the squared distance of their directions, which loses no digits.
+    apart = normalize(torch.stack(others), dim=-1) - normalize(whole, dim=-1)
+    return (apart.square().sum(dim=-1) / 2).float().T.cpu()
+
+
+@dataclass(eq=False)
+class _Zeroed(Batch):
+    """Calls of a layer's batch; each row but the first lacks a key's value."""
+
+    number: int = 0
+    keys: Sequence[int] = ()
+
+    def changed(self, number: int, call: Call, output: Tensor) -> Tensor:
+        """Return the result, a value less per row: (row, head, query, d_v)."""
+        if number == self.number:
+            value = call.attention.value.clone()
+            for row, key in enumerate(self.keys, start=1):
+                value[row, :, key] = 0
+            call = replace(call, attention=replace(call.attention, value=value))
+            output = whole_output(call.attention)
+        here = [edit for edit in self.edits if concerns(edit, self.places[number])]
+        for row in range(len(output)) if here else ():
+            output[row] = edited(here, self.places[number], call.of_row(row).attention).output
+        return output

@@ -1,0 +1,219 @@
+"""How far a recorded pass is from the model's own: which runs of it are compared, and how much of them.
+
+The output is compared whole, with a run of the model exactly as it was handed over; no other run overrules that. The
+weights are compared with those of eager attention, which hands them back: all of them if a text is short. On longer
+ones eager attention costs several plain runs and all of a layer's weights at once. In a decoder nobody looks ahead, so
+that eager attention on the first tokens gives their rows of the whole text; elsewhere a sample of rows is worked out by
+the family's own eager function.
+"""
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from attention_viz.errors import UnsupportedModel
+from attention_viz.operation.kernel import BOUNDS
+from attention_viz.recording.differences import Real
+from attention_viz.recording.references.eager_rows import BY_ROWS, EagerRows
+from attention_viz.recording.references.eager_weights import is_closed_prefix, prefix
+from attention_viz.recording.references.exact import from_exact
+from attention_viz.recording.references.own_output import OwnOutput
+from attention_viz.recording.references.weights_run import WeightsRun, weights_bytes
+from attention_viz.recording.runner import Pass, Runner
+from attention_viz.recording.twin import Twin
+from attention_viz.sources.huggingface import ALL_ATTENTION_FUNCTIONS
+from attention_viz.trace.trace import Fidelity
+
+__all__ = ["compare"]
+
+# Up to so many tokens all weights are compared.
+_WHOLE = 128
+# An error beyond this is no rounding in float32, whatever a run in float64 would say.
+_STILL_ROUNDING = 1e-3
+# Of longer texts, how many rows: of a decoder an eighth of the text, between these two; of others the fewest.
+_FEWEST, _MOST = 128, 512
+# Where all else fails, weights of a layer that take up to so many bytes are compared all the same: 2 GiB. A model that
+# is eager by itself computes those of up to 256 MiB at once.
+_AFFORDABLE, _AT_ONCE = 2**31, 2**28
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """What one way of comparing found; `rows` of each layer, None for all."""
+
+    output_error: float
+    weight_error: float | None
+    reference: str
+    weights: WeightsRun
+    rows: int | None = None
+    eager_from_own: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class _TwinCheck:
+    """What is compared: a recorded pass, and a twin of its model to be run on the same inputs."""
+
+    recorded: Pass
+    twin: Twin
+    inputs: Mapping[str, Tensor]
+    real: Real
+    bound: float
+    own: OwnOutput
+
+    def make(self) -> _Compared:
+        """As much as can be compared at about the price of a plain run, or of two."""
+        if not self.twin.is_eager:
+            self.own.measure()
+        for way in self._ways():
+            try:
+                found = way()
+            except _FOREIGN:
+                continue
+            if found is None:
+                continue
+            # Weights that a part finds wrong only the whole may overrule: a family may do otherwise with a part.
+            wrong = found.weight_error is not None and found.weight_error > self.bound
+            return self.whole() if wrong and self._largest_layer <= _AFFORDABLE else found
+        return self.whole()
+
+    def whole(self) -> _Compared:
+        """All weights, by a run with eager attention, or, of a model with code of its own, by its own softmaxes."""
+        weights = WeightsRun(self.recorded, self.inputs)
+        output = weights.run(self.twin, self.real)
+        if self.twin.is_eager:
+            self.own.take(output)
+        softmaxes, words = "by what leaves its own softmaxes", "with transformers' eager attention for the weights"
+        if self.twin.plan.sites:
+            reference = f"{self.own.words}, {softmaxes}"
+        else:
+            reference = self.own.words if self.twin.is_eager else f"{self.own.words} for the output, and {words}"
+        off = None if self.twin.is_eager or self.own.cannot else self.own.off(output)
+        return self._compared(weights.error, reference, weights, eager_from_own=off)
+
+    def by_prefix(self) -> _Compared | None:
+        """Weights by eager attention on the first tokens, where those look at nothing else."""
+        count = min(_MOST, max(_FEWEST, self._length // 8))
+        closed = all(is_closed_prefix(call.attention, count) for call in self.recorded.calls)
+        if not closed or not self.real.everywhere or not self._goes_by_position:
+            return None
+        weights = WeightsRun(
+            prefix(self.recorded, count), {name: tensor[:, :count] for name, tensor in self.inputs.items()}
+        )
+        _ = weights.run(self.twin, self.real)
+        reference = (
+            f"{self.own.words} for the output, and with transformers' eager attention on the first {count} tokens, "
+            "which see none of the others, for the weights"
+        )
+        return self._compared(weights.error, reference, weights, count)
+
+    def by_rows(self) -> _Compared | None:
+        """Some rows of weights by the family's eager function; all of them if that is what the model runs."""
+        if self.twin.is_eager and "eager" in ALL_ATTENTION_FUNCTIONS:  # somebody registered another
+            return None
+        count = None if self.twin.is_eager else _FEWEST
+        rows = EagerRows.of(self.recorded, self.twin.original, count, self.real)
+        with rows.listening():
+            plain = self.twin.run(self.inputs, BY_ROWS)
+        if rows.heard != len(self.recorded.modules):
+            return None
+        if self.twin.is_eager:
+            self.own.take(plain)
+        words = "for the output, and with transformers' eager attention on"
+        reference = f"{self.own.words} {words} {count} rows from all over the text for the weights"
+        return self._compared(rows.error, self.own.words if count is None else reference, None, count)
+
+    def _compared(
+        self,
+        error: float | None,
+        reference: str,
+        weights: WeightsRun | None,
+        rows: int | None = None,
+        eager_from_own: float | None = None,
+    ) -> _Compared:
+        weights = weights or WeightsRun(self.recorded, self.inputs)
+        return _Compared(self.own.measure(), error, reference, weights, rows, eager_from_own)
+
+    def _ways(self) -> list[Callable[[], _Compared | None]]:
+        if self._length <= _WHOLE or self.twin.plan.sites:
+            return []
+        if not self.twin.is_eager:
+            return [self.by_prefix, self.by_rows]
+        # All of it then costs what a plain run costs.
+        return [] if self._largest_layer <= _AT_ONCE else [self.by_rows, self.by_prefix]
+
+    @property
+    def _length(self) -> int:
+        return max((side for call in self.recorded.calls for side in call.attention.shape[1:]), default=0)
+
+    @property
+    def _largest_layer(self) -> int:
+        """Bytes of the weights of the largest layer."""
+        return max((weights_bytes(call.attention) for call in self.recorded.calls), default=0)
+
+    @property
+    def _goes_by_position(self) -> bool:
+        """Whether a part of the text can be run by cutting the inputs."""
+        return all(tensor.shape == (1, self._length) for tensor in self.inputs.values())
+
+
+# What a family's own code may raise when it is given a part of what it expects.
+_FOREIGN = (UnsupportedModel, RuntimeError, TypeError, ValueError, LookupError, AttributeError)
+
+
+def compare(
+    recorded: Pass,
+    runner: Runner,
+    inputs: Mapping[str, Tensor],
+    real: Real | None = None,
+    twin: Twin | None = None,
+    own: Tensor | None = None,
+) -> Fidelity:
+    """Run the model plainly and measure the recorded pass against it.
+
+    Args:
+        real: which rows are not padding; all are by default.
+    """
+    started, real, twin = time.perf_counter(), real or Real(), twin or runner.twin()
+    kinds = _dtypes(recorded, runner)
+    bound = max(BOUNDS.get(dtype, 0.0) for dtype in kinds)
+    beside = OwnOutput(recorded, runner, twin, inputs, real, own)
+    found = _TwinCheck(recorded, twin, inputs, real, bound, beside).make()
+    reference = found.reference
+    if len(recorded.calls) < len(recorded.modules):
+        reference += f"; weights of the {len(recorded.calls)} kept of {len(recorded.modules)} attention calls only"
+    fidelity = Fidelity(found.output_error, found.weight_error, bound, reference, rows=found.rows)
+    if not fidelity.ok:
+        fidelity = replace(fidelity, eager_from_own=found.eager_from_own)
+    if not fidelity.ok and beside.is_copied(bound):
+        fidelity = _judged_by_exact(fidelity, beside, found.weights, kinds, real)
+    return replace(fidelity, seconds=time.perf_counter() - started)
+
+
+def _judged_by_exact(
+    fidelity: Fidelity, own: OwnOutput, weights: WeightsRun, kinds: set[torch.dtype], real: Real
+) -> Fidelity:
+    """The fidelity with what a more exact run says of both, if such a run can tell anything and can be made."""
+    far = fidelity.largest_error
+    single = kinds == {torch.float32}
+    if far is None or not math.isfinite(far) or (single and far > _STILL_ROUNDING) or torch.float64 in kinds:
+        return fidelity
+    exact = from_exact(own, weights, torch.float64 if single else torch.float32, real)
+    if exact is None:
+        return fidelity
+    return replace(
+        fidelity,
+        output_from_exact=exact.output,
+        weight_from_exact=exact.weights,
+        eager_output_from_exact=exact.own_output,
+        eager_weight_from_exact=exact.own_weights,
+    )
+
+
+def _dtypes(recorded: Pass, runner: Runner) -> set[torch.dtype]:
+    """Every precision that was at work: a model may compute in half precision and hand out float32."""
+    inside = {call.attention.query.dtype for call in recorded.calls}
+    return {recorded.output.dtype, runner.model.dtype, *inside}

@@ -1,0 +1,207 @@
+"""How far each weight raised one number of a model's output: the weight times the gradient with respect to it.
+
+A weight acts only through its call's output O = A · V, so its gradient is that of the output times the values,
+dy/dA = dy/dO · Vᵀ: the pass runs as it always does, and no matrix of weights has to be kept for it.
+
+Source: Chefer, Gur & Wolf 2021, "Generic Attention-model Explainability for Interpreting Bi-Modal and Encoder-Decoder
+Transformers", section 3.2, eq. 5, before the mean over heads.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_viz.edits.edit import Edit
+from attention_viz.errors import AttentionVizError, ShapeError, UnsupportedModel, first_line
+from attention_viz.inputs.labelling import label_ids
+from attention_viz.operation.attention import Attention
+from attention_viz.operation.autocast import without_autocast
+from attention_viz.operation.shapes import shared_heads, widened
+from attention_viz.operation.terms import map_terms
+from attention_viz.recording.probe import Anatomy
+from attention_viz.recording.recorder import Call, Recorder
+from attention_viz.recording.runner import Runner, alike
+from attention_viz.recording.weights.unchanged import changed
+from attention_viz.trace.rerun import Along
+from attention_viz.trace.tokens import Tokens
+from attention_viz.trace.trace import Layer, Relevance
+
+if TYPE_CHECKING:
+    from transformers.tokenization_utils_base import PreTrainedTokenizerBase
+
+__all__ = ["ModelRun", "along", "relevance", "slopes_of"]
+
+
+class ModelRun(NamedTuple):
+    """One run of a model, as it can be made again."""
+
+    name: str
+    runner: Runner
+    anatomy: Anatomy
+    tokenizer: "PreTrainedTokenizerBase | None"
+    inputs: Mapping[str, Tensor]
+    edits: tuple[Edit, ...]
+    layers: tuple[Layer, ...]
+    numbers: tuple[int, ...]
+    queries: Mapping[str, Tokens]
+
+    @property
+    def tokens(self) -> Tokens:
+        """The tokens along the output's rows."""
+        return self.queries["decoder" if "decoder" in self.queries else next(iter(self.queries))]
+
+
+@dataclass(eq=False)
+class _Tap(Recorder):
+    """Keeps what each call that is kept hands back, so that gradients with respect to it can be asked for."""
+
+    outputs: list[list[Tensor]] = field(default_factory=list[list[Tensor]])
+
+    def hear(self, call: Call) -> Tensor:
+        """As every recorder; a call that asks for the same weights again hands back the rest of its values' width."""
+        before = self.count
+        output = super().hear(call)
+        if self.keep is not None and self.count - 1 not in self.keep:
+            return output
+        if not output.requires_grad:  # nothing before it does, as where a model's parameters are frozen
+            output = output.detach().requires_grad_()
+        if self.count > before:
+            self.outputs.append([])
+        self.outputs[-1].append(output)
+        return output
+
+
+@without_autocast()
+def relevance(run: ModelRun, of: tuple[int, int] | Along | None) -> Relevance:
+    """Run once more, and tell how far each weight of each layer raised y; see `attention_viz.gradient`."""
+    tap = _Tap(run.edits, run.anatomy.places, frozenset(run.numbers))
+    try:
+        with run.runner.door, torch.inference_mode(False), torch.enable_grad():
+            output = run.runner.run_open(tap, {name: tensor.clone() for name, tensor in run.inputs.items()})
+            y, words = _asked(run, output, of)
+            flat = [one for pieces in tap.outputs for one in pieces]
+            slopes = slopes_of(run.name, y, flat)
+    except AttentionVizError:
+        raise
+    except Exception as error:
+        raise UnsupportedModel(
+            f"no gradient goes through {run.name}: {type(error).__name__}: {first_line(error)}"
+        ) from error
+    with torch.no_grad():
+        _check_same(run, tap)
+        remaining = iter(slopes)
+        layers = [
+            _raised(layer.attention, torch.cat([next(remaining) for _ in pieces], dim=-1)[0])
+            for layer, pieces in zip(run.layers, tap.outputs, strict=True)
+        ]
+    return Relevance(run.anatomy.by_stream(layers, run.numbers), words)
+
+
+def slopes_of(name: str, y: Tensor, outputs: Sequence[Tensor]) -> list[Tensor]:
+    """The slope dy/dO of a number at each of several outputs; zeros where it doesn't depend on one."""
+    if not y.requires_grad:
+        raise UnsupportedModel(f"no gradient goes through {name}: its output is cut off from its attention")
+    if _without_derivative(y):
+        raise UnsupportedModel(
+            f"no gradient goes through {name}: torch has no derivative of some function that it computes its output "
+            "by, such as a quantized matrix's, and would give zeros"
+        )
+    # torch says that all are tensors, and gives None for those that y does not depend on.
+    found = cast("Sequence[Tensor | None]", torch.autograd.grad(y, list(outputs), allow_unused=True))
+    return [torch.zeros_like(one) if slope is None else slope for one, slope in zip(outputs, found, strict=True)]
+
+
+def _without_derivative(y: Tensor) -> bool:
+    """Whether a number depends on something by a function for which torch gives zeros instead of a derivative."""
+    known, open_nodes = set[object](), [y.grad_fn]
+    while open_nodes:
+        node = open_nodes.pop()
+        if node is None or node in known:
+            continue
+        if "NotImplemented" in node.name():
+            return True
+        known.add(node)
+        open_nodes += [before for before, _ in node.next_functions]
+    return False
+
+
+def _check_same(run: ModelRun, tap: _Tap) -> None:
+    """Refuse gradients of a run that isn't the trace's."""
+    calls = [_detached(call.attention) for call in tap.calls()]
+    if len(calls) != len(run.layers) or not all(
+        alike(layer.attention, call) for layer, call in zip(run.layers, calls, strict=True)
+    ):
+        raise changed(run.name)
+
+
+def _detached(call: Attention) -> Attention:
+    """A call without the graph behind it."""
+    return map_terms(call, lambda term, value: value if term.is_number else value.detach())
+
+
+def _raised(call: Attention, slope: Float[Tensor, "head query d_v"]) -> Float[Tensor, "head query key"]:
+    """The part above 0 of the weights times their gradients."""
+    value = widened(shared_heads(_detached(call).value, call.query))
+    slopes = widened(slope) @ value.mT
+    return (slopes * widened(_detached(call).weights)).clamp_min(0).float().cpu()
+
+
+def _asked(run: ModelRun, output: Tensor, of: tuple[int, int] | Along | None) -> tuple[Tensor, str]:
+    """The number y, and what it is in words."""
+    output = widened(output)
+    if isinstance(of, Along):
+        where = "at the mean over all positions" if of.position is None else f"at position {of.position}"
+        return along(run, output, of), f"of the output {where} in a given direction"
+    if of is not None:
+        return _logit(run, output, *of)
+    real = [at for at, padded in enumerate(run.tokens.padding) if not padded]
+    if len(output) != len(run.tokens):
+        return output.max(), "of the largest number of the output"
+    if run.anatomy.no_words:
+        return 0.5 * output[real].mean(dim=0).square().sum(), "of half the squared length of the mean output vector"
+    if "cross" in run.queries:
+        target = torch.tensor(run.queries["cross"].numbers, device=output.device)
+        return output.gather(1, target[:, None]).sum(), "of the sum of the logits of the tokens that are said"
+    if "encoder" not in run.queries:
+        return _logit(run, output, real[-1], int(output[real[-1]].argmax()))
+    mask = getattr(run.tokenizer, "mask_token_id", None)
+    masks = [at for at in real if run.tokens.numbers[at] == mask]
+    if masks:
+        return _logit(run, output, masks[0], int(output[masks[0]].argmax()))
+    return output[real].amax(dim=1).sum(), "of the sum of the largest logit at every position"
+
+
+def along(run: ModelRun, output: Float[Tensor, "row width"], of: Along) -> Float[Tensor, ""]:
+    """How far an output goes in a direction."""
+    rows, width = output.shape
+    if of.position is not None and not -rows <= of.position < rows:
+        raise ShapeError(f"position {of.position} was asked for; the output has positions {-rows} to {rows - 1}")
+    if of.vector.shape != (width,):
+        raise ShapeError(f"a direction has to be ({width},), as wide as the output; got {tuple(of.vector.shape)}")
+    # A vector that was made in inference mode has no part in slopes; its copy has.
+    vector = of.vector.clone().to(output)
+    if of.position is not None:
+        return output[of.position] @ vector
+    real = [at for at, padded in enumerate(run.tokens.padding) if not padded]
+    chosen = output[real] if rows == len(run.tokens) else output
+    return chosen.mean(dim=0) @ vector
+
+
+def _logit(run: ModelRun, output: Tensor, position: int, token: int) -> tuple[Tensor, str]:
+    """The logit of a token at a position."""
+    rows, width = output.shape
+    if run.anatomy.no_words:
+        raise UnsupportedModel(
+            f"token {token} was asked for, and {run.name} has no head that chooses tokens: {run.anatomy.no_words}"
+        )
+    if not -rows <= position < rows:
+        raise ShapeError(f"position {position} was asked for; the text has positions {-rows} to {rows - 1}")
+    if not 0 <= token < width:
+        raise ShapeError(f"token {token} was asked for; {run.name} has tokens 0 to {width - 1}")
+    (label,) = label_ids(run.tokenizer, [token]).written
+    where = f"at position {position % rows}" if "decoder" not in run.queries else f"after position {position % rows}"
+    return output[position, token], f"of the logit of “{label}” {where}"

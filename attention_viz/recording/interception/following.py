@@ -1,0 +1,254 @@
+"""Follows a model's own attention while it runs: from a product to the softmax behind it to that with the values.
+
+Every call of torch in the thread passes here. What comes of a product of two tensors, neither of which is a parameter,
+is followed through everything that happens to it until a softmax over its last axis; what comes of that is followed
+until it is multiplied with something: that is attention, with all that it is made of at hand.
+"""
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.overrides import TorchFunctionMode
+
+from attention_viz.errors import UnsupportedModel
+from attention_viz.recording.interception.products import Product, product_of
+
+__all__ = ["FollowedCall", "Following", "Logits", "Soften", "Softmaxes", "memory_of"]
+
+_SOFTMAX = {functional.softmax, torch.softmax, Tensor.softmax, torch.special.softmax}
+_LOGSUMEXP = {torch.logsumexp, Tensor.logsumexp, torch.special.logsumexp}
+# What makes something new of its input, which is no longer the numbers that were followed.
+_ENDS = {functional.linear, functional.layer_norm, functional.rms_norm, functional.group_norm, functional.embedding}
+_MARK = "_attention_viz_followed"
+
+
+# Given a softmax's number, what enters it and the softmax itself, hands back what leaves it.
+Soften = Callable[[int, Tensor, Callable[[Tensor], Tensor]], Tensor]
+
+
+@dataclass(frozen=True, eq=False)
+class Logits:
+    """What enters a softmax, and where it comes from.
+
+    Attributes:
+        products: the products they are made of, in the order they were computed.
+        way: what happened to the first of them until here, by name.
+    """
+
+    tensor: Tensor
+    products: tuple[Product, ...]
+    way: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class FollowedCall:
+    """One attention call of a model's own.
+
+    Attributes:
+        number: which of the pass it is, from 0, in the order in which values are taken.
+        place: which of the pass's softmaxes it is.
+        module: the innermost module with parts of its own that was running.
+        taken: the weights' product with the values, the weights on the left.
+        way: what happened to the weights on the way to that product.
+    """
+
+    number: int
+    place: int
+    module: nn.Module
+    logits: Logits
+    taken: Product
+    way: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Followed:
+    """What a tensor is made of: products, or what left one softmax, of which is known what entered it."""
+
+    products: tuple[Product, ...] = ()
+    way: tuple[str, ...] = ()
+    logits: Logits | None = None
+    place: int = 0
+
+
+class Following(TorchFunctionMode):
+    """Tells of each attention call of a model while it runs in this thread.
+
+    Attributes:
+        softmaxes: how many softmaxes there were behind a product.
+        taken: which of them were multiplied with values.
+    """
+
+    def __init__(
+        self,
+        parameters: frozenset[int],
+        attend: Callable[[FollowedCall], Tensor | None],
+        *,
+        busy: Callable[[], bool] = lambda: False,
+        product: Callable[[Product], Tensor | None] | None = None,
+        softmax: Soften | None = None,
+    ) -> None:
+        """Follow a run.
+
+        Args:
+            parameters: where the model's parameters lie in memory; see `memory_of`.
+            attend: told of each call; hands back the output, (…, query, d_v), or None for the model's own.
+            product: hands back what a product gives, (…, row, column), or None for what it is.
+        """
+        super().__init__()
+        self._parameters, self._attend, self._busy = parameters, attend, busy
+        self._product, self._softmax = product, softmax
+        self.softmaxes = self._products = 0
+        self.taken: set[int] = set()
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Every call of torch."""
+        named = kwargs or {}
+        if self._busy():
+            return func(*args, **named)
+        if func in _SOFTMAX:
+            return self._soften(func, args, named)
+        product = product_of(func, args, named)
+        if product is not None:
+            return self._multiply(product, func, args, named)
+        result = func(*args, **named)
+        if isinstance(result, (Tensor, tuple, list)) and func not in _ENDS:
+            found = _marks((*args, *named.values()))
+            if found:
+                _mark(result, _merged(found, _name(func)))
+        return result
+
+    def _multiply(self, product: Product, func: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+        weights = next((mark for mark in _marks((*args, *named.values())) if mark.logits is not None), None)
+        if weights is not None:
+            return self._take(weights, product, func, args, named)
+        if memory_of(product.left) in self._parameters or memory_of(product.right) in self._parameters:
+            return func(*args, **named)
+        product = replace(product, number=self._products)
+        self._products += 1
+        instead = None if self._product is None else self._product(product)
+        result = func(*args, **named) if instead is None else product.result(instead)
+        added = [] if product.added is None else _marks((args[0],))
+        _mark(result, _merged([_Followed((product,)), *added], ""))
+        return result
+
+    def _soften(self, func: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Tensor:
+        logits = args[0] if args else named["input"]
+        found = [mark for mark in _marks((logits,)) if mark.products]
+        axis = args[1] if len(args) > 1 else named.get("dim")
+        if not found or logits.ndim < 3 or axis not in (-1, logits.ndim - 1):
+            return func(*args, **named)
+        place, self.softmaxes = self.softmaxes, self.softmaxes + 1
+
+        def compute(entering: Tensor) -> Tensor:
+            return func(entering, *args[1:], **{name: value for name, value in named.items() if name != "input"})
+
+        result = compute(logits) if self._softmax is None else self._softmax(place, logits, compute)
+        entered = Logits(logits, found[0].products, found[0].way)
+        _mark(result, _Followed(logits=entered, place=place))
+        return result
+
+    def _take(
+        self, weights: _Followed, product: Product, func: Any, args: tuple[Any, ...], named: Mapping[str, Any]
+    ) -> Any:
+        """The product of weights with something, which are the values."""
+        assert weights.logits is not None
+        if weights.place in self.taken:
+            raise UnsupportedModel("it multiplies the same weights with values twice")
+        if not _holds(args[1] if func is torch.einsum and isinstance(args[1], Tensor) else args[0], weights):
+            raise UnsupportedModel("it multiplies values with the weights in another order")
+        self.taken.add(weights.place)
+        heard = FollowedCall(len(self.taken) - 1, weights.place, _module(), weights.logits, product, weights.way)
+        output = self._attend(heard)
+        return func(*args, **named) if output is None else product.layout(output)
+
+
+class Softmaxes(TorchFunctionMode):
+    """Tells over how many keys the softmaxes of a run go that could be attention's, whatever stands before them.
+
+    A softmax may also be written out, as exp(x - logsumexp(x)), which Reformer does.
+
+    Attributes:
+        keys: the length of the last axis of each that has four axes or more.
+    """
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        super().__init__()
+        self.keys: list[int] = []
+        self.written = False
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Every call of torch."""
+        result = func(*args, **(kwargs or {}))
+        if func in _SOFTMAX and isinstance(result, Tensor) and result.ndim > 3:
+            self.keys.append(result.shape[-1])
+        elif func in _LOGSUMEXP and isinstance(args[0], Tensor) and args[0].ndim > 3:
+            self.keys.append(args[0].shape[-1])
+            self.written = True
+        return result
+
+
+def memory_of(tensor: Tensor) -> int:
+    """Where the numbers of a tensor lie, its views' too."""
+    return tensor.untyped_storage().data_ptr()
+
+
+def _holds(tensor: object, mark: _Followed) -> bool:
+    found = getattr(tensor, _MARK, None)
+    return isinstance(found, _Followed) and found.place == mark.place and found.logits is not None
+
+
+def _marks(values: Iterable[Any]) -> list[_Followed]:
+    """What is followed among some arguments, in their order."""
+    found: list[_Followed] = []
+    for value in values:
+        if isinstance(value, Tensor):
+            mark = getattr(value, _MARK, None)
+            if mark is not None:
+                found.append(mark)
+        elif isinstance(value, (tuple, list)):
+            found += _marks(cast("Sequence[Any]", value))
+    return found
+
+
+def _mark(result: Any, mark: _Followed) -> None:
+    if isinstance(result, Tensor):
+        setattr(result, _MARK, mark)
+    elif isinstance(result, (tuple, list)):
+        for one in cast("Sequence[Any]", result):
+            _mark(one, mark)
+
+
+def _merged(found: Sequence[_Followed], name: str) -> _Followed:
+    """What is followed of something made of several: weights come first, as nothing is made of them but output."""
+    weights = next((mark for mark in found if mark.logits is not None), None)
+    first = weights or found[0]
+    way = (*first.way, name) if name else first.way
+    if weights is not None:
+        return _Followed((), way, weights.logits, weights.place)
+    products = dict.fromkeys(product for mark in found for product in mark.products)
+    return _Followed(tuple(products), way)
+
+
+def _name(func: Any) -> str:
+    return str(getattr(func, "__name__", func)).strip("_")
+
+
+def _module() -> nn.Module:
+    """The innermost running module that has parts of its own: the one that attends."""
+    frame = inspect.currentframe()
+    while frame is not None:
+        found = frame.f_locals.get("self")
+        if isinstance(found, nn.Module) and next(found.children(), None) is not None:
+            return found
+        frame = frame.f_back
+    raise UnsupportedModel("attention is computed outside of any module")

@@ -1,0 +1,290 @@
+"""Hears the attention that a run computes outside our function, and decides whether a trace may leave it out.
+
+Every operation of the thread passes through a dispatch mode after torch took its own functions apart, so it makes no
+difference by what name, fast path or softmax a module attends. Our own function's work isn't counted.
+
+The rule: attention in a layer of a recorded stream, or between as many positions as a recorded call, must not be
+missing: such a model is refused. All other attention, such as a head that pools, is named.
+"""
+
+import functools
+import re
+import sys
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import TYPE_CHECKING, Any, cast
+
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from attention_viz.errors import UnsupportedModel
+from attention_viz.recording.interception.plan import computing
+
+if TYPE_CHECKING:
+    from attention_viz.recording.runner import Pass
+
+__all__ = ["SOFTMAX", "OutsideCall", "OutsideListener", "outside_calls", "parts_left_out", "refusal_of"]
+
+SOFTMAX = "a softmax of products"
+
+_MARK = "_attention_viz_outside"
+# Operations by their names: those that multiply two tensors, with what is added to the product first or last,
+_PRODUCTS = frozenset("mm bmm mv matmul linear einsum inner tensordot _cdist_forward".split())
+_ADDING = frozenset("addmm baddbmm addbmm addmv".split())
+# those that make weights of a product; a softmax may be written out by `exp`,
+_SOFTMAXES = frozenset("softmax _softmax _safe_softmax _masked_softmax log_softmax _log_softmax exp exp_ exp2".split())
+# and those whose result no longer holds the product's cells.
+_ENDS = frozenset("embedding convolution conv1d conv2d conv3d native_layer_norm native_group_norm".split())
+# Whatever attends inside one operation says so in its name: torch's kernels, and those of other packages.
+_KERNEL = re.compile(r"attention|attn|transformer_encoder_layer", re.IGNORECASE)
+_IN_WORDS = (
+    ("_transformer_encoder_layer", "torch's TransformerEncoderLayer"),
+    ("_native_multi_head_attention", "torch's MultiheadAttention"),
+    ("scaled_dot_product", "torch's scaled_dot_product_attention"),
+    ("flex_attention", "torch's flex_attention"),
+)
+# Kernels with positions as the last axis but one.
+_ROWS_BEFORE_WIDTH = ("scaled_dot_product", "_native_multi_head_attention", "flex_attention")
+_NAMED = 3  # modules in a refusal
+
+
+@dataclass(frozen=True)
+class OutsideCall:
+    """One attention call that our function didn't compute.
+
+    Attributes:
+        path: the module's name in the model; empty for the model itself.
+        by: the means by which it attends, in words.
+        shape: how many queries and keys it has; None if the operation doesn't tell.
+    """
+
+    path: str
+    by: str
+    shape: tuple[int, int] | None
+
+    @property
+    def where(self) -> str:
+        """The module's name; in words for the model itself."""
+        return self.path or "the model's own forward"
+
+
+@dataclass(eq=False)
+class _Mark:
+    """What a tensor is: numbers of the model alone, a product of two others, or the weights made of one."""
+
+    kind: str
+    shape: tuple[int, int] = (0, 0)
+    by: str = ""
+    counted: bool = False
+
+
+_FIXED = _Mark("fixed")
+
+
+class _Outside(TorchDispatchMode):
+    """Hears every operation of a thread."""
+
+    # Else torch refuses to run `flex_attention` while this mode is open.
+    supports_higher_order_operators = True
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.found: list[OutsideCall] = []
+        self._paths = {id(module): path for path, module in model.named_modules()}
+        self._own = {id(one): one for one in (*model.parameters(), *model.buffers())}
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Run one operation, and note what becomes of products."""
+        result = func(*args, **kwargs) if kwargs else func(*args)
+        if computing():
+            return result
+        kind, name = _kind(func)
+        given = _tensors((*args, *kwargs.values()) if kwargs else args)
+        marks = [self._mark(one) for one in given]
+        if kind == "kernel":
+            self._count(_kernel(name, given))
+        elif kind == "product":
+            factors = marks[1:3] if name in _ADDING else marks[:2]
+            _set(result, self._multiplied(result, factors))
+        elif kind != "end" and any(marks):
+            _set(result, self._made_of(name, kind, result, given, marks))
+        return result
+
+    def _mark(self, tensor: Tensor) -> _Mark | None:
+        if id(tensor) in self._own or (type(tensor) is not Tensor and isinstance(tensor, nn.Parameter)):
+            return _FIXED
+        return getattr(tensor, _MARK, None)
+
+    def _multiplied(self, result: Any, marks: Sequence[_Mark | None]) -> _Mark | None:
+        """Mark a product of two tensors, and count it as attention if one of them is weights."""
+        weights = next((mark for mark in marks if mark is not None and mark.kind == "weights"), None)
+        if any(mark is _FIXED for mark in marks) or len(marks) < 2:
+            return weights
+        if weights is None:
+            shape = tuple(result.shape[-2:]) if isinstance(result, Tensor) else ()
+            return _Mark("product", (shape[0], shape[1])) if len(shape) == 2 else None
+        if not weights.counted:
+            weights.counted = True
+            self._count((weights.by, weights.shape))
+        return None
+
+    def _made_of(
+        self, name: str, kind: str, result: Any, given: Sequence[Tensor], marks: Sequence[_Mark | None]
+    ) -> _Mark | None:
+        """Mark the result of any other operation."""
+        if all(mark is _FIXED for mark in marks):
+            return _FIXED
+        weights = next((mark for mark in marks if mark is not None and mark.kind == "weights"), None)
+        if weights is not None:
+            # Weights that are spread over something larger, as a router's over its experts' outputs, are taken.
+            source = given[marks.index(weights)]
+            return None if isinstance(result, Tensor) and result.numel() > source.numel() else weights
+        product = next((mark for mark in marks if mark is not None and mark.kind == "product"), None)
+        if product is None or kind != "softmax":
+            return product
+        by = "torch's scaled_dot_product_attention" if name == "_safe_softmax" else SOFTMAX
+        return _Mark("weights", product.shape, by)
+
+    def _count(self, call: tuple[str, tuple[int, int] | None]) -> None:
+        by, shape = call
+        module, path = self._module()
+        if isinstance(module, nn.MultiheadAttention):
+            by = "torch's MultiheadAttention"
+        self.found.append(OutsideCall(path, by, shape))
+
+    def _module(self) -> tuple[nn.Module | None, str]:
+        """Return the innermost module of the model that is running, and its name."""
+        frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] -- the only way to ask
+        while frame is not None:
+            one = frame.f_locals.get("self")
+            if isinstance(one, nn.Module) and id(one) in self._paths:
+                return one, self._paths[id(one)]
+            frame = frame.f_back
+        return None, ""
+
+
+@contextmanager
+def outside_calls(model: nn.Module) -> Generator[list[OutsideCall]]:
+    """Hear what the model attends outside our function while this thread runs it."""
+    with _Outside(model) as outside:
+        yield outside.found
+
+
+@dataclass(eq=False)
+class OutsideListener:
+    """Listens to a model's run unless it is known what inputs of its kind and size make the model attend outside.
+
+    A model may take another way through a longer text, or beside a picture. What was heard is remembered, so that a
+    refusal holds each time; if nothing was heard at a size (`_silent`), nothing is of smaller inputs.
+    """
+
+    _silent: dict[frozenset[str], int] = field(default_factory=dict[frozenset[str], int])
+    _heard: dict[tuple[frozenset[str], int], Sequence[OutsideCall]] = field(default_factory=dict[Any, Any])
+
+    @contextmanager
+    def listening(self, model: nn.Module, inputs: Mapping[str, Tensor]) -> Generator[Sequence[OutsideCall]]:
+        """Hear what the model attends outside our function, or repeat what was heard before."""
+        kind, size = frozenset(inputs), sum(one.numel() for one in inputs.values())
+        if size <= self._silent.get(kind, 0) or (kind, size) in self._heard:
+            yield self._heard.get((kind, size), ())
+            return
+        with outside_calls(model) as found:
+            yield found
+        if found:
+            self._heard[kind, size] = found
+        else:
+            self._silent[kind] = size
+
+
+def parts_left_out(model: nn.Module, outside: Sequence[OutsideCall], recorded: "Pass", family: str) -> tuple[str, ...]:
+    """Name the attention that runs beside the recorded streams, one text for modules of the same kind."""
+    paths = {id(module): path for path, module in model.named_modules()}
+    layers = {_layers(paths.get(id(module), "")) for module in recorded.modules} - {""}
+    shapes = {tuple(call.attention.shape[1:]) for call in recorded.calls}
+    missing = [one for one in outside if _layers(one.path) in layers or one.shape in shapes]
+    if missing:
+        raise UnsupportedModel(refusal_of(family, missing))
+    kinds = dict[tuple[str, str], list[str]]()
+    for one in outside:
+        kinds.setdefault((re.sub(r"\d+", "*", one.where), one.by), []).append(one.where)
+    return tuple(_named(pattern, by, dict.fromkeys(alike)) for (pattern, by), alike in kinds.items())
+
+
+def refusal_of(family: str, missing: Sequence[OutsideCall]) -> str:
+    """Say where a model attends outside our function, or that nothing in it was heard to attend."""
+    if not missing:
+        return (
+            f"{family} never called our attention, and nothing else in it was heard to attend: no function of torch's, "
+            "no softmax of queries' products with keys that is multiplied with values; needed: a model with attention"
+        )
+    means = dict[str, list[str]]()
+    for one in missing:
+        means.setdefault(one.by, []).append(one.where)
+    said = list[str]()
+    for by, places in means.items():
+        several = list(dict.fromkeys(places))
+        more = f" and {len(several) - _NAMED} more modules" if len(several) > _NAMED else ""
+        said.append(f"in {', '.join(several[:_NAMED])}{more} by {by}")
+    return (
+        f"{family} attends {'; and '.join(said)}, outside the interface, so a trace would leave it out; needed: all of "
+        "its attention by transformers' interface"
+    )
+
+
+def _named(pattern: str, by: str, alike: Mapping[str, object]) -> str:
+    return f"{next(iter(alike)) if len(alike) == 1 else f'{len(alike)} modules {pattern}'} (by {by})"
+
+
+def _layers(path: str) -> str:
+    """Return the list of layers that a module is in: "model.layers" for "model.layers.3.self_attn"; "" for none."""
+    parts = path.split(".")
+    number = next((at for at, part in enumerate(parts) if part.isdigit()), 0)
+    return ".".join(parts[:number])
+
+
+@functools.cache
+def _kind(func: Any) -> tuple[str, str]:
+    """Return an operation's kind, and its name without its package and overload."""
+    whole = str(func)
+    name = whole.split(".")[1] if "." in whole else whole
+    if name in _PRODUCTS or name in _ADDING:
+        return "product", name
+    if name in _SOFTMAXES or whole.startswith("aten.pow.Scalar"):
+        return "softmax", name
+    # What is left that multiplies matrices does so with packed or quantized ones, which are the model's own.
+    if name in _ENDS or name.endswith("mm"):
+        return "end", name
+    return ("kernel" if _KERNEL.search(name) else "", name)
+
+
+def _kernel(name: str, given: Sequence[Tensor]) -> tuple[str, tuple[int, int] | None]:
+    """Return a kernel's name in words, and how many queries and keys it has."""
+    by = next((words for part, words in _IN_WORDS if part in name), f"the operation {name}")
+    query, key = (given[0], given[0 if "encoder_layer" in name else 1]) if len(given) > 1 else (None, None)
+    known = "encoder_layer" in name or any(part in name for part in _ROWS_BEFORE_WIDTH)
+    if not known or query is None or key is None or query.is_nested or min(query.ndim, key.ndim) < 2:
+        return by, None
+    return by, (query.shape[-2], key.shape[-2])
+
+
+def _tensors(values: Iterable[Any]) -> list[Tensor]:
+    found = list[Tensor]()
+    for value in values:
+        if isinstance(value, Tensor):
+            found.append(value)
+        elif isinstance(value, tuple | list):
+            found += _tensors(cast("Sequence[Any]", value))
+    return found
+
+
+def _set(result: Any, mark: _Mark | None) -> None:
+    for tensor in _tensors((result,)):
+        if not isinstance(tensor, nn.Parameter) and (mark is not None or hasattr(tensor, _MARK)):
+            setattr(tensor, _MARK, mark)
+            # A slice's mark is the whole's.
+            if mark is not None and mark is not _FIXED and (whole := tensor._base) is not None:
+                setattr(whole, _MARK, mark)

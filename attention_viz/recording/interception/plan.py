@@ -1,0 +1,173 @@
+"""What was learnt, once, of how a model computes its own attention, and the calls of ours that it makes of that."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+
+import torch
+from torch import Tensor, nn
+
+from attention_viz.errors import UnsupportedModel
+from attention_viz.operation.attention import attend
+from attention_viz.recording.interception.following import FollowedCall, Following, memory_of
+from attention_viz.recording.masks_read import split_mask
+from attention_viz.recording.recorder import Call, recording
+
+__all__ = ["NO_PLAN", "CallSite", "Calls", "InterceptionPlan", "computing", "parameters_of"]
+
+# How far what is added to the scores may be from 0 and still be rounding, as a share of the largest logit.
+_ROUNDING = 4e-6
+
+
+@dataclass(frozen=True)
+class CallSite:
+    """One attention call of a model's own, as it was when it was proved.
+
+    Attributes:
+        product: which of the products behind its softmax is the one of query and key.
+        scale: what that product is multiplied by until it enters the softmax.
+        ways: what may happen to the first product until the softmax, and to the weights until they are multiplied
+            with the values, by name: a text with padding may take another way than one without.
+        parts: of each product what it adds to the scores, in a word or two; "" for that of query and key, and where
+            that can't be told. Empty for a site that was not asked for it.
+    """
+
+    product: int
+    count: int
+    scale: float
+    heads: int
+    ways: frozenset[tuple[tuple[str, ...], tuple[str, ...]]]
+    parts: tuple[str, ...] = ()
+
+    def merged(self, other: "CallSite") -> "CallSite | None":
+        """The site of both ways; None where they are no one site."""
+        same = (self.product, self.count, self.heads) == (other.product, other.count, other.heads)
+        if not same or self.scale != other.scale:
+            return None
+        return replace(self, ways=self.ways | other.ways)
+
+
+@dataclass(frozen=True)
+class InterceptionPlan:
+    """How to hear a model that computes attention in code of its own.
+
+    Attributes:
+        sites: its calls, in the order in which they take their values; none for a model that needs no plan.
+    """
+
+    sites: tuple[CallSite, ...] = ()
+
+    def merged(self, other: "InterceptionPlan") -> "InterceptionPlan":
+        """A plan of the ways of both."""
+        sites = [one.merged(two) for one, two in zip(self.sites, other.sites, strict=False)]
+        if len(self.sites) != len(other.sites) or None in sites:
+            raise UnsupportedModel("it computes attention another way for a text with padding")
+        return InterceptionPlan(tuple(site for site in sites if site is not None))
+
+    def listening(self, model: nn.Module) -> AbstractContextManager[object]:
+        """While this thread runs the model, its calls go to whoever records, who computes them."""
+        if not self.sites:
+            return nullcontext()
+        calls = Calls(self)
+        return Following(parameters_of(model), calls.attend, busy=computing)
+
+
+# Of a model that calls transformers' attention interface everywhere.
+NO_PLAN = InterceptionPlan()
+
+
+def parameters_of(model: nn.Module) -> frozenset[int]:
+    """Where a model's parameters lie in memory."""
+    return frozenset(memory_of(one) for one in model.parameters())
+
+
+def computing() -> bool:
+    """Whether our own function computes in this thread just now."""
+    recorder = recording.get()
+    return recorder is not None and recorder.computing
+
+
+@dataclass(eq=False)
+class Calls:
+    """Makes calls of ours of one pass's calls of the model's own; layers share what is the same in both."""
+
+    plan: InterceptionPlan
+    _allowed: list[Tensor] = field(default_factory=list[Tensor])
+    _biases: list[Tensor] = field(default_factory=list[Tensor])
+
+    def attend(self, heard: FollowedCall) -> Tensor | None:
+        """What a call computes, told to whoever records: (…, query, d_v); None where nobody does."""
+        recorder = recording.get()
+        if recorder is None:
+            return None
+        site = self.site(heard)
+        call = self.call(heard, site)
+        output = recorder.compute(call)
+        return output.reshape(*heard.taken.lead, *output.shape[-2:]).to(heard.taken.right.dtype)
+
+    def site(self, heard: FollowedCall) -> CallSite:
+        """What is known of a call."""
+        if heard.number < len(self.plan.sites):
+            site = self.plan.sites[heard.number]
+            if site.count == len(heard.logits.products) and (heard.logits.way, heard.way) in site.ways:
+                return site
+        raise UnsupportedModel(
+            f"{type(heard.module).__name__} computes attention another way for this text than when it was proved"
+        )
+
+    def call(self, heard: FollowedCall, site: CallSite) -> Call:
+        """A call with the query, key and value of the model, and what it adds to their scores."""
+        product = heard.logits.products[site.product]
+        scale = site.scale * product.factor
+        query, key, value = terms_of_site(heard, site)
+        logits = heard.logits.tensor.reshape(-1, site.heads, *heard.logits.tensor.shape[-2:])
+        added = logits - site.scale * product.value.to(logits.dtype).reshape(logits.shape)
+        allowed, bias = split_mask(added)
+        if bias is not None:
+            # What is added is a difference of two large numbers, so it may be off by their rounding.
+            live = logits if allowed is None else logits.masked_fill(~allowed, 0)
+            rounding = _ROUNDING * max(_largest(live), 1.0)
+            bias = None if _largest(bias) <= rounding else bias.to(query.dtype)
+            if bias is not None:
+                bias = _shared(bias, self._biases, lambda one, other: _close(one, other, rounding))
+        if allowed is not None:
+            allowed = _shared(_narrow(allowed), self._allowed, torch.equal)
+        # Some families multiply queries and keys in float32 and values in the model's own precision.
+        value = value.to(query.dtype)
+        return Call(heard.module, attend(query, key, value, allowed, scale=scale, bias=bias))
+
+
+def terms_of_site(heard: FollowedCall, site: CallSite) -> tuple[Tensor, Tensor, Tensor]:
+    """Query, key and value of a call: (row, head, position, width)."""
+    product, taken = heard.logits.products[site.product], heard.taken
+    query = _headed(product.left, product.lead, site.heads)
+    key = _headed(product.right.transpose(-1, -2), product.lead, site.heads)
+    value = _headed(taken.right, taken.lead, site.heads)
+    return query, key, value
+
+
+def _headed(tensor: Tensor, lead: torch.Size, heads: int) -> Tensor:
+    return tensor.expand(*lead, *tensor.shape[-2:]).reshape(-1, heads, *tensor.shape[-2:])
+
+
+def _narrow(allowed: Tensor) -> Tensor:
+    """A mask without the axis of heads where it is the same for all of them."""
+    first = allowed[:, :1]
+    return first.clone() if torch.equal(first.expand_as(allowed), allowed) else allowed
+
+
+def _shared(found: Tensor, known: list[Tensor], same: Callable[[Tensor, Tensor], bool]) -> Tensor:
+    """The tensor, or one like it of a layer before."""
+    for one in known:
+        if one.shape == found.shape and same(one, found):
+            return one
+    known[:] = [*known[-1:], found]
+    return found
+
+
+def _largest(numbers: Tensor) -> float:
+    return float(numbers.detach().abs().max())
+
+
+def _close(one: Tensor, other: Tensor, most: float) -> bool:
+    return not one.requires_grad and not other.requires_grad and float((one - other).abs().max()) <= most

@@ -1,0 +1,177 @@
+"""Finds out, once, how a model is heard that computes attention in code of its own, and tries an edit in it."""
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import torch
+from torch import Tensor
+
+from attention_viz.edits.kinds.masks import Block
+from attention_viz.errors import UnsupportedModel
+from attention_viz.operation.kernel import BOUNDS
+from attention_viz.recording.batches.batch import Batch
+from attention_viz.recording.copied import copied
+from attention_viz.recording.differences import Difference
+from attention_viz.recording.interception.bias_parts import named_parts
+from attention_viz.recording.interception.following import Softmaxes
+from attention_viz.recording.interception.plan import InterceptionPlan
+from attention_viz.recording.interception.proof import prove
+from attention_viz.recording.outputs.returned import outputs_of
+from attention_viz.recording.recorder import OURS, Call, Recorder, heard_by
+from attention_viz.recording.runner import Runner
+from attention_viz.recording.twin import Twin
+
+__all__ = ["check_planned", "planned_by"]
+
+# Tokens: several of the longest blocks that transformers' families use by default, which are of 64.
+_LONG = 256
+
+
+def planned_by(runner: Runner, inputs: Mapping[str, Tensor], limit: int | None = None) -> InterceptionPlan:
+    """The plan of a model, proved in a twin in float32.
+
+    Args:
+        limit: how many tokens it can read at once; None where nothing says.
+
+    Returns:
+        The plan, without sites where nothing was heard.
+    """
+    if any(getattr(runner.model, name, None) is not None for name in ("_orig_mod", "_compiled_call_impl")):
+        raise UnsupportedModel("it is compiled, so what it computes can't be followed; needed: the model before that")
+    twin = runner.twin()
+    if runner.model.dtype not in (torch.float32, torch.float64):
+        # A twin shares its numbers with the model, so those of another precision are a copy's.
+        twin = replace(twin, model=copied(twin.model, {}).float())
+
+    def proved(given: Mapping[str, Tensor]) -> InterceptionPlan:
+        def run() -> object:
+            with heard_by(Recorder()):
+                return twin.run(given, OURS)
+
+        return prove(twin.model, run)
+
+    try:
+        plan = proved(inputs)
+    except UnsupportedModel:
+        _check_dense(twin, inputs, limit)
+        raise
+    if not plan.sites:
+        _check_dense(twin, inputs, limit)
+    try:
+        return plan.merged(proved(_padded(inputs)))
+    except Exception:  # a model that can't be run with padding is refused by name when it is given some
+        return plan
+
+
+def _check_dense(twin: Twin, inputs: Mapping[str, Tensor], limit: int | None) -> None:
+    """Tell by name what attends to other things than the tokens.
+
+    Token × token weights of such a model could be read off one-hot values, but not computed in its place. A short text
+    may hide it: Reformer, which writes its softmax out, attends to all of one that fits into a single block.
+    """
+    if not any(name.endswith("input_ids") for name in inputs):  # a picture's or a sound's positions aren't known yet
+        return
+    for given in (inputs, _repeated(inputs, min(_LONG, limit or _LONG))):
+        softmaxes = Softmaxes()
+        with contextlib.suppress(Exception), softmaxes:  # whatever a family's own code is like
+            twin.run(given, "eager")
+        lengths = sorted({tensor.shape[1] for name, tensor in given.items() if name.endswith("input_ids")})
+        other = next((keys for keys in softmaxes.keys if keys not in lengths), None)
+        if other is not None:
+            raise UnsupportedModel(
+                f"a softmax of it goes over {other} keys where the text has {' and '.join(map(str, lengths))} tokens, "
+                "as sparse attention's do, over windows, blocks or landmarks. Such weights are no matrix of tokens by "
+                "tokens, and only the model's own code knows which cell is which, so our function can't compute inside "
+                "it; needed: a setting under which it attends to the tokens of the text, each once"
+            )
+        if not softmaxes.written:
+            return
+
+
+def _repeated(inputs: Mapping[str, Tensor], count: int) -> dict[str, Tensor]:
+    """The same text over and over, so that it is longer than the blocks that families cut long texts into."""
+    flat = {name: tensor for name, tensor in inputs.items() if tensor.ndim == 2}
+    return {**inputs, **{name: one.repeat(1, -(-count // one.shape[1]))[:, :count] for name, one in flat.items()}}
+
+
+def _padded(inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The same with padding before the text, where a mask can say so."""
+    found = dict(inputs)
+    for name in ("attention_mask", "decoder_attention_mask"):
+        if name in found:
+            found[name] = found[name].clone()
+            found[name][:, :2] = 0
+    return found
+
+
+def check_planned(runner: Runner, inputs: Mapping[str, Tensor], places: Sequence[tuple[str, int]]) -> Runner:
+    """Prove a plan by an edit and by a batch of two texts, and name what it adds to the scores.
+
+    Returns:
+        What runs the model by the plan with these names.
+    """
+    _check_edits(runner, inputs, places)
+    other = {name: one.flip(-1) if name.endswith("input_ids") else one for name, one in inputs.items()}
+    _check_batch(runner, (inputs, other), places)
+    return replace(runner, switch=replace(runner.switch, plan=named_parts(runner, inputs, places, other)))
+
+
+def _check_edits(runner: Runner, inputs: Mapping[str, Tensor], places: Sequence[tuple[str, int]]) -> None:
+    """Block a cell in the first layer of each stream, by an edit and in the model's own logits: both give the same."""
+    twin, before = runner.twin(), runner.record(inputs)
+    for stream in dict.fromkeys(stream for stream, _ in places):
+        place, layer = next((number, layer) for number, (found, layer) in enumerate(places) if found == stream)
+        queries, keys = before.calls[place].attention.shape[-2:]
+        cell = (queries - 1, min(1, keys - 1))
+        ours = runner.record(inputs, (Block(*cell, layer=layer, stream=stream),), places).output
+        theirs, _ = twin.run_followed(inputs, lambda _heard: None, _blocking(place, *cell))
+        found = Difference()
+        found.add(ours, theirs)
+        if found.relative > max(BOUNDS.get(dtype, 0.0) for dtype in (ours.dtype, runner.model.dtype)):
+            raise UnsupportedModel(
+                f"a cell blocked in its {stream}'s first layer moves the output otherwise than the same cell blocked "
+                f"in its own logits, by {found.relative:.1e} relative"
+            )
+
+
+def _check_batch(runner: Runner, rows: Sequence[Mapping[str, Tensor]], places: Sequence[tuple[str, int]]) -> None:
+    """Run two texts in one batch: each row's weights and output have to be those of a run of its own.
+
+    In one row heads are told apart whatever the order of axes is; in two a model that puts heads before rows isn't.
+    """
+    alone = [runner.record(row) for row in rows]
+    together = {name: torch.cat([row[name] for row in rows]) for name in rows[0]}
+    found, batch = Difference(), _WeightsRecorder(places=places, rows=len(rows))
+    settings = {"use_cache": False} if "use_cache" in runner.named else {}
+    with runner.hearing(batch):
+        outputs = outputs_of(runner.model(**together, **settings))
+    for row, one in enumerate(alone):
+        found.add(outputs[row], one.output[:])
+        for weights, call in zip(batch.weights, one.calls, strict=True):
+            found.add(weights[row], call.attention.weights)
+    if found.relative > max(BOUNDS.get(dtype, 0.0) for dtype in (outputs.dtype, runner.model.dtype)):
+        raise UnsupportedModel(f"two texts in a batch come out otherwise than each alone, by {found.relative:.1e}")
+
+
+@dataclass(eq=False)
+class _WeightsRecorder(Batch):
+    """Keeps the weights of every row of a batch."""
+
+    weights: list[Tensor] = field(default_factory=list[Tensor])
+
+    def changed(self, number: int, call: Call, output: Tensor) -> Tensor:
+        """The output as it is."""
+        del number
+        self.weights.append(call.attention.weights)
+        return output
+
+
+def _blocking(place: int, query: int, key: int) -> Callable[[int, Tensor, Callable[[Tensor], Tensor]], Tensor]:
+    def soften(number: int, logits: Tensor, compute: Callable[[Tensor], Tensor]) -> Tensor:
+        if number == place:
+            logits = logits.clone()
+            logits[..., query, key] = -torch.inf
+        return compute(logits)
+
+    return soften

@@ -1,0 +1,152 @@
+"""Proves, in a small run, how a model computes attention in code of its own; what can't be proved is refused.
+
+A softmax behind a product need not be attention of queries and keys. So every product behind it is put in place of
+another, of random numbers: where each logit moves by one same factor times the product's cell, the product is what the
+keys are told apart by, the factor is the scale, and all the rest is added to it. That rest always fits, so only this
+one factor proves anything. What follows is compared with the model's own softmax and output, as in every recorded run.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor, nn
+
+from attention_viz.errors import UnsupportedModel
+from attention_viz.recording.interception.following import FollowedCall, Following
+from attention_viz.recording.interception.plan import CallSite, InterceptionPlan, computing, parameters_of
+from attention_viz.recording.interception.products import Product
+from attention_viz.recording.masks_read import BLOCKED_BELOW
+
+__all__ = ["prove"]
+
+# How far a moved logit may be from the factor's prediction, as a share of the largest move.
+_LINEAR = 1e-4
+
+
+@dataclass(eq=False)
+class _ProofRun:
+    """What one run of the proof heard: the calls, and what left each softmax."""
+
+    heard: list[FollowedCall] = field(default_factory=list[FollowedCall])
+    weights: list[Tensor] = field(default_factory=list[Tensor])
+
+
+def prove(model: nn.Module, run: Callable[[], object]) -> InterceptionPlan:
+    """Find and prove every attention call that a model makes in code of its own.
+
+    Args:
+        run: runs it on a row of a few tokens; calls that reach our attention through the interface are answered there.
+    """
+    first = _listened(model, run)
+    if len(first.weights) != len(first.heard):
+        raise UnsupportedModel(
+            f"{len(first.weights)} softmaxes stand behind products, and the weights of {len(first.heard)} of them are "
+            "multiplied with values; what the others do can't be told"
+        )
+    most = max((len(heard.logits.products) for heard in first.heard), default=0)
+    moved = [_moved(model, run, first, number) for number in range(most)]
+    return InterceptionPlan(tuple(_site(heard, moved) for heard in first.heard))
+
+
+def _site(heard: FollowedCall, moved: list["_ShuffledLogits"]) -> CallSite:
+    """The only one of the products behind a softmax whose cells are the logits', up to one factor."""
+    products = heard.logits.products
+    found: list[tuple[int, float]] = []
+    for which in range(len(products)):
+        scale = moved[which].scale(heard)
+        if scale is not None:
+            found.append((which, scale))
+    name = type(heard.module).__name__
+    if len(found) != 1:
+        raise UnsupportedModel(
+            f"{name} multiplies {len(products)} pairs of tensors before a softmax, and {len(found) or 'none'} of "
+            "them give its logits by one factor; needed: one product of queries and keys"
+        )
+    which, scale = found[0]
+    lead, width = heard.logits.tensor.shape[:-2], products[which].left.shape[-1]
+    if len(lead) > 1 and lead[0] > 1 and lead[1:].numel() > 1:
+        raise UnsupportedModel(
+            f"{name} attends in a batch of {lead[0]} rows made from one, as over windows of a picture; needed: a model "
+            "that keeps what it reads in one row"
+        )
+    # Two factors are meant exactly: rounding alone keeps what was found from being them.
+    scale = next((exact for exact in (1.0, width**-0.5) if abs(scale / exact - 1) < 1e-6), scale)
+    return CallSite(which, len(products), scale, lead.numel(), frozenset({(heard.logits.way, heard.way)}))
+
+
+@dataclass(eq=False)
+class _ShuffledLogits:
+    """The logits of a run in which one product of every place was put in place of random numbers."""
+
+    logits: dict[int, Tensor]
+    steps: dict[int, Tensor]
+
+    def scale(self, heard: FollowedCall) -> float | None:
+        """The one factor between what was put in and by how much the logits moved; None where there is none."""
+        if heard.place not in self.steps:
+            return None
+        before, after = heard.logits.tensor.double(), self.logits[heard.place].double()
+        step = self.steps[heard.place].double()
+        queries, keys = before.shape[-2:]
+        if step.shape[-2:] != (queries, keys) or step.numel() != before.numel() or after.shape != before.shape:
+            return None
+        live = ((before > BLOCKED_BELOW) & (after > BLOCKED_BELOW)).reshape(-1, queries, keys)
+        move, step = _centred((after - before).reshape(live.shape), live), _centred(step.reshape(live.shape), live)
+        size = float((step * step).sum())
+        if size == 0:
+            return None
+        factor = float((step * move).sum()) / size
+        off = float((move - factor * step).abs().max())
+        return factor if abs(factor) > 1e-6 and off <= _LINEAR * float(move.abs().max()) else None
+
+
+def _centred(numbers: Tensor, live: Tensor) -> Tensor:
+    """Each row's live numbers less their mean, since what a whole row has in common changes no weight."""
+    numbers = numbers.masked_fill(~live, 0)
+    mean = numbers.sum(-1, keepdim=True) / live.sum(-1, keepdim=True).clamp_min(1)
+    return (numbers - mean).masked_fill(~live, 0)
+
+
+def _listened(model: nn.Module, run: Callable[[], object]) -> _ProofRun:
+    """A run as it is."""
+    found = _ProofRun()
+
+    def attend(heard: FollowedCall) -> None:
+        found.heard.append(heard)
+
+    def softmax(_place: int, logits: Tensor, compute: Callable[[Tensor], Tensor]) -> Tensor:
+        found.weights.append(compute(logits))
+        return found.weights[-1].clone()
+
+    with Following(parameters_of(model), attend, busy=computing, softmax=softmax):
+        run()
+    return found
+
+
+def _moved(model: nn.Module, run: Callable[[], object], before: _ProofRun, which: int) -> _ShuffledLogits:
+    """A run in which that product of every place is another, and every softmax gives what it gave before."""
+    generator = torch.Generator().manual_seed(0)
+    # Since all softmaxes give the same, the run's products come as they came, and are known by their number.
+    wanted: dict[int, list[int]] = {}
+    for heard in before.heard:
+        if which < len(heard.logits.products):
+            wanted.setdefault(heard.logits.products[which].number, []).append(heard.place)
+    found = _ShuffledLogits({}, {})
+
+    def product(made: Product) -> Tensor | None:
+        places = wanted.get(made.number)
+        if places is None:
+            return None
+        value = made.value
+        noise = torch.randn(value.shape, generator=generator).to(value) * value.std().clamp_min(1e-3)
+        found.steps |= dict.fromkeys(places, noise - value)
+        return noise
+
+    def softmax(place: int, logits: Tensor, _compute: Callable[[Tensor], Tensor]) -> Tensor:
+        found.logits[place] = logits
+        return before.weights[place].clone()
+
+    with Following(parameters_of(model), lambda _heard: None, busy=computing, product=product, softmax=softmax):
+        run()
+    return found

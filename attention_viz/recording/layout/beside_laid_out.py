@@ -1,0 +1,143 @@
+"""Where words and patches stand in a model that reads a text beside a picture, found out once and for all."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from attention_viz.edits.kinds.masks import Allow
+from attention_viz.errors import UnsupportedModel
+from attention_viz.inputs.labelling import tokens_of_ids
+from attention_viz.inputs.media.beside import IDS, BesideReader
+from attention_viz.inputs.media.readers import PICTURE, Reader
+from attention_viz.recording.batches.until import UNCHANGED, Intervention, call_of
+from attention_viz.recording.layout.laid_out import LaidOut
+from attention_viz.recording.layout.positions import Grid, moved, patches
+from attention_viz.trace.tokens import Tokens
+
+if TYPE_CHECKING:
+    from transformers.tokenization_utils_base import PreTrainedTokenizerBase
+
+    from attention_viz.recording.probe import Anatomy
+    from attention_viz.recording.runner import Runner
+
+__all__ = ["BesideLaidOut", "laid_out_of"]
+
+
+@dataclass(frozen=True)
+class BesideLaidOut:
+    """How a text and a picture stand along the axes of each stream.
+
+    Attributes:
+        grids: of each stream how the patches stand in it; None where only words stand there.
+        mark: the id that stands for a part of the picture in a text; None where none does.
+    """
+
+    grids: Mapping[str, Grid | None]
+    mark: int | None
+
+    @classmethod
+    def of(cls, reader: BesideReader, runner: "Runner", anatomy: "Anatomy") -> "BesideLaidOut":
+        """Find it out, by changing parts of a picture and a word."""
+        inputs, family = runner.inputs(reader.example().tensors), type(runner.model).__name__
+        if inputs.keys() < {IDS, PICTURE}:
+            raise UnsupportedModel(f"{family} doesn't take both {IDS} and {PICTURE}")
+        found = cls(dict[str, Grid | None](), getattr(runner.model.config, "image_token_id", None))
+        apart = _apart(runner, inputs, anatomy)
+        for stream in anatomy.layers:
+            call = anatomy.calls(stream)[0]
+            count = call_of(runner, inputs, call).attention.shape[-1]
+            only_words = stream != "picture" and count == inputs[IDS].shape[1] and not found._marks(inputs)
+            inside = UNCHANGED if stream == "picture" else apart
+            grid = None if only_words else patches(runner, inputs, PICTURE, count, call, inside)
+            found = replace(found, grids={**found.grids, stream: grid})
+            if stream != "picture":
+                found._check_last_word(runner, inputs, stream, call)
+                found._check_patches(found.tokens(stream, inputs, count, None), stream, family)
+        return found
+
+    def _marks(self, tensors: Mapping[str, Tensor]) -> list[int]:
+        """Where in a text the id of a part of the picture stands."""
+        return [at for at, one in enumerate(tensors[IDS][0].tolist()) if one == self.mark]
+
+    def _check_last_word(self, runner: "Runner", inputs: Mapping[str, Tensor], stream: str, call: int) -> None:
+        """Make sure that the last word stands at the end."""
+        other = inputs[IDS].clone()
+        other[0, -1] = next(one for one in [*other[0].tolist(), 1, 2, 3] if one not in (self.mark, int(other[0, -1])))
+        count = call_of(runner, inputs, call).attention.shape[-1]
+        found = moved(runner, inputs, IDS, other, call)
+        if found != count - 1:
+            raise UnsupportedModel(
+                f"{type(runner.model).__name__} has the last word of a text at position {found} of {count} in its "
+                f"{stream}, and not at the end; which position is which word isn't known"
+            )
+
+    def _check_patches(self, tokens: Tokens, stream: str, family: str) -> None:
+        """Make sure that the patches stand where changing them showed them to be."""
+        grid, first = self.grids[stream], next((at for at, one in enumerate(tokens.place) if one is not None), None)
+        if grid is not None and first != grid.before:
+            raise UnsupportedModel(
+                f"{family} has its first patch at position {grid.before} of its {stream}, and the text has its place "
+                f"at {first}; which part of the picture a position is isn't known"
+            )
+
+    def tokens(
+        self, stream: str, tensors: Mapping[str, Tensor], count: int, tokenizer: "PreTrainedTokenizerBase | None"
+    ) -> Tokens:
+        """What stands along the axis of a stream: words with their ids; patches, and words between them, without."""
+        grid, mask = self.grids[stream], tensors.get("attention_mask")
+        padding = () if mask is None else tuple(not flag for flag in mask[0].tolist())
+        words = tokens_of_ids(tokenizer, [int(one) for one in tensors[IDS][0].tolist()], padding)
+        found = words if grid is None else self._seen(stream, grid, tensors, words)
+        if len(found) != count:
+            raise UnsupportedModel(
+                f"the model attends over {count} positions in its {stream}, and what stands there are {len(found)} "
+                "patches and words: which position is which isn't known"
+            )
+        return found
+
+    def _seen(self, stream: str, grid: Grid, tensors: Mapping[str, Tensor], words: Tokens) -> Tokens:
+        if stream == "picture":
+            return grid.tokens(tensors[PICTURE])
+        picture, marks = replace(grid, after=0).tokens(tensors[PICTURE]), self._marks(tensors)
+        if not marks:  # the picture stands before the words
+            return _joined(picture, words)
+        patch = _part(picture, grid.before, len(picture))
+        after = marks[-1] + 1
+        if marks != list(range(marks[0], after)) or len(patch) > len(marks):
+            raise UnsupportedModel(
+                f"{len(patch)} patches of a picture have {len(marks)} positions in the text, or others stand between "
+                "them: which part of the picture a position is isn't known"
+            )
+        return _joined(_part(words, 0, after - len(patch)), patch, _part(words, after, len(words)))
+
+
+def laid_out_of(reader: Reader, runner: "Runner", anatomy: "Anatomy") -> LaidOut | BesideLaidOut:
+    """How what a model reads stands along its axes."""
+    if isinstance(reader, BesideReader):
+        return BesideLaidOut.of(reader, runner, anatomy)
+    return LaidOut.of(reader, runner, anatomy)
+
+
+def _apart(runner: "Runner", inputs: Mapping[str, Tensor], anatomy: "Anatomy") -> Intervention:
+    """The picture's positions kept apart, so that a patch of it changes one of the text's alone."""
+    if "picture" not in anatomy.layers:
+        raise UnsupportedModel(
+            f"{type(runner.model).__name__} has no tower of its own for the picture, so which of its positions are "
+            "words isn't known"
+        )
+    count = call_of(runner, inputs, anatomy.calls("picture")[0]).attention.shape[-1]
+    return Intervention((Allow(torch.eye(count, dtype=torch.bool), stream="picture"),), anatomy.places)
+
+
+def _part(tokens: Tokens, begin: int, end: int) -> Tokens:
+    """Some of the positions, without their ids: beside patches, which have none, no id says what a position is."""
+    several = {one.name: getattr(tokens, one.name)[begin:end] for one in fields(tokens) if one.name != "ids"}
+    return Tokens(ids=None, **several)
+
+
+def _joined(*parts: Tokens) -> Tokens:
+    names = [one.name for one in fields(Tokens) if one.name != "ids"]
+    return Tokens(ids=None, **{name: tuple(one for part in parts for one in getattr(part, name)) for name in names})

@@ -1,0 +1,194 @@
+"""Which part of a picture or a sound stands at each position that a model attends to.
+
+Nobody is believed: a part is changed, and the position whose query changes most in the tower's first layer has to be
+the one that is said to stand for it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from attention_viz.errors import UnsupportedModel
+from attention_viz.recording.batches.until import UNCHANGED, Intervention, call_of
+from attention_viz.trace.tokens import Tokens
+
+if TYPE_CHECKING:
+    from attention_viz.recording.runner import Runner
+
+__all__ = ["FrameLine", "Grid", "frames", "moved", "numbered", "patches"]
+
+CLASS, DISTILLED, REGISTER, EXTRA = "[CLS]", "[DIST]", "[REG{}]", "[EXTRA{}]"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """How a picture's patches stand in a row of positions.
+
+    Attributes:
+        patch: a patch's height and width in pixels.
+        before: how many positions stand before the first patch.
+        after: how many stand after the last.
+        registers: how many of those before are registers.
+    """
+
+    patch: tuple[int, int]
+    before: int
+    after: int
+    registers: int = 0
+
+    def tokens(self, pixels: Tensor) -> Tokens:
+        """The positions of a picture, (1, colours, rows, columns): what stands before its patches, then row by row."""
+        rows, columns = _counts(pixels, self.patch)
+        first = [CLASS, *([REGISTER.format(number) for number in range(1, self.registers + 1)])]
+        if self.before == 2 and not self.registers:
+            first = [CLASS, DISTILLED]
+        lead = first[: self.before] + [EXTRA.format(number) for number in range(len(first), self.before)]
+        tail = [EXTRA.format(number) for number in range(1, self.after + 1)]
+        places = [(float(row), float(column)) for row in range(rows) for column in range(columns)]
+        labels = (*lead, *(f"{row:g},{column:g}" for row, column in places), *tail)
+        around = [True] * len(lead), [True] * len(tail)
+        return Tokens(
+            labels,
+            None,
+            special=(*around[0], *[False] * len(places), *around[1]),
+            spelling=("text",) * len(labels),
+            place=(*[None] * len(lead), *places, *[None] * len(tail)),
+        )
+
+
+@dataclass(frozen=True)
+class FrameLine:
+    """How a sound's frames stand in a row of positions.
+
+    Attributes:
+        step: how many seconds there are from one to the next.
+    """
+
+    step: float
+
+    def tokens(self, count: int) -> Tokens:
+        """So many frames, each named by when it begins."""
+        seconds = [round(number * self.step, 6) for number in range(count)]
+        labels = tuple(f"{second:.2f} s" for second in seconds)
+        return Tokens(labels, None, spelling=("text",) * count, place=tuple((second,) for second in seconds))
+
+
+def numbered(count: int) -> Tokens:
+    """Positions of which nothing is known but their order."""
+    return Tokens(tuple(map(str, range(count))), None, spelling=("text",) * count)
+
+
+def patches(
+    runner: "Runner",
+    inputs: Mapping[str, Tensor],
+    name: str,
+    count: int,
+    call: int = 0,
+    inside: Intervention = UNCHANGED,
+) -> Grid:
+    """Find out how a picture's patches stand."""
+    family, pixels = type(runner.model).__name__, inputs[name]
+    patch = _patch_size(runner.model.config)
+    if pixels.ndim != 4 or patch is None:
+        raise UnsupportedModel(
+            f"{family} has no size of patches in its configuration, or reads something else than one picture's pixels, "
+            f"(1, colours, rows, columns): {name} is {tuple(pixels.shape)}; which part of it a position is isn't known"
+        )
+    rows, columns = _counts(pixels, patch)
+    if count < rows * columns:
+        raise UnsupportedModel(
+            f"{family} attends over {count} positions, and its picture has {rows} × {columns} patches: it puts some "
+            "together, or looks at windows; which part of the picture a position is isn't known"
+        )
+    tried = dict.fromkeys([(0, 0), (rows // 2, columns - 1), (rows - 1, columns // 2)])
+
+    def changed(place: tuple[int, int]) -> Tensor:
+        (height, width), (row, column) = patch, place
+        part = torch.zeros_like(pixels)
+        part[..., row * height : (row + 1) * height, column * width : (column + 1) * width] = 1
+        return pixels + part * (1 + pixels.abs())
+
+    found = {place: moved(runner, inputs, name, changed(place), call, inside) for place in tried}
+    starts = {position - (row * columns + column) for (row, column), position in found.items()}
+    (before, *others) = sorted(starts)
+    if others or before < 0 or before + rows * columns > count:
+        raise UnsupportedModel(
+            f"{family} doesn't have the patches of a picture row by row: those at {_listed(found)} aren't where they "
+            "would be; which part of the picture a position is isn't known"
+        )
+    registers = min(getattr(_vision(runner.model.config), "num_register_tokens", None) or 0, max(before - 1, 0))
+    return Grid(patch, before, count - before - rows * columns, registers)
+
+
+def frames(
+    runner: "Runner", inputs: Mapping[str, Tensor], name: str, count: int, seconds: float, call: int = 0
+) -> FrameLine:
+    """Find out how a sound's frames stand."""
+    values = inputs[name]
+    axis = max(range(1, values.ndim), key=lambda one: values.shape[one])
+    length = values.shape[axis]
+    wide = max(1, length // 100)
+
+    def changed(share: float) -> Tensor:
+        middle = round(share * length)
+        part = torch.zeros(length)
+        part[max(0, middle - wide // 2) : middle - wide // 2 + wide] = 1
+        shape = [1] * values.ndim
+        shape[axis] = length
+        # By turns up and down, so that no norm over time takes it out again.
+        return values + part.reshape(shape).to(values) * (1 + values.abs()) * _turns(values, axis)
+
+    found = {share: moved(runner, inputs, name, changed(share), call) for share in (0.2, 0.5, 0.8)}
+    off = max(abs(position / count - share) for share, position in found.items())
+    if off > max(0.03, 2 / count):
+        raise UnsupportedModel(
+            f"{type(runner.model).__name__} doesn't have the frames of a sound one after the other in time: what was "
+            f"changed at {_listed(found)} isn't where it would be; when a position is isn't known"
+        )
+    return FrameLine(seconds / count)
+
+
+def _turns(values: Tensor, axis: int) -> Tensor:
+    shape = [1] * values.ndim
+    shape[axis] = values.shape[axis]
+    return (1.0 - 2.0 * (torch.arange(values.shape[axis]) % 2)).reshape(shape).to(values)
+
+
+def moved(
+    runner: "Runner",
+    inputs: Mapping[str, Tensor],
+    name: str,
+    changed: Tensor,
+    call: int,
+    inside: Intervention = UNCHANGED,
+) -> int:
+    """The position whose query changes most."""
+    before, after = (
+        call_of(runner, {**inputs, name: one}, call, inside).attention.query.detach() for one in (inputs[name], changed)
+    )
+    return int((after - before).flatten(2).square().sum(dim=(0, 2)).argmax())
+
+
+def _counts(pixels: Tensor, patch: tuple[int, int]) -> tuple[int, int]:
+    return pixels.shape[-2] // patch[0], pixels.shape[-1] // patch[1]
+
+
+def _patch_size(config: Any) -> tuple[int, int] | None:
+    found = getattr(_vision(config), "patch_size", None)
+    if isinstance(found, int):
+        return (found, found)
+    if isinstance(found, list | tuple) and len(found) == 2 and all(isinstance(one, int) for one in found):
+        return (found[0], found[1])
+    return None
+
+
+def _vision(config: Any) -> Any:
+    """The part of a configuration that is about pictures; all of it where it has no such part."""
+    return next((part for name in ("vision_config", "encoder") if (part := getattr(config, name, None))), config)
+
+
+def _listed(found: Mapping[Any, int]) -> str:
+    return ", ".join(f"{place} (found at position {position})" for place, position in found.items())

@@ -1,0 +1,53 @@
+"""Refuse a foreign model that breaks, by its name: with what it raised, and whether it runs at all."""
+
+import contextlib
+from collections.abc import Generator, Mapping
+from typing import TYPE_CHECKING
+
+from torch import Tensor
+
+from attention_viz.errors import LoadCancelled, UnsupportedModel, first_line
+
+if TYPE_CHECKING:
+    from transformers.modeling_utils import PreTrainedModel
+
+    from attention_viz.recording.runner import Runner
+
+__all__ = ["SEEN", "family_of", "naming"]
+
+# Inputs of models that aren't text.
+SEEN = frozenset({"pixel_values", "pixel_values_videos", "input_features", "input_values"})
+
+
+def family_of(model: "PreTrainedModel") -> str:
+    """Return a model's family and class, as refusals name it."""
+    return f"{model.config.model_type} ({type(model).__name__})"
+
+
+@contextlib.contextmanager
+def naming(runner: "Runner", inputs: Mapping[str, Tensor]) -> Generator[None]:
+    """Turn whatever breaks inside a foreign model into a refusal with its name, and say if the model runs by itself."""
+    family = family_of(runner.model)
+    try:
+        yield
+    except UnsupportedModel as error:
+        raise UnsupportedModel(f"{family}: {error}") from None
+    except LoadCancelled:
+        raise
+    except Exception as error:
+        what = " and ".join(inputs) if SEEN & {*inputs} else "text alone"
+        raised = f"it raised {type(error).__name__}: {first_line(error)}"
+        if isinstance(error, MemoryError) or "can't allocate memory" in str(error):  # torch's way of saying it
+            # What failed so dearly isn't tried again.
+            raise UnsupportedModel(f"{family} takes more memory than there is: {raised}") from error
+        how = "runs, but not with our attention" if _runs(runner, inputs) else f"doesn't run on {what}"
+        raise UnsupportedModel(f"{family} {how}: {raised}") from error
+
+
+def _runs(runner: "Runner", inputs: Mapping[str, Tensor]) -> bool:
+    """Return whether a model runs by itself, as it was handed over."""
+    try:
+        _ = runner.twin().run(inputs)
+    except Exception:  # whatever a family's own code raises
+        return False
+    return True

@@ -1,0 +1,199 @@
+"""What a model says: the tokens an encoder–decoder is made to produce or chooses itself, and a model's candidates."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import torch
+from torch import Tensor
+
+from attention_viz.errors import UnsupportedModel, UnusableText, first_line
+from attention_viz.inputs.device import device_of
+from attention_viz.inputs.text import words_known
+from attention_viz.inputs.token_of import number_of
+from attention_viz.recording.outputs.returned import NO_LOGITS
+from attention_viz.sources.huggingface import GenerationConfig, GenerationMixin
+
+if TYPE_CHECKING:
+    from transformers.modeling_utils import PreTrainedModel
+    from transformers.tokenization_utils_base import PreTrainedTokenizerBase
+
+    from attention_viz.recording.runner import Runner
+
+__all__ = [
+    "LONGEST",
+    "answer_of",
+    "decoder_inputs",
+    "nobody_speaks",
+    "spoken_answer_of",
+    "why_no_words",
+]
+
+# What stands in a vocabulary for "nobody speaks", and from which probability on a model is believed that: the threshold
+# of Radford et al. 2022, "Robust Speech Recognition via Large-Scale Weak Supervision", section 4.5.
+_NOBODY = ("<|nospeech|>", "<|nocaptions|>")
+_BELIEVED = 0.6
+
+# What a model's output is called where it is a number for each token, or for each class.
+_LOGITS = ("logits", "prediction_logits")
+
+# How many tokens an encoder–decoder may say where nobody told it what to say.
+LONGEST = 128
+
+
+def decoder_inputs(model: "PreTrainedModel", produced: Tensor) -> Tensor:
+    """What a decoder reads so that its steps produce these ids, (1, n): the start, then all but the last."""
+    if hasattr(model, "prepare_decoder_input_ids_from_labels"):
+        try:
+            return cast("Any", model).prepare_decoder_input_ids_from_labels(labels=produced)
+        except Exception as error:
+            raise UnsupportedModel(
+                f"{type(model).__name__} can't tell what its decoder reads first ({type(error).__name__}: "
+                f"{first_line(error)}); give decoder_input_ids to trace_ids"
+            ) from error
+    start = getattr(model.config, "decoder_start_token_id", None)
+    if start is None:
+        raise UnsupportedModel(
+            f"{type(model).__name__} has no decoder_start_token_id in its configuration, so what its decoder reads "
+            "first isn't known; give decoder_input_ids to trace_ids"
+        )
+    return torch.cat([torch.full_like(produced[:, :1], start), produced[:, :-1]], dim=1)
+
+
+def answer_of(runner: "Runner", inputs: Mapping[str, Tensor], limit: int | None) -> tuple[Tensor, Tensor]:
+    """What an encoder–decoder says of its own accord: each time the likeliest token that it may choose.
+
+    What it may choose, its generation settings say: many begin with a language's token, some never say certain tokens.
+
+    Args:
+        limit: how many tokens it can read at once; None where nothing says.
+
+    Returns:
+        What its decoder reads, and what its steps produce, (1, n) each.
+    """
+    return _generated(runner, limit, lambda model, settings: model.generate(**inputs, generation_config=settings))
+
+
+def spoken_answer_of(runner: "Runner", inputs: Mapping[str, Tensor], limit: int | None) -> tuple[Tensor, Tensor]:
+    """The same of a model that hears: with what it starts, its generation settings say, such as "no times, please".
+
+    Transformers' own way for some of these cuts a long sound into windows and puts what is said together; what is asked
+    for here is one window.
+    """
+
+    def generate(model: Any, settings: GenerationConfig) -> Tensor:
+        start = _starts(model, inputs)
+        return cast("Any", GenerationMixin).generate(
+            model, **inputs, decoder_input_ids=start, generation_config=settings
+        )
+
+    return _generated(runner, limit, generate)
+
+
+def _starts(model: Any, inputs: Mapping[str, Tensor]) -> Tensor:
+    """What the decoder of a model that hears is given to start with, (1, n)."""
+    settings, device = model.generation_config, device_of(model)
+    ids = [_first(model)]
+    if getattr(settings, "is_multilingual", False):
+        language = model.detect_language(**inputs)
+        ids += [int(language), settings.task_to_id["transcribe"]]
+    untimed = getattr(settings, "no_timestamps_token_id", None)
+    return torch.tensor([[*ids, *([] if untimed is None else [untimed])]], device=device)
+
+
+def _first(model: Any) -> int:
+    configs = (model.generation_config, model.config)
+    names = ("decoder_start_token_id", "bos_token_id")
+    found = next((one for name in names for at in configs if (one := getattr(at, name, None)) is not None), None)
+    if not isinstance(found, int):
+        raise UnusableText(f"{type(model).__name__} doesn't say with what its decoder starts; give a target")
+    return found
+
+
+def _generated(
+    runner: "Runner", limit: int | None, generate: Callable[[Any, GenerationConfig], Tensor]
+) -> tuple[Tensor, Tensor]:
+    model = runner.model
+    name = type(model).__name__
+    if not model.can_generate():
+        raise UnusableText(f"{name} has no head that could choose words; give a target, or decoder_input_ids")
+    most = LONGEST if limit is None else min(LONGEST, limit)
+    try:
+        with runner.door, torch.no_grad(), runner.switch.ours():
+            sequence = generate(cast("Any", model), _plainly(model, most))
+    except Exception as error:
+        reason = f"{type(error).__name__}: {first_line(error)}"
+        raise UnusableText(f"{name} can't say anything of its own accord ({reason}); give a target") from error
+    if sequence.shape[1] > most:  # many are made to end there, whatever they would have said
+        sequence = sequence[:, :most]
+    if sequence.shape[1] < 2:
+        raise UnusableText(f"{name} says nothing to this text; give a target")
+    return sequence[:, :-1], sequence[:, 1:]
+
+
+def _plainly(model: "PreTrainedModel", most: int) -> GenerationConfig:
+    """A model's generation settings as far as they say with which tokens it begins, ends, and what it never says."""
+    theirs = cast("Any", model).generation_config
+    settings = {name: getattr(theirs, name, None) for name in _SETTINGS}
+    # Said the way they say it, as one of the two would be taken from them and come before the other.
+    length = {"max_length": most + 1} if theirs.max_new_tokens is None else {"max_new_tokens": most}
+    return GenerationConfig(**settings, **_NEUTRAL, **length)
+
+
+# What is left unsaid, transformers takes from the model's own settings.
+_NEUTRAL: dict[str, Any] = {
+    "do_sample": False,
+    "num_beams": 1,
+    "num_return_sequences": 1,
+    "return_dict_in_generate": False,
+    "min_length": 0,
+    "repetition_penalty": 1.0,
+    "encoder_repetition_penalty": 1.0,
+    "no_repeat_ngram_size": 0,
+    "encoder_no_repeat_ngram_size": 0,
+    "guidance_scale": 1.0,
+}
+
+_SETTINGS = (
+    "bos_token_id",
+    "eos_token_id",
+    "pad_token_id",
+    "decoder_start_token_id",
+    "forced_bos_token_id",
+    "bad_words_ids",
+    "suppress_tokens",
+    "begin_suppress_tokens",
+)
+
+
+def why_no_words(model: "PreTrainedModel", named: str, shape: Sequence[int], positions: int) -> str:
+    """Why what a model gave in a run tells no token; empty if it is a number for each token, at each position.
+
+    Args:
+        positions: of how many tokens; 0 if it read none.
+    """
+    rows, width = shape
+    known = words_known(model)
+    is_logits, is_hidden = named in _LOGITS, named in NO_LOGITS
+    # A model may have as many classes as tokens, or return a bare tuple: then its own word counts.
+    clear = is_logits and width != getattr(model.config, "num_labels", None)
+    if rows == positions and width >= known > 0 and not is_hidden and (clear or _says_words(model)):
+        return ""
+    read = f"the {positions} tokens that it read" if positions else "what it read"
+    return f"its output, {named}, has {rows} × {width} numbers for {read}, and it knows {known} tokens"
+
+
+def _says_words(model: "PreTrainedModel") -> bool:
+    try:
+        return model.get_output_embeddings() is not None or model.can_generate()
+    except (AttributeError, NotImplementedError):
+        return False
+
+
+def nobody_speaks(tokenizer: "PreTrainedTokenizerBase | None", first: Tensor) -> float | None:
+    """How likely a model takes a sound to be without speech, by its first row of logits, where that is likely."""
+    known = (None if tokenizer is None else number_of(tokenizer, name) for name in _NOBODY)
+    number = next((one for one in known if one is not None), None)
+    if number is None or number >= len(first):
+        return None
+    found = float(first.double().softmax(dim=-1)[number])
+    return found if found > _BELIEVED else None

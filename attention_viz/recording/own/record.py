@@ -1,0 +1,242 @@
+"""Records what any torch module computes by attention, while it runs as its author wrote it."""
+
+import time
+from collections.abc import Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from attention_viz.errors import ShapeError, UnsupportedModel
+from attention_viz.operation.kernel import BOUNDS
+from attention_viz.operation.shapes import is_whole, side_by_side
+from attention_viz.recording.as_written import plainly
+from attention_viz.recording.own.heard import HeardCall
+from attention_viz.recording.own.hearing import COMPILED, Hearing
+from attention_viz.recording.own.placing import PlacedCalls, placed
+from attention_viz.trace.by_hand.given import Labels, origin_of
+from attention_viz.trace.layers import Layer
+from attention_viz.trace.rerun import Rerun, attach
+from attention_viz.trace.trace import Fidelity, Trace
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["Recording", "record"]
+
+_REFERENCE = "torch's own attention on the same queries, keys and values, call by call"
+# So many softmaxes are named where no attention was recorded.
+_MOST_TOLD = 3
+
+
+@dataclass(eq=False, repr=False)
+class Recording:
+    """Every attention call that ran in this thread while `record()` was open, in order."""
+
+    _calls: list[HeardCall] = field(default_factory=list[HeardCall])
+    _softmaxes: list[str] = field(default_factory=list[str])
+    _compiled: bool = False
+
+    def __len__(self) -> int:
+        """How many attention calls were heard."""
+        return len(self._calls)
+
+    def __repr__(self) -> str:
+        """One line: how many calls, and of which modules."""
+        kinds = sorted({one.root for one in self._calls})
+        calls = f"{len(self)} attention call{'s' * (len(self) != 1)}"
+        return f"Recording({calls}{' of ' if kinds else ''}{', '.join(kinds)})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: its table."""
+        return self.table().to_html()
+
+    def table(self) -> "pandas.DataFrame":
+        """Return one row per call: call, module, path, lead, queries, keys, error, nan.
+
+        `path` is the module's name inside the outermost one. `lead` has the sizes of the axes before queries and keys.
+        `error` is the largest difference between the call's result and torch's own, relative to torch's largest
+        number. `nan` counts the rows for which torch itself gives NaN, since their queries may look at no key or since
+        its inputs have NaN; the module goes on with that NaN.
+        """
+        import pandas
+
+        names = ["call", "module", "path", "lead", "queries", "keys", "error", "nan"]
+        rows = [
+            (number, one.module, one.path, one.lead, *one.attention.shape[-2:], one.against.error, one.against.nan)
+            for number, one in enumerate(self._calls)
+        ]
+        return pandas.DataFrame(rows, columns=names)
+
+    def trace(
+        self,
+        labels: Labels = None,
+        key_labels: Labels = None,
+        *,
+        batch: int | None = None,
+        calls: Sequence[int] | None = None,
+        streams: Sequence[str] | None = None,
+        leading: str | None = None,
+        name: str | None = None,
+    ) -> Trace:
+        """The recorded calls as a trace: each call is a layer, in the order they ran.
+
+        Queries and keys of other tokens are the stream "cross"; calls that never look ahead are the "decoder", all
+        others the "encoder". The trace's output is that of the last call, its heads joined.
+
+        Args:
+            labels: of the queries, one text for each token; their positions by default.
+            key_labels: of the keys where they are other tokens: what an encoder reads, where there is cross-attention.
+            batch: which row of a batch, from 0; needed where there are several.
+            calls: the numbers of the calls to take, as in `table`; all by default.
+            streams: of each of these calls "encoder", "decoder" or "cross", where it can't be told or is told wrong.
+            leading: what the first axis counts where torch was given only three, "head" or "batch".
+            name: what pictures and files call it; the outermost module's class by default.
+
+        Raises:
+            UnsupportedModel: no call was recorded, or the result of one isn't what torch's own attention gives.
+            ShapeError: a row, a call or an axis that isn't there or has to be named; calls of different tokens.
+            TraceError: labels of another number than the tokens.
+        """
+        if leading not in (None, "head", "batch"):
+            raise ShapeError(f'leading={leading!r} was asked for; there are "head" and "batch"')
+        chosen = self._chosen(calls)
+        row = _row(chosen, batch, leading)
+        found = placed(chosen, [one.of_row(row, leading) for one in chosen], labels, key_labels, streams)
+        origin = replace(origin_of(name or chosen[-1].root, found.calls[-1]), notes=_notes(chosen))
+        trace = Trace(_layers(found, chosen), found.queries, found.keys, side_by_side(found.calls[-1].output), origin)
+        return attach(trace, Rerun(lambda: _measured(chosen, row, leading)))
+
+    def _hear(self, call: HeardCall) -> None:
+        """Take down a call; only the innermost mode hears, and tells all that are open."""
+        for run in _open.get():
+            run._calls.append(call)
+
+    def _see(self, softmax: str) -> None:
+        for run in _open.get():
+            run._softmaxes.append(softmax)
+
+    def _deafen(self) -> None:
+        self._compiled = True
+
+    @contextmanager
+    def _listening(self) -> "Generator[Recording]":
+        """This recording, open."""
+        token = _open.set((*_open.get(), self))
+        try:
+            with plainly(self._deafen), Hearing(self._hear, self._see):
+                yield self
+        finally:
+            _open.reset(token)
+
+    def _chosen(self, numbers: Sequence[int] | None) -> list[HeardCall]:
+        if self._compiled:
+            raise UnsupportedModel(COMPILED)
+        if not self._calls:
+            seen = "; ".join(self._softmaxes[:_MOST_TOLD])
+            phrase = f" It calls softmax by itself: {seen}." if seen else ""
+            raise UnsupportedModel(
+                "no attention call was recorded: the module calls neither torch's scaled_dot_product_attention nor its "
+                f"MultiheadAttention, or it ran in another thread or as TorchScript.{phrase} To draw what it computes, "
+                "give its queries, keys and values to av.Trace.from_qkv, or its weights to av.Trace.from_weights"
+            )
+        if numbers is None:
+            numbers = range(len(self))
+        for number in numbers:
+            if not is_whole(number) or not 0 <= number < len(self):
+                raise ShapeError(f"call {number!r} was asked for; there are 0 to {len(self) - 1}")
+        chosen = [self._calls[number] for number in numbers]
+        if not chosen:
+            raise ShapeError("no calls were asked for; leave calls out to take all")
+        for one in chosen:
+            bound = BOUNDS[one.attention.query.dtype]
+            if one.against.not_numbers:
+                raise UnsupportedModel(self._not_numbers(one))
+            if not one.against.error <= bound:
+                raise UnsupportedModel(
+                    f"{one.where} gives something else with our attention: off by {one.against.error:.1e} relative, "
+                    f"allowed {bound:.0e}; a picture of it could be wrong"
+                )
+        return chosen
+
+    def _not_numbers(self, call: HeardCall) -> str:
+        """Say that a call computes with NaN, and which earlier one made it if that is known."""
+        first = next((one for one in self._calls if one.against.without_key), None)
+        if first is None or first is call:
+            return f"{call.where} is given NaN, so its weights aren't numbers; give the module numbers alone"
+        return (
+            f"{call.where} is given NaN: before it, {first.where} gave NaN for {first.against.without_key} rows whose "
+            "queries may look at no key; leave each row a key, or choose earlier calls=[…]"
+        )
+
+
+_open: ContextVar[tuple[Recording, ...]] = ContextVar("open recordings", default=())
+
+
+def record() -> AbstractContextManager[Recording]:
+    """Record every attention call that any torch module makes in this thread while the block is open.
+
+    `with av.record() as run: module(x)`. Our function computes inside: each call of
+    `torch.nn.functional.scaled_dot_product_attention`, and of every `torch.nn.MultiheadAttention`, whose fast paths
+    are switched off, returns our result, which is compared with torch's own on the same numbers. Where torch's result
+    is NaN, the module goes on with NaN, as it does without recording. The module isn't changed, and gradients go
+    through. A compiled module runs as it was written. Blocks can be nested: each hears all calls.
+
+    Attention that is written out by hand (a softmax of a product), in TorchScript, by other libraries' kernels, or in
+    another thread is not heard.
+
+    Returns:
+        The recording, whose `trace` gives the recorded calls as a trace, also after the block.
+
+    Raises:
+        UnsupportedModel: inside the block, weights that are dropped at random (call `module.eval()`), nested tensors,
+            or torch's kernels called by hand.
+    """
+    return Recording()._listening()  # pyright: ignore[reportPrivateUsage] -- its own room
+
+
+def _row(calls: Sequence[HeardCall], batch: int | None, leading: str | None) -> int:
+    """Which row of the batch is meant."""
+    counts = sorted({one.rows(leading) for one in calls})
+    if len(counts) > 1:
+        raise ShapeError(
+            f"the calls have {', '.join(map(str, counts))} rows, so that one row isn't the same text in all; choose "
+            "calls=[…], as numbered in table()"
+        )
+    if batch is None and counts != [1]:
+        raise ShapeError(f"the calls have {counts[0]} rows; name one with batch=0 to {counts[0] - 1}")
+    if batch is not None and (not is_whole(batch) or not 0 <= batch < counts[0]):
+        raise ShapeError(f"row {batch!r} of the batch was asked for; there are 0 to {counts[0] - 1}")
+    return batch or 0
+
+
+def _layers(found: PlacedCalls, calls: Sequence[HeardCall]) -> dict[str, tuple[Layer, ...]]:
+    """The calls of each stream, by the numbers in their modules' names where these tell them apart."""
+    layers: dict[str, tuple[Layer, ...]] = {}
+    for stream in found.queries:
+        here = [number for number, one in enumerate(found.streams) if one == stream]
+        numbers = [next((part for part in calls[one].path.split(".") if part.isdigit()), "") for one in here]
+        are_numbered = all(numbers) and len(set(numbers)) == len(numbers)
+        labels = numbers if are_numbered else [str(place) for place in range(len(here))]
+        layers[stream] = tuple(Layer(found.calls[number], label) for number, label in zip(here, labels, strict=True))
+    return layers
+
+
+def _notes(calls: Sequence[HeardCall]) -> tuple[str, ...]:
+    """Say which calls have rows that torch has no numbers for."""
+    return tuple(
+        f"{one.where}: torch gives NaN for {one.against.without_key} rows whose queries may look at no key, and the "
+        "module goes on with it; the trace has weights of 0 there"
+        for one in calls
+        if one.against.without_key
+    )
+
+
+def _measured(calls: Sequence[HeardCall], row: int, leading: str | None) -> Fidelity:
+    """The comparison of each call's output, made while it ran, and of its weights, made now."""
+    started = time.perf_counter()
+    errors = [one.weight_error(row, leading) for one in calls]
+    bound = max(BOUNDS[one.attention.query.dtype] for one in calls)
+    rows = min((count for _, count in errors if count is not None), default=None)
+    weight, output = max(error for error, _ in errors), max(one.against.error for one in calls)
+    return Fidelity(output, weight, bound, _REFERENCE, time.perf_counter() - started, rows)

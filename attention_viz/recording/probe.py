@@ -1,0 +1,278 @@
+"""The small run that decides whether a model may be shown at all. Its name decides nothing."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from attention_viz.errors import UnsupportedModel
+from attention_viz.inputs.device import device_of
+from attention_viz.inputs.text import vocabulary
+from attention_viz.operation.bias_kind import bias_kind
+from attention_viz.recording.fidelity import compare
+from attention_viz.recording.find_wiring import listened
+from attention_viz.recording.interception.outside import SOFTMAX, outside_calls, parts_left_out, refusal_of
+from attention_viz.recording.interception.planning import check_planned, planned_by
+from attention_viz.recording.outputs.breaking import SEEN, family_of, naming
+from attention_viz.recording.outputs.generation import why_no_words
+from attention_viz.recording.recorder import Call
+from attention_viz.recording.references.refusal import COPIES_DIFFER, copies_differ, why_nan, why_not_same
+from attention_viz.recording.runner import Runner
+from attention_viz.recording.towers import (
+    check_heads,
+    layer_numbers,
+    layers_without,
+    looks_back,
+    numbering_note,
+    streams_by_tower,
+)
+from attention_viz.recording.wiring import Wiring
+from attention_viz.trace.numbered.kept import KeptLayers, chosen_layers
+from attention_viz.trace.once import once
+from attention_viz.trace.trace import STREAMS, Provenance
+
+if TYPE_CHECKING:
+    from transformers.modeling_utils import PreTrainedModel
+
+__all__ = ["Anatomy", "probe", "probe_ids", "probe_inputs"]
+
+# Of an encoder–decoder's two texts: by their lengths its kinds of attention are told apart.
+_TOKENS, _TARGET = 11, 7
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, eq=False)
+class Anatomy:
+    """What the probe learnt of a model: of each attention call, in the order they run, what it is.
+
+    Attributes:
+        streams: "encoder", "decoder" or "cross"; modules: the module that makes it.
+        numbers: the number of its layer, within its stream; see `layer_numbers`.
+        without: by stream, the numbers of layers that do something else instead of attention.
+        output: the name of its output among what the model returns.
+        biases: what is added to its scores; see `bias_kind`.
+        left_out: the attention that runs beside the streams and isn't recorded, in words; see `parts_left_out`.
+        no_words: why its output tells no token; empty if it is a number for each token, at each position.
+    """
+
+    streams: tuple[str, ...]
+    modules: tuple[nn.Module, ...]
+    numbers: tuple[int, ...]
+    heads: tuple[int, ...]
+    wirings: tuple[Wiring, ...]
+    without: Mapping[str, tuple[int, ...]]
+    output: str
+    biases: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
+    no_words: str = ""
+
+    @once
+    def layers(self) -> Mapping[str, KeptLayers]:
+        """The layers of each stream, all of them."""
+        found = self.by_stream(self.numbers)
+        return {stream: KeptLayers.all_of(numbers, self.without.get(stream, ())) for stream, numbers in found.items()}
+
+    def described(self, provenance: Provenance) -> Provenance:
+        """Add to a provenance the output's name, what is left out, and how layers count."""
+        notes = (*provenance.notes, *numbering_note(self.streams, self.modules))
+        return replace(provenance, output=self.output, notes=notes).leaving_out(self.left_out)
+
+    def by_stream(self, of_calls: Sequence[_T], numbers: Sequence[int] | None = None) -> dict[str, tuple[_T, ...]]:
+        """What belongs to each call, in the order they run, sorted into the streams that there are.
+
+        Args:
+            numbers: which calls these are, where they are not all; a stream without any is left out.
+        """
+        streams = self.streams if numbers is None else [self.streams[number] for number in numbers]
+        placed = list(zip(streams, of_calls, strict=True))
+        there = [stream for stream in STREAMS if stream in streams]
+        return {name: tuple(one for stream, one in placed if stream == name) for name in there}
+
+    def kept(self, numbers: Sequence[int]) -> dict[str, KeptLayers]:
+        """Which layers of each stream some of the calls are."""
+        found = self.by_stream([self.numbers[number] for number in numbers], numbers)
+        return {stream: replace(self.layers[stream], numbers=layers) for stream, layers in found.items()}
+
+    def calls_of(self, layers: Sequence[int] | None) -> frozenset[int] | None:
+        """Which calls are those of some layers, in every stream that has them; None stands for all."""
+        if layers is None:
+            return None
+        chosen = chosen_layers(layers, self.layers)
+        return frozenset(self.call(stream, one) for stream, kept in chosen.items() for one in kept.numbers)
+
+    @once
+    def places(self) -> tuple[tuple[str, int], ...]:
+        """Of each call, its stream and the number of its layer there."""
+        return tuple(zip(self.streams, self.numbers, strict=True))
+
+    def call(self, stream: str, layer: int) -> int:
+        """Which call the layer with a number is."""
+        return self.places.index((stream, layer))
+
+    def calls(self, stream: str) -> tuple[int, ...]:
+        """Which calls are those of a stream."""
+        return tuple(number for number, one in enumerate(self.streams) if one == stream)
+
+
+def probe(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | None = None) -> tuple[Runner, Anatomy]:
+    """Run a few tokens with our attention and without, compare every head and the output, and describe the model.
+
+    First by transformers' attention interface; if a model doesn't call it everywhere, by what its code computes.
+
+    Args:
+        example: what to run, of a model that reads something else than text; see `Reader.example`.
+
+    Returns:
+        What runs the model, with the plan by which it is heard, and what was learnt of it.
+    """
+    inputs = probe_inputs(runner, limit, example)
+    beside, refusal = None, UnsupportedModel()
+    try:
+        anatomy, softmaxes_beside = _anatomy(runner, inputs)
+        if not softmaxes_beside:
+            return runner, anatomy
+        beside = runner, anatomy
+    except UnsupportedModel as error:
+        refusal = error
+    try:
+        with naming(runner, inputs):
+            plan = planned_by(runner, inputs, limit)
+    except UnsupportedModel as error:
+        if beside is not None:
+            return beside
+        raise (error if isinstance(refusal, _ElsewhereError) else refusal) from None
+    if plan.sites:
+        planned = replace(runner, switch=replace(runner.switch, plan=plan))
+        try:
+            anatomy, _ = _anatomy(planned, inputs)
+            with naming(runner, inputs):
+                return check_planned(planned, inputs, anatomy.places), anatomy
+        except UnsupportedModel:
+            if beside is None:
+                raise
+    if beside is None:
+        raise refusal
+    return beside
+
+
+class _ElsewhereError(UnsupportedModel):
+    """Some attention runs outside the interface."""
+
+
+def probe_inputs(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | None) -> dict[str, Tensor]:
+    """What the probe runs: an example of what the model reads, or a few tokens."""
+    return _read(runner, limit) if example is None else _shown(runner, example)
+
+
+def _read(runner: Runner, limit: int | None) -> dict[str, Tensor]:
+    """A few tokens."""
+    ids = probe_ids(runner.model, limit)
+    inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    if runner.answers:
+        target = ids[:, -min(_TARGET, ids.shape[1] - 1) :]
+        inputs |= {"decoder_input_ids": target, "decoder_attention_mask": torch.ones_like(target)}
+    return runner.inputs(inputs)
+
+
+def _shown(runner: Runner, example: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """An example of something that is no text; what its decoder reads beside it is a few ids from all over."""
+    inputs = runner.inputs(example)
+    if runner.answers and "decoder_input_ids" not in inputs:
+        inputs["decoder_input_ids"] = probe_ids(runner.model, _TARGET).to(device_of(runner.model))
+    return inputs
+
+
+def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
+    """Describe a model once a recorded run gives what it gives; say whether softmaxes of its own attend beside that."""
+    model = runner.model
+    family = family_of(model)
+    with naming(runner, inputs), outside_calls(model) as outside:
+        recorded, wirings = listened(model, lambda: runner.record(inputs))
+    if not recorded.calls:
+        raise _ElsewhereError(refusal_of(family, outside))
+    left_out = parts_left_out(model, outside, recorded, family)
+    with naming(runner, inputs):
+        twin, own = runner.twin(), runner.run_own(inputs)
+        try:
+            fidelity = compare(recorded, runner, inputs, twin=twin, own=own)
+        except UnsupportedModel as error:
+            if not copies_differ(twin, inputs, own):
+                raise
+            raise UnsupportedModel(f"it {COPIES_DIFFER}: {error}") from error
+    if isinstance(recorded.output, Tensor) and bool(recorded.output.isnan().any()):
+        raise UnsupportedModel(f"{family} {why_nan(model)}")
+    if not fidelity.ok:
+        raise UnsupportedModel(f"{family} {why_not_same(fidelity, recorded, twin, inputs, own)}")
+    calls = recorded.calls
+    count, target = (inputs[name].shape[1] if name in inputs else 0 for name in ("input_ids", "decoder_input_ids"))
+    if SEEN & {*inputs}:
+        if runner.switch.plan.sites:
+            check_heads(model, calls)
+        streams = streams_by_tower(runner.model, calls, inputs)
+    else:
+        streams = _pair(family, calls, count, target) if runner.answers else _alone(family, calls, count)
+    anatomy = Anatomy(
+        streams,
+        tuple(call.module for call in calls),
+        layer_numbers(model, calls, streams),
+        tuple(call.attention.shape[0] for call in calls),
+        wirings(),
+        layers_without(model, calls, streams),
+        recorded.named,
+        tuple(bias_kind(call.attention) for call in calls),
+        left_out,
+        no_words=why_no_words(model, recorded.named, recorded.output.shape, target or count),
+    )
+    return anatomy, any(one.by == SOFTMAX for one in outside)
+
+
+def probe_ids(model: "PreTrainedModel", limit: int | None) -> Tensor:
+    """A row of a few ids from all over the vocabulary, different from each other where there are enough.
+
+    Args:
+        limit: how many tokens it can read at once; None where nothing says.
+    """
+    size, count = vocabulary(model), min(_TOKENS, limit or _TOKENS)
+    if size < 1:
+        raise UnsupportedModel(f"{family_of(model)} has no vocabulary: only models that read text can be shown")
+    step = max(size // count, 1)
+    return ((step // 2 + step * torch.arange(count)) % size)[None]
+
+
+def _alone(family: str, calls: Sequence[Call], count: int) -> tuple[str, ...]:
+    """A model that never looks ahead is a decoder, one that does is an encoder."""
+    for call in calls:
+        _check_shape(family, call, ((count, count),))
+    closed = [looks_back(call) for call in calls]
+    if any(closed) and not all(closed):
+        raise UnsupportedModel(
+            f"{family} looks ahead in some layers and not in others; needed: a model that does one of the two"
+        )
+    return ("decoder" if all(closed) else "encoder",) * len(calls)
+
+
+def _pair(family: str, calls: Sequence[Call], count: int, target: int) -> tuple[str, ...]:
+    """The kinds of attention of an encoder–decoder, by the lengths of what attends and what is attended to."""
+    kinds = {(count, count): "encoder", (target, target): "decoder", (target, count): "cross"}
+    for call in calls:
+        _check_shape(family, call, tuple(kinds))
+    streams = tuple(kinds[call.attention.shape[1], call.attention.shape[2]] for call in calls)
+    missing = [stream for stream in ("encoder", "decoder", "cross") if stream not in streams]
+    if missing:
+        raise _ElsewhereError(
+            f"{family} is an encoder–decoder, and no {' or '.join(missing)} attention was heard in it; needed: a model "
+            "with all three, such as a decoder that was built with add_cross_attention=True"
+        )
+    if not all(looks_back(call) for call, stream in zip(calls, streams, strict=True) if stream == "decoder"):
+        raise UnsupportedModel(f"{family} has a decoder that looks ahead, so which token makes which can't be told")
+    return streams
+
+
+def _check_shape(family: str, call: Call, known: Sequence[tuple[int, int]]) -> None:
+    if call.attention.shape[1:] not in known:
+        raise UnsupportedModel(
+            f"{family} attends over {call.attention.shape[1:]} (query, key) where tokens and tokens are "
+            f"{' or '.join(map(str, known))}: its keys or queries are not the tokens; needed: names for what they are"
+        )

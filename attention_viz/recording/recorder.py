@@ -1,0 +1,299 @@
+"""Our attention function inside transformers, and the recorder that listens to it.
+
+The function is registered once with transformers' attention and mask interfaces. Who listens is a context variable, so
+that several threads can run one model at the same time and each hears only its own calls.
+"""
+
+import contextlib
+from collections.abc import Callable, Collection, Generator, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attention_viz.edits.apply import edited
+from attention_viz.edits.edit import Edit
+from attention_viz.errors import UnsupportedModel
+from attention_viz.operation.attention import Attention, attend, fused, fusible
+from attention_viz.operation.masks import causal
+from attention_viz.operation.reach import is_causal
+from attention_viz.operation.terms import Term, map_terms, same_terms
+from attention_viz.recording.as_written import refuse_own_autocast
+from attention_viz.recording.masks_read import Split, chosen_keys, split_mask, unrecorded_mask
+from attention_viz.sources.huggingface import ALL_MASK_ATTENTION_FUNCTIONS as _MASKS
+from attention_viz.sources.huggingface import AttentionInterface, AttentionMaskInterface
+from attention_viz.trace.resting import RestingFile
+
+__all__ = ["OURS", "Call", "Recorder", "RunEnded", "asked", "heard_by", "of_row", "recording"]
+
+OURS = "attention_viz"
+
+# Keywords that change nothing in the result: what they stand for is already in the tensors, or concerns caching,
+# reporting or other kernels. Anything not named here or in the function's signature is refused.
+_HARMLESS = frozenset(
+    "position_ids use_cache cache_position encoder_hidden_states sliding_window deterministic is_causal "
+    "output_attentions output_hidden_states output_router_logits input_ids grid_thw cu_seq_lens_q cu_seq_lens_k "
+    "max_length_q max_length_k past_key_values past_key_value return_dict num_items_in_batch logits_to_keep".split()
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """One call of our function: the module that made it, and the attention it asked for."""
+
+    module: nn.Module
+    attention: Attention
+
+    def of_row(self, row: int = 0) -> "Call":
+        """The call of one row of a batch alone, head first, and nothing in it that training could change later."""
+        return replace(self, attention=map_terms(self.attention, lambda term, value: of_row(term, value, row)))
+
+    def in_a_batch(self) -> "Call":
+        """The call as the only row of a batch."""
+        batched = map_terms(self.attention, lambda term, value: value[None] if term.is_matrix else value)
+        return replace(self, attention=batched)
+
+    def again(self, other: "Call") -> bool:
+        """Whether a module asks for the same weights twice, to mix two halves of its values one after the other.
+
+        The first call is kept, so its tensors' places in memory can't have become another's. Source: Ye et al. 2024,
+        "Differential Transformer", whose two halves share their weights.
+        """
+        return self.module is other.module and same_terms(self.attention, other.attention, _same_memory, "value")
+
+    def beside(self, other: "Call") -> "Call":
+        """This call with the values of another that has the same weights beside its own."""
+        both = torch.cat([self.attention.value, other.attention.value], dim=-1)
+        return replace(self, attention=replace(self.attention, value=both))
+
+
+@dataclass(eq=False)
+class Recorder:
+    """Hears every attention call of one pass, in order, and applies that pass's edits to it.
+
+    Does no more than it has to while the pass runs, between matrices that fill the processor's caches.
+
+    Attributes:
+        places: of each call, its stream and its place there; needed for edits only.
+        keep: the places among all calls of those whose numbers are kept; all by default.
+        rest: where queries, keys and values are written as they come, those of a long text; None for memory.
+        progress: told after each call how many were heard so far; what it raises ends the pass.
+        computing: whether our own function is at work, so that nobody takes it for the model's.
+    """
+
+    edits: Sequence[Edit] = ()
+    places: Sequence[tuple[str, int]] = ()
+    keep: Collection[int] | None = None
+    rest: RestingFile | None = None
+    progress: Callable[[int], object] | None = None
+    computing: bool = False
+    _calls: dict[int, Call] = field(default_factory=dict[int, Call])
+    _modules: list[nn.Module] = field(default_factory=list[nn.Module])
+    _last: Call | None = None
+    _splits: dict[object, tuple[Tensor, Split]] = field(default_factory=dict[object, "tuple[Tensor, Split]"])
+    _closed: dict[object, tuple[Tensor, bool]] = field(default_factory=dict[object, "tuple[Tensor, bool]"])
+
+    @property
+    def count(self) -> int:
+        """How many calls were heard so far."""
+        return len(self._modules)
+
+    @property
+    def modules(self) -> tuple[nn.Module, ...]:
+        """Which module made each call."""
+        return tuple(self._modules)
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Of each call that was kept, its place among all."""
+        return tuple(self._calls)
+
+    def calls(self) -> tuple[Call, ...]:
+        """What was kept, head first."""
+        return tuple(call.of_row() for call in self._calls.values())
+
+    def compute(self, call: Call) -> Tensor:
+        """What `hear` hands back, while nobody takes our own function's work for the model's."""
+        self.computing = True
+        try:
+            return self.hear(call)
+        finally:
+            self.computing = False
+
+    def hear(self, call: Call) -> Tensor:
+        """Take down one call, with its batch axis, and hand back what it computes, edited: (1, head, query, d_v)."""
+        rows = call.attention.query.shape[0]
+        if rows != 1:
+            raise UnsupportedModel(
+                f"{type(call.module).__name__} attends in a batch of {rows} rows made from one text; needed: a model "
+                "that keeps a text in one row"
+            )
+        again = self._last is not None and self._last.again(call)
+        self._last = call
+        if self.edits:
+            call = self._edited(call, self.count - again)
+        if not again:
+            self._modules.append(call.module)
+        number = self.count - 1
+        if self.keep is None or number in self.keep:
+            kept = self._calls[number].beside(call) if again else call
+            self._calls[number] = kept if self.rest is None else replace(kept, attention=self.rest.take(kept.attention))
+        output = self._output(call)
+        asked.get()()
+        if self.progress is not None:
+            self.progress(self.count)
+        return output
+
+    def _edited(self, call: Call, number: int) -> Call:
+        """The call with the edits written into its terms."""
+        if number >= len(self.places):
+            raise UnsupportedModel(f"call {number} of this pass is one that the probe's pass didn't make")
+        own = call.of_row()
+        attention = edited(self.edits, self.places[number], own.attention)
+        return call if attention is own.attention else Call(call.module, attention).in_a_batch()
+
+    def _output(self, call: Call) -> Tensor:
+        attention = call.attention
+        if attention.query.ndim != 4 or not fusible(attention):
+            return call.of_row().attention.output[None]
+        closed = attention.bias is None and self._is_closed(attention)
+        return fused(attention, closed=closed)
+
+    def _is_closed(self, attention: Attention) -> bool:
+        """Whether a call's mask is just "no looking ahead", found out once a pass."""
+        allowed = attention.allowed
+        if allowed is None:
+            return False
+        key = _memory(allowed)
+        if key not in self._closed:
+            self._closed[key] = (allowed, is_causal(allowed, attention.shape[-2:]))
+        return self._closed[key][1]
+
+    def split(self, mask: Tensor | None) -> Split:
+        """A mask as (allowed, bias); layers that share a mask share the answer, so it is worked out once a pass."""
+        if mask is None:
+            return None, None
+        key = _memory(mask)
+        if key not in self._splits:
+            self.learn(mask, split_mask(mask))
+        return self._splits[key][1]
+
+    def learn(self, mask: Tensor, split: Split, *, closed: bool = False) -> None:
+        """Keep what a mask means, and the mask with it, so that its place in memory can't become another's."""
+        self._splits[_memory(mask)] = (mask, split)
+        if closed and split[0] is not None:
+            self._closed[_memory(split[0])] = (split[0], True)
+
+
+def of_row(term: Term, value: Any, row: int) -> Any:
+    """A term of one row of a batch alone, head first, and nothing in it that training could change later."""
+    if term.is_number:
+        return value
+    if term.is_matrix:
+        return value[row if len(value) > 1 else 0] if value.ndim == 4 else value
+    return value.detach().clone()  # a parameter of the model's
+
+
+def _same_memory(one: Tensor, other: Tensor) -> bool:
+    return _memory(one) == _memory(other)
+
+
+def _memory(mask: Tensor) -> object:
+    """What tells a mask from others: many models slice theirs anew in each layer, without a copy."""
+    return mask.data_ptr(), mask.shape, mask.stride(), mask.dtype
+
+
+recording: ContextVar[Recorder | None] = ContextVar("recording", default=None)
+
+
+class RunEnded(BaseException):
+    """Ends a run whose rest nobody needs; not an `Exception`, which a model's own code could catch."""
+
+
+@contextlib.contextmanager
+def heard_by(recorder: Recorder) -> Generator[None]:
+    """Have a recorder hear the attention calls that are made inside."""
+    token = recording.set(recorder)
+    try:
+        yield
+    finally:
+        recording.reset(token)
+
+
+# Called at each attention call while a model is loaded; what it raises ends the load.
+asked: ContextVar[Callable[[], object]] = ContextVar("asked", default=lambda: None)
+
+
+def _attention(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None = None,
+    scaling: float | None = None,
+    dropout: float = 0.0,
+    softcap: float | None = None,
+    position_bias: Tensor | None = None,
+    s_aux: Tensor | None = None,
+    indices: Tensor | None = None,
+    **others: object,
+) -> tuple[Tensor, Tensor | None]:
+    """What transformers calls in place of its own attention: (batch, head, position, width) in, position first out."""
+    recorder = recording.get()
+    if recorder is None:
+        allowed, bias = unrecorded_mask(module, query, key, attention_mask, others.get("is_causal"))
+    else:
+        _refuse_unknown(module, dropout, others)
+        refuse_own_autocast(module, query, key, value)
+        allowed, bias = recorder.split(attention_mask)
+    if position_bias is not None:
+        bias = position_bias if bias is None else bias + position_bias
+    if indices is not None:
+        chosen = chosen_keys(indices, key.shape[-2])
+        allowed = chosen if allowed is None else allowed & chosen
+    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    attention = attend(query, key, value, allowed, scale=scale, bias=bias, softcap=softcap, sinks=s_aux)
+    if recorder is not None:
+        return recorder.compute(Call(module, attention)).transpose(1, 2).contiguous(), None
+    # Somebody else's pass, who may have asked the model's own attention for its weights.
+    return attention.output.transpose(1, 2).contiguous(), attention.weights
+
+
+def _refuse_unknown(module: nn.Module, dropout: float, others: dict[str, object]) -> None:
+    """Raise on anything that could change the result and that we would leave out."""
+    if not others.keys() <= _HARMLESS and (unknown := _unknown(others)):
+        raise UnsupportedModel(
+            f"{type(module).__name__} asks its attention for {', '.join(unknown)}, which is not known here; "
+            "leaving it out could give a wrong picture; needed: that term in attention_viz.attend"
+        )
+    if dropout and module.training:
+        raise UnsupportedModel(f"{type(module).__name__} drops weights at random ({dropout}) even when evaluated")
+
+
+def _unknown(others: dict[str, object]) -> list[str]:
+    return sorted(name for name, value in others.items() if value is not None and name not in _HARMLESS)
+
+
+def _mask(batch_size: int, q_length: int, kv_length: int, *places: Any, **options: Any) -> Tensor | None:
+    """The mask that eager attention gets, made quickly where it hides nothing but what lies ahead.
+
+    The recorder is told what it means, so that it needn't find out from the numbers.
+    """
+    recorder = recording.get()
+    if recorder is None or batch_size != 1 or q_length != kv_length or not options.get("allow_is_causal_skip"):
+        return _MASKS["eager"](batch_size, q_length, kv_length, *places, **options)
+    allowed = _MASKS["sdpa"](batch_size, q_length, kv_length, *places, **options)
+    closed = allowed is None
+    if closed:
+        allowed = causal(q_length).to(options.get("device"))[None, None]
+    dtype = options.get("dtype", torch.float32)
+    mask = torch.where(allowed, torch.zeros((), dtype=dtype, device=allowed.device), torch.finfo(dtype).min)
+    recorder.learn(mask, (None if bool(allowed.all()) else allowed, None), closed=closed)
+    return mask
+
+
+AttentionInterface.register(OURS, _attention)
+# Decoders build their mask only for implementations that are named here; without it they would run unmasked.
+AttentionMaskInterface.register(OURS, _mask)

@@ -1,0 +1,147 @@
+"""Rows of weights by a model's own eager function, worked out beside a run of its twin with another implementation.
+
+Eager attention makes the weights of a whole layer at once. The function that each family has for it takes any queries,
+though: given some rows of what the model hands to its attention, it gives the weights of these rows alone.
+"""
+
+import contextlib
+import inspect
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+
+from attention_viz.analysis.blocks import row_slices
+from attention_viz.analysis.sample import sample_of
+from attention_viz.errors import UnsupportedModel
+from attention_viz.operation.attention import Attention
+from attention_viz.recording.differences import Real, weights_difference
+from attention_viz.recording.runner import Pass
+from attention_viz.sources.huggingface import (
+    ALL_MASK_ATTENTION_FUNCTIONS,
+    AttentionInterface,
+    AttentionMaskInterface,
+    sdpa_attention_forward,
+)
+
+__all__ = ["BY_ROWS", "EagerRows"]
+
+BY_ROWS = "attention_viz_by_rows"
+
+
+@dataclass(frozen=True)
+class _AttentionArguments:
+    """What a module asks its attention for: (batch, head, position, width) each, and all else that it says."""
+
+    module: nn.Module
+    terms: tuple[Tensor, Tensor, Tensor]
+    mask: Tensor | None
+    others: Mapping[str, Any]
+
+    @property
+    def queries(self) -> int:
+        return self.terms[0].shape[-2]
+
+    def compute(self, function: Callable[..., tuple[Tensor, Tensor | None]]) -> tuple[Tensor, Tensor | None]:
+        return function(self.module, *self.terms, self.mask, **self.others)
+
+    def rows(self, rows: slice | Tensor) -> "_AttentionArguments":
+        """The same for some of the queries: every term that has a row for each is cut."""
+        count = self.queries
+
+        def cut(value: Any) -> Any:
+            cuttable = isinstance(value, Tensor) and value.ndim > 2 and value.shape[-2] == count
+            return value[..., rows, :] if cuttable else value
+
+        query, key, value = self.terms
+        others = {name: cut(one) for name, one in self.others.items()}
+        return _AttentionArguments(self.module, (query[..., rows, :], key, value), cut(self.mask), others)
+
+
+@dataclass(eq=False)
+class EagerRows:
+    """Hears what a twin hands to its attention, and compares rows of its weights with ours.
+
+    Attributes:
+        modules: which module of the model made each call with ours.
+        calls: those that are compared, by their place among all calls.
+        original: the model's module by the twin's.
+        count: how many rows of a call are compared; None for all, which compute the outputs, too.
+        error: how far the weights heard so far are from ours at most.
+    """
+
+    modules: Sequence[nn.Module]
+    calls: Mapping[int, Attention]
+    original: Mapping[nn.Module, nn.Module]
+    count: int | None
+    real: Real
+    heard: int = 0
+    error: float = 0.0
+
+    @classmethod
+    def of(cls, recorded: Pass, original: Mapping[nn.Module, nn.Module], count: int | None, real: Real) -> "EagerRows":
+        """To be compared with a recorded pass over the same text."""
+        calls = dict(zip(recorded.numbers, (call.attention for call in recorded.calls), strict=True))
+        return cls(recorded.modules, calls, original, count, real)
+
+    @contextlib.contextmanager
+    def listening(self) -> Generator[None]:
+        """With this one hearing all that twins turned to `BY_ROWS` ask for in this thread."""
+        token = _listening.set(self)
+        try:
+            yield
+        finally:
+            _listening.reset(token)
+
+    def hear(self, asked: _AttentionArguments) -> Tensor:
+        """What one call computes, (batch, query, head, d_v); some rows of its weights are compared on the way."""
+        number, self.heard = self.heard, self.heard + 1
+        if number >= len(self.modules) or self.modules[number] is not self.original.get(asked.module):
+            raise UnsupportedModel(f"{type(asked.module).__name__} makes a call that wasn't recorded")
+        if self.count is None:
+            cells = self.calls[number].shape[0] * asked.terms[1].shape[-2] if number in self.calls else 1
+            blocks = [torch.arange(asked.queries)[some] for some in row_slices(asked.queries, cells)]
+            return torch.cat([self._compare(number, asked, rows) for rows in blocks], dim=1)
+        if number in self.calls:
+            self._compare(number, asked, torch.tensor(sample_of(range(asked.queries), self.count)))
+        if asked.mask is None:  # where that stands for "looks everywhere", as it does in eager attention
+            asked = _AttentionArguments(asked.module, asked.terms, None, {**asked.others, "is_causal": False})
+        return asked.compute(sdpa_attention_forward)[0]
+
+    def _compare(self, number: int, asked: _AttentionArguments, rows: Tensor) -> Tensor:
+        output, weights = asked.rows(rows.to(asked.terms[0].device)).compute(_eager(asked.module))
+        if number in self.calls:
+            if weights is None:
+                raise UnsupportedModel(f"{type(asked.module).__name__} has an eager attention without weights")
+            ours, real = self.calls[number].rows(rows.tolist()), self.real.of_call(number)
+            real = None if real is None or len(real) != asked.queries else [real[row] for row in rows.tolist()]
+            self.error = max(self.error, weights_difference(ours, weights[0], real))
+        return output
+
+
+def _eager(module: nn.Module) -> Callable[..., tuple[Tensor, Tensor | None]]:
+    """The function by which a module's family computes eager attention."""
+    function = vars(inspect.getmodule(inspect.unwrap(type(module).forward))).get("eager_attention_forward")
+    if not callable(function):
+        raise UnsupportedModel(f"{type(module).__name__} has no eager attention function of its own")
+    return cast("Callable[..., tuple[Tensor, Tensor | None]]", function)
+
+
+_listening: ContextVar[EagerRows | None] = ContextVar("listening", default=None)
+
+
+def _attention(
+    module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None = None, **others: Any
+) -> tuple[Tensor, None]:
+    """What transformers calls in a twin that is listened to; position first out."""
+    listener = _listening.get()
+    if listener is None:
+        raise UnsupportedModel(f"{type(module).__name__} was turned to an attention that only compares")
+    return listener.hear(_AttentionArguments(module, (query, key, value), attention_mask, others)), None
+
+
+AttentionInterface.register(BY_ROWS, _attention)
+AttentionMaskInterface.register(BY_ROWS, ALL_MASK_ATTENTION_FUNCTIONS["eager"])

@@ -1,0 +1,177 @@
+"""The output of the model's own run, with the attention it was handed over with: the reference of every output."""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from torch import Tensor, nn
+
+from attention_viz.errors import UnsupportedModel, first_line
+from attention_viz.recording.differences import Difference, Real, cut, kept_rows
+from attention_viz.recording.implementation import FLEX
+from attention_viz.recording.references.itself import run_itself
+from attention_viz.recording.runner import Pass, Runner
+from attention_viz.recording.twin import Twin
+from attention_viz.sources.huggingface import ALL_ATTENTION_FUNCTIONS, ALL_MASK_ATTENTION_FUNCTIONS
+
+__all__ = ["OwnOutput", "builtin", "quoted", "steps_alike"]
+
+# Up to so many numbers an output is kept for what is asked afterwards: 64 MiB in float32.
+_KEPT = 2**24
+# Beyond so many rows an output is made piece by piece.
+_AT_ONCE = 128
+
+
+@dataclass(eq=False)
+class OwnOutput:
+    """Runs a model with its own attention and compares the recorded output with that.
+
+    Attributes:
+        runner: runs the model itself, if its attention is foreign.
+        given: the model's output, if it has run already.
+        cannot: why the model's own attention can't run here, so that eager attention is run instead; empty if it can.
+    """
+
+    recorded: Pass
+    runner: Runner
+    twin: Twin
+    inputs: Mapping[str, Tensor]
+    real: Real
+    given: Tensor | None = None
+    cannot: str = ""
+    _error: float | None = None
+    _pieces: list[tuple[slice, Tensor]] = field(default_factory=list[tuple[slice, Tensor]])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The attention implementations that the recorded modules were found with."""
+        return self.twin.implementations(self.recorded.modules)
+
+    @property
+    def foreign(self) -> list[str]:
+        """Those of the names that aren't transformers' own. Such code may know the model's modules, not the twin's."""
+        return [name for name in self.names if not builtin(name)]
+
+    @property
+    def words(self) -> str:
+        """What the output is compared with, in words."""
+        names = " and ".join(f"{name}, not compiled" if name == FLEX else name for name in self.names)
+        if self.cannot:
+            return (
+                f"the same model with transformers' eager attention (its own, {names}, can't run here: {self.cannot})"
+            )
+        return f"the same model with its own attention ({names})"
+
+    def measure(self) -> float:
+        """How far the recorded output is from that of a run with the model's own attention, which is made once."""
+        if self._error is None:
+            self._error = self._run_own() if self.given is None else self.take(self.given)
+        return self._error
+
+    def _run_own(self) -> float:
+        try:
+            return self._run(None)
+        except Exception as error:
+            if self.twin.is_eager or isinstance(error, UnsupportedModel):
+                raise
+            cannot = f"{type(error).__name__}: {first_line(error)}"
+            if others := self.foreign:
+                raise UnsupportedModel(
+                    f"its attention {quoted(others)} can't be run here to be compared with: {cannot}; choose another: "
+                    'model.set_attn_implementation("sdpa") or ("eager")'
+                ) from error
+            self.cannot = cannot
+            return self._run("eager")
+
+    def take(self, output: Tensor) -> float:
+        """Compare with the output of a twin's run with the model's own attention; a run of the model goes before it."""
+        if self.given is None and self.foreign:
+            return self.measure()
+        output = output if self.given is None else self.given
+        rows, found = slice(0, len(self.recorded.output)), Difference()
+        self._pieces = [(rows, output)] if output.numel() <= _KEPT else []
+        found.add(*self._cut(self.recorded.output[rows], output, rows))
+        self._error = found.relative
+        return self._error
+
+    def is_copied(self, bound: float) -> bool:
+        """Whether a twin computes what the model does, so that a more exact copy tells of the model."""
+        if not self.foreign:
+            return True
+        off = self.off(self.twin.run(self.inputs)) if self._pieces else None
+        return off is not None and off <= bound
+
+    def off(self, other: Tensor) -> float | None:
+        """How far another run's output is from the model's own; None if that wasn't kept."""
+        found = Difference()
+        for rows, theirs in self._pieces:
+            found.add(*self._cut(other[rows], theirs, rows))
+        return found.relative if self._pieces else None
+
+    def from_exact(self, exact: Tensor) -> tuple[float, float]:
+        """How far the recorded output and the model's own are from a more exact run's."""
+        ours, theirs = Difference(), Difference()
+
+        def add(rows: slice, own: Tensor) -> None:
+            ours.add(*self._cut(self.recorded.output[rows].to(exact.dtype), exact[rows], rows))
+            theirs.add(*self._cut(own.to(exact.dtype), exact[rows], rows))
+
+        if self._pieces:
+            for rows, own in self._pieces:
+                add(rows, own)
+        else:
+            self._in_pieces(add, "eager" if self.cannot else None)
+        return ours.relative, theirs.relative
+
+    def _run(self, implementation: str | None) -> float:
+        if implementation is None and self.foreign:
+            return run_itself(self.runner, self.twin, self._run_as_turned)
+        return self._found(lambda add: self._in_pieces(add, implementation))
+
+    def _run_as_turned(self, itself: Twin) -> float:
+        return self._found(lambda add: itself.pieces(self.inputs, len(self.recorded.output), add))
+
+    def _found(self, run: Callable[[Callable[[slice, Tensor], None]], None]) -> float:
+        """How far ours is from a run's output, which is handed over some rows at a time."""
+        ours, found = self.recorded.output, Difference()
+        keep = ours.shape[0] * ours.shape[-1] <= _KEPT
+        self._pieces = []
+
+        def add(rows: slice, theirs: Tensor) -> None:
+            found.add(*self._cut(ours[rows], theirs, rows))
+            if keep:
+                self._pieces.append((rows, theirs))
+
+        run(add)
+        return found.relative
+
+    def _in_pieces(self, take: Callable[[slice, Tensor], None], implementation: str | None) -> None:
+        rows = len(self.recorded.output)
+        if rows <= _AT_ONCE:
+            take(slice(0, rows), self.twin.run(self.inputs, implementation))
+        else:
+            self.twin.run_in_pieces(self.inputs, rows, take, implementation)
+
+    def _cut(self, one: Tensor, other: Tensor, rows: slice) -> tuple[Tensor, Tensor]:
+        """Return the real rows of two pieces of an output."""
+        real = kept_rows(self.real.output, len(self.recorded.output), other.device)
+        if real is None or one.shape != other.shape:
+            return one, other
+        return cut(one, real[rows]), cut(other, real[rows])
+
+
+def builtin(name: str) -> bool:
+    """Return whether an attention implementation is one of transformers' own, its function and its masks."""
+    functions = [table[name] for table in (ALL_ATTENTION_FUNCTIONS, ALL_MASK_ATTENTION_FUNCTIONS) if name in table]
+    modules = [getattr(inspect.unwrap(one), "__module__", None) or "" for one in functions]
+    return all(one.partition(".")[0] == "transformers" for one in modules) and (name == "eager" or bool(functions))
+
+
+def steps_alike(runner: Runner, modules: Sequence[nn.Module]) -> bool:
+    """Return whether a step computes the same as a whole run: a foreign function may treat one query otherwise."""
+    return all(map(builtin, runner.twin().implementations(modules)))
+
+
+def quoted(names: Sequence[str]) -> str:
+    """Names of attention implementations as a message writes them."""
+    return " and ".join(f"“{name}”" for name in names)

@@ -1,0 +1,184 @@
+"""What the names of modules tell of the attention calls: the tower that each is of, and the number of its layer."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from torch import Tensor, nn
+
+from attention_viz.errors import UnsupportedModel
+from attention_viz.operation.masks import causal
+from attention_viz.recording.recorder import Call
+from attention_viz.trace.numbered.kept import numbers_of
+
+if TYPE_CHECKING:
+    from transformers.modeling_utils import PreTrainedModel
+
+__all__ = ["check_heads", "layer_numbers", "layers_without", "looks_back", "streams_by_tower"]
+
+# What parts of a module's name say that it is of a tower that reads pictures, sounds or text.
+_PICTURES = ("vision", "visual", "image", "pixel", "vit", "video", "segmentation")
+_SOUNDS = ("audio", "speech", "sound", "acoustic")
+_TEXTS = ("text", "language", "decoder")
+
+
+def streams_by_tower(model: "PreTrainedModel", calls: Sequence[Call], inputs: Mapping[str, Tensor]) -> tuple[str, ...]:
+    """The stream of each call."""
+    names = {id(module): name for name, module in model.named_modules()}
+    paths = [names.get(id(call.module), "") for call in calls]
+    if "decoder_input_ids" in inputs:
+        streams = tuple(_of_pair(path, call, inputs) for path, call in zip(paths, calls, strict=True))
+    elif "input_ids" in inputs:
+        streams = _of_two(paths, calls)
+    else:
+        streams = (_kind(inputs),) * len(calls)
+    _check_own_positions(model, paths, inputs)
+    if "decoder_input_ids" in inputs and "cross" not in streams:
+        raise UnsupportedModel(
+            f"{type(model).__name__} reads one thing and says another, and no attention from one to the other was "
+            f"heard, only {' and '.join(dict.fromkeys(streams))}; needed: a decoder that looks at what is read"
+        )
+    for stream in dict.fromkeys(streams):
+        shapes = {call.attention.shape[1:] for call, own in zip(calls, streams, strict=True) if own == stream}
+        square = all(queries == keys for queries, keys in shapes)
+        if len(shapes) > 1 or not (square or stream == "cross"):
+            metadata = ", ".join(f"{queries} × {keys}" for queries, keys in sorted(shapes))
+            raise UnsupportedModel(
+                f"{type(model).__name__} attends over {metadata} positions in its {stream}: it puts some together from "
+                "layer to layer, or looks at windows; needed: the same positions in every layer"
+            )
+    return streams
+
+
+def _check_own_positions(model: "PreTrainedModel", paths: Sequence[str], inputs: Mapping[str, Tensor]) -> None:
+    """Make sure that what attends stands for a part of what is read, and for no question that a model brings along."""
+    if any(name.endswith("input_ids") for name in inputs):
+        return
+    asking = next((path for path in paths if "decoder" in path.split(".")), None)
+    if asking is not None:
+        raise UnsupportedModel(
+            f"{type(model).__name__} attends in {asking}, whose positions are questions that the model brings along, "
+            "as for objects that it looks for, and no parts of what it reads; needed: positions of a picture or a sound"
+        )
+
+
+def check_heads(model: "PreTrainedModel", calls: Sequence[Call]) -> None:
+    """Make sure that what was found in a model's own code as heads are some, and not windows of a picture as well."""
+    known = _head_counts(model.config.to_dict())
+    strange = next((call for call in calls if known and call.attention.shape[0] not in known), None)
+    if strange is not None:
+        raise UnsupportedModel(
+            f"{type(strange.module).__name__} attends in {strange.attention.shape[0]} parts, and its configuration "
+            f"knows of {', '.join(map(str, sorted(known)))} heads: it looks at windows; needed: heads that each see all"
+        )
+
+
+def _head_counts(metadata: Mapping[str, Any]) -> frozenset[int]:
+    """How many heads a configuration speaks of, in all its parts."""
+    found = set[int]()
+    for name, value in metadata.items():
+        if isinstance(value, dict):
+            found |= _head_counts(cast("Mapping[str, Any]", value))
+        elif "head" in str(name) and "dim" not in str(name):
+            several = cast("list[Any]", value) if isinstance(value, list | tuple) else [value]
+            found |= {one for one in several if isinstance(one, int) and not isinstance(one, bool)}
+    return frozenset(found)
+
+
+def _kind(inputs: Mapping[str, Tensor]) -> str:
+    return "picture" if any(name.startswith("pixel") for name in inputs) else "sound"
+
+
+def _of_pair(path: str, call: Call, inputs: Mapping[str, Tensor]) -> str:
+    """Of a model that reads one thing and says another."""
+    if "decoder" not in path.split("."):
+        return "encoder"
+    queries, keys = call.attention.shape[1:]
+    return "decoder" if queries == keys == inputs["decoder_input_ids"].shape[1] else "cross"
+
+
+def _of_two(paths: Sequence[str], calls: Sequence[Call]) -> tuple[str, ...]:
+    """Of a model that reads a text beside a picture or a sound."""
+    found = ["picture" if _says(path, _PICTURES) else "sound" if _says(path, _SOUNDS) else "" for path in paths]
+    texts = [call for call, stream in zip(calls, found, strict=True) if not stream]
+    own = "decoder" if all(looks_back(call) for call in texts) else "encoder"
+    return tuple(stream or own for stream in found)
+
+
+def _says(path: str, words: Sequence[str]) -> bool:
+    return any(word in part for part in path.lower().split(".") for word in words) and not any(
+        word in part for part in path.lower().split(".") for word in _TEXTS
+    )
+
+
+def looks_back(call: Call) -> bool:
+    """Whether no query of a call may look at a key that comes later."""
+    allowed = call.attention.allowed
+    return allowed is not None and not bool((allowed & ~causal(allowed.shape[-1]).to(allowed.device)).any())
+
+
+def layer_numbers(model: "PreTrainedModel", calls: Sequence[Call], streams: Sequence[str]) -> tuple[int, ...]:
+    """The number of each call's layer, within its stream: the model's own, as its modules' names say; see `numbers_of`.
+
+    A module that has several names and is called as often, as one that layers share, has another name each time.
+    """
+    names = _paths(model, calls)
+    found = dict[str, Iterator[int]]()
+    for stream in dict.fromkeys(streams):
+        own = [_number(name) for name, one in zip(names, streams, strict=True) if one == stream]
+        found[stream] = iter(numbers_of(own))
+    return tuple(next(found[stream]) for stream in streams)
+
+
+def numbering_note(streams: Sequence[str], modules: Sequence[nn.Module]) -> tuple[str, ...]:
+    """Say that layers are counted by calls if some modules attend more often than others, which shifts the numbers."""
+    calls = Counter(zip(streams, map(id, modules), strict=True))
+    if len(set(calls.values())) == 1:
+        return ()
+    return ("Layers are counted by attention calls, since the model calls some of its attention modules more often.",)
+
+
+def _paths(model: "PreTrainedModel", calls: Sequence[Call]) -> list[str]:
+    """The name of the module that makes each call."""
+    names = dict[int, list[str]]()
+    for name, module in model.named_modules(remove_duplicate=False):
+        names.setdefault(id(module), []).append(name)
+    modules = [id(call.module) for call in calls]
+    found, counts = list[str](), Counter(modules)
+    seen = Counter[int]()
+    for module in modules:
+        several = names.get(module, [""])
+        found.append(several[seen[module]] if len(several) == counts[module] else several[0])
+        seen[module] += 1
+    return found
+
+
+def _number(name: str) -> str:
+    """The number in a module's name: 3 for "model.layers.3.self_attn"; nothing where it has none."""
+    return next((part for part in name.split(".") if part.isdigit()), "")
+
+
+def layers_without(
+    model: "PreTrainedModel", calls: Sequence[Call], streams: Sequence[str]
+) -> dict[str, tuple[int, ...]]:
+    """By stream, the numbers of layers beside those that attend, in lists of layers of which some don't.
+
+    None of a stream whose layers are numbered by their order: these would be numbers of another kind.
+    """
+    paths, numbers = _paths(model, calls), layer_numbers(model, calls, streams)
+    own = {stream for stream in streams}
+    own -= {
+        stream for path, number, stream in zip(paths, numbers, streams, strict=True) if _number(path) != str(number)
+    }
+    lists = {name: module for name, module in model.named_modules() if isinstance(module, nn.ModuleList)}
+    found = dict[str, set[int]]()
+    for name, layers in lists.items():
+        # A list inside a layer is not a list of layers: the outermost one with a number of its own counts.
+        if _number(name):
+            continue
+        inside = {number: path for number, path in enumerate(paths) if path.startswith(f"{name}.")}
+        attending = {path[len(name) + 1 :].split(".")[0] for path in inside.values()}
+        missing = {number for number in range(len(layers)) if str(number) not in attending}
+        for stream in own & {streams[number] for number in inside}:
+            found.setdefault(stream, set()).update(missing)
+    return {stream: tuple(sorted(numbers)) for stream, numbers in found.items()}

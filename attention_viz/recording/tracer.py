@@ -1,0 +1,286 @@
+"""From one row of input to a trace: a recorded pass, its calls sorted into streams."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from attention_viz.edits.apply import snapshots
+from attention_viz.edits.edit import Edit
+from attention_viz.edits.eviction import Evict
+from attention_viz.edits.kinds.masks import Allow
+from attention_viz.edits.places import check_places
+from attention_viz.errors import ShapeError, UnsupportedModel
+from attention_viz.inputs.cost import cost_of, file_for
+from attention_viz.inputs.padding import unpadded
+from attention_viz.operation.bias_kind import bias_kind
+from attention_viz.operation.projection import Projection
+from attention_viz.recording.as_written import refuse_autocast
+from attention_viz.recording.batches.zeroing import value_zeroing
+from attention_viz.recording.differences import Real
+from attention_viz.recording.fidelity import compare
+from attention_viz.recording.gradients import ModelRun, relevance
+from attention_viz.recording.grown import Grown
+from attention_viz.recording.interception.bias_parts import bias_parts
+from attention_viz.recording.interception.outside import OutsideListener, parts_left_out
+from attention_viz.recording.outputs.readout import body_of
+from attention_viz.recording.probe import Anatomy
+from attention_viz.recording.recorder import Call
+from attention_viz.recording.references.own_output import steps_alike
+from attention_viz.recording.runner import Pass, Runner, alike
+from attention_viz.recording.step_fidelity import compare_steps
+from attention_viz.recording.stepping import apart
+from attention_viz.recording.weights.unchanged import Unchanged
+from attention_viz.trace.ahead import Progress, ahead
+from attention_viz.trace.late_output import by_row
+from attention_viz.trace.numbered.kept import no_such_layer
+from attention_viz.trace.rerun import Rerun, attach
+from attention_viz.trace.shown.seen import NOTHING, Seen
+from attention_viz.trace.tokens import Tokens
+from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
+
+if TYPE_CHECKING:
+    from transformers.tokenization_utils_base import PreTrainedTokenizerBase
+
+__all__ = ["TokenAxes", "Tracer"]
+
+# A run that is made again may differ from the first by rounding.
+_SAME = 1e-3
+# How many times the bound rounding may add up to where a text is read in steps; beyond it, something else is wrong.
+_ROUNDING = 100
+
+
+@dataclass(frozen=True)
+class TokenAxes:
+    """The tokens along the axes of each stream."""
+
+    queries: Mapping[str, Tokens]
+    keys: Mapping[str, Tokens]
+
+    @classmethod
+    def of_one(cls, stream: str, tokens: Tokens) -> "TokenAxes":
+        """What looks at itself."""
+        return cls({stream: tokens}, {stream: tokens})
+
+    @classmethod
+    def of_pair(cls, source: Tokens, read: Tokens, produced: Tokens) -> "TokenAxes":
+        """A source, what the decoder reads, and what its steps produce, by which rows of cross-attention are named."""
+        queries = {"encoder": source, "decoder": read, "cross": produced}
+        return cls(queries, {"encoder": source, "decoder": read, "cross": source})
+
+    def real(self, streams: Sequence[str]) -> Real:
+        """Which rows of a pass with these streams, one a call, are not padding."""
+        calls = [_real(self.queries[stream]) for stream in streams]
+        return Real(_real(self.queries["decoder" if "decoder" in streams else streams[0]]), calls)
+
+
+def _real(tokens: Tokens) -> tuple[bool, ...] | None:
+    return tuple(not padded for padded in tokens.padding) if any(tokens.padding) else None
+
+
+@dataclass(frozen=True, eq=False)
+class Tracer:
+    """Makes the traces of one model.
+
+    Attributes:
+        anatomy: what the probe learnt of it.
+        tokenizer: names its tokens, where there is one.
+    """
+
+    name: str
+    runner: Runner
+    anatomy: Anatomy
+    tokenizer: "PreTrainedTokenizerBase | None" = None
+    _listener: OutsideListener = field(default_factory=OutsideListener)
+
+    def trace(
+        self,
+        inputs: dict[str, Tensor],
+        axes: Callable[[Pass], TokenAxes],
+        edits: Sequence[Edit],
+        provenance: Provenance,
+        keep: frozenset[int] | None = None,
+        progress: Progress | None = None,
+        seen: Seen = NOTHING,
+    ) -> Trace:
+        """Run once and keep what it computed; what takes long says so first.
+
+        Args:
+            keep: which calls are kept; all by default.
+        """
+        refuse_autocast(self.name, self.runner.model)
+        anatomy = self.anatomy
+        # Tensors of whoever asks, who may write into them while the trace still needs them.
+        inputs = {name: tensor.clone() for name, tensor in inputs.items()}
+        check_places(edits, anatomy.layers)
+        edits = snapshots(edits, {stream: unpadded(stream, inputs) for stream in anatomy.layers})
+        calls = len(anatomy.streams)
+        rest = file_for(inputs)
+        later, kept = rest is not None and body_of(self.runner.model) is not None, None if keep is None else len(keep)
+        size, seconds = cost_of(self.runner.model, inputs, calls, kept, words_later=later)
+        report = ahead("model.trace", size, seconds, progress, "bytes", "layers=[…] keeps some layers only")
+        with self._listener.listening(self.runner.model, inputs) as outside:
+            recorded = self.runner.record(
+                inputs, edits, anatomy.places, keep, rest, lambda count: report(count / calls)
+            )
+        self._check_calls(recorded)
+        found = axes(recorded)
+        measure = self._measure(inputs, None if edits else recorded, found, keep)
+        provenance = provenance.leaving_out(parts_left_out(self.runner.model, outside, recorded, self.name))
+        provenance = replace(provenance, edits=tuple(str(edit) for edit in edits))
+        return self._trace_of(recorded, inputs, edits, found, measure, provenance, seen)
+
+    def trace_steps(self, grown: Grown, tokens: Tokens, evict: Evict | None, provenance: Provenance) -> Trace:
+        """The trace of a text that was read in steps; its fidelity compares it with a run of the whole text.
+
+        Args:
+            evict: which keys were thrown away on the way; None for none.
+        """
+        ids = torch.tensor([tokens.numbers])
+        inputs = self.runner.inputs({"input_ids": ids, "attention_mask": torch.ones_like(ids)})
+        axes, recorded = TokenAxes.of_one(next(iter(self.anatomy.layers)), tokens), grown.record
+        edits = () if evict is None else (Allow(grown.allowed),)
+        whole = self._measure(inputs, recorded if evict is None else None, axes)
+        typed = len(tokens) - provenance.generated
+
+        def measure() -> Fidelity:
+            found, far, reference = whole(), 0.0, ""
+            if evict is not None:
+                far = apart(recorded, self.runner.record(inputs, edits, self.anatomy.places))
+                reference = "a run of the whole text in which the keys thrown away are blocked, and with "
+            found = replace(found.at_least(far), reference=reference + found.reference)
+            off = found.largest_error or 0.0
+            if (found.ok and steps_alike(self.runner, self.anatomy.modules)) or off > _ROUNDING * found.bound:
+                return found
+            steps = compare_steps(recorded, self.runner, ids, typed, range if evict is None else evict.kept)
+            steps = replace(steps, reference=f"{steps.reference} (one run of the whole text is {off:.0e} off)")
+            return steps if evict is None else steps.before("the edits")
+
+        return self._trace_of(recorded, inputs, edits, axes, measure, provenance)
+
+    def _trace_of(
+        self,
+        recorded: Pass,
+        inputs: dict[str, Tensor],
+        edits: Sequence[Edit],
+        axes: TokenAxes,
+        measure: Callable[[], Fidelity],
+        provenance: Provenance,
+        seen: Seen = NOTHING,
+    ) -> Trace:
+        """A trace of a record, behind which stands the run with these edits."""
+        anatomy = self.anatomy
+        calls, numbers = zip(recorded.calls, recorded.numbers, strict=True), recorded.numbers
+        layers = tuple(Layer(call.attention, str(anatomy.numbers[number])) for call, number in calls)
+        run = ModelRun(
+            self.name, self.runner, anatomy, self.tokenizer, inputs, tuple(edits), layers, numbers, axes.queries
+        )
+        unchanged = Unchanged(self.name, self.runner.model, inputs, lambda: self._gives_again(recorded, inputs, edits))
+        rerun = Rerun(
+            measure=unchanged.measured(measure),
+            complete=unchanged.checked(
+                lambda: anatomy.by_stream(self._surrounded(inputs, edits, layers, numbers), numbers)
+            ),
+            differentiate=unchanged.checked(lambda of: relevance(run, of)),
+            zero=unchanged.checked(lambda stream: value_zeroing(run, stream)),
+            run=run,
+            seconds=recorded.seconds,
+            check=unchanged.check,
+            confirm=unchanged.confirm,
+        )
+        kept = anatomy.kept(numbers)
+        trace = Trace(
+            layers=anatomy.by_stream(layers, numbers),
+            queries={stream: axes.queries[stream] for stream in kept},
+            keys={stream: axes.keys[stream] for stream in kept},
+            output=recorded.output,
+            provenance=provenance,
+            kept=kept,
+            seen=seen,
+        )
+        return attach(trace, rerun)
+
+    def _gives_again(self, recorded: Pass, inputs: dict[str, Tensor], edits: Sequence[Edit]) -> bool:
+        """Whether the same run, made once more, gives the same numbers."""
+        again = self.runner.record(inputs, edits, self.anatomy.places, recorded.numbers, file_for(inputs))
+        return apart(recorded, again) <= _SAME
+
+    def record_of(self, trace: Trace) -> Pass:
+        """The record that a trace of a decoder with all its layers was made of."""
+        (layers,) = trace.layers.values()
+        calls = zip(self.anatomy.modules, layers, strict=True)
+        made = tuple(Call(module, layer.attention) for module, layer in calls)
+        return Pass(by_row(trace), made, self.anatomy.modules, tuple(range(len(made))))
+
+    def projections(self, layer: int, stream: str | None) -> Mapping[str, Projection]:
+        """The learned matrices around one layer's attention, by name; see `AttentionModel.projections`."""
+        anatomy, streams = self.anatomy, list(self.anatomy.layers)
+        if stream not in streams and (stream is not None or len(streams) > 1):
+            asked = "no stream was named" if stream is None else f"the stream {stream!r} was asked for"
+            raise ShapeError(f"{asked}; {self.name} has {', '.join(streams)}")
+        stream = stream or next(iter(streams))
+        if layer not in anatomy.layers[stream].every:
+            raise ShapeError(no_such_layer(layer, anatomy.layers[stream], self.name))
+        return anatomy.wirings[anatomy.call(stream, layer)].projections()
+
+    def _surrounded(
+        self, inputs: dict[str, Tensor], edits: Sequence[Edit], layers: Sequence[Layer], numbers: Sequence[int]
+    ) -> tuple[Layer, ...]:
+        """The layers with what stands around their calls, from the same run once more."""
+        anatomy = self.anatomy
+        keep = None if len(numbers) == len(anatomy.streams) else frozenset(numbers)
+        again, around = self.runner.record_around(inputs, edits, anatomy.places, anatomy.wirings, keep)
+        if again.numbers != tuple(numbers):
+            return tuple(layers)
+        parts = self._bias_parts(inputs, edits, layers, numbers)
+        return tuple(
+            around.layer(
+                number,
+                replace(layer, bias_parts=parts.get(number, {})),
+                crossing=anatomy.streams[number] == "cross",
+            )
+            if alike(layer.attention, call.attention)
+            else layer
+            for number, layer, call in zip(numbers, layers, again.calls, strict=True)
+        )
+
+    def _bias_parts(
+        self, inputs: dict[str, Tensor], edits: Sequence[Edit], layers: Sequence[Layer], numbers: Sequence[int]
+    ) -> dict[int, dict[str, Tensor]]:
+        """By the number of a call what its bias is made of; of a bias of one part that is known, the bias itself."""
+        found = dict[int, dict[str, Tensor]]()
+        if any(site.parts for site in self.runner.switch.plan.sites):
+            found = bias_parts(self.runner, inputs, edits, self.anatomy.places)
+        for number, layer in zip(numbers, layers, strict=True):
+            call, kind = layer.attention, self.anatomy.biases[number]
+            # An edit may have put another bias in its place, which its numbers tell.
+            if call.bias is not None and kind and (not edits or bias_kind(call) == kind):
+                found[number] = {kind: call.bias}
+        return found
+
+    def _measure(
+        self, inputs: dict[str, Tensor], recorded: Pass | None, axes: TokenAxes, keep: frozenset[int] | None = None
+    ) -> Callable[[], Fidelity]:
+        """What makes a trace's fidelity, when it is asked for.
+
+        Without a recorded pass to compare, the trace was edited: its model without the edits is measured instead.
+        """
+
+        def measure() -> Fidelity:
+            real = axes.real(self.anatomy.streams)
+            if recorded is not None:
+                return compare(recorded, self.runner, inputs, real)
+            unedited = compare(self.runner.record(inputs, keep=keep), self.runner, inputs, real)
+            return unedited.before("the edits")
+
+        return measure
+
+    def _check_calls(self, recorded: Pass) -> None:
+        """A pass that took another way through the model than the probe did is not shown."""
+        if [*map(id, recorded.modules)] != [*map(id, self.anatomy.modules)]:
+            raise UnsupportedModel(
+                f"{self.name} made {len(recorded.modules)} attention calls for this text where the probe saw "
+                f"{len(self.anatomy.modules)}, or in another order; which layer is which can't be told"
+            )

@@ -1,0 +1,223 @@
+"""A twin of a model that runs without our attention, so that the model itself is not touched meanwhile."""
+
+import contextlib
+import functools
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attention_viz.errors import AttentionVizError, UnsupportedModel, first_line
+from attention_viz.recording.copied import copied
+from attention_viz.recording.implementation import IMPLEMENTATION, Switch, configurations
+from attention_viz.recording.interception.following import FollowedCall, Following, Soften
+from attention_viz.recording.interception.plan import NO_PLAN, InterceptionPlan, parameters_of
+from attention_viz.recording.outputs.readout import ONLY_LAST, Readout, body_of, hidden_of
+from attention_viz.recording.outputs.returned import output_of
+from attention_viz.recording.recorder import OURS, Recorder, heard_by
+from attention_viz.recording.wiring import HOOKS, hooked
+from attention_viz.sources.huggingface import PreTrainedModel
+
+__all__ = ["Hear", "Twin"]
+
+# How many numbers of an output are made at a time, where nobody needs it whole: 16 MiB in float32.
+_AT_ONCE = 2**22
+
+# Hears each module of a model and what its twin returned.
+Hear = Callable[[nn.Module, object], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Twin:
+    """Modules over the same tensors as a model's, with configurations of their own, and not training.
+
+    Attributes:
+        original: the model's module by the twin's.
+        own: of each configuration of the twin, the attention implementation that the model was found with, if it
+            names one.
+        named: what its forward takes, by name.
+        settings: what its forward is always given.
+        plan: how attention is heard that the model computes in code of its own.
+    """
+
+    model: PreTrainedModel
+    original: Mapping[nn.Module, nn.Module]
+    own: Mapping[int, str | None]
+    named: frozenset[str]
+    settings: Mapping[str, object]
+    door: AbstractContextManager[object]
+    plan: InterceptionPlan = NO_PLAN
+
+    @classmethod
+    def of(
+        cls,
+        model: PreTrainedModel,
+        switch: Switch,
+        named: frozenset[str],
+        settings: Mapping[str, object],
+        door: AbstractContextManager[object],
+        *,
+        frozen: bool = False,
+    ) -> "Twin":
+        """Copy a model.
+
+        Args:
+            frozen: with parameters that get no gradients, over the same numbers; the model's own keep their flags.
+        """
+        memo: dict[int, Any] = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
+        # Half of a copy's time would go into places for hooks in which there is nothing.
+        memo |= {id(one): OrderedDict() for one in _within(model) if type(one) is OrderedDict and not one}
+        if frozen:
+            memo |= {id(one): nn.Parameter(one.detach(), requires_grad=False) for one in model.parameters()}
+        try:
+            with HOOKS:
+                twin = copied(model, memo)
+        except Exception as error:
+            raise UnsupportedModel(
+                f"{type(model).__name__} can't be copied to be compared with: {type(error).__name__}: {error}"
+            ) from error
+        for module in twin.modules():
+            module.training = False
+            # Backward hooks of others change no output, but they wrap it, and would be called for our slopes.
+            vars(module).update(_backward_hooks=OrderedDict(), _backward_pre_hooks=OrderedDict())
+        own = {id(memo[id(config)]): name for config, name in switch.found() if id(config) in memo}
+        original = dict(zip(twin.modules(), model.modules(), strict=True))
+        return cls(twin, original, own, named, settings, door, switch.plan)
+
+    @property
+    def is_eager(self) -> bool:
+        """Whether the model was found with eager attention everywhere, so that a run with that is its own run."""
+        return all(name == "eager" for name in self.own.values())
+
+    def implementations(self, modules: Sequence[nn.Module]) -> tuple[str, ...]:
+        """The attention implementations that some of the model's modules were found with, each once."""
+        wanted = set(modules)
+        configs = [getattr(twin, "config", None) for twin, one in self.original.items() if one in wanted]
+        known = [id(config if id(config) in self.own else self.model.config) for config in configs]
+        return tuple(dict.fromkeys(self.own.get(one) or "no name" for one in known))
+
+    def run(self, inputs: Mapping[str, Tensor], implementation: str | None = None, hear: Hear | None = None) -> Tensor:
+        """The output of one run.
+
+        Args:
+            implementation: which attention; by default the model's own.
+        """
+        with self.turned(implementation), self._heard(hear), self.door, torch.no_grad():
+            return self.run_as_turned(inputs)
+
+    def run_as_turned(self, inputs: Mapping[str, Any]) -> Tensor:
+        """Run with whatever attention the configurations name, and return the output."""
+        return output_of(self.model(**inputs, **self.settings))
+
+    def run_followed(
+        self, inputs: Mapping[str, Tensor], attend: Callable[[FollowedCall], None], soften: Soften | None = None
+    ) -> tuple[Tensor, int]:
+        """The output of a run with the model's own eager attention, and how many softmaxes it asked for.
+
+        Args:
+            soften: what each softmax gives; see `Following`.
+        """
+        following = Following(parameters_of(self.model), attend, softmax=soften)
+        with self.turned("eager"), self.door, torch.no_grad(), following:
+            output = output_of(self.model(**inputs, **self.settings))
+        return output, following.softmaxes
+
+    def run_in_pieces(
+        self,
+        inputs: Mapping[str, Tensor],
+        rows: int,
+        take: Callable[[slice, Tensor], None],
+        implementation: str | None = None,
+    ) -> None:
+        """One run whose output, of so many rows, is handed over some rows at a time.
+
+        The logits of a long text are the largest thing about it. Where a head makes them of each position by itself,
+        they are made piece by piece from what the rest of the model handed over once.
+
+        Args:
+            implementation: which attention; by default the model's own.
+        """
+        with self.turned(implementation), self.door, torch.no_grad():
+            self.pieces(inputs, rows, take)
+
+    def pieces(self, inputs: Mapping[str, Tensor], rows: int, take: Callable[[slice, Tensor], None]) -> None:
+        """Hand over the output of one run as it is turned, some rows at a time; see `run_in_pieces`."""
+        found = self._run_body(inputs, rows)
+        if found is None:
+            take(slice(0, rows), self.run_as_turned(inputs))
+            return
+        readout, hidden = found
+        step = max(1, _AT_ONCE // max(1, readout.row.shape[-1]))
+        for some in (slice(start, min(start + step, rows)) for start in range(0, rows, step)):
+            take(some, readout.rows(hidden[:, some]))
+
+    def _run_body(self, inputs: Mapping[str, Tensor], rows: int) -> tuple[Readout, Tensor] | None:
+        """What makes the output, and of what; None where rows don't go by position, or aren't to be had."""
+        body = body_of(self.model)
+        if body is None or not ONLY_LAST.keys() <= self.named:
+            return None
+        outputs, thread = list[object](), threading.get_ident()
+
+        def hear(_module: nn.Module, _inputs: object, _named: object, output: object) -> None:
+            # The model itself may run in other threads meanwhile.
+            if threading.get_ident() == thread:
+                outputs.append(output)
+
+        with hooked([body], hear):
+            last = output_of(self.model(**inputs, **self.settings, **ONLY_LAST))
+        hidden = hidden_of(outputs[0], rows) if len(outputs) == 1 else None
+        if hidden is None or last.shape[0] != 1:
+            return None
+        readout = Readout.of(self.model, {**inputs, **self.settings}, hidden, last)
+        return None if readout is None else (readout, hidden)
+
+    @contextlib.contextmanager
+    def recorded(
+        self, recorder: Recorder, name: str, cannot: str = "can't be run", *, slopes: bool = False
+    ) -> Generator[None]:
+        """Whatever the twin runs inside computes our attention, and a recorder hears its calls."""
+        try:
+            with heard_by(recorder), self.door, torch.set_grad_enabled(slopes), self.turned(OURS):
+                yield
+        except AttentionVizError:
+            raise
+        except Exception as error:
+            raise UnsupportedModel(f"{name} {cannot}: {type(error).__name__}: {first_line(error)}") from error
+
+    @contextlib.contextmanager
+    def turned(self, implementation: str | None) -> Generator[None]:
+        """With one attention implementation in all configurations; by default each with the one it was found with."""
+        for config in configurations(self.model):
+            own = self.own.get(id(config), "eager") if implementation is None else implementation
+            setattr(config, IMPLEMENTATION, own)
+        with self.plan.listening(self.model) if implementation == OURS else contextlib.nullcontext():
+            yield
+
+    @contextlib.contextmanager
+    def _heard(self, hear: Hear | None) -> Generator[None]:
+        if hear is None:
+            yield
+            return
+        handles = [
+            module.register_forward_hook(functools.partial(_tell, original, hear))
+            for module, original in self.original.items()
+        ]
+        try:
+            yield
+        finally:
+            for handle in handles:
+                handle.remove()
+
+
+def _within(model: nn.Module) -> Iterator[object]:
+    for module in model.modules():
+        yield from vars(module).values()
+
+
+def _tell(module: nn.Module, hear: Hear, _twin: nn.Module, _inputs: object, outputs: object) -> None:
+    hear(module, outputs)

@@ -1,0 +1,191 @@
+"""What stands around an attention call: where query, key and value come from, and what joins its heads."""
+
+import contextlib
+import threading
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from torch import Tensor, nn
+
+from attention_viz.operation.projection import Projection
+from attention_viz.recording.recorder import Recorder, recording
+from attention_viz.recording.weights.matrix import Projections, matrix_of
+from attention_viz.trace.trace import Layer
+
+__all__ = ["HOOKS", "ColumnSource", "Listener", "Wiring", "entering", "hooked", "rows"]
+
+
+# Nobody may hook or unhook while a model is being copied. Held for microseconds, or as long as a copy of it takes.
+HOOKS = threading.Lock()
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnSource:
+    """Where the numbers of a query, key or value come from: columns of what leaves a module.
+
+    Attributes:
+        like: no rows, (0, in), of the kind that it takes.
+        columns: which of its output's columns, head after head.
+        factor: what the model multiplies them by on the way.
+        rotated: whether positions are turned into them on the way.
+    """
+
+    module: nn.Module
+    like: Tensor
+    columns: Tensor
+    factor: float = 1.0
+    rotated: bool = False
+
+    def read(self, left: Tensor, heads: int) -> Tensor:
+        """The numbers, (head, position, width), out of what left the module."""
+        chosen = left.index_select(-1, self.columns.to(left.device)) * self.factor
+        return chosen.reshape(len(left), heads, -1).transpose(0, 1)
+
+    def projection(self) -> Projection | str:
+        """The learned matrix; or why the module is none, as a part of a sentence."""
+        found = matrix_of(self.module, self.like)
+        if isinstance(found, str):
+            return found
+        bias = None if found.bias is None else found.bias[self.columns] * self.factor
+        return Projection(found.weight[:, self.columns] * self.factor, bias)
+
+
+@dataclass(frozen=True, eq=False)
+class Wiring:
+    """What stands around one layer's attention call; None where it was not found.
+
+    Attributes:
+        value: where the value comes from; what enters its module is what enters the layer, or in cross-attention what
+            the other text hands over.
+        output: the module that joins the heads, W_O.
+        like: no rows, (0, in), of the kind that the output module takes.
+    """
+
+    query: ColumnSource | None
+    key: ColumnSource | None
+    value: ColumnSource | None
+    output: nn.Module | None
+    like: Tensor
+
+    def modules(self) -> list[nn.Module]:
+        """Those whose turn tells something."""
+        sources = [self.query, self.value, *(key for key in (self.key,) if key is not None and key.rotated)]
+        found = [None if source is None else source.module for source in sources]
+        return [module for module in (*found, self.output) if module is not None]
+
+    def projections(self) -> Projections:
+        """The learned matrices that were found, by "query", "key", "value" and "output"."""
+        sources = {"query": self.query, "key": self.key, "value": self.value}
+        made = "no module's output was found in it as it stands"
+        found = {name: made if source is None else source.projection() for name, source in sources.items()}
+        taken = "no module was found that takes the heads' outputs as they are"
+        return Projections(found | {"output": taken if self.output is None else matrix_of(self.output, self.like)})
+
+
+class Listener:
+    """Keeps what stands around each call of one pass: references, no copies.
+
+    A module may serve several layers, and other threads run the same modules: what is heard belongs to the call that
+    this pass's recorder is at, and only this pass's own modules' turns are heard.
+    """
+
+    def __init__(self, recorder: Recorder, wirings: Sequence[Wiring]) -> None:
+        """Listen to the modules of these layers while `recorder` records."""
+        self._recorder, self._wirings = recorder, wirings
+        self._heard: dict[tuple[int, str], tuple[Tensor, int]] = {}
+
+    @contextlib.contextmanager
+    def listening(self) -> Generator[None]:
+        """With hooks on the modules, gone afterwards."""
+
+        def hear(module: nn.Module, inputs: tuple[object, ...], named: dict[str, object], output: object) -> None:
+            # A function and no bound method: copying the model meanwhile would copy all that the method holds.
+            self._hear(module, inputs, named, output)
+
+        with hooked({id(module): module for wiring in self._wirings for module in wiring.modules()}.values(), hear):
+            yield
+
+    def layer(self, number: int, layer: Layer, *, crossing: bool = False) -> Layer:
+        """One layer with what was heard around it; where it is crossing, keys and values are of another text."""
+        query, key = layer.attention.query, layer.attention.key
+        wiring, count = self._wirings[number], query.shape[-2]
+        return replace(
+            layer,
+            embeddings=rows(self._unchanged(number, "asking" if crossing else "entered"), count),
+            source=rows(self._unchanged(number, "entered"), key.shape[-2]) if crossing else None,
+            joined=rows(self._unchanged(number, "joined"), count),
+            unrotated_query=self._unrotated(wiring.query, number, "query", query),
+            unrotated_key=self._unrotated(wiring.key, number, "key", key),
+        )
+
+    def _hear(self, module: nn.Module, inputs: tuple[object, ...], named: dict[str, object], output: object) -> None:
+        number = self._recorder.count
+        if recording.get() is not self._recorder or not isinstance(output, Tensor):
+            return
+        if number < len(self._wirings):
+            wiring = self._wirings[number]
+            if wiring.query is not None and module is wiring.query.module:
+                self._keep(number, "query", output)
+                self._keep(number, "asking", entering(inputs, named))
+            if wiring.key is not None and module is wiring.key.module:
+                self._keep(number, "key", output)
+            if wiring.value is not None and module is wiring.value.module:
+                self._keep(number, "entered", entering(inputs, named))
+        if number and module is self._wirings[number - 1].output:
+            self._keep(number - 1, "joined", output)
+
+    def _keep(self, number: int, what: str, tensor: Tensor | None) -> None:
+        keep = self._recorder.keep
+        if tensor is not None and (keep is None or number in keep):
+            self._heard.setdefault((number, what), (tensor, tensor._version))
+
+    def _unchanged(self, number: int, what: str) -> Tensor | None:
+        """What was heard, unless the model wrote other numbers into the same memory since."""
+        tensor, version = self._heard.get((number, what), (None, 0))
+        return tensor if tensor is not None and tensor._version == version else None
+
+    def _unrotated(self, source: ColumnSource | None, number: int, what: str, after: Tensor) -> Tensor | None:
+        left = rows(self._unchanged(number, what), after.shape[-2])
+        if source is None or not source.rotated or left is None:
+            return None
+        return source.read(left, after.shape[0])
+
+
+@contextlib.contextmanager
+def hooked(
+    modules: Iterable[nn.Module], hear: Callable[..., object], enter: Callable[..., None] | None = None
+) -> Generator[None]:
+    """With a forward hook on each module, gone afterwards.
+
+    Args:
+        hear: given the module, its inputs, those by name, and its output; what it returns takes the output's place.
+    """
+    modules = list(modules)
+    with HOOKS:
+        handles = [module.register_forward_hook(hear, with_kwargs=True) for module in modules]
+        if enter is not None:
+            handles += [module.register_forward_pre_hook(enter) for module in modules]
+    try:
+        yield
+    finally:
+        with HOOKS:
+            for handle in handles:
+                handle.remove()
+
+
+def entering(inputs: tuple[object, ...], named: Mapping[str, object]) -> Tensor | None:
+    """The first tensor that a module was given."""
+    return next((item for item in (*inputs, *named.values()) if isinstance(item, Tensor)), None)
+
+
+def rows(tensor: Tensor | None, count: int) -> Tensor | None:
+    """What flows through a module as (position, width), where it has that many positions and no batch beside them."""
+    if tensor is None or tensor.ndim < 2 or tensor.numel() == 0:
+        return None
+    if tensor.ndim > 2:
+        if tensor.shape[0] != 1:
+            return None
+        tensor = tensor[0]
+    if tensor.ndim == 3 and tensor.shape[0] != count and tensor.shape[1] == count:
+        tensor = tensor.transpose(0, 1)
+    return tensor.flatten(1) if tensor.shape[0] == count else None

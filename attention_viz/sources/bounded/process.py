@@ -1,0 +1,198 @@
+"""Ask a process with bounds: each answer comes in time, or the process is ended.
+
+A tokenizer, a template, a configuration from outside is a program in effect: it may run for ever, or take all memory.
+"""
+
+import os
+import time
+import weakref
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from attention_viz import errors
+from attention_viz.errors import AttentionVizError
+from attention_viz.sources.bounded.framing import Message, TooLong, pack, receive
+from attention_viz.sources.bounded.image import NOT_FORKED
+from attention_viz.sources.bounded.limits import Limits
+from attention_viz.sources.bounded.starting import Started, prepare, start
+
+__all__ = ["Broken", "NotStarted", "Process", "ProcessEnded", "isolates", "prepare"]
+
+# How long a process may take to be there, imports included, on a busy machine.
+_STARTING = 90.0
+# How often who waits looks whether to go on, in seconds.
+_LOOK = 0.25
+# The signals by which Linux ends what takes too much of something.
+_ABORTED, _TOO_MUCH_TIME, _KILLED = -6, -24, -9
+_SWITCH = "ATTENTION_VIZ_ISOLATE"
+
+
+def isolates() -> bool:
+    """Return whether strangers' files are opened in processes of their own; ATTENTION_VIZ_ISOLATE=off says no."""
+    content = os.environ.get(_SWITCH, "on").strip().lower()
+    if content not in ("on", "off", "1", "0", "true", "false", "yes", "no"):
+        raise ValueError(f"{_SWITCH} was set to {content!r}; it has to be on or off")
+    return content in ("on", "1", "true", "yes")
+
+
+class ProcessEnded(Exception):
+    """A process was ended, or ended by itself, before it answered.
+
+    The message is a verb with its object, such as "takes more than 600 MB of memory", for whoever knows the subject.
+    """
+
+
+class NotStarted(ProcessEnded):
+    """No process could be started, through no fault of what was to run in it."""
+
+
+class Broken(Exception):
+    """What a process runs broke down over a request; the process goes on. The message says how."""
+
+
+class Process:
+    """A bounded process that answers requests one after the other; not for several threads at once."""
+
+    def __init__(
+        self,
+        module: str,
+        limits: Limits,
+        starting: Callable[[str, Limits, str | None], Started] = start,
+        image: str | None = None,
+    ) -> None:
+        """Start it. Its first answer takes as long as its imports do, unless `prepare` was called a while before."""
+        self._limits = limits
+        try:
+            self._started = starting(module, limits, image)
+        except OSError as error:
+            raise _not_started(error.errno) from None
+        self._end = weakref.finalize(self, self._started.end)
+        self._ready = False
+        self._owner = os.getpid()
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can be asked; a copy of this process has none of its processes."""
+        return self._end.alive and os.getpid() == self._owner
+
+    def ask(
+        self,
+        request: Message,
+        check: Callable[[], None] = lambda: None,
+        *,
+        seconds: float | None = None,
+        longest: int | None = None,
+    ) -> Message:
+        """Return the answer to a request.
+
+        Args:
+            check: called again and again meanwhile; what it raises ends the process.
+            longest: how many bytes it may have, if that is less than the limit.
+        """
+        try:
+            answer = self._exchange(request, check, self._within(seconds, longest))
+        except BaseException:  # half of an answer may have come: nothing that follows could be read
+            self.end()
+            raise
+        return _checked(answer.values, answer)
+
+    def end(self) -> int | None:
+        """End it now, and return how it ended, if that is known."""
+        return self._end() if self._end.alive else None
+
+    def _within(self, seconds: float | None, longest: int | None) -> Limits:
+        limits = self._limits
+        less = limits.seconds if seconds is None else min(seconds, limits.seconds)
+        shorter = limits.answer if longest is None else min(longest, limits.answer)
+        return replace(limits, seconds=less, answer=shorter)
+
+    def _exchange(self, request: Message, check: Callable[[], None], limits: Limits) -> Message:
+        if not self.alive:
+            raise ProcessEnded("has ended")
+        if not self._ready:
+            self._receive(replace(self._limits, seconds=_STARTING), check)
+            self._ready = True
+        self._started.channel.settimeout(limits.seconds)
+        try:
+            self._started.channel.sendall(pack(request))
+        except TimeoutError:
+            raise ProcessEnded(self._too_long(limits.seconds)) from None
+        except OSError:
+            raise self._stopped() from None
+        answer = self._receive(limits, check)
+        if "over" in answer.values:
+            raise ProcessEnded(self._too_much_memory())
+        return answer
+
+    def _receive(self, limits: Limits, check: Callable[[], None]) -> Message:
+        until = time.monotonic() + limits.seconds
+        try:
+            return receive(lambda count: self._exactly(count, until, check), limits.answer)
+        except TimeoutError:
+            raise ProcessEnded(self._too_long(limits.seconds)) from None
+        except TooLong:
+            raise ProcessEnded(f"gives an answer of more than {limits.answer / 1e6:.3g} MB") from None
+        except (EOFError, OSError):
+            raise self._stopped() from None
+        except ValueError:
+            raise ProcessEnded("gives an answer that can't be read") from None
+
+    def _exactly(self, count: int, until: float, check: Callable[[], None]) -> bytes:
+        parts = bytearray()
+        while len(parts) < count:
+            left = until - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            self._started.channel.settimeout(min(left, _LOOK))
+            try:
+                part = self._started.channel.recv(min(count - len(parts), 1_000_000))
+            except TimeoutError:
+                check()
+                continue
+            if not part:
+                raise EOFError
+            parts += part
+        return bytes(parts)
+
+    def _stopped(self) -> ProcessEnded:
+        """Say why it ended by itself."""
+        status = self.end()
+        if status is not None and status >= NOT_FORKED:
+            return _not_started(status - NOT_FORKED)
+        if status == _ABORTED:
+            return ProcessEnded(self._too_much_memory())
+        if status == _TOO_MUCH_TIME:
+            return ProcessEnded(self._too_long(self._limits.processor))
+        return ProcessEnded("was ended from outside" if status == _KILLED else "ended without an answer")
+
+    def _too_much_memory(self) -> str:
+        return f"takes more than {self._limits.memory / 1e6:g} MB of memory"
+
+    def _too_long(self, seconds: float) -> str:
+        return f"takes longer than {seconds:g} seconds"
+
+
+def _not_started(number: int | None) -> NotStarted:
+    return NotStarted(f"can't be started ({os.strerror(number) if number else 'the system refused'})")
+
+
+def _checked(values: Any, answer: Message) -> Message:
+    """Return the answer, or raise the error that it holds."""
+    reason, kind = values.get("error"), values.get("kind")
+    if reason is None:
+        return answer
+    ours = getattr(errors, kind, None) if isinstance(kind, str) and kind in errors.__all__ else None
+    if ours in _PASSED_ON:
+        raise ours(str(reason))
+    raise Broken(str(reason))
+
+
+# Those of our errors that a message is all of.
+_PASSED_ON: tuple[type[AttentionVizError], ...] = (
+    errors.ModelNotFound,
+    errors.UnsupportedModel,
+    errors.UnusablePicture,
+    errors.UnusableSound,
+    errors.UnusableText,
+)

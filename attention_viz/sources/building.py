@@ -1,0 +1,167 @@
+"""Building a folder's model with transformers: which class it is, whose turn it is, and whether its weights fit."""
+
+import contextlib
+import re
+import threading
+from collections.abc import Callable, Generator, Mapping
+from typing import Any, cast
+
+from torch import nn
+
+from attention_viz.errors import AttentionVizError, ModelNotFound
+from attention_viz.sources.folders import CheckedFolder
+from attention_viz.sources.huggingface import AutoConfig, AutoModel, PreTrainedConfig, PreTrainedModel, transformers
+
+__all__ = [
+    "build",
+    "in_turn",
+    "loading_failure",
+    "named_class",
+    "quietly",
+    "read_config",
+    "refuse_misfits",
+    "taking_turns",
+]
+
+# While transformers builds it changes what holds for all threads, such as torch's default precision.
+_building = threading.Lock()
+# What is silent meanwhile, for all threads as well: by load, what it found.
+_silence = threading.Lock()
+_silenced: list[tuple[bool, int]] = []
+# How many seconds pass between two looks at whether to go on waiting.
+_LOOK = 0.25
+
+
+def read_config(folder: CheckedFolder) -> PreTrainedConfig:
+    """Read a folder's configuration as transformers has it."""
+    try:
+        return AutoConfig.from_pretrained(str(folder.path), local_files_only=True, trust_remote_code=False)
+    except Exception as error:
+        raise loading_failure(folder, error) from error
+
+
+def build(folder: CheckedFolder, config: PreTrainedConfig) -> PreTrainedModel:
+    """Build the model by its configuration alone, on whatever torch device is in charge.
+
+    The class is the one that config.json names, so that the model comes with its head; else the bare model.
+    """
+    kind = named_class(folder.config)
+    try:
+        return AutoModel.from_config(config) if kind is None else kind(config)
+    except AttentionVizError:
+        raise
+    except Exception as error:
+        raise loading_failure(folder, error) from error
+
+
+def named_class(config: Mapping[str, Any]) -> type[PreTrainedModel] | None:
+    """Return the class of transformers that config.json names; None if it names none."""
+    names = config.get("architectures")
+    name = cast("list[object]", names)[0] if isinstance(names, list) and names else None
+    found = getattr(transformers, str(name), None)
+    return found if isinstance(found, type) and issubclass(found, PreTrainedModel) else None
+
+
+def loading_failure(folder: CheckedFolder, error: Exception) -> ModelNotFound:
+    """Return the error that gives another library's reason, by the folder's name instead of its path."""
+    kind = str(folder.config["model_type"])[:100]
+    return ModelNotFound(f"{folder.name} can't be loaded as {kind}: {folder.reason(error)}")
+
+
+def taking_turns(
+    kind: type[PreTrainedModel],
+    check: Callable[[], None],
+    during: Callable[[nn.Module], contextlib.AbstractContextManager[object]] = contextlib.nullcontext,
+) -> Any:
+    """Return a subclass that waits for its turn before transformers changes what holds for all threads.
+
+    Those are two short moments, in which no file is read: while the empty model is built, and while what no file holds
+    is filled, such as tables of positions.
+
+    Args:
+        check: called again and again while another load has its turn; what it raises ends the wait.
+    """
+
+    def get_init_context(cls: Any, *args: Any, **options: Any) -> list[contextlib.AbstractContextManager[Any]]:
+        return [in_turn(check), *super(found, cls).get_init_context(*args, **options)]
+
+    def initialize_weights(self: Any) -> None:
+        with in_turn(check):
+            super(found, self).initialize_weights()
+
+    def init(self: Any, config: Any) -> None:
+        with during(self):
+            super(found, self).__init__(config)
+
+    methods = {"get_init_context": classmethod(get_init_context), "initialize_weights": initialize_weights}
+    # Its name is looked up while weights are read, in the module that it claims to belong to.
+    found: Any = type(kind.__name__, (kind,), {**methods, "__init__": init, "__module__": kind.__module__})
+    return found
+
+
+def refuse_misfits(name: str, report: Mapping[str, Any], model: nn.Module) -> None:
+    """Refuse weights that leave some of the model to random numbers, or some of themselves unused.
+
+    Args:
+        report: from `from_pretrained`, which weights are missing, unexpected, or have another shape.
+    """
+    wrong = sorted(report["mismatched_keys"])
+    if wrong:
+        key, found, wanted = wrong[0]
+        raise ModelNotFound(
+            f"the weights of {name} don't fit its config.json: {len(wrong)} have another shape, such as {key}, "
+            f"{tuple(found)} in the file and {tuple(wanted)} by config.json"
+        )
+    # A pooler sums up a text beside the way to the last hidden state; many folders leave it out.
+    missing = sorted(key for key in report["missing_keys"] if "pooler" not in key.split("."))
+    if missing:
+        raise ModelNotFound(
+            f"the weights of {name} are incomplete: {len(missing)} are missing, such as {missing[0]}; "
+            "what is missing would be random numbers"
+        )
+    # A head for another task may stay unused; a layer may not: the picture would be of a shorter model.
+    alike = {re.sub(r"\d+", "#", key) for key in model.state_dict()}
+    unused = sorted(key for key in report["unexpected_keys"] if re.sub(r"\d+", "#", key) in alike)
+    if unused:
+        raise ModelNotFound(
+            f"the weights of {name} don't fit its config.json: the file has layers that config.json leaves out, such "
+            f"as {unused[0]}"
+        )
+
+
+@contextlib.contextmanager
+def in_turn(check: Callable[[], None]) -> Generator[None]:
+    """Wait for a turn with transformers, a short one: nothing absurd is built, and nothing read from a disk.
+
+    Args:
+        check: called again and again while another load has its turn; what it raises ends the wait.
+    """
+    while not _building.acquire(timeout=_LOOK):
+        check()
+    try:
+        check()
+        yield
+    finally:
+        _building.release()
+
+
+@contextlib.contextmanager
+def quietly() -> Generator[None]:
+    """Silence transformers' progress bars and reports: an error of ours says what matters of them.
+
+    They are all threads', so the first load silences them and the last gives them back.
+    """
+    logging: Any = transformers.utils.logging
+    with _silence:
+        _silenced.append((logging.is_progress_bar_enabled(), logging.get_verbosity()))
+        logging.disable_progress_bar()
+        logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        with _silence:
+            # What the first load found is given back last, whichever load that is.
+            shown, verbosity = _silenced.pop()
+            logging.set_verbosity(verbosity)
+            if shown:
+                logging.enable_progress_bar()

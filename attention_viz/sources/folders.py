@@ -1,0 +1,268 @@
+"""What a model's folder has to hold, checked before anything of it is loaded: plain words for whatever is wrong.
+
+Nothing here needs torch, so that a folder can be looked at without waiting for it. Messages call the folder by a name
+that is given, never by its path: visitors of a server read them.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any, cast
+
+from attention_viz.errors import ModelNotFound, UnsupportedModel, first_line
+from attention_viz.sources.declarations import refuse_declared, refuse_gguf, refuse_without_config
+from attention_viz.sources.headers import read_headers
+
+__all__ = [
+    "INDEX",
+    "PROCESSOR_FILES",
+    "TOKENIZER_FILES",
+    "WEIGHTS",
+    "CheckedFolder",
+    "check_folder",
+    "parse_json",
+    "refuse_code",
+    "refuse_without_safetensors",
+    "sha256_of",
+    "state_of",
+]
+
+WEIGHTS = "model.safetensors"
+INDEX = "model.safetensors.index.json"
+# What prepares pictures and sounds, and texts beside them.
+PROCESSOR_FILES = ("preprocessor_config.json", "processor_config.json")
+# A folder with none of these has no tokenizer.
+TOKENIZER_FILES = (
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "tokenizer.model",
+    "sentencepiece.bpe.model",
+    "spiece.model",
+    "vocab.json",
+    "vocab.txt",
+)
+
+_PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".h5", ".msgpack")
+# What a model is read from, vocabularies of every kind and chat templates among it; logs and checkpoints' other files
+# come and go beside it.
+_READ = (".json", ".safetensors", ".jinja", ".model", ".txt", ".spm", ".tiktoken", ".codes", ".bpe", ".vocab")
+# The files by which transformers knows a distributed checkpoint, which it reads instead of all others.
+_PARTS_OF_SEVERAL = re.compile(r"shard-\d+-model-\d+-of-\d+\.safetensors")
+# Where further chat templates lie.
+_TEMPLATES = "additional_chat_templates"
+# Bytes of a vocabulary: twice what the largest published ones take. Whatever is named below or ends so has a bound.
+_LONGEST_VOCABULARY = 80_000_000
+_VOCABULARIES = ("added_tokens.json", "merges.txt", "tekken.json", *TOKENIZER_FILES)
+_ENDINGS = (".model", ".spm", ".tiktoken", ".codes", ".bpe", ".vocab")
+# Bytes of other files: many times what published ones take, the largest of which list labels or added tokens.
+_LONGEST_CONFIG, _LONGEST_TEMPLATE = 5_000_000, 1_000_000
+_CONFIGS = (
+    "config.json",
+    "generation_config.json",
+    "adapter_config.json",
+    "special_tokens_map.json",
+    "chat_template.json",
+    "video_preprocessor_config.json",
+    *PROCESSOR_FILES,
+)
+# Of these as well, but the largest published models have 15 MB of index, and they are parsed here, which takes many
+# times their length.
+_LONGEST_INDEX, _PARSED = 20_000_000, (INDEX, "tokenizer_config.json")
+_MOST_TEMPLATES = 100
+# Characters of what another library says, which may repeat what a file holds.
+_LONGEST_REASON = 1_000
+# How much of a file is read at a time.
+_AT_ONCE = 4_000_000
+
+
+@dataclass(frozen=True)
+class CheckedFolder:
+    """A folder that holds a whole model, as far as can be told without loading it.
+
+    Attributes:
+        tensors: the shape of each tensor in them, by its name.
+        dtypes: how its numbers are stored, in the words of safetensors.
+    """
+
+    path: Path
+    name: str
+    config: Mapping[str, Any]
+    weights: tuple[Path, ...]
+    tensors: Mapping[str, tuple[int, ...]]
+    dtypes: Mapping[str, str]
+
+    @property
+    def shapes(self) -> Iterable[tuple[int, ...]]:
+        """The shapes of all tensors, equal ones again and again."""
+        return self.tensors.values()
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers the weights hold together."""
+        return sum(prod(shape) for shape in self.shapes)
+
+    def sha256(self, check: Callable[[], None] = lambda: None) -> str:
+        """What tells these weights from others.
+
+        Of a single file its sha256; of several the sha256 of what `sha256sum model-*.safetensors` prints, a line each
+        in the order of their names.
+
+        Args:
+            check: called again and again while the files are read; what it raises ends that.
+        """
+        sums = [sha256_of(path, check) for path in self.weights]
+        if len(sums) == 1:
+            return sums[0]
+        lines = (f"{found}  {path.name}\n" for found, path in zip(sums, self.weights, strict=True))
+        return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+    def reason(self, error: BaseException) -> str:
+        """What a foreign error says, by the folder's name instead of its path."""
+        return first_line(error).replace(str(self.path), self.name)[:_LONGEST_REASON]
+
+
+def check_folder(path: Path, name: str) -> CheckedFolder:
+    """Look whether a folder holds a whole model, safetensors only, and nothing to execute."""
+    if not (path / "config.json").is_file():
+        refuse_without_config(path, name)
+    _refuse_long(path, name)
+    config = _read_json(path / "config.json", name)
+    if not isinstance(config.get("model_type"), str):
+        raise ModelNotFound(f"{name}: config.json names no model_type, so nothing says what kind of model this is")
+    refuse_code(config, name)
+    refuse_declared(config, name)
+    _refuse_other_weights(path, config, name)
+    for file in ("tokenizer_config.json", *PROCESSOR_FILES):
+        if (path / file).is_file():
+            refuse_code(_read_json(path / file, name), name)
+    weights = _weights(path, name)
+    return CheckedFolder(path, name, config, weights, *read_headers(weights, name))
+
+
+def parse_json(content: bytes, file: str, name: str) -> dict[str, Any]:
+    """A JSON object from one of a model's files."""
+    try:
+        parsed = json.loads(content.decode())
+    except (ValueError, RecursionError) as error:
+        raise ModelNotFound(f"{name}: {file} can't be read: {error}") from None
+    if not isinstance(parsed, dict):
+        raise ModelNotFound(f"{name}: {file} can't be read: it holds no JSON object")
+    return cast("dict[str, Any]", parsed)
+
+
+def refuse_code(config: Mapping[str, object], name: str) -> None:
+    """Refuse a configuration that asks for code to be run."""
+    if "auto_map" in config:
+        raise UnsupportedModel(f"{name} brings code of its own to run (auto_map); only models without code are loaded")
+
+
+def _refuse_other_weights(path: Path, config: Mapping[str, object], name: str) -> None:
+    """Refuse what has transformers read other weights than those that are checked here."""
+    if config.get("transformers_weights") is not None:
+        raise UnsupportedModel(
+            f"{name}: config.json names weights of its own (transformers_weights); only {WEIGHTS} or the files of "
+            f"{INDEX} are loaded. Rename them and remove that key"
+        )
+    if any(_PARTS_OF_SEVERAL.match(file.name) for file in path.iterdir()):
+        raise UnsupportedModel(
+            f"{name} holds the parts of a distributed checkpoint (shard-…-model-….safetensors), which aren't loaded. "
+            "Load it where it was made, and save it with model.save_pretrained"
+        )
+
+
+def refuse_without_safetensors(files: Iterable[str], name: str) -> None:
+    """Say why files without safetensors can't be loaded."""
+    files = tuple(files)
+    refuse_gguf(files, name)
+    pickles = sorted(file for file in files if Path(file).suffix in _PICKLES)
+    if pickles:
+        raise UnsupportedModel(
+            f"{name} has its weights as {', '.join(pickles)}, a format that can run code when it is opened; "
+            "only safetensors are loaded. Convert them with model.save_pretrained"
+        )
+    raise ModelNotFound(f"{name} holds no {WEIGHTS}")
+
+
+def _refuse_long(path: Path, name: str) -> None:
+    """Refuse what would keep everybody waiting while it is read: files of text that are longer than any model's."""
+    files = [file for file in path.iterdir() if file.is_file()]
+    templates = list((path / _TEMPLATES).glob("*.jinja"))
+    if len(templates) > _MOST_TEMPLATES:
+        raise UnsupportedModel(
+            f"{name}: {_TEMPLATES} holds {len(templates):,} chat templates; at most {_MOST_TEMPLATES} are read here"
+        )
+    for file in (*files, *templates):
+        size, most = file.stat().st_size, _longest(file)
+        if most is not None and size > most:
+            raise UnsupportedModel(f"{name}: {file.name} has {size:,} bytes; at most {most:,} are read here")
+
+
+def _longest(file: Path) -> int | None:
+    """How many bytes a file may have by its name; None of one that isn't read as text, such as weights and logs."""
+    if file.suffix == ".jinja":
+        return _LONGEST_TEMPLATE
+    if file.name in _CONFIGS:
+        return _LONGEST_CONFIG
+    if file.name in _PARSED:
+        return _LONGEST_INDEX
+    return _LONGEST_VOCABULARY if file.name in _VOCABULARIES or file.suffix in _ENDINGS else None
+
+
+def _read_json(path: Path, name: str) -> dict[str, Any]:
+    try:
+        content = path.read_bytes()
+    except OSError as error:  # its own words would tell the path
+        raise ModelNotFound(f"{name}: {path.name} can't be read: {error.strerror}") from None
+    return parse_json(content, path.name, name)
+
+
+def _weights(path: Path, name: str) -> tuple[Path, ...]:
+    """The weights: a single file, or several, which an index lists."""
+    if (path / WEIGHTS).is_file():
+        return (path / WEIGHTS,)
+    if not (path / INDEX).is_file():
+        refuse_without_safetensors((file.name for file in path.iterdir()), name)
+    listed = _read_json(path / INDEX, name).get("weight_map")
+    if not isinstance(listed, dict) or not listed:
+        raise ModelNotFound(f"{name}: {INDEX} lists no weights")
+    files = sorted({str(file) for file in cast("dict[str, object]", listed).values()})
+    for file in files:
+        if Path(file).name != file or Path(file).suffix != ".safetensors":
+            raise UnsupportedModel(
+                f"{name}: {INDEX} leads to {file[:200]!r}; only safetensors in the same folder are loaded"
+            )
+        if not (path / file).is_file():
+            raise ModelNotFound(f"{name} lacks {file[:200]}, which its index lists")
+    return tuple(path / file for file in files)
+
+
+def state_of(path: Path) -> dict[str, tuple[int, ...]]:
+    """Of each file that a model is read from what tells in no time whether it is the one that it was.
+
+    That is its place on the disk, its size, and when it changed, by its own account and by the system's: a copy may
+    keep the former. A folder that is gone has none.
+    """
+    found = dict[str, tuple[int, ...]]()
+    for place in (path, path / _TEMPLATES):
+        try:
+            for file in place.iterdir():
+                if file.suffix in _READ and file.is_file():
+                    one = file.stat()
+                    found[str(file.relative_to(path))] = one.st_ino, one.st_size, one.st_mtime_ns, one.st_ctime_ns
+        except OSError:  # it isn't there, or goes meanwhile
+            continue
+    return found
+
+
+def sha256_of(path: Path, check: Callable[[], None] = lambda: None) -> str:
+    """The sha256 of a file; `check` is called after each few megabytes, and what it raises ends the reading."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while part := file.read(_AT_ONCE):
+            digest.update(part)
+            check()
+    return digest.hexdigest()

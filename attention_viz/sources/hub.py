@@ -1,0 +1,223 @@
+"""What a model on the hub consists of, told in bytes before anything of it is downloaded: safetensors only, no code."""
+
+import contextlib
+import re
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import huggingface_hub
+from huggingface_hub import errors
+from huggingface_hub.utils import build_hf_headers, hf_raise_for_status, validate_repo_id
+
+from attention_viz.errors import AttentionVizError, ModelNotFound, UnsupportedModel
+from attention_viz.sources.declarations import ADAPTER, refuse_declared
+from attention_viz.sources.folders import (
+    INDEX,
+    PROCESSOR_FILES,
+    TOKENIZER_FILES,
+    WEIGHTS,
+    parse_json,
+    refuse_code,
+    refuse_without_safetensors,
+)
+
+__all__ = ["Plan", "RemoteFile", "Unreachable", "check_id", "in_plain_words", "plan"]
+
+MAIN = "main"
+
+# What is fetched besides the weights: nothing that could be executed.
+_SMALL = frozenset(
+    (
+        *TOKENIZER_FILES,
+        *PROCESSOR_FILES,
+        "added_tokens.json",
+        "chat_template.jinja",
+        "config.json",
+        "generation_config.json",
+        "merges.txt",
+        "special_tokens_map.json",
+        INDEX,
+    )
+)
+_SHARD = re.compile(r"model-\d+-of-\d+\.safetensors")
+_REVISION = re.compile(r"[A-Za-z0-9][\w./-]{0,99}", re.ASCII)
+_LONGEST_CONFIG = 5_000_000
+_SECONDS = 10
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """One file of a model on the hub.
+
+    Attributes:
+        name: without a folder, since only those at the top are taken.
+        sha256: where the hub tells it, which it does for weights.
+        here: whether it is on this machine already.
+    """
+
+    name: str
+    size: int
+    sha256: str | None
+    here: bool
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What loading a model from the hub takes: read it before anything is downloaded.
+
+    Attributes:
+        name: its id, "owner/name" or "name".
+        revision: the branch, tag or commit that was asked for.
+        commit: the very version that this is today.
+        files: what is needed of it.
+        offline: why the hub was not asked; empty where it was.
+    """
+
+    name: str
+    revision: str
+    commit: str
+    files: tuple[RemoteFile, ...]
+    offline: str = ""
+
+    @property
+    def bytes(self) -> int:
+        """How large all files are together."""
+        return sum(file.size for file in self.files)
+
+    @property
+    def missing(self) -> int:
+        """How many bytes have to come."""
+        return sum(file.size for file in self.files if not file.here)
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing has to come."""
+        return all(file.here for file in self.files)
+
+
+class Unreachable(Exception):
+    """The hub didn't answer, or said that something is wrong with itself."""
+
+
+def check_id(name: str, revision: str = MAIN) -> None:
+    """Refuse what can be no id or no revision, before it becomes part of an address or a path."""
+    try:
+        validate_repo_id(name)
+    except errors.HFValidationError:
+        raise ModelNotFound(
+            f"the id {name[:60]!r} was asked for; an id on the hub is a name or owner/name, of letters, digits, -, _, ."
+        ) from None
+    if not _REVISION.fullmatch(revision) or ".." in revision or "//" in revision or revision.endswith("/"):
+        raise ModelNotFound(
+            f"the revision {revision[:60]!r} of {name} was asked for; a revision is a branch, a tag or a commit, such "
+            f"as {MAIN}"
+        )
+
+
+def plan(name: str, revision: str | None = None) -> Plan:
+    """Ask the hub what a model consists of; where it can't be reached, this machine's cache of it.
+
+    Nothing is written. config.json is read, since it says whether the model would bring code.
+
+    Args:
+        revision: a branch, tag or commit; None for the main branch.
+    """
+    revision = revision or MAIN
+    check_id(name, revision)
+    reason = "the hub is switched off here (HF_HUB_OFFLINE)"
+    if not huggingface_hub.is_offline_mode():
+        try:
+            return _ask(name, revision)
+        except Unreachable as error:
+            reason = f"the hub can't be reached ({error})"
+    return _from_cache(name, revision, reason)
+
+
+@contextlib.contextmanager
+def in_plain_words(name: str, revision: str) -> Generator[None]:
+    """Say what the hub answered in plain words."""
+    try:
+        yield
+    except AttentionVizError:
+        raise
+    except errors.RevisionNotFoundError:
+        raise ModelNotFound(f"{name} has no revision {revision!r} on the hub") from None
+    except errors.GatedRepoError:
+        raise ModelNotFound(
+            f"{name} is gated: its owner lets in whoever asks on its page. Ask there, then log in on this machine with "
+            "hf auth login"
+        ) from None
+    except errors.RepositoryNotFoundError:
+        raise ModelNotFound(f"there is no model {name} on the hub, or it is private") from None
+    except errors.EntryNotFoundError:
+        raise ModelNotFound(f"{name} lacks a file on the hub that it lists") from None
+    except errors.HfHubHTTPError as error:
+        raise Unreachable(f"it answered {error.response.status_code}") from None
+    except Exception as error:
+        raise Unreachable(type(error).__name__) from error
+
+
+def _ask(name: str, revision: str) -> Plan:
+    with in_plain_words(name, revision):
+        listing = huggingface_hub.HfApi().model_info(name, revision=revision, files_metadata=True, timeout=_SECONDS)
+        commit = listing.sha or revision
+        listed = {file.rfilename: file for file in listing.siblings or ()}
+        wanted = _choose(name, listed)
+        for config in ("config.json", "tokenizer_config.json", *PROCESSOR_FILES):
+            if config in wanted:
+                found = _read(name, commit, config)
+                refuse_code(found, name)
+                refuse_declared(found, name)
+    files: list[RemoteFile] = []
+    for file in wanted:
+        size, lfs = listed[file].size or 0, listed[file].lfs
+        found = huggingface_hub.try_to_load_from_cache(name, file, revision=commit)
+        here = isinstance(found, str) and (not size or Path(found).stat().st_size == size)
+        files.append(RemoteFile(file, size, lfs.sha256 if lfs else None, here))
+    return Plan(name, revision, commit, tuple(files))
+
+
+def _choose(name: str, listed: Mapping[str, Any]) -> tuple[str, ...]:
+    """The files that a model is read from; those in folders and those of other frameworks stay where they are."""
+    weights = {WEIGHTS} & listed.keys()
+    if not weights and INDEX in listed:
+        weights = {file for file in listed if _SHARD.fullmatch(file)}
+    if not weights and ADAPTER in listed:
+        raise UnsupportedModel(
+            f"{name} on the hub is an adapter of PEFT, not a whole model; download it, and load its folder by av.load, "
+            "or load it with peft and give it to av.wrap"
+        )
+    if not weights:
+        refuse_without_safetensors((file for file in listed if "/" not in file), f"{name} on the hub")
+    if "config.json" not in listed:
+        raise ModelNotFound(f"{name} on the hub holds no config.json, so nothing says what kind of model it is")
+    return tuple(sorted(weights | (_SMALL & listed.keys())))
+
+
+def _read(name: str, commit: str, file: str) -> dict[str, Any]:
+    """A small file, without keeping it."""
+    address = huggingface_hub.hf_hub_url(name, file, revision=commit)
+    session: Any = huggingface_hub.get_session()
+    with session.stream("GET", address, headers=build_hf_headers(), timeout=_SECONDS, follow_redirects=True) as answer:
+        hf_raise_for_status(answer)
+        content = b""
+        for part in answer.iter_bytes():
+            content += part
+            if len(content) > _LONGEST_CONFIG:
+                raise ModelNotFound(
+                    f"{name}: {file} is longer than {_LONGEST_CONFIG:,} bytes: that is no configuration"
+                )
+    return parse_json(content, file, name)
+
+
+def _from_cache(name: str, revision: str, reason: str) -> Plan:
+    found = huggingface_hub.try_to_load_from_cache(name, "config.json", revision=revision)
+    if not isinstance(found, str):
+        raise ModelNotFound(f"{reason}, and there is no {name} at {revision} in the hub's cache on this machine")
+    folder = Path(found).parent
+    files = (
+        RemoteFile(file.name, file.stat().st_size, None, True) for file in sorted(folder.iterdir()) if file.is_file()
+    )
+    return Plan(name, revision, folder.name, tuple(files), reason)

@@ -1,0 +1,152 @@
+"""A packaged model in another format is written as a folder of safetensors, once, into the user's cache.
+
+The folder is written beside its place and renamed when it is complete, so that a half-written one is never taken for a
+model; a lock has a second process wait instead of writing the same. What goes in is compared by sha256, what comes out,
+too.
+"""
+
+import contextlib
+import shutil
+import tempfile
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from pathlib import Path
+
+from attention_viz.errors import ModelNotFound
+from attention_viz.sources.folders import WEIGHTS, sha256_of
+from attention_viz.sources.packages.cache import VARIABLE, cache_folder
+from attention_viz.sources.packages.manifest import holds_all, write_manifest
+
+__all__ = ["Conversion"]
+
+_CARD = "README.md"
+_CARDS = Path(__file__).with_name("cards")
+# What stays free on the disk, for the small files and for whoever else writes.
+_SPARE = 20_000_000
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """How a file of a package becomes a model's folder.
+
+    Attributes:
+        model: the model's name in the catalogue.
+        revision: a number that grows when the converter writes something else from the same file.
+        converter: which of `CONVERTERS` writes the folder.
+        beside: other files of the package that it reads, each with its sha256.
+    """
+
+    model: str
+    revision: int
+    file: str
+    size: int
+    sha256: str
+    converter: str
+    beside: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def folder(self) -> Path:
+        """Where the model's folder is, once it is written."""
+        return cache_folder() / "models" / f"{self.model}.{self.revision}"
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the folder is there with all its files, unchanged since they were written and compared."""
+        return holds_all(self.folder, self.sha256)
+
+    def complete(
+        self,
+        package: Path | None,
+        sha256: str | None,
+        size: int,
+        progress: Callable[[int, int], None] = lambda done, of: None,
+    ) -> Path:
+        """The model's folder, written first where it is missing, half-written or changed.
+
+        Args:
+            package: the folder of the installed package; None where it isn't installed.
+        """
+        folder = self.folder
+        if self.is_complete:
+            return folder
+        from filelock import FileLock
+
+        with _writable(self.model):
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            with FileLock(folder.with_name(f"{folder.name}.lock")):
+                if not self.is_complete:  # another process may have written it meanwhile
+                    source = self.source(package)
+                    _remove_leftovers(folder)
+                    _check_room(self.model, folder.parent, size)
+                    self._write(source, folder, sha256, progress)
+        return folder
+
+    def source(self, package: Path | None) -> Path:
+        """The file in the package, compared whole."""
+        mend = f"attention-viz models --install {self.model}"
+        if package is None:
+            found = "half-written or damaged in the cache of" if self.folder.exists() else "not on"
+            raise ModelNotFound(f"{self.model} is {found} this machine; install it with: {mend}")
+        source = package / self.file
+        found = source.stat().st_size if source.is_file() else 0
+        if found != self.size:
+            raise ModelNotFound(
+                f"the package {package.name} is damaged: {self.file} has {found:,} bytes instead of {self.size:,}; "
+                f"mend it with: {mend}"
+            )
+        for file, expected in ((self.file, self.sha256), *self.beside):
+            sha256 = sha256_of(package / file) if (package / file).is_file() else "of no file"
+            if sha256 != expected:
+                raise ModelNotFound(
+                    f"the package {package.name} is damaged: {file} has sha256 {sha256}, expected {expected}; "
+                    f"mend it with: {mend}"
+                )
+        return source
+
+    def _write(self, source: Path, folder: Path, sha256: str | None, progress: Callable[[int, int], None]) -> None:
+        from attention_viz.sources.packages.converters import CONVERTERS
+
+        with tempfile.TemporaryDirectory(prefix=_part(folder), dir=folder.parent) as place:
+            written = Path(place) / folder.name
+            written.mkdir()
+            CONVERTERS[self.converter](source, written, progress)
+            shutil.copyfile(_CARDS / f"{self.model}.md", written / _CARD)
+            sums = {path.name: sha256_of(path) for path in sorted(written.iterdir())}
+            if sums[WEIGHTS] != sha256:
+                raise ModelNotFound(
+                    f"{self.model} was not converted right: the weights have sha256 {sums[WEIGHTS]}, "
+                    f"expected {sha256}; the disk or the memory of this machine may be damaged"
+                )
+            write_manifest(written, self.sha256, sums)
+            written.rename(folder)
+
+
+def _part(folder: Path) -> str:
+    """How the name of a folder begins in which this one is being written."""
+    return f".{folder.name}-"
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Remove what is no whole folder, and what somebody left who was stopped; the lock says that nobody writes now."""
+    for left in folder, *folder.parent.glob(f"{_part(folder)}*"):
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def _check_room(name: str, place: Path, size: int) -> None:
+    free, needed = shutil.disk_usage(place).free, size + _SPARE
+    if free < needed:
+        raise ModelNotFound(
+            f"{name} needs {needed:,} bytes on the disk, and {free:,} are free where the cache is; {VARIABLE} names "
+            "another folder for it"
+        )
+
+
+@contextlib.contextmanager
+def _writable(name: str) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ModelNotFound(
+            f"{name} can't be converted: the cache on this machine can't be written ({error.strerror or error}); "
+            f"{VARIABLE} names another folder for it"
+        ) from error

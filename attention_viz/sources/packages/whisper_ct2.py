@@ -1,0 +1,179 @@
+"""Whisper in a file of CTranslate2, with its tokenizer beside it, to a folder as transformers reads it."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attention_viz.errors import UnsupportedModel
+from attention_viz.sources.folders import WEIGHTS
+from attention_viz.sources.packages.ctranslate2_file import CTranslate2File
+from attention_viz.sources.packages.weights_file import Progress, write_weights
+
+__all__ = ["convert"]
+
+_KIND = "WhisperSpec"
+_TOKENIZER = "tokenizer.json"
+_EMBEDDINGS = "decoder/embeddings/weight"
+# The sounds that every Whisper reads: 30 seconds at 16,000 numbers a second, a column of its spectrum each 160.
+_RATE, _SECONDS, _HOP, _WINDOW = 16_000, 30, 160, 400
+
+_Numbers = NDArray[np.float32]
+_Tensors = dict[str, tuple[tuple[int, ...], Callable[[], _Numbers]]]
+
+# Of a linear step or a norm in the file, its name in transformers.
+_OUTSIDE = {
+    "encoder/conv1": "encoder.conv1",
+    "encoder/conv2": "encoder.conv2",
+    "encoder/layer_norm": "encoder.layer_norm",
+    "encoder/position_encodings": "encoder.embed_positions",
+    "decoder/embeddings": "decoder.embed_tokens",
+    "decoder/layer_norm": "decoder.layer_norm",
+    "decoder/position_encodings": "decoder.embed_positions",
+}
+_IN_LAYER = {
+    "self_attention/layer_norm": "self_attn_layer_norm",
+    "self_attention/linear_1": "self_attn.out_proj",
+    "attention/layer_norm": "encoder_attn_layer_norm",
+    "attention/linear_0": "encoder_attn.q_proj",
+    "attention/linear_2": "encoder_attn.out_proj",
+    "ffn/layer_norm": "final_layer_norm",
+    "ffn/linear_0": "fc1",
+    "ffn/linear_1": "fc2",
+}
+# Several matrices that stand one below the other in the file.
+_STACKED = {
+    "self_attention/linear_0": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
+    "attention/linear_1": ("encoder_attn.k_proj", "encoder_attn.v_proj"),
+}
+_NUMBERS = {"gamma": "weight", "beta": "bias", "encodings": "weight"}
+
+
+def convert(source: Path, folder: Path, progress: Progress) -> None:
+    """Write config.json, what generates, prepares sounds and writes tokens, and model.safetensors."""
+    file = CTranslate2File.open(source)
+    if file.model != _KIND:
+        raise UnsupportedModel(f"{source.name} holds {file.model!r}; converted is {_KIND}")
+    metadata = _json_of(source.with_name("config.json"))
+    ids = {one["content"]: one["id"] for one in _json_of(source.with_name(_TOKENIZER))["added_tokens"]}
+    shutil.copyfile(source.with_name(_TOKENIZER), folder / _TOKENIZER)
+    config = _config(file, ids)
+    _write_json(folder / "config.json", config)
+    _write_json(folder / "generation_config.json", _generation(metadata, ids, config))
+    _write_json(folder / "preprocessor_config.json", _preprocessing(config))
+    _write_json(folder / "tokenizer_config.json", _tokenizer_config(config, ids))
+    write_weights(folder / WEIGHTS, _tensors(file), progress)
+
+
+def _tensors(file: CTranslate2File) -> _Tensors:
+    return {f"model.{name}": one for theirs in file.names for name, one in _called(file, theirs)}
+
+
+def _called(file: CTranslate2File, name: str) -> Iterator[tuple[str, tuple[tuple[int, ...], Callable[[], _Numbers]]]]:
+    """What a tensor of the file is in transformers: its name, its shape and what reads it; several where it is a stack.
+
+    What isn't listed above are single numbers, such as how many heads there are.
+    """
+    step, _, part = name.rpartition("/")
+    of = _NUMBERS.get(part, part)
+    if step in _OUTSIDE:
+        yield f"{_OUTSIDE[step]}.{of}", (file.shape(name), lambda: file.read(name))
+        return
+    side, layer, inner = [*step.split("/", 2), "", ""][:3]
+    place = f"{side}.layers.{layer.removeprefix('layer_')}"
+    if inner in _IN_LAYER:
+        yield f"{place}.{_IN_LAYER[inner]}.{of}", (file.shape(name), lambda: file.read(name))
+    for at, one in enumerate(parts := _STACKED.get(inner, ())):
+        # A key's bias changes no weight: a model of this kind has none, and the file has zeros.
+        if not (of == "bias" and one.endswith("k_proj")):
+            rows, *rest = file.shape(name)
+            yield f"{place}.{one}.{of}", ((rows // len(parts), *rest), _part(file, name, at, len(parts)))
+
+
+def _part(file: CTranslate2File, name: str, at: int, of: int) -> Callable[[], _Numbers]:
+    return lambda: np.split(file.read(name), of)[at]
+
+
+def _config(file: CTranslate2File, ids: dict[str, int]) -> dict[str, Any]:
+    width, colours, _ = file.shape("encoder/conv1/weight")
+    ends = ids["<|endoftext|>"]
+    sides = {
+        f"{side}_{name}": found
+        for side in ("encoder", "decoder")
+        for name, found in (
+            ("layers", sum(name.startswith(f"{side}/") and name.endswith("/ffn/linear_0/bias") for name in file.names)),
+            ("attention_heads", int(file.read(f"{side}/num_heads"))),
+            ("ffn_dim", file.shape(f"{side}/layer_0/ffn/linear_0/bias")[0]),
+        )
+    }
+    return {
+        "architectures": ["WhisperForConditionalGeneration"],
+        "model_type": "whisper",
+        "dtype": "float32",
+        "is_encoder_decoder": True,
+        "vocab_size": file.shape(_EMBEDDINGS)[0],
+        "num_mel_bins": colours,
+        "d_model": width,
+        **sides,
+        "max_source_positions": file.shape("encoder/position_encodings/encodings")[0],
+        "max_target_positions": file.shape("decoder/position_encodings/encodings")[0],
+        "decoder_start_token_id": ids["<|startoftranscript|>"],
+        "bos_token_id": ends,
+        "eos_token_id": ends,
+        "pad_token_id": ends,
+    }
+
+
+def _generation(metadata: dict[str, Any], ids: dict[str, int], config: dict[str, Any]) -> dict[str, Any]:
+    starts = ("decoder_start_token_id", "bos_token_id", "eos_token_id", "pad_token_id")
+    return {
+        **{name: config[name] for name in starts},
+        "max_length": config["max_target_positions"],
+        "suppress_tokens": metadata["suppress_ids"],
+        "begin_suppress_tokens": metadata["suppress_ids_begin"],
+        "alignment_heads": metadata["alignment_heads"],
+        "is_multilingual": False,
+        "no_timestamps_token_id": ids["<|notimestamps|>"],
+        "prev_sot_token_id": ids["<|startofprev|>"],
+        "return_timestamps": False,
+    }
+
+
+def _preprocessing(config: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "feature_extractor_type": "WhisperFeatureExtractor",
+        "processor_class": "WhisperProcessor",
+        "feature_size": config["num_mel_bins"],
+        "sampling_rate": _RATE,
+        "chunk_length": _SECONDS,
+        "n_samples": _RATE * _SECONDS,
+        "nb_max_frames": _RATE * _SECONDS // _HOP,
+        "hop_length": _HOP,
+        "n_fft": _WINDOW,
+        "padding_side": "right",
+        "padding_value": 0.0,
+        "return_attention_mask": False,
+    }
+
+
+def _tokenizer_config(config: dict[str, Any], ids: dict[str, int]) -> dict[str, Any]:
+    end = "<|endoftext|>"
+    return {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "model_max_length": config["max_target_positions"],
+        "clean_up_tokenization_spaces": False,
+        **dict.fromkeys(("bos_token", "eos_token", "pad_token"), end),
+        "additional_special_tokens": [name for name in ids if name != end],
+    }
+
+
+def _json_of(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def _write_json(path: Path, content: dict[str, Any]) -> None:
+    path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

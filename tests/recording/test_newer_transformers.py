@@ -1,0 +1,116 @@
+"""What a newer transformers might do differently, done on purpose: each time a refusal, never a wrong picture."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from transformers import AttentionInterface
+from transformers.configuration_utils import PreTrainedConfig
+from transformers.masking_utils import AttentionMaskInterface
+
+import attention_viz as av
+from attention_viz.errors import UnsupportedModel
+from attention_viz.recording.implementation import IMPLEMENTATION
+from attention_viz.recording.recorder import OURS
+from tests.models.families import build, ids
+
+OUR_ATTENTION: Any = AttentionInterface._global_mapping[OURS]
+OUR_MASK: Any = AttentionMaskInterface._global_mapping[OURS]
+
+
+def instead(change: Callable[..., Any]) -> Callable[[pytest.MonkeyPatch], None]:
+    return lambda monkeypatch: monkeypatch.setitem(AttentionInterface._global_mapping, OURS, change)
+
+
+def by_another_name(module: Any, *terms: Tensor, scaling: float, **options: Any) -> Any:
+    return OUR_ATTENTION(module, *terms, scale_factor=scaling, **options)
+
+
+def position_first(module: Any, query: Tensor, key: Tensor, value: Tensor, *rest: Any, **options: Any) -> Any:
+    return OUR_ATTENTION(module, *(term.transpose(1, 2) for term in (query, key, value)), *rest, **options)
+
+
+def without_scale(module: Any, *terms: Tensor, **options: Any) -> Any:
+    return OUR_ATTENTION(module, *terms, **{**options, "scaling": 1.0})
+
+
+def another_order(module: Any, query: Tensor, key: Tensor, value: Tensor, *rest: Any, **options: Any) -> Any:
+    return OUR_ATTENTION(module, key, query, value, *rest, **options)
+
+
+def ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(AttentionInterface, "get_interface", lambda _self, _name, default: default)
+
+
+def renamed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("attention_viz.recording.implementation._OURS._field", "_attention_choice_of_tomorrow")
+    monkeypatch.setattr(PreTrainedConfig, "_attention_choice_of_tomorrow", "eager", raising=False)
+
+
+def no_mask(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(AttentionMaskInterface._global_mapping, OURS, lambda *_places, **_options: None)
+
+
+def opposite_mask(monkeypatch: pytest.MonkeyPatch) -> None:
+    def opposite(*places: Any, **options: Any) -> Any:
+        mask = OUR_MASK(*places, **options)
+        return None if mask is None else (mask == 0).logical_not()
+
+    monkeypatch.setitem(AttentionMaskInterface._global_mapping, OURS, opposite)
+
+
+def no_weights_to_compare(monkeypatch: pytest.MonkeyPatch) -> None:
+    from transformers.models.llama import modeling_llama
+
+    plain = modeling_llama.eager_attention_forward
+    monkeypatch.setattr(
+        modeling_llama, "eager_attention_forward", lambda *terms, **options: (plain(*terms, **options)[0], None)
+    )
+
+
+BREAKS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
+    "the field that chooses is another": (renamed, "outside the interface"),
+    "a term has another name": (instead(by_another_name), "asks its attention for scale_factor"),
+    "tensors come position first": (instead(position_first), "allowed has to broadcast to the weights'"),
+    "query and key change places": (
+        instead(another_order),
+        "runs, but not with our attention: it raised",
+    ),
+    "a term means something else": (instead(without_scale), "something else"),
+    "the mask gets lost": (no_mask, "something else"),
+    "true means blocked": (opposite_mask, "something else"),
+    "eager hands back no weights": (no_weights_to_compare, "hands back no attention weights"),
+}
+
+
+@pytest.mark.parametrize("what", BREAKS)
+def test_a_broken_assumption_is_a_refusal_by_name(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    breaks, message = BREAKS[what]
+    model = build("llama")
+    assert av.wrap(model).trace_ids(ids(7)).fidelity.ok
+    breaks(monkeypatch)
+    with pytest.raises(UnsupportedModel, match=rf"^llama \(LlamaForCausalLM\).*({message})"):
+        av.wrap(model)
+
+
+def test_the_model_is_left_as_it_was_after_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = build("llama")
+    before = getattr(model.config, IMPLEMENTATION)
+    no_mask(monkeypatch)
+    with pytest.raises(UnsupportedModel):
+        av.wrap(model)
+    assert getattr(model.config, IMPLEMENTATION) == before
+    with torch.no_grad():
+        assert model(input_ids=ids(5)).logits.isfinite().all()
+
+
+def test_where_the_interface_is_asked_no_more_the_models_own_code_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = av.wrap(build("llama")).trace_ids(ids(9))
+    ignored(monkeypatch)
+    trace = av.wrap(build("llama", attn_implementation="eager")).trace_ids(ids(9))
+    assert (expected.provenance.route, trace.provenance.route) == ("interface", "interception")
+    assert trace.fidelity.ok
+    for layer in trace.layer_numbers():
+        torch.testing.assert_close(trace.attention(layer).weights, expected.attention(layer).weights)

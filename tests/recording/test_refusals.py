@@ -1,0 +1,325 @@
+"""What can't be recorded exactly is refused, with the family's name and a reason, before anything is drawn."""
+
+import functools
+import types
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from transformers import AttentionInterface
+from transformers.masking_utils import AttentionMaskInterface
+from transformers.models.bert.modeling_bert import BertSelfAttention
+from transformers.models.llama import modeling_llama
+from transformers.models.llama.modeling_llama import eager_attention_forward
+
+import attention_viz as av
+from attention_viz.errors import UnsupportedModel
+from attention_viz.recording import recorder
+from attention_viz.recording.recorder import OURS
+from tests.models.families import PLAIN, build, built, ids
+
+
+def test_a_family_that_never_calls_our_attention_is_refused_by_name() -> None:
+    with pytest.raises(UnsupportedModel, match=r"^mamba .*never called our attention"):
+        av.wrap(build("mamba"))
+
+
+def test_a_model_of_pictures_is_refused_by_name() -> None:
+    with pytest.raises(UnsupportedModel, match=r"^vit .*only models that read text.*av\.record"):
+        av.wrap(build("vit"))
+
+
+def test_something_that_is_no_model_is_refused() -> None:
+    with pytest.raises(UnsupportedModel, match=r"got Linear.*av\.record.*from_qkv.*from_weights"):
+        av.wrap(nn.Linear(3, 5))
+
+
+def test_a_term_that_is_not_known_is_refused_by_its_name() -> None:
+    model = build("bert")
+    attention = model.encoder.layer[1].attention.self
+    attention.forward = functools.partial(attention.forward, tilt=0.3)
+    with pytest.raises(UnsupportedModel, match=r"bert \(BertModel\): BertSelfAttention asks its attention for tilt"):
+        av.wrap(model)
+
+
+def test_a_layer_that_attends_outside_the_interface_is_heard_by_what_it_computes() -> None:
+    model = build("llama", attn_implementation="eager")
+    attention = model.model.layers[1].self_attn
+    # What is no configuration of transformers' own is not switched: this layer stays eager, and gives right numbers.
+    attention.config = types.SimpleNamespace(_attn_implementation="eager")
+    trace = av.wrap(model).trace_ids(ids(9))
+    assert trace.fidelity.ok
+    plain = av.wrap(build("llama")).trace_ids(ids(9))
+    for layer in trace.layer_numbers():
+        torch.testing.assert_close(trace.attention(layer).weights, plain.attention(layer).weights)
+
+
+def test_a_layer_that_gets_no_mask_from_the_rest_of_its_model_is_not_recorded_as_if_it_had_one() -> None:
+    model = build("llama")  # hands on no mask, as torch's kernel needs none
+    model.model.layers[1].self_attn.config = types.SimpleNamespace(_attn_implementation="eager")
+    with torch.no_grad():
+        one, other = model(ids(9)).logits[0], model(torch.cat([ids(9)[:, :-1], ids(1)], dim=1)).logits[0]
+    assert not torch.allclose(one[:-1], other[:-1], atol=1e-3)  # it looks ahead
+    with pytest.raises(UnsupportedModel, match="runs attention “sdpa”, which gives something else"):
+        av.wrap(model)
+
+
+class Uncalled(nn.Module):
+    """Attention in code of its own, in the place of a layer's; its weights are thirds of three softmaxes."""
+
+    def forward(self, hidden_states: Tensor, *_args: object, **_options: object) -> tuple[Tensor, Tensor]:
+        scores = hidden_states @ hidden_states.mT
+        weights = sum((scores * factor).softmax(dim=-1) for factor in (0.5, 1.0, 2.0)) / 3
+        return weights @ hidden_states, weights[:, None].expand(-1, 5, -1, -1)
+
+
+def test_a_layer_with_attention_of_another_kind_is_refused_too() -> None:
+    model = build("bert")
+    model.encoder.layer[2].attention.self = Uncalled()
+    with pytest.raises(UnsupportedModel, match=r"attends in encoder\.layer\.2\.attention\.self by a softmax"):
+        av.wrap(model)
+
+
+@pytest.mark.parametrize(
+    ("family", "term"),
+    [("gemma2", "softcap"), ("gpt_oss", "s_aux"), ("t5 encoder", "position_bias"), ("gpt2", "scaling")],
+)
+def test_numbers_other_than_eager_are_refused(family: str, term: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = AttentionInterface._global_mapping[OURS]
+
+    def without(*args: Tensor, **options: object) -> tuple[Tensor, None]:
+        options[term] = 0.123 if term == "scaling" else None
+        return ours(*args, **options)
+
+    monkeypatch.setitem(AttentionInterface._global_mapping, OURS, without)
+    with pytest.raises(UnsupportedModel, match=r"something else with our attention: output off by \d.*attend\. Of"):
+        av.wrap(build(family))
+
+
+def test_a_model_in_half_precision_that_is_too_far_off_is_asked_for_in_float32(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = AttentionInterface._global_mapping[OURS]
+
+    def without(*args: Tensor, **options: object) -> tuple[Tensor, None]:
+        return ours(*args, **{**options, "scaling": 40.0})
+
+    monkeypatch.setitem(AttentionInterface._global_mapping, OURS, without)
+    with pytest.raises(UnsupportedModel, match=r"allowed 5e-02; .*, or the model in float32, which rounds less\. Of"):
+        av.wrap(build("gpt2").bfloat16())
+
+
+def test_a_mask_that_gets_lost_on_the_way_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(AttentionMaskInterface._global_mapping, OURS, lambda *_args, **_options: None)
+    with pytest.raises(UnsupportedModel, match="something else"):
+        av.wrap(build("llama"))
+
+
+def test_numbers_that_are_not_numbers_are_refused() -> None:
+    model = build("bert")
+    with torch.no_grad():
+        model.encoder.layer[1].output.dense.bias[3] = torch.nan
+    with pytest.raises(UnsupportedModel, match="NaN of whatever it reads; needed: weights that are all numbers"):
+        av.wrap(model)
+
+
+def test_a_model_that_breaks_while_it_runs_is_refused_with_what_it_said() -> None:
+    model = build("bert")
+
+    def broken(*_args: object, **_options: object) -> None:
+        raise RuntimeError("out of order\nadvice for somebody else")
+
+    model.encoder.layer[1].forward = broken
+    said = r"bert \(BertModel\) doesn't run on text alone: it raised RuntimeError: out of order\. Of any torch module"
+    with pytest.raises(UnsupportedModel, match=said):
+        av.wrap(model)
+
+
+def test_a_model_that_makes_two_rows_of_one_is_refused() -> None:
+    model = build("bert")
+    forward = model.encoder.forward
+    model.encoder.forward = lambda hidden, *args, **options: forward(torch.cat([hidden, hidden]), *args, **options)
+    with pytest.raises(UnsupportedModel, match="batch of 2 rows"):
+        av.wrap(model)
+
+
+def test_a_text_that_takes_another_way_than_the_probe_is_refused() -> None:
+    plain = build("bert")
+    model = av.wrap(plain)
+    plain.encoder.layer = plain.encoder.layer[:2]
+    with pytest.raises(UnsupportedModel, match="made 2 attention calls for this text where the probe saw 3"):
+        model.trace_ids(ids(5))
+
+
+class Closed(BertSelfAttention):
+    """An encoder's layer that may not look ahead."""
+
+    def forward(self, hidden_states: Tensor, attention_mask: Tensor | None = None, **options: object) -> object:
+        count = hidden_states.shape[1]
+        ahead = torch.full((1, 1, count, count), torch.finfo(torch.float32).min).triu(1)
+        return super().forward(hidden_states, attention_mask=ahead, **options)
+
+
+def test_a_mixture_of_layers_that_look_ahead_and_layers_that_do_not_is_refused() -> None:
+    model = build("bert")
+    model.encoder.layer[1].attention.self.__class__ = Closed
+    with pytest.raises(UnsupportedModel, match="looks ahead in some layers and not in others"):
+        av.wrap(model)
+
+
+def test_our_function_drops_nothing_at_random_even_in_training_mode() -> None:
+    model = build("bert", attention_probs_dropout_prob=0.5, hidden_dropout_prob=0.5).train()
+    assert av.wrap(model).trace_ids(ids(7)).fidelity.ok
+    assert recorder.recording.get() is None
+
+
+_LED = {"d_model": 20, "encoder_layers": 2, "decoder_layers": 2, "attention_window": [8, 8]}
+_REFORMER = {
+    "hidden_size": 20,
+    "attention_head_size": 4,
+    "axial_pos_embds": False,
+    "max_position_embeddings": 64,
+    "local_attn_chunk_length": 16,
+    "lsh_attn_chunk_length": 16,
+}
+_PROPHET = {"vocab_size": 97, "hidden_size": 20, "num_encoder_layers": 2, "num_decoder_layers": 2}
+
+
+@pytest.mark.parametrize(
+    ("model_class", "config_class", "sizes", "keys"),
+    [
+        ("LongformerModel", "LongformerConfig", PLAIN | {"attention_window": 8}, 9),
+        ("LEDModel", "LEDConfig", {"encoder_attention_heads": 5, "decoder_attention_heads": 5} | _LED, 9),
+        ("ProphetNetForCausalLM", "ProphetNetConfig", {"num_decoder_attention_heads": 5, "ngram": 2} | _PROPHET, 22),
+        # All of a text of one block, so that a short one doesn't show it; its softmax is written out, too.
+        ("ReformerModel", "ReformerConfig", {"num_attention_heads": 5} | _REFORMER, 32),
+    ],
+)
+def test_attention_over_other_things_than_the_tokens_is_refused_with_that_reason(
+    model_class: str, config_class: str, sizes: dict[str, object], keys: int
+) -> None:
+    model = built(model_class, config_class, sizes)
+    with pytest.raises(UnsupportedModel, match=rf"goes over {keys} keys where the text has .*sparse attention"):
+        av.wrap(model)
+
+
+def test_a_model_that_turns_sparse_for_long_texts_reads_as_many_tokens_as_it_reads_in_full() -> None:
+    sizes = {"block_size": 4, "num_random_blocks": 1, "max_position_embeddings": 64}
+    model = av.wrap(built("BigBirdModel", "BigBirdConfig", PLAIN | sizes))
+    assert model.limit == (5 + 2) * 4
+    assert model.trace_ids(ids(28)).fidelity.ok
+    with pytest.raises(av.TextTooLong, match="at most 28 tokens"):
+        model.trace_ids(ids(29))
+    whole = av.wrap(built("BigBirdModel", "BigBirdConfig", PLAIN | sizes | {"attention_type": "original_full"}))
+    assert whole.limit == 64
+
+
+Hook = Callable[[nn.Module, object, Tensor], Tensor]
+
+
+def _scales(chosen: Callable[[nn.Module], bool]) -> Hook:
+    """A hook that multiplies what the chosen modules return."""
+
+    def hook(found: nn.Module, _inputs: object, output: Tensor) -> Tensor:
+        return output * (1.5 if chosen(found) else 1.0)
+
+    return hook
+
+
+def _in_dict(module: nn.Module) -> Hook:
+    chosen = {module: True}
+    return _scales(lambda found: chosen.get(found, False))
+
+
+def _in_list(module: nn.Module) -> Hook:
+    chosen = [module]
+    return _scales(lambda found: found in chosen)
+
+
+def _by_identity(module: nn.Module) -> Hook:
+    chosen = {id(module)}
+    return _scales(lambda found: id(found) in chosen)
+
+
+def _in_default(module: nn.Module) -> Hook:
+    def is_chosen(found: nn.Module, chosen: tuple[nn.Module, ...] = (module,), *, also: nn.Module = module) -> bool:
+        return found in chosen and found is also
+
+    return _scales(is_chosen)
+
+
+@pytest.mark.parametrize("hook_for", [_in_dict, _in_list, _by_identity, _in_default])
+def test_hooks_that_look_modules_up_are_copied_with_the_model(hook_for: Callable[[nn.Module], Hook]) -> None:
+    model = build("llama")
+    layers = [layer.mlp for layer in model.model.layers]
+    hook = hook_for(layers[0])
+    for layer in layers:
+        layer.register_forward_hook(hook)
+    trace = av.wrap(model).trace_ids(ids(9))
+    with torch.no_grad():
+        assert torch.allclose(trace.output, model(ids(9)).logits[0])
+    assert trace.fidelity.ok
+
+
+def _calling(
+    kind: str, module: nn.Module, number: int, by_module: dict[nn.Module, Any], in_order: list[Any]
+) -> Callable[..., Any]:
+    """A forward that looks up the one it replaces."""
+
+    def from_dict(*args: Any, **named: Any) -> Any:
+        return by_module[module](*args, **named)
+
+    def from_list(*args: Any, **named: Any) -> Any:
+        return in_order[number](*args, **named)
+
+    def from_default(*args: Any, _forward: Any = module.forward, **named: Any) -> Any:
+        return _forward(*args, **named)
+
+    def from_list_in_default(*args: Any, _one: Any = (module.forward,), **named: Any) -> Any:
+        return _one[0](*args, **named)
+
+    return {"dict": from_dict, "list": from_list, "default": from_default}.get(kind, from_list_in_default)
+
+
+@pytest.mark.parametrize("kind", ["dict", "default", "list in a default", "list"])
+def test_replaced_methods_in_containers_are_copied_with_the_model(kind: str) -> None:
+    model = build("llama")
+    modules = [layer.self_attn for layer in model.model.layers]
+    by_module, in_order = {one: one.forward for one in modules}, [one.forward for one in modules]
+    for number, module in enumerate(modules):
+        module.forward = _calling(kind, module, number, by_module, in_order)
+    assert av.wrap(model).trace_ids(ids(9)).fidelity.ok
+
+
+def test_a_hook_that_knows_the_original_modules_alone_is_named_as_the_cause() -> None:
+    model = build("llama")
+    chosen = [[model.model.layers[0].mlp]]
+    for layer in model.model.layers:
+        layer.mlp.register_forward_hook(_scales(lambda found: found in chosen[0]))
+    with pytest.raises(UnsupportedModel, match="a hook or function of yours knows the original modules, which the"):
+        av.wrap(model)
+
+
+def test_finite_weights_whose_numbers_overflow_are_not_blamed() -> None:
+    model = build("llama").half()
+    with torch.no_grad():
+        for layer in model.model.layers:
+            layer.mlp.up_proj.weight.fill_(8000)
+    said = "its weights are all finite: what it computes overflows in float16; needed: the model in float32 or bfloat16"
+    with pytest.raises(UnsupportedModel, match=said):
+        av.wrap(model)
+
+
+def test_weights_that_are_off_where_the_output_is_not_are_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eager attention that hands back other weights than those it computes with."""
+
+    def other(*args: Any, **named: Any) -> tuple[Tensor, Tensor]:
+        output, weights = eager_attention_forward(*args, **named)
+        return output, weights.roll(1, -1)
+
+    monkeypatch.setattr(modeling_llama, "eager_attention_forward", other)
+    said = r"its output is its own, but the weights differ from those of transformers' eager attention: output off by 0"
+    with pytest.raises(UnsupportedModel, match=said) as refused:
+        av.wrap(build("llama").bfloat16())
+    assert "may be rounding" in str(refused.value) and "the model in float32, which rounds less" in str(refused.value)
+    assert "a term that is not known" not in str(refused.value)
