@@ -213,7 +213,7 @@ def test_a_planted_circle_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         ("attention_viz/errors.py", "from .operation.attention import attend"),
         ("attention_viz/trace/trace.py", "from attention_viz.edits.kinds.masks import Block"),
         ("attention_viz/models/__init__.py", "from ..views import heatmap"),
-        ("attention_viz/recording/recorder.py", "from ...views.style.theme import QUERY"),
+        ("attention_viz/recording/recorder.py", "from ..views.style.theme import QUERY"),
         ("attention_viz/views/figures/heatmap.py", "import attention_viz.ui.parts.menu"),
         ("attention_viz/views/figures/heatmap.py", "importlib.import_module('transformers')"),
         ("attention_viz/lesson/steps.py", "from streamlit import session_state"),
@@ -239,7 +239,7 @@ def test_a_planted_import_that_points_up_is_caught(
     [
         ("attention_viz/analysis/metrics.py", "from attention_viz.trace.trace import Trace"),
         ("attention_viz/analysis/metrics.py", "from attention_viz import errors, operation"),
-        ("attention_viz/recording/recorder.py", "from ...operation.attention import attend"),
+        ("attention_viz/recording/recorder.py", "from ..operation.attention import attend"),
         ("attention_viz/recording/recorder.py", "import transformers"),
         ("attention_viz/explorer/page.py", "from attention_viz.views.style.theme import QUERY"),
         ("attention_viz/ui/parts/menu.py", "import attention_viz as av"),

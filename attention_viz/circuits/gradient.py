@@ -5,9 +5,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_viz.circuits.asked import Direction
-from attention_viz.circuits.needing import need_model
 from attention_viz.errors import ShapeError, TraceError, UnsupportedModel
 from attention_viz.protocol.model import Model
+from attention_viz.protocol.needing import need_model
 from attention_viz.trace.rerun import Along
 from attention_viz.trace.trace import Trace
 

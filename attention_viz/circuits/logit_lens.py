@@ -15,6 +15,7 @@ from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.inputs.labelling import label_ids
 from attention_viz.inputs.token_of import token_of
 from attention_viz.operation.autocast import without_autocast
+from attention_viz.operation.numerics import REORDERED, close
 from attention_viz.recording.gradients import ModelRun
 from attention_viz.recording.outputs.returned import output_of
 from attention_viz.recording.recorder import Recorder
@@ -32,8 +33,6 @@ __all__ = ["logit_lens"]
 
 # How many numbers the head makes at a time: 16 MiB in float32.
 _AT_ONCE = 2**22
-# The last layer has to say what the model says, up to rounding, as a share of the largest logit.
-_SAME = 1e-4
 # Between the end of the last layer and the last norm no more modules than these end.
 _FEW = 8
 
@@ -199,11 +198,11 @@ def _opened(run: ModelRun) -> _Lens:
 
 def _check(run: ModelRun, lens: _Lens, trace: Trace) -> None:
     there = trace.output.detach().cpu().float()
-    size, start = float(there.abs().max()), 0
+    start = 0
     for logits in lens.logits(len(lens.streams) - 1):
         some = there[start : start + len(logits)]
         start += len(logits)
-        if logits.shape != some.shape or not torch.allclose(logits.cpu(), some, rtol=0, atol=_SAME * size):
+        if not close(logits.cpu(), some, REORDERED):
             behind(trace).confirm()
             raise UnsupportedModel(
                 f"what leaves {run.name}'s last layer isn't what its head reads, so its layers' words would be wrong"

@@ -13,6 +13,7 @@ from attention_viz.circuits.rows import WritingPart, WritingParts, matrix
 from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.inputs.token_of import token_of
 from attention_viz.operation.attention import Attention
+from attention_viz.operation.numerics import REORDERED
 from attention_viz.operation.shapes import of_head, shared_heads
 from attention_viz.recording.gradients import ModelRun, along
 from attention_viz.trace.rerun import Along
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
     import pandas
 
 __all__ = ["OpenNumber"]
-
-# The rows may miss the number by this share of the largest of them.
-_MOST_MISSED = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +62,7 @@ class OpenNumber:
                 sums = self.parts.sums(self.opened.contributions(number))
             rest = float(number.detach().double()) - sum(sums.values())
             largest = max((abs(one) for one in sums.values()), default=0.0)
-            if abs(rest) > _MOST_MISSED * max(largest, 1e-6):
+            if abs(rest) > REORDERED * max(largest, 1e-6):
                 raise UnsupportedModel(
                     f"{self.run.name} can't be opened: what is known to have written the {self.of} misses it by "
                     f"{rest:.3g} of {self.total:.3g}; {self._why_missed()}"

@@ -4,12 +4,12 @@ import threading
 import weakref
 from typing import TYPE_CHECKING
 
-import torch
 from torch import Tensor
 
-from attention_viz.circuits.needing import need_trained
 from attention_viz.circuits.opened import OpenedRun, open_run
 from attention_viz.errors import TraceError
+from attention_viz.operation.numerics import REPEATED, close
+from attention_viz.protocol.needing import need_trained
 from attention_viz.recording.gradients import ModelRun
 from attention_viz.recording.weights.unchanged import changed
 from attention_viz.trace.rerun import behind
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["check_model", "is_output_of", "open_alone", "open_behind", "run_behind"]
 
-# A run that is made anew may differ from the trace by rounding.
-_SAME = 1e-3
 
 _lock = threading.Lock()
 # The trace that was opened last, and its run: the second number of a text costs a fraction of the first.
@@ -60,8 +58,7 @@ def _opened(trace: Trace, run: ModelRun) -> OpenedRun:
 def is_output_of(output: Tensor, trace: Trace) -> bool:
     """Return whether a new run matches, but for rounding."""
     found, there = (one.detach().cpu().float() for one in (output, trace.output))
-    size = float(there.abs().max())
-    return found.shape == there.shape and torch.allclose(found, there, rtol=_SAME, atol=_SAME * size)
+    return close(found, there, REPEATED)
 
 
 def _forget(gone: object) -> None:

@@ -27,9 +27,6 @@ __all__ = [
     "whole",
 ]
 
-# How far a text run anew may be from the trace in a file.
-_SAME = 1e-3
-
 
 def given(
     arguments: Namespace, second: str | None = None, target: str | None = None
@@ -122,7 +119,7 @@ def _has_run(trace: "Trace") -> bool:
 
 
 def _again(model: "AttentionModel", trace: "Trace") -> "Trace":
-    import torch
+    from attention_viz.operation.numerics import REPEATED, close
 
     origin = trace.provenance
     if origin.text is None or origin.edits:
@@ -132,8 +129,7 @@ def _again(model: "AttentionModel", trace: "Trace") -> "Trace":
     made = model.trace(
         origin.text, origin.second_text, target=target, special_tokens=origin.special_tokens, chat=origin.chat
     )
-    one, other = made.output.float(), trace.output.float()
-    if one.shape != other.shape or not torch.allclose(one, other, rtol=_SAME, atol=_SAME * float(other.abs().max())):
+    if not close(made.output.float(), trace.output.float(), REPEATED):
         raise AttentionVizError(f"{model.name} doesn't give what stands in the file any more; give a text")
     return made
 

@@ -13,6 +13,7 @@ from attention_viz.corpus.tally import Tally
 from attention_viz.errors import UnsupportedModel, UnusableText
 from attention_viz.inputs.text import InputRow, read
 from attention_viz.models.model import AttentionModel
+from attention_viz.operation.numerics import REORDERED
 from attention_viz.trace.trace import Trace
 
 __all__ = ["ScanSettings", "Worker", "fingerprint_of", "runs_together"]
@@ -22,8 +23,6 @@ __all__ = ["ScanSettings", "Worker", "fingerprint_of", "runs_together"]
 _POSITIONS, _TEXTS = 1024, 16
 # More characters than this a token are never read: a text of a million is not tokenized for its first hundred words.
 _CHARACTERS = 40
-# How far a weight may be from that of a single run: batches add in another order.
-_SAME = 1e-4
 
 
 @dataclass(frozen=True)
@@ -159,7 +158,7 @@ def runs_together(model: AttentionModel, settings: ScanSettings, texts: Sequence
 
 def _same(one: Trace, other: Trace) -> bool:
     return all(
-        bool((a.attention.weights - b.attention.weights).abs().max() <= _SAME)
+        bool((a.attention.weights - b.attention.weights).abs().max() <= REORDERED)
         for stream in one.streams
         for a, b in zip(one.layers[stream], other.layers[stream], strict=True)
     )

@@ -13,6 +13,7 @@ from attention_viz.errors import ShapeError
 from attention_viz.lesson.scene import Scene
 from attention_viz.operation.attention import Attention, attend
 from attention_viz.operation.modules import AttentionHead
+from attention_viz.operation.numerics import EXACT
 from attention_viz.scratch.model import Scratch
 from attention_viz.trace.rerun import Rerun, attach
 from attention_viz.trace.trace import Fidelity, Layer, Trace
@@ -21,7 +22,6 @@ __all__ = ["D_K", "D_MODEL", "own_head"]
 
 # Few enough that every number finds room on the page.
 D_MODEL, D_K = 8, 4
-_BOUND = 1e-5
 _STREAM = "encoder"
 
 
@@ -73,7 +73,7 @@ def _compare(call: Attention) -> Fidelity:
     return Fidelity(
         output_error=output_error,
         weight_error=weight_error,
-        bound=_BOUND,
+        bound=EXACT,
         reference="torch's scaled_dot_product_attention with the same query, key and value",
         seconds=time.perf_counter() - started,
     )

@@ -1,44 +1,35 @@
-"""A transformers model whose attention is ours while we look: text in, `Trace` out."""
+"""A transformers model whose attention is ours while we record: text in, `Trace` out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import torch
 from torch import Tensor
 
 from attention_viz.edits.edit import Edit
-from attention_viz.errors import UnsupportedModel, UnusableText
-from attention_viz.inputs.check import Inputs, checked_mask
-from attention_viz.inputs.device import device_of
-from attention_viz.inputs.labelling import with_doubled
+from attention_viz.edits.eviction import Evict
+from attention_viz.errors import UnsupportedModel
+from attention_viz.inputs.candidates import candidates, probability
+from attention_viz.inputs.labelling import label_ids
 from attention_viz.inputs.media.picture import Picture
 from attention_viz.inputs.media.readers import Reader
-from attention_viz.inputs.padding import padded
-from attention_viz.inputs.text import InputRow, Wording, count_tokens, read, read_target, token_limit
-from attention_viz.models.choosing import Choosing
-from attention_viz.models.continuing import Continuing
-from attention_viz.models.described import Described
-from attention_viz.models.encoder_decoder import Answering
-from attention_viz.models.repeating import Repeating
-from attention_viz.models.showing import Showing, Thing
-from attention_viz.models.together import Together
+from attention_viz.inputs.text import InputRow, Wording, count_tokens, read
+from attention_viz.models import media, texts
+from attention_viz.models.parts import ModelParts
 from attention_viz.operation.projection import Projection
 from attention_viz.protocol.facts import ModelFacts
+from attention_viz.protocol.model import Model
 from attention_viz.recording.as_written import AsWritten
-from attention_viz.recording.batches.batched_edits import batch_outputs
-from attention_viz.recording.layout.beside_laid_out import BesideLaidOut, laid_out_of
-from attention_viz.recording.layout.laid_out import LaidOut
-from attention_viz.recording.probe import probe
-from attention_viz.recording.runner import Runner, versions
-from attention_viz.recording.tracer import TokenAxes, Tracer
-from attention_viz.scratch.text_model import TextModel
+from attention_viz.recording.batches.batched import traces_together
+from attention_viz.recording.probe import Anatomy
+from attention_viz.recording.runner import Runner
 from attention_viz.trace.ahead import Progress
-from attention_viz.trace.rerun import attach, behind
+from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Provenance, Trace
 
 if TYPE_CHECKING:
+    import pandas
     from transformers.modeling_utils import PreTrainedModel
     from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
@@ -46,24 +37,10 @@ __all__ = ["AttentionModel"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showing, TextModel):
-    """A model whose attention can be seen: made by `load` or `wrap`, safe to use from several threads.
+class AttentionModel(Model):
+    """A model whose attention can be seen: made by `load` or `wrap`, safe to use from several threads."""
 
-    Attributes:
-        name: the name it was loaded by.
-        limit: how many tokens it can read at once; None where nothing says.
-        reader: what makes of a picture or a sound what it reads; None where it reads text.
-        why_alone: what keeps it from reading a picture beside the text; "" where nothing was found that does.
-    """
-
-    name: str
-    limit: int | None
-    _tracer: Tracer
-    _inputs: Inputs
-    _provenance: Provenance
-    reader: Reader | None = None
-    _laid_out: LaidOut | BesideLaidOut | None = None
-    why_alone: str = ""
+    _parts: ModelParts
 
     @classmethod
     def of(
@@ -72,30 +49,10 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
         tokenizer: "PreTrainedTokenizerBase | None",
         provenance: Provenance,
         reader: Reader | None = None,
+        why_alone: str = "",
     ) -> "AttentionModel":
         """Probe a model and wrap it, with what is known of where it comes from."""
-        limit = token_limit(hf_model, tokenizer)
-        name = provenance.model
-        example = None if reader is None else reader.example()
-        runner, anatomy = probe(Runner.of(hf_model), limit, None if example is None else example.tensors)
-        laid_out = None if reader is None else laid_out_of(reader, runner, anatomy)
-        tracer, inputs = Tracer(name, runner, anatomy, tokenizer), Inputs(name, hf_model, limit)
-        facts = ModelFacts(
-            anatomy.by_stream(anatomy.heads),
-            predicts=not anatomy.no_words,
-            has_chat_template=tokenizer is not None and bool(tokenizer.chat_template),
-            adds_special_tokens=reader is None and tokenizer is not None and tokenizer.num_special_tokens_to_add() > 0,
-            numbers={stream: kept.every for stream, kept in anatomy.layers.items() if not kept.counts},
-            without=anatomy.without,
-            left_out=anatomy.left_out,
-            reads="text" if reader is None else reader.kind,
-        )
-        dtype = str(hf_model.dtype).removeprefix("torch.")
-        route = "interception" if runner.switch.plan.sites else "interface"
-        provenance = replace(provenance, dtype=dtype, versions=versions(device_of(hf_model)), route=route)
-        provenance = anatomy.described(provenance)
-        known = (name, limit, tracer, inputs, provenance, reader, laid_out)
-        return cls(*known, facts=facts, hf_model=hf_model, tokenizer=tokenizer)
+        return cls(replace(ModelParts.probed(hf_model, tokenizer, provenance, reader), why_alone=why_alone))
 
     def __repr__(self) -> str:
         """One line: the name, each stream's layers and heads, how much it reads at once, and what attends beside."""
@@ -108,22 +65,111 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
         return f"AttentionModel({self.name!r}, {sizes}{reads}{beside})"
 
     @property
+    def name(self) -> str:
+        """The name it was loaded by."""
+        return self._parts.name
+
+    @property
+    def limit(self) -> int | None:
+        """How many tokens it can read at once; None if unknown."""
+        return self._parts.inputs.limit
+
+    @property
+    def facts(self) -> ModelFacts:
+        """What it is and can do."""
+        return self._parts.facts
+
+    @property
+    def hf_model(self) -> "PreTrainedModel":
+        """The transformers model itself."""
+        return self._parts.inputs.model
+
+    @property
+    def tokenizer(self) -> "PreTrainedTokenizerBase | None":
+        """Its tokenizer, if it has one."""
+        return self._parts.tokenizer
+
+    @property
+    def reader(self) -> Reader | None:
+        """What turns an image or a sound into tensors; None for a model of text."""
+        return self._parts.reader
+
+    @property
+    def why_alone(self) -> str:
+        """Why it can't read a picture beside the text; empty if nothing prevents it."""
+        return self._parts.why_alone
+
+    @property
+    def origin(self) -> Provenance:
+        """Where the model comes from: the provenance of its traces, without a text."""
+        return self._parts.provenance
+
+    @property
+    def anatomy(self) -> Anatomy:
+        """What a trial run showed of it when it was wrapped."""
+        return self._parts.tracer.anatomy
+
+    @property
     def runner(self) -> Runner:
-        """What runs it: every one of its forwards."""
-        return self._tracer.runner
+        """Every one of its forwards goes through this."""
+        return self._parts.tracer.runner
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes its parameters and buffers take in memory."""
+        tensors = (*self.hf_model.parameters(), *self.hf_model.buffers())
+        return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+
+    @property
+    def mask_id(self) -> int | None:
+        """The id of the token whose word an encoder predicts; None if it has none."""
+        return getattr(self.tokenizer, "mask_token_id", None)
+
+    @property
+    def heads(self) -> Mapping[str, tuple[int, ...]]:
+        """For each stream, the number of heads of each attention layer, in the order of `layer_numbers`."""
+        return self.facts.heads
+
+    @property
+    def fills_up(self) -> bool:
+        """Whether texts of different length can be run in one pass: the model has one stream and takes a mask."""
+        return len(self.anatomy.layers) == 1 and "attention_mask" in self.runner.named
+
+    def projections(self, layer: int, stream: str | None = None) -> Mapping[str, Projection]:
+        """Return the learned matrices around one layer's attention, by "query", "key", "value" and "output".
+
+        If a model does something else between a matrix and its attention, that matrix is left out.
+
+        Raises:
+            ShapeError: there is no such layer or stream, or no stream was named and there are several.
+        """
+        return self._parts.tracer.projections(layer, stream)
 
     def behind(self, door: AbstractContextManager[object]) -> "AttentionModel":
-        """The model itself, each forward of which enters a door first; so do those that its traces ask for later.
+        """Return the model with a door, a reentrant context manager, that each forward enters, later ones too."""
+        tracer = replace(self._parts.tracer, runner=replace(self.runner, door=AsWritten(door)))
+        return AttentionModel(replace(self._parts, tracer=tracer))
 
-        Args:
-            door: a context manager that may be entered again, and from several threads.
+    def labels(self, ids: Sequence[int]) -> tuple[str, ...]:
+        """Return the tokens of these ids as the tokenizer writes them; the ids as text without a tokenizer."""
+        return label_ids(self.tokenizer, ids).labels
+
+    def tokens_of(self, text: str) -> Tokens:
+        """Return a text's tokens, special ones included.
+
+        Raises:
+            UnusableText: there is no tokenizer, it leaves nothing of the text, or the text isn't a string.
         """
-        tracer = replace(self._tracer, runner=replace(self.runner, door=AsWritten(door)))
-        return replace(self, _tracer=tracer)
+        return read(self.name, self.tokenizer, text).tokens
+
+    def count_tokens(self, text: str, before: str | None, *, special_tokens: bool, chat: bool) -> int:
+        """Count the tokens of a text, behind another sentence if there is one."""
+        pair = (text, None) if before is None else (before, text)
+        return count_tokens(self.name, self.tokenizer, *pair, Wording(special_tokens, chat))
 
     def trace(
         self,
-        text: str | Thing,
+        text: str | media.Thing,
         second_text: str | None = None,
         *,
         target: str | None = None,
@@ -136,10 +182,10 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
     ) -> Trace:
         """Run a text, a picture or a sound through the model with our attention and keep what it computed.
 
-        What takes over ten seconds says first how much it will hold and take, then on standard error how far it is.
+        If it takes over ten seconds, it first says how much it will hold and take, then how far it is.
 
         Args:
-            text: what to read: a text; or a `Picture`, a `Sound`, or tensors by name, where the model reads such.
+            text: a text; or a `Picture`, a `Sound`, or tensors by name, if the model reads such.
             second_text: a second sentence, for encoders that read pairs.
             target: the text that an encoder–decoder should produce; by default the one it produces without the edits:
                 each time the likeliest token that its generation settings allow. Refused by every other model.
@@ -147,87 +193,24 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
             layers: the numbers of the layers that are kept, in every stream that has them, under these; all by default.
             special_tokens: whether the tokenizer adds those that belong around a text, such as [CLS].
             chat: whether the text is put into the tokenizer's chat template, as a user's message to be answered.
-            picture: the picture beside the text, of a model that reads both.
-            progress: told after each layer which share of the run is done, from 0 to 1, in place of lines on standard
-                error; what it raises stops the run.
+            picture: the picture beside the text, for a model that reads both.
+            progress: called after each layer with the share of the run that is done, from 0 to 1, in place of lines on
+                standard error; an exception that it raises stops the run.
 
         Raises:
             UnusableText: nothing to read in it, no tokenizer to read it with, or a model that reads something else.
-            UnusablePicture, UnusableSound: one for a model that reads none, or that it can't read.
+            UnusablePicture, UnusableSound: the model reads none, or can't read this one.
             TextTooLong: more tokens than the model has positions.
             UnsupportedModel: a target for a model that has none.
             ShapeError: an edit that doesn't fit the text, or names a layer, head or stream that isn't there; or layers
                 to keep that are none, named twice, or not there.
         """
-        keep = self._tracer.anatomy.calls_of(layers)
+        keep = self.anatomy.calls_of(layers)
         if picture is not None or not isinstance(text, str):
-            return self._trace_shown(text, picture, second_text, target, edits, keep)
-        self._check_reads_text()
-        if target is not None and not self.answers:
-            raise UnsupportedModel(
-                f"a target was given, and {self.name} is no encoder–decoder: its only stream is the {self.stream}"
-            )
-        second_text = second_text if not isinstance(second_text, str) or second_text.strip() else None
-        if second_text is not None and self.streams != ("encoder",):
-            raise UnusableText(
-                f"a second sentence was given, and {self.name} reads one text only, as every "
-                f"{'encoder–decoder' if self.answers else 'decoder'}"
-            )
-        reading = read(self.name, self.tokenizer, text, second_text, Wording(special_tokens, chat), self.limit)
-        self._inputs.check_tokens(reading.tokens)
-        provenance = replace(self._provenance, text=text, second_text=second_text, special_tokens=special_tokens)
-        provenance = replace(provenance, chat=chat, notes=with_doubled(provenance.notes, reading.tokens))
-        if self.answers:
-            produced = None if target is None else read_target(self.name, self.tokenizer, target)
-            return self._answering.trace(reading, produced, edits, replace(provenance, target=target), keep, progress)
-        return self._trace(reading, edits, provenance, keep, progress)
-
-    def trace_padded(
-        self,
-        text: str,
-        padding: int,
-        *,
-        edits: Sequence[Edit] = (),
-        special_tokens: bool = True,
-        chat: bool = False,
-    ) -> Trace:
-        """Run a text with so many positions of padding after it, labelled as padding, which every position sees.
-
-        Raises:
-            UnsupportedModel: the tokenizer has no token to pad with.
-            UnusableText: nothing to read in the text.
-            TextTooLong: more tokens than the model has positions.
-        """
-        ids, tokens = padded(self.name, self.tokenizer, text, padding, Wording(special_tokens, chat))
-        # Gradients can't be asked of it: what the model says doesn't count padding, and the run doesn't know of any.
-        return self.trace_ids(ids, edits=edits).derived(queries={self.stream: tokens}, keys={self.stream: tokens})
-
-    def run_batch(self, before: Trace, tries: Sequence[Sequence[Edit]], only: int | None = None) -> list[Tensor] | None:
-        """The outputs of a trace's text under several lists of edits, from one batch; None where it takes single runs.
-
-        With `only`, of that position alone: one row each.
-
-        Raises:
-            ShapeError: an edit that doesn't fit the text, or names a layer, head or stream that isn't there.
-        """
-        if self.answers or self.reader is not None:
-            return None
-        origin = before.provenance
-        if origin.generated:
-            return self._run_grown(before, tries, only)
-        wording = Wording(origin.special_tokens, origin.chat)
-        reading = read(self.name, self.tokenizer, origin.text or "", origin.second_text, wording)
-        return batch_outputs(self._tracer, reading, before, tries, only)
-
-    def _run_grown(self, before: Trace, tries: Sequence[Sequence[Edit]], only: int | None) -> list[Tensor]:
-        """The same of a text with the tokens that a decoder went on by: they are read as its ids."""
-        ids = torch.tensor([before.query_tokens().numbers])
-        reading = InputRow.of_ids(ids, torch.ones_like(ids), self.tokenizer)
-        found = batch_outputs(self._tracer, reading, before, tries, only)
-        if found is None:
-            alone = [self.trace_ids(ids, edits=edits).output for edits in tries]
-            found = alone if only is None else [one[only : only + 1] for one in alone]
-        return found
+            return media.trace_media(self._parts, text, picture, second_text, target, edits, keep)
+        media.check_reads_text(self._parts)
+        wording = Wording(special_tokens, chat)
+        return texts.trace_text(self._parts, text, second_text, target, edits, keep, wording, progress)
 
     def trace_ids(
         self,
@@ -243,9 +226,9 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
             input_ids: one row, (1, n), or a list or tuple of its n whole numbers.
             attention_mask: (1, n), 1 for real positions and 0 for padding, on either side. Padded positions stay,
                 labelled as padding; their keys get exactly 0. Without one the model is given ones, since some models
-                take the token that pads for padding wherever it stands; `provenance.added` says so.
+                take the token that pads for padding anywhere; `provenance.added` says so.
             decoder_input_ids: what the decoder of an encoder–decoder reads, (1, m) or a list of m, its start included;
-                by default what the model says of its own accord. Refused by every other model.
+                by default what the model generates. Refused by every other model.
             edits: changes made inside the model, such as `Allow`.
 
         Raises:
@@ -255,46 +238,163 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
         """
         if decoder_input_ids is not None and not self.answers:
             raise UnsupportedModel(f"decoder_input_ids were given, and {self.name} is no encoder–decoder")
-        self._check_reads_text()
-        row = self._inputs.row(input_ids)
-        reading = InputRow.of_ids(row, checked_mask(row, attention_mask), self.tokenizer)
-        added = ("attention_mask",) if attention_mask is None and "attention_mask" in self.runner.named else ()
-        provenance = replace(self._provenance, added=added)
-        if not self.answers:
-            return self._trace(reading, edits, provenance)
-        if decoder_input_ids is None:
-            return self._answering.trace(reading, None, edits, provenance)
-        return self._answering.trace_ids(reading, decoder_input_ids, edits, provenance)
+        media.check_reads_text(self._parts)
+        return texts.trace_ids(self._parts, input_ids, attention_mask, decoder_input_ids, edits)
 
-    def _longest(self) -> int | None:
-        return self.limit
-
-    def _count(self, text: str, before: str | None, *, special_tokens: bool, chat: bool) -> int:
-        pair = (text, None) if before is None else (before, text)
-        return count_tokens(self.name, self.tokenizer, *pair, Wording(special_tokens, chat))
-
-    def projections(self, layer: int, stream: str | None = None) -> Mapping[str, Projection]:
-        """The learned matrices around one layer's attention, by "query", "key", "value" and "output".
-
-        Where a model does something else between a matrix and its attention, that matrix is left out.
+    def trace_padded(
+        self,
+        text: str,
+        padding: int,
+        *,
+        edits: Sequence[Edit] = (),
+        special_tokens: bool = True,
+        chat: bool = False,
+    ) -> Trace:
+        """Run a text with `padding` positions after it, labelled as padding, which every position sees.
 
         Raises:
-            ShapeError: there is no such layer or stream, or no stream was named where there are several.
+            UnsupportedModel: the tokenizer has no token to pad with.
+            UnusableText: nothing to read in the text.
+            TextTooLong: more tokens than the model has positions.
         """
-        return self._tracer.projections(layer, stream)
+        media.check_reads_text(self._parts)
+        return texts.trace_padded(self._parts, text, padding, edits, Wording(special_tokens, chat))
 
-    def _trace(
+    def trace_together(self, texts: Sequence[str], layers: Sequence[int] | None = None) -> list[Trace]:
+        """Trace several texts in one pass, whose rows are filled up to the longest.
+
+        Their numbers are those of single traces, but for the last digits: batches add in another order. They have no
+        output, and nothing can be asked of the model through them.
+
+        Args:
+            texts: what to read.
+            layers: as in `trace`.
+
+        Raises:
+            UnsupportedModel: the model doesn't run a batch as it runs its rows.
+            UnusableText: nothing to read in one of them.
+        """
+        return self.traces_of([(text, read(self.name, self.tokenizer, text)) for text in texts], layers)
+
+    def traces_of(self, texts: "Sequence[tuple[str, InputRow]]", layers: Sequence[int] | None = None) -> list[Trace]:
+        """As `trace_together`, for texts that were tokenized before: each with its row of input."""
+        filling = None if self.tokenizer is None else self.tokenizer.pad_token_id
+        return traces_together(
+            self._parts.tracer,
+            [reading for _, reading in texts],
+            [replace(self.origin, text=text) for text, _ in texts],
+            self.anatomy.calls_of(layers),
+            filling if isinstance(filling, int) else 0,
+        )
+
+    def run_batch(self, before: Trace, tries: Sequence[Sequence[Edit]], only: int | None = None) -> list[Tensor] | None:
+        """Return the outputs of a trace's text under several lists of edits, from one batch; None if it has no batches.
+
+        Args:
+            before: a trace of this model without edits.
+            tries: the lists of edits.
+            only: the position whose output is wanted, one row each; all by default.
+
+        Raises:
+            ShapeError: an edit that doesn't fit the text, or names a layer, head or stream that isn't there.
+        """
+        return texts.run_batch(self._parts, before, tries, only)
+
+    def repeated_random(self, tokens: int | None = None, seed: int = 0) -> Trace:
+        """Run different random tokens twice, one copy after the other: the standard test of induction.
+
+        Only attending to what followed a token in the first copy predicts the next one, which induction heads do. The
+        metric `induction` of this trace is that test's score. Source: Olsson et al. 2022, "In-context Learning and
+        Induction Heads", with more repetitions and without the most and least common tokens.
+
+        Args:
+            tokens: how many are repeated; 50 by default, fewer if the model knows or reads fewer.
+            seed: which ones; the same seed gives the same tokens.
+
+        Raises:
+            UnsupportedModel: an encoder–decoder, whose decoder would read something else.
+            ShapeError: fewer than 2 tokens, or more than the model knows or can read twice.
+            UnusableText: the model knows fewer than 2 tokens that are words, or pieces of words.
+        """
+        return texts.repeated_random(self._parts, tokens, seed)
+
+    def generate(
         self,
-        reading: InputRow,
-        edits: Sequence[Edit],
-        provenance: Provenance,
-        keep: frozenset[int] | None = None,
-        progress: Progress | None = None,
-    ) -> Trace:
-        axes, inputs = TokenAxes.of_one(self.stream, reading.tokens), self._tracer.runner.inputs(reading.tensors)
-        trace = self._tracer.trace(inputs, lambda _recorded: axes, edits, provenance, keep, progress)
-        return attach(trace, replace(behind(trace), repeat=self.repeated_random))
+        text: str,
+        tokens: int = 20,
+        *,
+        evict: Evict | None = None,
+        special_tokens: bool = True,
+        chat: bool = False,
+    ) -> Iterator[Trace]:
+        """Let a decoder continue a text, always by the likeliest token: a trace of the text, then one a token more.
 
-    @property
-    def _answering(self) -> Answering:
-        return Answering(self._tracer, self._inputs, self.tokenizer)
+        The text is run once, and each token after it in a step with the cached keys; if a test shows that such steps
+        differ from a run of the whole text, it runs whole each time. Ends early if the model is done or full.
+
+        Args:
+            text: what to read.
+            tokens: how many tokens at most.
+            evict: which keys are evicted from the cache, as `av.Evict()` says; by default none.
+            special_tokens: as in `trace`.
+            chat: as in `trace`.
+
+        Raises:
+            UnsupportedModel: the model is no decoder with a head that chooses words, or keys can't be evicted.
+            UnusableText: nothing to read in the text.
+            ShapeError: fewer tokens than 0 were asked for.
+            TextTooLong: more tokens than the model has positions; raised when the first trace is asked for.
+        """
+        return texts.continue_text(self._parts, text, tokens, evict, Wording(special_tokens, chat))
+
+    def extend(self, trace: Trace, tokens: int = 1, *, evict: Evict | None = None) -> Iterator[Trace]:
+        """Continue a trace of this decoder as `generate` does: a trace a token more, then another.
+
+        The keys and values that the trace holds are the cache.
+
+        Args:
+            trace: a run of this model without edits, or one that was grown with the same eviction.
+            tokens: how many tokens at most.
+            evict: as in `generate`.
+
+        Raises:
+            UnsupportedModel: the model is no decoder with a head that chooses words, keys can't be evicted, or the
+                trace is another model's, has edits, keeps only some layers, was made of another trace, or was grown
+                with another eviction.
+            TraceError: the model has changed since the trace was made.
+            ShapeError: fewer tokens than 0 were asked for.
+        """
+        return texts.extend_trace(self._parts, trace, tokens, evict)
+
+    def candidates(self, trace: Trace, position: int = -1, count: int = 10) -> "pandas.DataFrame":
+        """Return the likeliest tokens at a position of a trace of this model: columns token, id, probability, written.
+
+        For a decoder the token after the position; for an encoder the one behind a mask, so only there.
+
+        Raises:
+            UnsupportedModel: the model has no head that chooses tokens, or the trace is another's.
+            ShapeError: there is no such position, it is padding, or fewer than 1 were asked for.
+            UnusableText: an encoder was asked at a position without a mask.
+        """
+        self._check_own(trace)
+        return candidates(self.anatomy.no_words, self.tokenizer, trace, position, count)
+
+    def probability(self, trace: Trace, token: int | str, position: int = -1) -> float:
+        """Return a token's probability at a position of this model's trace, from 0 to 1: the next, or a masked one.
+
+        Args:
+            trace: of this model; one from a file will do.
+            token: its id or its text, such as " Mary".
+            position: counted from the end if negative.
+
+        Raises:
+            UnsupportedModel: the model has no head that chooses tokens, or the trace is another's.
+            ShapeError: there is no such position or id, or the position is padding.
+            UnusableText: the text is no token, or several; or an encoder was asked at a position without a mask.
+        """
+        self._check_own(trace)
+        return probability(self.anatomy.no_words, self.tokenizer, trace, token, position)
+
+    def _check_own(self, trace: Trace) -> None:
+        if trace.provenance.model != self.name:
+            raise UnsupportedModel(f"a trace of {trace.provenance.model} was given; {self.name} knows only its own")

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from attention_viz.operation.attention import Attention
+from attention_viz.operation.numerics import REORDERED
 
 __all__ = ["ALIBI", "RELATIVE", "bias_kind"]
 
@@ -11,8 +12,6 @@ ALIBI, RELATIVE = "ALiBi", "relative positions"
 
 # With fewer tokens a table by distance and a slope can't be told apart.
 _LEAST = 8
-# How far a number may be from what it is predicted to be, as a share of the largest.
-_SAME = 1e-4
 
 
 def bias_kind(call: Attention) -> str:
@@ -32,7 +31,7 @@ def bias_kind(call: Attention) -> str:
         return ""
     bias = call.bias.detach().double().expand(call.shape)
     live = torch.ones(call.shape, dtype=torch.bool) if call.allowed is None else call.allowed.expand(call.shape).cpu()
-    bias, most = bias.cpu(), float(bias[live.to(bias.device)].abs().max()) * _SAME
+    bias, most = bias.cpu(), float(bias[live.to(bias.device)].abs().max()) * REORDERED
     if _is_slope(bias, live, most):
         return ALIBI
     return RELATIVE if _is_by_distance(bias, live, most) else ""

@@ -1,16 +1,19 @@
-"""The common interface of all models."""
+"""The protocol that pretrained models and our own module satisfy."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 from torch import Tensor
 
 from attention_viz.edits.edit import Edit
 from attention_viz.edits.eviction import Evict
+from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.operation.projection import Projection
 from attention_viz.protocol.facts import ModelFacts
-from attention_viz.trace.fitting import Fit
+from attention_viz.trace.fitting import Fit, fit_text
+from attention_viz.trace.numbered.kept import KeptLayers
 from attention_viz.trace.provenance import Fidelity
 from attention_viz.trace.trace import Trace
 
@@ -20,42 +23,42 @@ if TYPE_CHECKING:
 __all__ = ["Model"]
 
 
-@runtime_checkable
-class Model(Protocol):
+class Model(ABC):
     """A text model: pretrained (`AttentionModel`) or our own (`Scratch`).
 
-    Raises `UnsupportedModel` or `UnusableText` for what its kind can't do.
+    Methods raise `UnsupportedModel` or `UnusableText` if a kind of model can't do what they are for.
     """
 
     @property
+    @abstractmethod
     def name(self) -> str:
-        """Return its name for messages and traces."""
-        ...
+        """Its name in messages and traces."""
 
     @property
+    @abstractmethod
     def limit(self) -> int | None:
-        """Return the token limit; None if unknown."""
-        ...
+        """How many tokens it can read at once; None if unknown."""
 
     @property
+    @abstractmethod
     def facts(self) -> ModelFacts:
         """What it is and can do."""
-        ...
 
     @property
+    @abstractmethod
     def nbytes(self) -> int:
-        """Return parameters' and buffers' bytes."""
-        ...
+        """How many bytes its parameters and buffers take in memory."""
 
     @property
+    @abstractmethod
     def mask_id(self) -> int | None:
-        """Return an encoder's mask token id, or None."""
-        ...
+        """The id of the token whose word an encoder predicts; None if it has none."""
 
+    @abstractmethod
     def behind(self, door: AbstractContextManager[object]) -> "Model":
-        """Wrap the model so that each forward enters a door first."""
-        ...
+        """Return the model with a door that each forward enters first."""
 
+    @abstractmethod
     def trace(
         self,
         text: str,
@@ -68,8 +71,8 @@ class Model(Protocol):
         chat: bool = False,
     ) -> Trace:
         """Trace a text in some or all layers."""
-        ...
 
+    @abstractmethod
     def trace_padded(
         self,
         text: str,
@@ -80,11 +83,24 @@ class Model(Protocol):
         chat: bool = False,
     ) -> Trace:
         """Trace a text with labelled padding, visible to every position."""
-        ...
+
+    @abstractmethod
+    def projections(self, layer: int, stream: str | None = None) -> Mapping[str, Projection]:
+        """Return a layer's matrices by "query", "key", "value" and "output"."""
+
+    @abstractmethod
+    def labels(self, ids: Sequence[int]) -> tuple[str, ...]:
+        """Return the tokens of ids; the ids as text without a tokenizer."""
+
+    @abstractmethod
+    def count_tokens(self, text: str, before: str | None, *, special_tokens: bool, chat: bool) -> int:
+        """Count the tokens of a text, behind another sentence if there is one."""
+
+    # A model that predicts no words keeps what follows.
 
     def run_batch(self, before: Trace, tries: Sequence[Sequence[Edit]], only: int | None = None) -> list[Tensor] | None:
-        """Run each list of edits in one batch; None if unsupported."""
-        ...
+        """Return the outputs under each list of edits from one batch; None if the model has no batches."""
+        return None
 
     def generate(
         self,
@@ -95,16 +111,34 @@ class Model(Protocol):
         special_tokens: bool = True,
         chat: bool = False,
     ) -> Iterator[Trace]:
-        """Continue greedily: a trace of the text, then one per token."""
-        ...
+        """Continue a text greedily: a trace of it, then one per token.
+
+        Raises:
+            UnsupportedModel: the model predicts no words.
+        """
+        raise UnsupportedModel(f"{self.name} predicts no words, so it can't go on with a text")
 
     def extend(self, trace: Trace, tokens: int = 1, *, evict: Evict | None = None) -> Iterator[Trace]:
-        """Continue an own run's trace, one trace per token."""
-        ...
+        """Continue a trace of this model, one trace per token.
+
+        Raises:
+            UnsupportedModel: the model predicts no words.
+        """
+        raise UnsupportedModel(f"{self.name} predicts no words, so it can't go on from a trace")
+
+    def candidates(self, trace: Trace, position: int = -1, count: int = 10) -> "pandas.DataFrame":
+        """Return the likeliest tokens at a position: columns token, id, probability, written.
+
+        Raises:
+            UnsupportedModel: the model predicts no words.
+        """
+        raise UnsupportedModel(f"{self.name} has no head that chooses tokens")
+
+    # Every model has what follows.
 
     def verify(self, text: str) -> Fidelity:
-        """Measure the distance from a reference."""
-        ...
+        """Return how far the model's output with our attention is from its output without, on this text."""
+        return self.trace(text).fidelity
 
     def fit(
         self,
@@ -115,17 +149,85 @@ class Model(Protocol):
         special_tokens: bool = True,
         chat: bool = False,
     ) -> Fit:
-        """Find the readable part of a text, and the cut."""
-        ...
+        """Return the part of a text that the model can read at once, and the rest.
 
-    def projections(self, layer: int, stream: str | None = None) -> Mapping[str, Projection]:
-        """Return a layer's matrices by "query", "key", "value" and "output"."""
-        ...
+        Args:
+            text: what to read.
+            limit: a lower limit than the model's own, in tokens; words for our own module.
+            before: for a second sentence, the first, which is read whole.
+            special_tokens: as in `trace`.
+            chat: as in `trace`.
 
-    def candidates(self, trace: Trace, position: int = -1, count: int = 10) -> "pandas.DataFrame":
-        """Rank tokens at a position: token, id, probability."""
-        ...
+        Raises:
+            UnusableText: no tokenizer to read it with, or another sentence or a chat template for our own module.
+        """
 
-    def labels(self, ids: Sequence[int]) -> tuple[str, ...]:
-        """Write ids as tokens; as ids without a tokenizer."""
-        ...
+        def count(part: str) -> int:
+            return self.count_tokens(part, before, special_tokens=special_tokens, chat=chat)
+
+        bounds = [bound for bound in (limit, self.limit) if bound is not None]
+        return fit_text(text, count, min(bounds, default=None))
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The kinds of attention its traces have.
+
+        ("encoder",) if tokens see the whole text, ("decoder",) if they see only what came before, ("encoder",
+        "decoder", "cross") if it reads one text and writes another.
+        """
+        return self.facts.streams
+
+    @property
+    def stream(self) -> str:
+        """The first of its streams; most models have but one."""
+        return self.streams[0]
+
+    @property
+    def answers(self) -> bool:
+        """Whether it is an encoder–decoder."""
+        return self.facts.is_encoder_decoder
+
+    @property
+    def predicts(self) -> bool:
+        """Whether its output is a number for each token: the next one, or the one behind a mask."""
+        return self.facts.predicts
+
+    @property
+    def reads(self) -> str:
+        """What it reads: "text", "picture", "sound", or "tensors" of the names that its example has."""
+        return self.facts.reads
+
+    @property
+    def layer_count(self) -> int:
+        """How many attention layers its first stream has."""
+        return self.facts.layer_count(self.stream)
+
+    def layer_numbers(self, stream: str | None = None) -> tuple[int, ...]:
+        """Return the model's own numbers of a stream's attention layers, rising, as traces and edits name them.
+
+        Args:
+            stream: which; None for the only one there is.
+
+        Raises:
+            ShapeError: there is no such stream, or none was named and there are several.
+        """
+        if stream not in self.streams and (stream is not None or len(self.streams) > 1):
+            asked = "no stream was named" if stream is None else f"the stream {stream!r} was asked for"
+            raise ShapeError(f"{asked}; the model has {', '.join(self.streams)}")
+        return tuple(self.facts.layer_numbers(stream))
+
+    @property
+    def layers(self) -> Mapping[str, KeptLayers]:
+        """For each stream, the numbers of the layers with attention and of those without."""
+        without = self.facts.without
+        return {one: KeptLayers.all_of(self.layer_numbers(one), without.get(one, ())) for one in self.streams}
+
+    @property
+    def layers_without_attention(self) -> tuple[str, ...]:
+        """The model's own numbers of the layers that do something else instead, as in hybrids."""
+        return self.facts.layers_without_attention
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The modules that attend beside its streams, such as a head that pools, and aren't in its traces."""
+        return self.facts.left_out

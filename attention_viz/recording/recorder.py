@@ -80,6 +80,7 @@ class Recorder:
         keep: the places among all calls of those whose numbers are kept; all by default.
         rest: where queries, keys and values are written as they come, those of a long text; None for memory.
         progress: told after each call how many were heard so far; what it raises ends the pass.
+        last: the number of the call after which the run ends; None for a whole run.
         computing: whether our own function is at work, so that nobody takes it for the model's.
     """
 
@@ -88,6 +89,7 @@ class Recorder:
     keep: Collection[int] | None = None
     rest: RestingFile | None = None
     progress: Callable[[int], object] | None = None
+    last: int | None = None
     computing: bool = False
     _calls: dict[int, Call] = field(default_factory=dict[int, Call])
     _modules: list[nn.Module] = field(default_factory=list[nn.Module])
@@ -144,6 +146,8 @@ class Recorder:
         asked.get()()
         if self.progress is not None:
             self.progress(self.count)
+        if number == self.last:
+            raise RunEnded
         return output
 
     def _edited(self, call: Call, number: int) -> Call:

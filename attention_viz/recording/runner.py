@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from attention_viz.edits.edit import Edit
 from attention_viz.inputs.device import device_of
 from attention_viz.operation.attention import Attention
+from attention_viz.operation.numerics import REORDERED, close
 from attention_viz.operation.terms import same_terms
 from attention_viz.recording.as_written import AsWritten
 from attention_viz.recording.implementation import Switch
@@ -159,7 +160,7 @@ class Runner:
         if readout is None or len(output) != hidden.shape[1]:
             return False
         alone = torch.cat([readout.rows(hidden[:, at : at + 1]) for at in range(len(output))])
-        return alone.shape == output.shape and torch.allclose(alone, output, rtol=1e-3, atol=1e-4 * _size(output))
+        return close(alone, output, REORDERED)
 
     def _run_body(
         self, recorder: Recorder, inputs: Mapping[str, Tensor], settings: Mapping[str, object]
@@ -260,12 +261,6 @@ def _goes_by_position(inputs: Mapping[str, Tensor]) -> bool:
     """Whether a part of a text can be run by cutting the inputs."""
     ids = inputs.get("input_ids")
     return ids is not None and all(tensor.shape == (1, ids.shape[-1]) for tensor in inputs.values())
-
-
-def _size(numbers: Tensor) -> float:
-    """The largest of some numbers that are numbers."""
-    finite = numbers[numbers.isfinite()]
-    return float(finite.abs().max()) if finite.numel() else 1.0
 
 
 def alike(one: Attention, other: Attention) -> bool:

@@ -16,6 +16,7 @@ from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.inputs.cost import cost_of, file_for
 from attention_viz.inputs.padding import unpadded
 from attention_viz.operation.bias_kind import bias_kind
+from attention_viz.operation.numerics import REPEATED
 from attention_viz.operation.projection import Projection
 from attention_viz.recording.as_written import refuse_autocast
 from attention_viz.recording.batches.zeroing import value_zeroing
@@ -46,8 +47,6 @@ if TYPE_CHECKING:
 
 __all__ = ["TokenAxes", "Tracer"]
 
-# A run that is made again may differ from the first by rounding.
-_SAME = 1e-3
 # How many times the bound rounding may add up to where a text is read in steps; beyond it, something else is wrong.
 _ROUNDING = 100
 
@@ -205,7 +204,7 @@ class Tracer:
     def _gives_again(self, recorded: Pass, inputs: dict[str, Tensor], edits: Sequence[Edit]) -> bool:
         """Whether the same run, made once more, gives the same numbers."""
         again = self.runner.record(inputs, edits, self.anatomy.places, recorded.numbers, file_for(inputs))
-        return apart(recorded, again) <= _SAME
+        return apart(recorded, again) <= REPEATED
 
     def record_of(self, trace: Trace) -> Pass:
         """The record that a trace of a decoder with all its layers was made of."""

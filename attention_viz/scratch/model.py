@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
 
 import torch
 from jaxtyping import Bool, Float
@@ -19,18 +18,14 @@ from attention_viz.operation.modules import MultiHeadAttention
 from attention_viz.operation.projection import Projection
 from attention_viz.operation.shapes import check_sizes, check_tensor, uneven
 from attention_viz.protocol.facts import ModelFacts
-from attention_viz.scratch.text_model import TextModel
+from attention_viz.protocol.model import Model
 from attention_viz.scratch.vectors import seeded_numbers, sinusoidal, word_id, word_vectors
 from attention_viz.scratch.verify import measure
-from attention_viz.scratch.wordless import Wordless
 from attention_viz.trace.numbered.kept import KeptLayers, chosen_layers
 from attention_viz.trace.rerun import Rerun, attach
 from attention_viz.trace.tokens import Tokens, check_text
 from attention_viz.trace.trace import Layer, Provenance, Trace
 from attention_viz.trace.words.splitting import split_words
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["POSITIONS", "Scratch", "scratch"]
 
@@ -38,6 +33,8 @@ POSITIONS = ("sinusoidal", "none")
 
 _LARGEST_WIDTH = 1024
 _LONGEST_TEXT = 1024
+
+_STREAM = "encoder"
 
 # A sign that is read as one word, and that hardly anybody types.
 _PADDING = "▢"
@@ -71,7 +68,7 @@ def scratch(
 
 
 @dataclass(frozen=True)
-class Scratch(Wordless, TextModel):
+class Scratch(Model):
     """Our own module in the place of a pretrained model: one layer of multi-head attention, weights from a seed.
 
     Attributes:
@@ -85,9 +82,6 @@ class Scratch(Wordless, TextModel):
     heads: int = 2
     seed: int = 0
     positions: str = "sinusoidal"
-
-    stream: ClassVar[str] = "encoder"
-    layer_count: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         """Refuse impossible sizes by name."""
@@ -156,9 +150,6 @@ class Scratch(Wordless, TextModel):
         tokens = tokens.padded_after(len(tokens) - padding)
         return trace.derived(queries={self.stream: tokens}, keys={self.stream: tokens})
 
-    def run_batch(self, before: Trace, tries: Sequence[Sequence[Edit]], only: int | None = None) -> None:
-        """None: this model has no batches."""
-
     def run(
         self, text: str, allowed: Bool[Tensor, "*#head #query #key"] | None = None, edits: Sequence[Edit] = ()
     ) -> Trace:
@@ -206,7 +197,7 @@ class Scratch(Wordless, TextModel):
     @property
     def facts(self) -> ModelFacts:
         """What it is and can do: one layer that looks at the whole text, and nothing else."""
-        return ModelFacts({self.stream: (self.heads,)}, trained=False)
+        return ModelFacts({_STREAM: (self.heads,)}, trained=False)
 
     @property
     def nbytes(self) -> int:
@@ -226,10 +217,8 @@ class Scratch(Wordless, TextModel):
         """The ids as text, since a word can't be had back from its id."""
         return tuple(str(number) for number in ids)
 
-    def _longest(self) -> int | None:
-        return self.limit
-
-    def _count(self, text: str, before: str | None, *, special_tokens: bool, chat: bool) -> int:
+    def count_tokens(self, text: str, before: str | None, *, special_tokens: bool, chat: bool) -> int:
+        """Count the words of a text; `special_tokens` makes no difference."""
         self._check_one_text(before, chat)
         return len(split_words(text))
 

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from attention_viz.errors import ShapeError
 from attention_viz.operation.attention import Attention, attend
 from attention_viz.operation.modules import AttentionHead
+from attention_viz.operation.numerics import EXACT
 from attention_viz.operation.projection import Projection
 from attention_viz.operation.shapes import apart
 from attention_viz.scratch.model import Scratch
@@ -22,7 +23,6 @@ __all__ = ["VARIANTS", "run_variant"]
 VARIANTS = {"plain": "Plain, no parameters", "single": "Single head", "multi": "Multi-head"}
 
 _NAMES = ("query", "key", "value", "output")
-_BOUND = 1e-5
 
 
 def run_variant(scratch: Scratch, text: str, variant: str) -> tuple[Trace, dict[str, Projection]]:
@@ -79,7 +79,7 @@ def _compare(x: Tensor, call: Attention, known: dict[str, Projection]) -> Fideli
     return Fidelity(
         output_error=float((call.output - ours).abs().max() / ours.abs().max()),
         weight_error=float((call.weights - weights).abs().max() / weights.abs().max()),
-        bound=_BOUND,
+        bound=EXACT,
         reference="torch.nn.MultiheadAttention with the same weights",
         seconds=time.perf_counter() - started,
     )

@@ -7,11 +7,11 @@ from torch import Tensor, nn
 
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.modules import MultiHeadAttention
+from attention_viz.operation.numerics import EXACT
 from attention_viz.trace.provenance import Fidelity
 
 __all__ = ["measure"]
 
-_BOUND = 1e-5
 _REFERENCE = "torch.nn.MultiheadAttention with the same weights"
 
 
@@ -36,7 +36,7 @@ def _compare(module: MultiHeadAttention, embeddings: Tensor, call: Attention, jo
     return Fidelity(
         output_error=_relative(joined[rows], output[rows]),
         weight_error=_relative(call.weights[:, rows], weights[:, rows]),
-        bound=_BOUND,
+        bound=EXACT,
         reference=_REFERENCE if blocked is None else f"{_REFERENCE} and mask",
         seconds=time.perf_counter() - started,
     )

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from attention_viz.errors import ShapeError
 from attention_viz.operation.attention import Attention
+from attention_viz.operation.numerics import EXACT, REPEATED, close
 from attention_viz.operation.projection import Projection
 from attention_viz.operation.shapes import of_head, side_by_side
 from attention_viz.trace.from_weights import check_computed
@@ -22,11 +23,6 @@ __all__ = ["PRECISIONS", "SCALES", "OpenHead", "RowStatistics", "open_head", "ro
 # What the scores may be multiplied by, and the kinds of number that a head can be computed in again.
 SCALES = ("model", "d_k", "d_model", "none")
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-
-# How far x · W + b may be from what was recorded, relative to its largest number, to count as its origin.
-_SAME = 1e-3
-# How far the parts of a bias may be from it, as a share of the largest score, from which they were taken away.
-_EXACT = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +114,7 @@ class OpenHead:
             else call.allowed.expand(call.shape)
         )
         off = (sum(part.double() for part in found.values()) - call.bias.double()).abs().masked_fill(~live, 0)
-        return found if float(off.max()) <= _EXACT * max(1.0, float(self.capped.abs().max())) else {}
+        return found if float(off.max()) <= EXACT * max(1.0, float(self.capped.abs().max())) else {}
 
     @once
     def weights(self) -> Float[Tensor, "query key"]:
@@ -266,7 +262,7 @@ def _explains(entry: Layer, name: str, matrix: Projection) -> bool:
     if source is None or made is None or source.shape[-1] != matrix.weight.shape[0] or len(source) != len(made):
         return False
     ours = _projected(source, matrix)
-    return ours.shape == made.shape and bool((ours - made).abs().max() <= _SAME * made.abs().max())
+    return close(ours, made, REPEATED)
 
 
 def _entering(entry: Layer, name: str) -> Tensor | None:

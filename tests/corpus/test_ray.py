@@ -55,7 +55,8 @@ def test_a_cluster_that_can_not_be_joined_is_refused_by_its_address(monkeypatch:
 @pytest.mark.filterwarnings("default")  # Ray's own
 def test_an_actor_that_has_other_weights_is_told_in_a_sentence(tmp_path: Path) -> None:
     model = copy.copy(shipped("induction"))
-    object.__setattr__(model, "_provenance", replace(model.origin, sha256="0" * 64))
+    other = replace(model.origin, sha256="0" * 64)
+    object.__setattr__(model, "_parts", replace(model._parts, provenance=other))  # pyright: ignore[reportPrivateUsage]
     with pytest.raises(av.UnsupportedModel, match=r"^an actor of Ray could not go on: induction has other weights"):
         av.scan(model, by_lot(3), tmp_path, engine="ray", workers=1)
 

@@ -57,7 +57,7 @@ def test_each_trace_is_that_of_the_same_ids_alone(family: str) -> None:
 
 @pytest.mark.parametrize("name", ["past_key_values", "cache"])
 def test_a_step_hands_the_cache_over_by_the_name_that_this_transformers_has_for_it(name: str) -> None:
-    runner = replace(decoder()._growing.stepping.runner, named=frozenset({"input_ids", name}))
+    runner = replace(decoder()._parts.growing.stepping.runner, named=frozenset({"input_ids", name}))
     assert set(runner.step_inputs(1, 0, 0, object())) == {"input_ids", name}
 
 

@@ -101,7 +101,7 @@ def test_nothing_is_copied_so_that_a_change_of_weights_is_seen_at_once() -> None
 
 def test_the_last_of_several_threads_puts_the_model_back() -> None:
     model = build("llama").train()
-    switch = av.wrap(model)._tracer.runner.switch
+    switch = av.wrap(model).runner.switch
     with contextlib.ExitStack() as first, contextlib.ExitStack() as second:
         first.enter_context(switch.ours())
         second.enter_context(switch.ours())
@@ -116,7 +116,7 @@ def test_the_last_of_several_threads_puts_the_model_back() -> None:
 def test_two_models_that_share_a_configuration_are_both_put_back() -> None:
     one = build("bert").train()
     other = type(one)(one.config).train()
-    switches = [av.wrap(model)._tracer.runner.switch for model in (one, other)]
+    switches = [av.wrap(model).runner.switch for model in (one, other)]
     with contextlib.ExitStack() as first, contextlib.ExitStack() as second:
         first.enter_context(switches[0].ours())
         second.enter_context(switches[1].ours())
@@ -135,7 +135,7 @@ def test_a_plain_pass_during_which_the_model_is_switched_gives_right_numbers(fam
     model = build(family)
     mask = torch.tensor([[1] * 9, [1] * 5 + [0] * 4])
     inputs = {"input_ids": torch.cat([ids(9), ids(9, start=17)]), "attention_mask": mask}
-    switch = av.wrap(model)._tracer.runner.switch
+    switch = av.wrap(model).runner.switch
     layers = model.encoder.layer if family == "bert" else model.model.layers
     for given in ({"input_ids": inputs["input_ids"]}, inputs):
         expected = run(copy.deepcopy(model), **given)[0]

@@ -395,7 +395,7 @@ def test_steps_of_attention_that_knows_the_models_modules_are_not_verified(keyin
     steer()
     typed, *_, last = wrapped.generate("the bank of", 3)
     assert typed.fidelity.ok and not last.fidelity.ok
-    record = wrapped._tracer.record_of(last)  # pyright: ignore[reportPrivateUsage] -- what a trace is compared by
+    record = wrapped._parts.tracer.record_of(last)  # pyright: ignore[reportPrivateUsage] -- what a trace is compared by
     steps = compare_steps(record, wrapped.runner, torch.tensor([last.query_tokens().ids]), 3, range)
     assert not steps.ok and steps.output_error is not None and steps.output_error > 0.01
 

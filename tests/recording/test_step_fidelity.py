@@ -25,7 +25,7 @@ def compared(
 ) -> av.Fidelity:
     """What is found of a text and some steps, tampered with before."""
     *_, trace = model.generate("the bank of", STEPS, evict=evict)
-    record = model._tracer.record_of(trace)  # pyright: ignore[reportPrivateUsage] -- what a trace is compared by
+    record = model._parts.tracer.record_of(trace)  # pyright: ignore[reportPrivateUsage] -- what a trace is compared by
     calls = [replace(call, attention=copied(call.attention)) for call in record.calls]
     record = replace(record, calls=tuple(calls), output=record.output.clone())
     tamper(record)

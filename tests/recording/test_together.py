@@ -105,7 +105,7 @@ def test_somebody_elses_eager_pass_keeps_its_weights_while_a_trace_is_made() -> 
     plain.set_attn_implementation("eager")
     expected = run(plain, input_ids=ids(7), output_attentions=True)["attentions"]
     model = av.wrap(plain)
-    with model._tracer.runner.switch.ours():
+    with model.runner.switch.ours():
         found = run(plain, input_ids=ids(7), output_attentions=True)["attentions"]
     assert len(found) == len(expected)
     assert all(torch.allclose(ours, theirs, atol=1e-5) for ours, theirs in zip(found, expected, strict=True))

@@ -3,7 +3,7 @@
 import contextlib
 import functools
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -14,7 +14,7 @@ from attention_viz.circuits.patching.beginning import continued, ending
 from attention_viz.circuits.rows import WritingParts
 from attention_viz.errors import UnsupportedModel
 from attention_viz.inputs.device import device_of
-from attention_viz.operation.attention import Attention
+from attention_viz.operation.numerics import EXACT, close
 from attention_viz.recording.batches.batch import Batch, whole_output
 from attention_viz.recording.batches.turns import LayerTurn, layer_turns, repeated
 from attention_viz.recording.gradients import ModelRun
@@ -29,8 +29,6 @@ __all__ = ["Bench", "Change", "Mlp"]
 
 # What becomes of what a site hands on, (row, head, position, width); an MLP is one head.
 Change = Callable[[int, Tensor], Tensor]
-# How far two passes over the same numbers may be apart, relative to the largest.
-_SAME = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,15 +84,15 @@ class Bench:
         if only is not None and self.can_limit:
             given["logits_to_keep"] = torch.tensor([only - start], device=device_of(self.twin.model))
         whole = tuple(layer.attention for layer in self.run.layers) if start else ()
-        batch = _Changed(
-            places=self.run.anatomy.places,
-            rows=rows,
-            first=first,
-            change=change,
-            on_call=hear,
-            whole=whole,
-            start=start,
-        )
+
+        def compute(number: int, call: Call) -> Tensor:
+            attention = continued(call.attention, whole[number], start) if start else call.attention
+            output = whole_output(attention)
+            if hear is not None:
+                hear(number, call)
+            return change(number, output)
+
+        batch = Batch(places=self.run.anatomy.places, rows=rows, first=first, compute_rows=compute)
         with (
             torch.inference_mode(False),
             self._heard(rows, change),
@@ -162,26 +160,6 @@ def _gave(turn: LayerTurn, rows: int, start: int, *_inputs: object, **_named: ob
     return repeated(turn.output, rows, start)
 
 
-@dataclass(eq=False)
-class _Changed(Batch):
-    change: Change = field(default=lambda _site, output: output)
-    on_call: Callable[[int, Call], None] | None = None
-    whole: Sequence[Attention] = ()
-    start: int = 0
-
-    def computed(self, number: int, call: Call) -> Tensor:
-        """Return the result, with a beginning that isn't run."""
-        if not self.start:
-            return super().computed(number, call)
-        return whole_output(continued(call.attention, self.whole[number], self.start))
-
-    def changed(self, number: int, call: Call, output: Tensor) -> Tensor:
-        """What the change makes of it."""
-        if self.on_call is not None:
-            self.on_call(number, call)
-        return self.change(number, output)
-
-
 def _find_mlps(bench: Bench) -> tuple[Mlp, ...]:
     """Find the module that hands on each MLP's output, by numbers, not by name."""
     run, opened = bench.run, open_run(bench.run)
@@ -215,5 +193,4 @@ def _find_mlps(bench: Bench) -> tuple[Mlp, ...]:
 def _equal(one: Tensor, other: Tensor) -> bool:
     if one.numel() != other.numel() or one.shape[-1] != other.shape[-1] or not one.is_floating_point():
         return False
-    gap = (one.reshape(other.shape) - other).abs().max()
-    return bool(gap <= _SAME * other.abs().max().clamp_min(1e-30))
+    return close(one.reshape(other.shape), other, EXACT)

@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 
 from attention_viz.circuits.asked import Direction, Logit, Probability
-from attention_viz.circuits.needing import need_trained
 from attention_viz.circuits.open_runs import check_model, is_output_of
 from attention_viz.circuits.patching.numbers import numbers_of
 from attention_viz.circuits.patching.pairing import settled
 from attention_viz.edits.kinds.ablation import Ablate
 from attention_viz.errors import ShapeError, TraceError
+from attention_viz.protocol.needing import need_trained
 from attention_viz.recording.batches.batched_edits import rows_at_once, try_each
 from attention_viz.recording.weights.unchanged import changed
 from attention_viz.trace.trace import Trace

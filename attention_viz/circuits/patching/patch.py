@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
 from attention_viz.circuits.asked import Direction, Logit, Probability
-from attention_viz.circuits.needing import need_trained
 from attention_viz.circuits.patching.patching import TOTAL, Patching, Put
 from attention_viz.errors import ShapeError
+from attention_viz.protocol.needing import need_trained
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:

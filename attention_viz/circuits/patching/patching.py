@@ -14,6 +14,7 @@ from attention_viz.circuits.patching.first_order import keeping, same, to_first_
 from attention_viz.circuits.patching.numbers import numbers_of
 from attention_viz.circuits.patching.pairing import counterpart, paired, plain_run, settled
 from attention_viz.errors import ShapeError, UnsupportedModel
+from attention_viz.operation.numerics import REORDERED, close
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -25,8 +26,6 @@ __all__ = ["TOTAL", "Patching", "Put"]
 TOTAL = "total effect; everything after what is put is computed again"
 # A batch of so many tokens fills the processor, and one of so many numbers doesn't fill the memory.
 _TOKENS, _ROWS, _NUMBERS = 400, 64, 20_000_000
-# How far the row of a batch into which nothing is put may be from the run alone.
-_ROUNDING = 1e-4
 
 
 class Put(NamedTuple):
@@ -165,15 +164,12 @@ class Patching:
         except UnsupportedModel:
             return None
         size = max(abs(self.number), float(numbers.abs().max()), 1e-6)
-        if abs(float(numbers[0]) - self.number) > _ROUNDING * size:
+        if abs(float(numbers[0]) - self.number) > REORDERED * size:
             return None
         return (numbers[1:] - numbers[0]).tolist()
 
     def _is_own(self, output: Tensor) -> bool:
-        there = self._row.to(output)
-        return output.shape == (1, *there.shape) and float((output[0] - there).abs().max()) <= _ROUNDING * float(
-            there.abs().max()
-        )
+        return close(output, self._row.to(output)[None], REORDERED)
 
     def _run(self, puts: Sequence[Put | None], only: int | None, first: int = 0, start: int = 0) -> Tensor:
         bench, wanted = self._bench, dict[int, list[tuple[int, Put]]]()
@@ -215,7 +211,7 @@ def _start(
     there, theirs = handed
     apart = [float((there[site][:, :, :start] - theirs[site][:, :, :start]).abs().amax()) for site in there if start]
     sizes = [float(there[site].abs().amax()) for site in there if start]
-    return start if all(gap <= _ROUNDING * size for gap, size in zip(apart, sizes, strict=True)) else 0
+    return start if all(gap <= REORDERED * size for gap, size in zip(apart, sizes, strict=True)) else 0
 
 
 def _places(bench: Bench, estimates: Mapping[int, Tensor]) -> list[tuple[int, int | None]]:

@@ -11,6 +11,7 @@ from attention_viz.circuits.open_runs import run_behind
 from attention_viz.circuits.patching.bench import Bench
 from attention_viz.errors import UnsupportedModel
 from attention_viz.operation.attention import Attention
+from attention_viz.operation.numerics import REORDERED
 from attention_viz.operation.shapes import shared_heads
 from attention_viz.recording.recorder import Call
 from attention_viz.trace.trace import Trace
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from attention_viz.models.model import AttentionModel
 
 __all__ = ["score_in", "silenced_scores"]
-
-# How far the row in which nothing is silenced may be from the run alone.
-_ROUNDING = 1e-4
 
 
 def silenced_scores(
@@ -56,7 +54,7 @@ def silenced_scores(
     ((whole, *others),) = (one.tolist() for one in found)
     alone = float(score_in(trace.attention(of.layer, of.stream), of))
     largest = max(abs(alone), *map(abs, others))
-    return others if abs(whole - alone) <= _ROUNDING * largest else None
+    return others if abs(whole - alone) <= REORDERED * largest else None
 
 
 def score_in(attention: Attention, of: Score) -> Tensor:

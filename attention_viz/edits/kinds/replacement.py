@@ -15,14 +15,12 @@ from attention_viz.edits.places import check_head, check_shape, check_whole, whe
 from attention_viz.edits.words import rows_of_cells, subject_of
 from attention_viz.errors import ShapeError
 from attention_viz.operation.attention import Attention
+from attention_viz.operation.numerics import REORDERED
 from attention_viz.operation.shapes import check_tensor
 from attention_viz.operation.short_repr import ShortRepr
 from attention_viz.trace.trace import Trace
 
 __all__ = ["KINDS", "Replace"]
-
-# How far the rows of given weights may be from summing to 1.
-_ROUNDING = 1e-4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -97,7 +95,7 @@ def _check_weights(value: Tensor) -> None:
     if not bool(value.isfinite().all()) or bool((value < 0).any()):
         raise ShapeError("weights have to be finite and not below 0; something else came")
     sums = value.double().sum(dim=-1)
-    wrong = (((sums - 1).abs() > _ROUNDING) & (sums != 0)).nonzero()
+    wrong = (((sums - 1).abs() > REORDERED) & (sums != 0)).nonzero()
     if len(wrong):
         row = int(wrong[0])
         raise ShapeError(f"each row of weights has to sum to 1, or to 0; row {row} sums to {float(sums[row]):.4g}")

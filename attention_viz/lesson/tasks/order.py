@@ -9,6 +9,7 @@ from attention_viz.lesson.exercise import Cells, Exercise, NumberAnswer, OptionA
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.tasks.drawing import WHOLE, Draw, named, of_two_words
 from attention_viz.operation import masks
+from attention_viz.operation.numerics import EXACT
 from attention_viz.scratch.model import Scratch
 from attention_viz.trace.tokens import PADDING
 
@@ -20,8 +21,6 @@ _RULES = {
     "padding": "a padding mask: nobody looks at [PAD]",
     "both": "causal with a padding mask: nobody looks ahead or at [PAD]",
 }
-# Outputs that differ by less are the same but for the order in which numbers were added.
-_SAME = 1e-5
 
 
 def mask(scene: Scene, seed: int) -> Exercise:
@@ -100,7 +99,7 @@ def permute(scene: Scene, seed: int) -> Exercise:
     old, new = (_outputs(some) for some in (words, [words[at] for at in order]))
     # A word that went elsewhere; in a shuffle of different places there is one.
     row = draw.pick([at for at in range(count) if order[at] != at])
-    fits = (new - old[row]).abs().amax(dim=-1) < _SAME
+    fits = (new - old[row]).abs().amax(dim=-1) < EXACT
     right = frozenset(int(at) for at in fits.nonzero().flatten())
     place = order.index(row)
     return Exercise(

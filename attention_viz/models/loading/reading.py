@@ -1,7 +1,6 @@
 """What prepares the input of a folder's model that reads something else than text, or a text beside a picture."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from attention_viz.errors import AttentionVizError, ModelNotFound, UnsupportedModel, UnusablePicture, UnusableText
 from attention_viz.inputs.media.beside import BesideReader, reads_both, takes_both
@@ -64,7 +63,7 @@ def of_both(
         except (UnsupportedModel, UnusablePicture, UnusableText) as error:
             why = str(error)
     try:
-        return replace(AttentionModel.of(model, tokenizer, provenance), why_alone=why)
+        return AttentionModel.of(model, tokenizer, provenance, why_alone=why)
     except UnsupportedModel as error:
         raise UnsupportedModel(f"{error}. Nor is it read beside a picture: {why}") from error
 

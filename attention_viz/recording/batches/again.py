@@ -12,6 +12,7 @@ from attention_viz.edits.edit import Edit
 from attention_viz.edits.places import check_places, concerns
 from attention_viz.errors import UnusableText
 from attention_viz.inputs.padding import unpadded
+from attention_viz.operation.numerics import REORDERED, close
 from attention_viz.recording.gradients import ModelRun
 from attention_viz.recording.recorder import Recorder
 from attention_viz.trace.rerun import behind
@@ -19,8 +20,6 @@ from attention_viz.trace.trace import Trace
 
 __all__ = ["run_again"]
 
-# How far a run that leaves its encoder out may be from the whole one, relative to the output's largest number.
-_ROUNDING = 1e-4
 
 # What the encoder of a run hands over to its decoder; None where a run that begins there comes out otherwise. It is
 # most of the work of a sound, and no change of a decoder's heads touches it.
@@ -60,9 +59,7 @@ def _encode(run: ModelRun, first: int, before: Trace) -> Any:
         output = _decode(run, first, encoded, ())
     except Exception:  # whatever a model's own code says to being run in two parts, it is run whole then
         return None
-    there = before.output[:]
-    same = output.shape == there.shape and bool((output - there).abs().max() <= _ROUNDING * there.abs().max())
-    return encoded if same else None
+    return encoded if close(output, before.output[:], REORDERED) else None
 
 
 def _hand_over(run: ModelRun) -> Any:

@@ -1,5 +1,6 @@
 """A pass over several rows at once, each a run of its own whose calls may be changed."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from torch import Tensor
@@ -13,15 +14,17 @@ __all__ = ["Batch", "whole_output"]
 
 @dataclass(eq=False)
 class Batch(Recorder):
-    """Hears the calls of a batch, and may change what each of them hands back; keeps nothing of what it heard.
+    """Hears the calls of a batch of runs, and keeps nothing of them.
 
     Attributes:
         rows: how many runs there are in the batch.
-        first: which call of the model is the first that is heard, where the layers before it don't run.
+        first: the first call that is heard, if the layers before it don't run.
+        compute_rows: takes a call's number and the call; returns its output in every row, (row, head, query, d_v).
     """
 
     rows: int = 1
     first: int = 0
+    compute_rows: "Callable[[int, Call], Tensor]" = lambda _number, call: whole_output(call.attention)
     _heard: int = 0
 
     @property
@@ -30,31 +33,16 @@ class Batch(Recorder):
         return self._heard
 
     def hear(self, call: Call) -> Tensor:
-        """What one call computes in every row: (row, head, query, d_v)."""
+        """Return a call's output in every row: (row, head, query, d_v)."""
         query = call.attention.query
         again = self._last is not None and self._last.again(call)
         if again or query.ndim != 4 or len(query) != self.rows or self.first + self._heard >= len(self.places):
             raise UnsupportedModel(f"{type(call.module).__name__} doesn't run a batch as it runs its rows")
         self._last = call
         self._heard += 1
-        number = self.first + self._heard - 1
-        return self.changed(number, call, self.computed(number, call))
-
-    def computed(self, number: int, call: Call) -> Tensor:
-        """What a call computes in every row: (row, head, query, d_v)."""
-        del number
-        return whole_output(call.attention)
-
-    def changed(self, number: int, call: Call, output: Tensor) -> Tensor:
-        """What a call hands back; its output as it is, unless a batch of another kind says otherwise.
-
-        Args:
-            output: what it computed, (row, head, query, d_v); may be written into.
-        """
-        del number, call
-        return output
+        return self.compute_rows(self.first + self._heard - 1, call)
 
 
 def whole_output(attention: Attention) -> Tensor:
-    """What a call of a batch computes in every row, without any changes: (row, head, query, d_v)."""
+    """Return a call's output in every row, unchanged: (row, head, query, d_v)."""
     return fused(attention, closed=False) if fusible(attention) else attention.output

@@ -5,7 +5,7 @@ The pass ends at the last attention that is kept: nobody asks for what the model
 
 import contextlib
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -17,7 +17,7 @@ from attention_viz.operation.attention import Attention
 from attention_viz.operation.cutting import narrowed
 from attention_viz.operation.terms import Term, map_terms
 from attention_viz.recording.as_written import refuse_autocast
-from attention_viz.recording.batches.batch import Batch
+from attention_viz.recording.batches.batch import Batch, whole_output
 from attention_viz.recording.recorder import Call, RunEnded, of_row
 from attention_viz.recording.tracer import TokenAxes, Tracer
 from attention_viz.trace.layers import Layer
@@ -25,25 +25,6 @@ from attention_viz.trace.provenance import Fidelity, Provenance
 from attention_viz.trace.trace import Trace
 
 __all__ = ["calls_together", "traces_together"]
-
-
-@dataclass(eq=False)
-class _LayerRecorder(Batch):
-    """Keeps what it heard of some layers, with the batch axis, and ends the pass after the last of them."""
-
-    kept: dict[int, Call] = field(default_factory=dict[int, Call])
-
-    @property
-    def last(self) -> int:
-        """The number of the last call that is kept."""
-        return len(self.places) - 1 if self.keep is None else max(self.keep)
-
-    def computed(self, number: int, call: Call) -> Tensor:
-        if self.keep is None or number in self.keep:
-            self.kept[number] = call
-        if number == self.last:
-            raise RunEnded
-        return super().computed(number, call)
 
 
 def traces_together(
@@ -83,14 +64,23 @@ def calls_together(
         keep: which calls are kept; all by default.
     """
     runner, places = tracer.runner, tracer.anatomy.places
-    batch = _LayerRecorder(places=places, rows=len(readings), keep=keep)
+    last, kept = len(places) - 1 if keep is None else max(keep), dict[int, Call]()
+
+    def keep_call(number: int, call: Call) -> Tensor:
+        if keep is None or number in keep:
+            kept[number] = call
+        if number == last:
+            raise RunEnded
+        return whole_output(call.attention)
+
+    batch = Batch(places=places, rows=len(readings), compute_rows=keep_call)
     refuse_autocast(tracer.name, runner.model)
     given = runner.inputs(_filled(readings, filling))
     with contextlib.suppress(RunEnded), runner.hearing(batch):
         _ = runner.model(**given, **_without_output(runner.named))
-    if batch.heard != batch.last + 1:
+    if batch.heard != last + 1:
         raise UnsupportedModel(f"{tracer.name} doesn't run a batch as it runs its rows")
-    return batch.kept
+    return kept
 
 
 def _without_output(named: Collection[str]) -> dict[str, object]:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -15,9 +14,10 @@ from attention_viz.edits.places import check_places, concerns
 from attention_viz.errors import UnsupportedModel
 from attention_viz.inputs.device import device_of
 from attention_viz.inputs.text import InputRow
+from attention_viz.operation.numerics import REORDERED, close
 from attention_viz.protocol.model import Model
 from attention_viz.recording.batches.again import run_again
-from attention_viz.recording.batches.batch import Batch
+from attention_viz.recording.batches.batch import Batch, whole_output
 from attention_viz.recording.recorder import Call
 from attention_viz.recording.tracer import Tracer
 from attention_viz.trace.late_output import by_row
@@ -30,10 +30,6 @@ __all__ = ["batch_outputs", "rows_at_once", "try_each"]
 _TOKENS, _ROWS, _NUMBERS = 512, 24, 20_000_000
 # Where one position of the output is enough, most decoders make few numbers, so that more rows fit.
 _TOKENS_OF_ONE, _ROWS_OF_ONE, _NUMBERS_OF_ONE = 768, 64, 60_000_000
-
-# How far the row without edits may be from the run that was recorded, relative to its largest number: batches of
-# another size add in another order, which changes the last digits.
-_ROUNDING = 1e-4
 
 
 def rows_at_once(before: Trace, only: int | None = None) -> int:
@@ -102,7 +98,7 @@ def batch_outputs(
     if only is not None:
         outputs = [one[:, only : only + 1] if one.ndim == 3 and one.shape[1] > 1 else one for one in outputs]
     shape = (1 + len(tries), *there.shape)
-    found = [one for one in outputs if one.shape == shape and _same(one[0], there)]
+    found = [one for one in outputs if one.shape == shape and close(one[0], there, REORDERED)]
     return list(found[0][1:]) if found else None
 
 
@@ -112,25 +108,17 @@ def _run_rows(tracer: Tracer, reading: InputRow, tries: Sequence[Sequence[Edit]]
     settings: dict[str, Any] = {"use_cache": False} if "use_cache" in runner.named else {}
     if only is not None and "logits_to_keep" in runner.named:
         settings["logits_to_keep"] = torch.tensor([only], device=device_of(runner.model))
-    with runner.hearing(_RowEdits(places=tracer.anatomy.places, rows=rows, tries=tries)):
+    places = tracer.anatomy.places
+
+    def compute(number: int, call: Call) -> Tensor:
+        output = whole_output(call.attention)
+        for row, edits in enumerate(tries):
+            here = [edit for edit in edits if concerns(edit, places[number])]
+            if here:
+                output[row] = edited(here, places[number], call.of_row(row).attention).output
+        return output
+
+    with runner.hearing(Batch(places=places, rows=rows, compute_rows=compute)):
         result = runner.model(**inputs, **settings)
     returned = result if isinstance(result, tuple) else tuple(result.values())
     return [one for one in returned if isinstance(one, Tensor)]
-
-
-def _same(one: Tensor, other: Tensor) -> bool:
-    return bool((one - other).abs().max() <= _ROUNDING * other.abs().max())
-
-
-@dataclass(eq=False)
-class _RowEdits(Batch):
-    tries: Sequence[Sequence[Edit]] = ()
-
-    def changed(self, number: int, call: Call, output: Tensor) -> Tensor:
-        """Apply each row's edits to one call's result."""
-        place = self.places[number]
-        for row, edits in enumerate(self.tries):
-            here = [edit for edit in edits if concerns(edit, place)]
-            if here:
-                output[row] = edited(here, place, call.of_row(row).attention).output
-        return output

@@ -31,23 +31,9 @@ UNCHANGED = Intervention()
 
 def call_of(runner: Runner, inputs: Mapping[str, Tensor], number: int, changed: Intervention = UNCHANGED) -> Call:
     """The call of one number, head first, of a run that goes no further."""
-    recorder = _UntilRecorder(changed.edits, changed.places, (number,), last=number)
+    recorder = Recorder(changed.edits, changed.places, (number,), last=number)
     with contextlib.suppress(RunEnded):
         _ = runner.run_open(recorder, inputs)
     if not (calls := recorder.calls()):
         raise UnsupportedModel(f"{type(runner.model).__name__} made no attention call {number} for this input")
     return calls[0]
-
-
-@dataclass(eq=False)
-class _UntilRecorder(Recorder):
-    """Ends the run at one of its calls."""
-
-    last: int = 0
-
-    def hear(self, call: Call) -> Tensor:
-        """As every recorder."""
-        output = super().hear(call)
-        if self.count > self.last:
-            raise RunEnded
-        return output

@@ -4,8 +4,7 @@ Source: Mohebbi, Zuidema, Chrupała & Alishahi 2023, "Quantifying Context Mixing
 value is zero in all heads; the whole layer, feed-forward too, runs alone on its own input, a batch row per key.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import torch
 from jaxtyping import Float
@@ -16,6 +15,7 @@ from attention_viz.edits.apply import edited
 from attention_viz.edits.places import concerns
 from attention_viz.errors import AttentionVizError, UnsupportedModel, first_line
 from attention_viz.operation.autocast import without_autocast
+from attention_viz.operation.numerics import REORDERED, close
 from attention_viz.recording.batches.batch import Batch, whole_output
 from attention_viz.recording.batches.turns import LayerTurn, layer_turns
 from attention_viz.recording.gradients import ModelRun
@@ -25,8 +25,6 @@ __all__ = ["value_zeroing"]
 
 # So many tokens run at a time, those of all rows of a batch together.
 _TOKENS = 2048
-# How far a row in which nothing is zero may be from the run, as a share of its largest number.
-_ROUNDING = 1e-4
 
 
 @without_autocast()
@@ -57,33 +55,27 @@ def _turned(run: ModelRun, turn: LayerTurn, number: int) -> Tensor:
 
 
 def _columns(run: ModelRun, turn: LayerTurn, number: int, keys: range) -> Tensor:
-    batch = _Zeroed(run.edits, run.anatomy.places, rows=1 + len(keys), first=turn.first, number=number, keys=keys)
+    places = run.anatomy.places
+
+    def compute(here: int, call: Call) -> Tensor:
+        """Each row but the first lacks a key's value."""
+        if here == number:
+            value = call.attention.value.clone()
+            for row, key in enumerate(keys, start=1):
+                value[row, :, key] = 0
+            call = replace(call, attention=replace(call.attention, value=value))
+        output = whole_output(call.attention)
+        edits = [edit for edit in run.edits if concerns(edit, places[here])]
+        for row in range(len(output)) if edits else ():
+            output[row] = edited(edits, places[here], call.of_row(row).attention).output
+        return output
+
+    batch = Batch(places=places, rows=1 + len(keys), first=turn.first, compute_rows=compute)
     with heard_by(batch):
         whole, *others = turn.again(1 + len(keys)).double()
     expected = turn.left[0].double()
-    if whole.shape != expected.shape or (whole - expected).abs().max() > _ROUNDING * expected.abs().max():
+    if not close(whole, expected, REORDERED):
         raise UnsupportedModel(f"a layer of {run.name} gives something else when it is run by itself, in a batch")
     # 1 - cos of two vectors is half the squared distance of their directions, which loses no digits.
     apart = normalize(torch.stack(others), dim=-1) - normalize(whole, dim=-1)
     return (apart.square().sum(dim=-1) / 2).float().T.cpu()
-
-
-@dataclass(eq=False)
-class _Zeroed(Batch):
-    """Calls of a layer's batch; each row but the first lacks a key's value."""
-
-    number: int = 0
-    keys: Sequence[int] = ()
-
-    def changed(self, number: int, call: Call, output: Tensor) -> Tensor:
-        """Return the result, a value less per row: (row, head, query, d_v)."""
-        if number == self.number:
-            value = call.attention.value.clone()
-            for row, key in enumerate(self.keys, start=1):
-                value[row, :, key] = 0
-            call = replace(call, attention=replace(call.attention, value=value))
-            output = whole_output(call.attention)
-        here = [edit for edit in self.edits if concerns(edit, self.places[number])]
-        for row in range(len(output)) if here else ():
-            output[row] = edited(here, self.places[number], call.of_row(row).attention).output
-        return output

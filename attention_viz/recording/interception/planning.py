@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -10,7 +10,7 @@ from torch import Tensor
 from attention_viz.edits.kinds.masks import Block
 from attention_viz.errors import UnsupportedModel
 from attention_viz.operation.kernel import BOUNDS
-from attention_viz.recording.batches.batch import Batch
+from attention_viz.recording.batches.batch import Batch, whole_output
 from attention_viz.recording.copied import copied
 from attention_viz.recording.differences import Difference
 from attention_viz.recording.interception.bias_parts import named_parts
@@ -142,29 +142,22 @@ def _check_batch(runner: Runner, rows: Sequence[Mapping[str, Tensor]], places: S
     """
     alone = [runner.record(row) for row in rows]
     together = {name: torch.cat([row[name] for row in rows]) for name in rows[0]}
-    found, batch = Difference(), _WeightsRecorder(places=places, rows=len(rows))
+    found, heard = Difference(), list[Tensor]()
+
+    def keep_weights(_number: int, call: Call) -> Tensor:
+        heard.append(call.attention.weights)
+        return whole_output(call.attention)
+
+    batch = Batch(places=places, rows=len(rows), compute_rows=keep_weights)
     settings = {"use_cache": False} if "use_cache" in runner.named else {}
     with runner.hearing(batch):
         outputs = outputs_of(runner.model(**together, **settings))
     for row, one in enumerate(alone):
         found.add(outputs[row], one.output[:])
-        for weights, call in zip(batch.weights, one.calls, strict=True):
+        for weights, call in zip(heard, one.calls, strict=True):
             found.add(weights[row], call.attention.weights)
     if found.relative > max(BOUNDS.get(dtype, 0.0) for dtype in (outputs.dtype, runner.model.dtype)):
         raise UnsupportedModel(f"two texts in a batch come out otherwise than each alone, by {found.relative:.1e}")
-
-
-@dataclass(eq=False)
-class _WeightsRecorder(Batch):
-    """Keeps the weights of every row of a batch."""
-
-    weights: list[Tensor] = field(default_factory=list[Tensor])
-
-    def changed(self, number: int, call: Call, output: Tensor) -> Tensor:
-        """The output as it is."""
-        del number
-        self.weights.append(call.attention.weights)
-        return output
 
 
 def _blocking(place: int, query: int, key: int) -> Callable[[int, Tensor, Callable[[Tensor], Tensor]], Tensor]:

@@ -52,7 +52,7 @@ def test_what_a_decoder_went_on_by_is_read_again_in_a_batch_and_alone(monkeypatc
     expected = [model.trace_ids(ids, edits=edits).output for edits in tries]
     kept = trying.batch_outputs
     for batched in (kept, lambda *_: None):
-        monkeypatch.setattr("attention_viz.models.model.batch_outputs", batched)
+        monkeypatch.setattr("attention_viz.models.texts.batch_outputs", batched)
         assert_close(try_each(model, before, tries), expected, rtol=0, atol=1e-4)
         assert_close(try_each(model, before, tries, 8), [one[8:9] for one in expected], rtol=0, atol=1e-4)
         assert_close(try_each(model, before, tries[:1]), expected[:1], rtol=0, atol=1e-4)

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 import attention_viz as av
-from attention_viz.circuits import logit_lens
 from attention_viz.errors import ShapeError
+from attention_viz.views import logit_lens
 from tests.models.test_continuation import REPEATED
 from tests.shipped import shipped
 from tests.views.printed import printed

@@ -1,0 +1,129 @@
+"""A pretrained model's parts: what runs it, what checks its input, and what was learnt of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from attention_viz.edits.edit import Edit
+from attention_viz.inputs.check import Inputs
+from attention_viz.inputs.device import device_of
+from attention_viz.inputs.media.readers import Reader
+from attention_viz.inputs.text import InputRow, token_limit
+from attention_viz.models.continuation import Growing
+from attention_viz.models.encoder_decoder import Answering
+from attention_viz.protocol.facts import ModelFacts
+from attention_viz.recording.layout.beside_laid_out import BesideLaidOut, laid_out_of
+from attention_viz.recording.layout.laid_out import LaidOut
+from attention_viz.recording.probe import Anatomy, probe
+from attention_viz.recording.runner import Runner, versions
+from attention_viz.recording.stepping import Stepping
+from attention_viz.recording.tracer import TokenAxes, Tracer
+from attention_viz.trace.ahead import Progress
+from attention_viz.trace.once import once
+from attention_viz.trace.trace import Provenance, Trace
+
+if TYPE_CHECKING:
+    from transformers.modeling_utils import PreTrainedModel
+    from transformers.tokenization_utils_base import PreTrainedTokenizerBase
+
+__all__ = ["ModelParts"]
+
+
+@dataclass(frozen=True, eq=False)
+class ModelParts:
+    """A model's parts.
+
+    Attributes:
+        tracer: runs it; holds its name, tokenizer and anatomy.
+        inputs: checks its ids; holds the transformers model and its limit in tokens.
+        provenance: the part of a trace's provenance that holds for every input.
+        facts: what it is and can do.
+        reader: turns an image or a sound into tensors; None for a model of text.
+        laid_out: which part of an image or a sound each position stands for; None if unknown.
+        why_alone: why it can't read a picture beside the text; empty if nothing prevents it.
+    """
+
+    tracer: Tracer
+    inputs: Inputs
+    provenance: Provenance
+    facts: ModelFacts
+    reader: Reader | None = None
+    laid_out: LaidOut | BesideLaidOut | None = None
+    why_alone: str = ""
+
+    @classmethod
+    def probed(
+        cls,
+        hf_model: "PreTrainedModel",
+        tokenizer: "PreTrainedTokenizerBase | None",
+        provenance: Provenance,
+        reader: Reader | None,
+    ) -> "ModelParts":
+        """Run a few tokens through a model, and keep what that shows."""
+        limit = token_limit(hf_model, tokenizer)
+        example = None if reader is None else reader.example()
+        runner, anatomy = probe(Runner.of(hf_model), limit, None if example is None else example.tensors)
+        laid_out = None if reader is None else laid_out_of(reader, runner, anatomy)
+        provenance = replace(
+            provenance,
+            dtype=str(hf_model.dtype).removeprefix("torch."),
+            versions=versions(device_of(hf_model)),
+            route="interception" if runner.switch.plan.sites else "interface",
+        )
+        return cls(
+            Tracer(provenance.model, runner, anatomy, tokenizer),
+            Inputs(provenance.model, hf_model, limit),
+            anatomy.described(provenance),
+            _facts_of(anatomy, tokenizer, reader),
+            reader,
+            laid_out,
+        )
+
+    @property
+    def name(self) -> str:
+        """The name it was loaded by."""
+        return self.tracer.name
+
+    @property
+    def tokenizer(self) -> "PreTrainedTokenizerBase | None":
+        """Its tokenizer, if it has one."""
+        return self.tracer.tokenizer
+
+    @property
+    def answering(self) -> Answering:
+        """Traces texts of an encoder–decoder."""
+        return Answering(self.tracer, self.inputs, self.tokenizer)
+
+    @once
+    def growing(self) -> Growing:
+        """Continues a decoder's traces token by token."""
+        stepping = Stepping(self.tracer.runner, self.tracer.anatomy, self.inputs.limit)
+        return Growing(self.tracer, self.inputs, stepping, self.provenance.sha256)
+
+    def trace_row(
+        self,
+        reading: InputRow,
+        edits: Sequence[Edit],
+        provenance: Provenance,
+        keep: frozenset[int] | None = None,
+        progress: Progress | None = None,
+    ) -> Trace:
+        """Trace one row of tokens through a model with one stream."""
+        axes, inputs = (
+            TokenAxes.of_one(self.facts.streams[0], reading.tokens),
+            self.tracer.runner.inputs(reading.tensors),
+        )
+        return self.tracer.trace(inputs, lambda _recorded: axes, edits, provenance, keep, progress)
+
+
+def _facts_of(anatomy: Anatomy, tokenizer: "PreTrainedTokenizerBase | None", reader: Reader | None) -> ModelFacts:
+    return ModelFacts(
+        anatomy.by_stream(anatomy.heads),
+        predicts=not anatomy.no_words,
+        has_chat_template=tokenizer is not None and bool(tokenizer.chat_template),
+        adds_special_tokens=reader is None and tokenizer is not None and tokenizer.num_special_tokens_to_add() > 0,
+        numbers={stream: kept.every for stream, kept in anatomy.layers.items() if not kept.counts},
+        without=anatomy.without,
+        left_out=anatomy.left_out,
+        reads="text" if reader is None else reader.kind,
+    )

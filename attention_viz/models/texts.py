@@ -1,0 +1,180 @@
+"""Texts and ids through a pretrained model: traced, continued, run in batches."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from attention_viz.edits.edit import Edit
+from attention_viz.edits.eviction import Evict
+from attention_viz.errors import ShapeError, UnsupportedModel, UnusableText
+from attention_viz.inputs.check import checked_mask
+from attention_viz.inputs.labelling import with_doubled
+from attention_viz.inputs.padding import padded
+from attention_viz.inputs.repeated import random_twice
+from attention_viz.inputs.text import InputRow, Wording, read, read_target
+from attention_viz.models.parts import ModelParts
+from attention_viz.recording.batches.batched_edits import batch_outputs
+from attention_viz.trace.ahead import Progress
+from attention_viz.trace.rerun import attach, behind
+from attention_viz.trace.trace import Trace
+
+__all__ = [
+    "check_continues",
+    "continue_text",
+    "extend_trace",
+    "repeated_random",
+    "run_batch",
+    "trace_ids",
+    "trace_padded",
+    "trace_text",
+]
+
+
+def trace_text(
+    parts: ModelParts,
+    text: str,
+    second_text: str | None,
+    target: str | None,
+    edits: Sequence[Edit],
+    keep: frozenset[int] | None,
+    wording: Wording,
+    progress: Progress | None,
+) -> Trace:
+    """Trace a text, or two sentences; see `AttentionModel.trace`."""
+    name, facts = parts.name, parts.facts
+    if target is not None and not facts.is_encoder_decoder:
+        raise UnsupportedModel(
+            f"a target was given, and {name} is no encoder–decoder: its only stream is the {facts.streams[0]}"
+        )
+    second_text = second_text if not isinstance(second_text, str) or second_text.strip() else None
+    if second_text is not None and facts.streams != ("encoder",):
+        kind = "encoder–decoder" if facts.is_encoder_decoder else "decoder"
+        raise UnusableText(f"a second sentence was given, and {name} reads one text only, as every {kind}")
+    reading = read(name, parts.tokenizer, text, second_text, wording, parts.inputs.limit)
+    parts.inputs.check_tokens(reading.tokens)
+    provenance = replace(
+        parts.provenance,
+        text=text,
+        second_text=second_text,
+        special_tokens=wording.special_tokens,
+        chat=wording.chat,
+        notes=with_doubled(parts.provenance.notes, reading.tokens),
+    )
+    if facts.is_encoder_decoder:
+        produced = None if target is None else read_target(name, parts.tokenizer, target)
+        return parts.answering.trace(reading, produced, edits, replace(provenance, target=target), keep, progress)
+    return _repeatable(parts, parts.trace_row(reading, edits, provenance, keep, progress))
+
+
+def trace_ids(
+    parts: ModelParts,
+    input_ids: Tensor | Sequence[int],
+    attention_mask: Tensor | None = None,
+    decoder_input_ids: Tensor | Sequence[int] | None = None,
+    edits: Sequence[Edit] = (),
+) -> Trace:
+    """Trace one row of ids; see `AttentionModel.trace_ids`."""
+    row = parts.inputs.row(input_ids)
+    reading = InputRow.of_ids(row, checked_mask(row, attention_mask), parts.tokenizer)
+    takes_mask = "attention_mask" in parts.tracer.runner.named
+    added = ("attention_mask",) if attention_mask is None and takes_mask else ()
+    provenance = replace(parts.provenance, added=added)
+    if not parts.facts.is_encoder_decoder:
+        return _repeatable(parts, parts.trace_row(reading, edits, provenance))
+    if decoder_input_ids is None:
+        return parts.answering.trace(reading, None, edits, provenance)
+    return parts.answering.trace_ids(reading, decoder_input_ids, edits, provenance)
+
+
+def _repeatable(parts: ModelParts, trace: Trace) -> Trace:
+    """Let a trace be asked for the induction test of its model."""
+    return attach(trace, replace(behind(trace), repeat=lambda: repeated_random(parts)))
+
+
+def repeated_random(parts: ModelParts, tokens: int | None = None, seed: int = 0) -> Trace:
+    """Trace random tokens twice in a row; see `AttentionModel.repeated_random`."""
+    if parts.facts.is_encoder_decoder:
+        raise UnsupportedModel(
+            f"random tokens are said twice in one text, and {parts.name} reads one text and says another; needed: "
+            "an encoder or a decoder"
+        )
+    inputs = parts.inputs
+    ids = random_twice(parts.name, inputs.model, parts.tokenizer, inputs.limit, tokens, seed)
+    return trace_ids(parts, ids, torch.ones_like(ids))
+
+
+def trace_padded(parts: ModelParts, text: str, padding: int, edits: Sequence[Edit], wording: Wording) -> Trace:
+    """Trace a text with labelled padding behind it that every position sees."""
+    ids, tokens = padded(parts.name, parts.tokenizer, text, padding, wording)
+    # Gradients can't be asked of it: the model's output doesn't count padding, and the run doesn't know of any.
+    stream = parts.facts.streams[0]
+    return trace_ids(parts, ids, edits=edits).derived(queries={stream: tokens}, keys={stream: tokens})
+
+
+def run_batch(
+    parts: ModelParts, before: Trace, tries: Sequence[Sequence[Edit]], only: int | None
+) -> list[Tensor] | None:
+    """Run a trace's text under several lists of edits in one batch; None if it takes single runs."""
+    if parts.facts.is_encoder_decoder or parts.reader is not None:
+        return None
+    origin = before.provenance
+    if not origin.generated:
+        wording = Wording(origin.special_tokens, origin.chat)
+        reading = read(parts.name, parts.tokenizer, origin.text or "", origin.second_text, wording)
+        return batch_outputs(parts.tracer, reading, before, tries, only)
+    # A text that a decoder continued is read as its ids.
+    ids = torch.tensor([before.query_tokens().numbers])
+    reading = InputRow.of_ids(ids, torch.ones_like(ids), parts.tokenizer)
+    found = batch_outputs(parts.tracer, reading, before, tries, only)
+    if found is None:
+        alone = [trace_ids(parts, ids, edits=edits).output for edits in tries]
+        found = alone if only is None else [one[only : only + 1] for one in alone]
+    return found
+
+
+def continue_text(parts: ModelParts, text: str, tokens: int, evict: Evict | None, wording: Wording) -> Iterator[Trace]:
+    """Check what is asked at once; then trace the text, and one token more each time."""
+    check_continues(parts, tokens, evict)
+    reading = read(parts.name, parts.tokenizer, text, None, wording, parts.inputs.limit)
+    notes = with_doubled(parts.provenance.notes, reading.tokens)
+    provenance = replace(
+        parts.provenance, text=text, special_tokens=wording.special_tokens, chat=wording.chat, notes=notes
+    )
+
+    def traces() -> Iterator[Trace]:
+        parts.inputs.check_tokens(reading.tokens)
+        first = _repeatable(parts, parts.trace_row(reading, (), provenance))
+        yield first
+        yield from parts.growing.traces(first, tokens, evict)
+
+    return traces()
+
+
+def extend_trace(parts: ModelParts, trace: Trace, tokens: int, evict: Evict | None) -> Iterator[Trace]:
+    """Continue a decoder's trace; see `AttentionModel.extend`."""
+    check_continues(parts, tokens, evict)
+    parts.growing.check_start(trace, evict)
+    return parts.growing.traces(trace, tokens, evict)
+
+
+def check_continues(parts: ModelParts, tokens: int, evict: Evict | None) -> None:
+    """Refuse to continue a text if the model can't, or the count or the eviction is wrong."""
+    if why := _why_not_continued(parts):
+        raise UnsupportedModel(f"{parts.name} can't go on with a text: {why}")
+    if type(tokens) is not int or tokens < 0:
+        raise ShapeError(f"{tokens} more tokens were asked for; it has to be a whole number, 0 or more")
+    parts.growing.check(evict)
+
+
+def _why_not_continued(parts: ModelParts) -> str:
+    facts = parts.facts
+    if facts.reads != "text":
+        beside = "av.wrap(model, processor.tokenizer) goes on with text alone"
+        return f"it was wrapped to read a {facts.reads}, and a next token is chosen after text alone; {beside}"
+    if facts.is_encoder_decoder:
+        return "it is an encoder–decoder, whose traces hold all that it says"
+    if facts.streams != ("decoder",):
+        return f"its attention is that of {' and '.join(facts.streams)}, which looks ahead; needed: a decoder"
+    return parts.tracer.anatomy.no_words
