@@ -2,6 +2,7 @@
 
 import {element, svg} from "../parts/element.js";
 import {segments} from "../parts/controls.js";
+import {arrowStep} from "../parts/keys.js";
 import {hasAny} from "../data/store.js";
 import {createHearing} from "./hearing.js";
 import {curveOf, timeAxis} from "./lines.js";
@@ -148,9 +149,9 @@ function listenToMoments(view, place, frames) {
   place.onpointerleave = () => view.point({query: null, key: null});
   place.onclick = (event) => pin(at(event));
   place.onkeydown = (event) => {
-    const by = {ArrowLeft: -1, ArrowRight: 1}[event.key];
+    const [, by] = arrowStep(event.key) ?? [0, 0];
     if (event.key === "Enter") pin(chosenMoment(view, frames));
-    if (by === undefined) return;
+    if (!by) return;
     event.preventDefault();
     view.point({query: Math.min(frames.count - 1, Math.max(0, chosenMoment(view, frames) + by)), key: null});
   };

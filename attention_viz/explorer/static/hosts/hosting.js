@@ -41,14 +41,17 @@ export function openChannel() {
 }
 
 /**
- * Hear every message that comes, until `signal` aborts.
+ * Hear the messages for the component at this element, until `signal` aborts.
+ * @param {HTMLElement} parentElement
  * @param {(message: Message) => void} hear
  * @param {AbortSignal} signal
  */
-export function listenToChannel(hear, signal) {
-  openChannel().target.addEventListener("choice", (event) => hear(/** @type {CustomEvent<Message>} */ (event).detail), {
-    signal,
-  });
+export function listenToChannel(parentElement, hear, signal) {
+  const take = (/** @type {Event} */ event) => {
+    const message = /** @type {CustomEvent<Message>} */ (event).detail;
+    if (isMeant(parentElement, message)) hear(message);
+  };
+  openChannel().target.addEventListener("choice", take, {signal});
 }
 
 /**
@@ -75,7 +78,7 @@ export function subjectOf({explorer, about = ""}) {
  * @param {HTMLElement} parentElement
  * @param {Message} message
  */
-export function isMeant(parentElement, {explorer}) {
+function isMeant(parentElement, {explorer}) {
   const root = parentElement.getRootNode();
   const host = root instanceof ShadowRoot ? root.host : parentElement;
   return host.closest(`.st-key-${CSS.escape(explorer.replace(/[^\w-]/g, "-"))}`) !== null;

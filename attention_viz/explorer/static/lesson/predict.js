@@ -4,6 +4,7 @@
 // "5" for the sixth option, "10.60.30" for shares in percent, "shown" for none.
 
 import {element} from "../parts/element.js";
+import {arrowStep} from "../parts/keys.js";
 import {themeOf} from "../hosts/hosting.js";
 import {evenShares, giveShare, nameMost, toPercents} from "./guess.js";
 
@@ -188,15 +189,11 @@ function slide(prediction, bar, at) {
   });
   bar.addEventListener("keydown", (event) => {
     const share = (prediction.guess ?? evenShares(prediction.question.options.length))[at] ?? 0;
-    /** @type {Record<string, number | undefined>} */
-    const found = {
-      ...{ArrowRight: share + ONE_STEP, ArrowUp: share + ONE_STEP, ArrowLeft: share - ONE_STEP},
-      ...{ArrowDown: share - ONE_STEP, Home: 0, End: 1},
-    };
-    const next = found[event.key];
-    if (next === undefined) return;
+    const [down, across] = arrowStep(event.key) ?? [0, 0];
+    if (down || across) give(share + (across - down) * ONE_STEP);
+    else if (event.key === "Home" || event.key === "End") give(Number(event.key === "End"));
+    else return;
     event.preventDefault();
-    give(next);
   });
 }
 

@@ -6,6 +6,7 @@ import {BATCHED, opens, paint} from "./rules.js";
 import {cellAt} from "./sheet.js";
 import {threeDigits} from "../data/scale.js";
 import {element, within} from "../parts/element.js";
+import {arrowStep} from "../parts/keys.js";
 
 /**
  * @import {Brush} from "./rules.js"
@@ -13,9 +14,6 @@ import {element, within} from "../parts/element.js";
  * @import {Hear} from "./pointing.js"
  * @import {Stage} from "./stage.js"
  */
-
-/** @type {Record<string, [down: number, across: number]>} */
-const ARROWS = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1]};
 
 /**
  * Hear what happens to the matrix, the bars and the heads.
@@ -44,7 +42,7 @@ function unpaintable({message, choice, peek}) {
  * @param {Hear} hear
  */
 function listenToSheet(stage, hear) {
-  const {signal} = stage.listening;
+  const {signal} = stage;
   const {canvas, node} = stage.sheet;
   /** @type {{open: boolean, at: Cell} | null} */
   let stroke = null;
@@ -182,7 +180,7 @@ function wordsOf(stage, {query, key}) {
  */
 function listenToKeys(stage, hear) {
   const {application, live} = stage.parts;
-  const {signal} = stage.listening;
+  const {signal} = stage;
   const tell = () => {
     const words = stage.cursor ? wordsOf(stage, stage.cursor) : [];
     live.textContent = words.map((one) => one.textContent).join("");
@@ -190,7 +188,7 @@ function listenToKeys(stage, hear) {
   const move = (/** @type {KeyboardEvent} */ event) => {
     const {ground} = stage;
     if (!ground) return;
-    const way = Object.hasOwn(ARROWS, event.key) ? ARROWS[event.key] : null;
+    const way = arrowStep(event.key);
     const from = stage.cursor ?? stage.pair ?? {query: 0, key: 0};
     if (way) {
       const within_ = (/** @type {number} */ place, /** @type {number} */ count) =>

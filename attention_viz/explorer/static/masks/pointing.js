@@ -35,7 +35,7 @@ export function markRow(stage, row) {
  * @param {Hear} hear
  */
 export function listenToBars(stage, hear) {
-  const {signal} = stage.listening;
+  const {signal} = stage;
   const {outputs} = stage.parts;
   outputs.addEventListener(
     "pointerover",
@@ -66,7 +66,7 @@ export function listenToBars(stage, hear) {
  * @param {Hear} hear
  */
 export function listenToHeads(stage, hear) {
-  const {signal} = stage.listening;
+  const {signal} = stage;
   const {table} = stage.parts;
   const headOf = (/** @type {Event} */ event) => {
     const node = within(event, "[data-head]");

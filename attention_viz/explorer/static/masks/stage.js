@@ -19,14 +19,14 @@ import {element} from "../parts/element.js";
  * @import {createPresets, createStepper, createSwitch} from "./tools.js"
  * @import {Tooltip} from "../parts/tooltip.js"
  * @import {Layout} from "../heads/layout.js"
- * @import {Mounting} from "../hosts/hosting.js"
+ * @import {Mounted} from "../hosts/component.js"
  */
 
 /**
  * The mask as the reader has it, what the page made of it, and what is pointed at.
- * @typedef {object} Stage
- * @property {HTMLElement} root
- * @property {HTMLElement} parentElement
+ * @typedef {Mounted & StageParts} Stage
+ *
+ * @typedef {object} StageParts
  * @property {Record<"claim" | "legend" | "outputs" | "table" | "whole" | "outputsTitle" | "outputsNote" | "headsNote" | "headsTitle" |
  *   "wholeTitle" | "scopeNote" | "live" | "locked" | "application", HTMLElement>} parts
  * @property {ReturnType<typeof createPresets>} presets
@@ -38,7 +38,6 @@ import {element} from "../parts/element.js";
  * @property {Tooltip} tooltip
  * @property {Map<string, HTMLElement>} cells  of the heads
  * @property {Layout | null} layout
- * @property {Uint8Array | null} bytes
  * @property {string} id  of the bytes that are drawn
  * @property {Ground | null} ground
  * @property {BoardMessage | null} message
@@ -56,11 +55,7 @@ import {element} from "../parts/element.js";
  * @property {number | null} overRow
  * @property {Cell | null} cursor
  * @property {boolean} painting  whether a stroke isn't at its end
- * @property {number} serial
- * @property {number} width
- * @property {number} leaving
- * @property {AbortController} listening
- * @property {Mounting["setStateValue"]} setStateValue
+ * @property {string} window  its size when it was last drawn
  */
 
 const WIDE = 760;

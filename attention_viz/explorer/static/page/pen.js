@@ -3,6 +3,8 @@
 // Streamlit itself tells of clicks on a chart or of drags, never of both at once. What was touched goes to the server as
 // numbered strokes, all that it hasn't seen yet at a time: quick ones would otherwise replace each other on their way.
 
+import {arrowStep} from "../parts/keys.js";
+
 /** @typedef {[row: number, column: number]} CellPlace */
 
 /**
@@ -30,8 +32,6 @@
 
 /** @type {Map<string, Pen>} */
 const pens = new Map();
-/** @type {Record<string, [down: number, right: number] | undefined>} */
-const STEPS = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1]};
 
 /** @param {{data: PenData, parentElement: HTMLElement, setStateValue: Pen["setStateValue"]}} mounting */
 export default function penComponent({data, parentElement, setStateValue}) {
@@ -136,7 +136,7 @@ function drop(pen) {
  * @param {KeyboardEvent} event
  */
 function key(pen, event) {
-  const to = STEPS[event.key];
+  const to = arrowStep(event.key);
   if (event.key === "Escape" && (pen.pointer !== null || pen.to)) {
     drop(pen);
   } else if (event.key === " " || event.key === "Enter") {

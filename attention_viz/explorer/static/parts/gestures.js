@@ -1,6 +1,7 @@
 // What the reader does to the matrix: pointing, choosing, zooming and moving, and the same from the keyboard.
 
 import {element, focused} from "./element.js";
+import {arrowStep} from "./keys.js";
 import {threeDigits} from "../data/scale.js";
 import {isWhole, panned, showing, zoomed} from "../data/viewport.js";
 
@@ -42,8 +43,6 @@ import {isWhole, panned, showing, zoomed} from "../data/viewport.js";
  */
 
 export const CLOSER = 0.75;
-/** @type {Record<string, [down: number, across: number] | undefined>} */
-const STEPS = {ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0]};
 
 /**
  * The cell under a pointer, as places in the matrix (not yet tokens), or null beside it.
@@ -207,7 +206,7 @@ export function zoomAt(map, factor) {
 function press(map, event) {
   const {view} = map;
   const {rows, columns} = view.now;
-  const step = STEPS[event.key];
+  const step = arrowStep(event.key);
   const active = view.active();
   if (step) {
     const [down, across] = step;

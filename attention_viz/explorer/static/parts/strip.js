@@ -2,6 +2,7 @@
 
 import {drawEdges} from "./edges.js";
 import {element, within} from "./element.js";
+import {focusOne, placeByKey} from "./keys.js";
 import {createLine, measureLine, showPlace, turnTo} from "./line.js";
 import {hasAny} from "../data/store.js";
 
@@ -134,15 +135,11 @@ function walk(strip, event, line, roles) {
   const {view} = strip;
   const {places, tokens} = line;
   const at = places.indexOf(Number(within(event, ".av-token")?.dataset["place"]));
-  /** @type {Record<string, number | undefined>} */
-  const steps = {ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: places.length - 1};
-  const step = steps[event.key];
-  if (step !== undefined) {
+  const step = placeByKey(event.key, at, places.length);
+  if (step !== null) {
     const place = places[Math.min(Math.max(step, 0), places.length - 1)];
     if (showPlace(line, place)) redraw(strip);
-    const next = tokens.get(place);
-    for (const token of tokens.values()) token.setAttribute("tabindex", token === next ? "0" : "-1");
-    next?.focus();
+    focusOne(tokens.values(), tokens.get(place));
     view.point(roles(place), true);
   } else if (event.key === "Enter" || event.key === " ") {
     pinToken(view, roles(places[at]));

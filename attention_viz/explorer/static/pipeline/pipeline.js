@@ -13,10 +13,12 @@ import {saidNodes, tellWay} from "./reading.js";
 import {drawRow} from "./row.js";
 import {drawSum, sumTerms} from "./sum.js";
 import {createScene, drawDescent, finish} from "./scene.js";
-import {isMeant, latestFor, listenToChannel, sameBytes, themeOf} from "../hosts/hosting.js";
+import {hearLatest, mountComponent, sendChoice, takesChoice, watchSize} from "../hosts/component.js";
 import {element, focused, within, svg} from "../parts/element.js";
+import {arrowStep, focusOne} from "../parts/keys.js";
 
 /**
+ * @import {Mounted} from "../hosts/component.js"
  * @import {Message, Mounting} from "../hosts/hosting.js"
  * @import {Opened, Pair} from "./numbers.js"
  * @import {Scene} from "./scene.js"
@@ -25,72 +27,41 @@ import {element, focused, within, svg} from "../parts/element.js";
 /** @typedef {Message & {terms: number}} PipelineMessage */
 
 /**
- * A pipeline on the page.
- * @typedef {object} Pipeline
- * @property {HTMLElement} root
- * @property {HTMLElement} parentElement
- * @property {HTMLElement} claim
- * @property {HTMLElement} strip
- * @property {SVGSVGElement} stage
- * @property {HTMLElement} reading
- * @property {Uint8Array | null} bytes
- * @property {Opened | null} opened
- * @property {{query: number, key: number} | null} chosen
- * @property {number} terms  how many are named
- * @property {Scene | null} scene
- * @property {Pair | null} pair
- * @property {Element | null} told  the place that is pointed at
- * @property {string} drawn  what is on the screen
- * @property {number} serial  of the reader's last choice
- * @property {number} leaving
- * @property {AbortController} listening
- * @property {Mounting["setStateValue"]} setStateValue
- * @property {Mounting["setTriggerValue"]} setTriggerValue
+ * A pipeline on the page: `terms` are how many are named, `told` the place that is pointed at, `drawn` what is on the screen.
+ * @typedef {Mounted & {claim: HTMLElement, strip: HTMLElement, stage: SVGSVGElement, reading: HTMLElement,
+ *   opened: Opened | null, chosen: {query: number, key: number} | null, terms: number, scene: Scene | null,
+ *   pair: Pair | null, told: Element | null, drawn: string}} Pipeline
  */
-
-const [SOON, AGAIN] = [50, 1000];
-/** @type {WeakMap<HTMLElement, Pipeline>} */
-const pipelines = new WeakMap();
 
 /** @param {Mounting} mounting */
-export default function pipelineComponent({data, parentElement, setStateValue, setTriggerValue}) {
-  const bytes = data instanceof Uint8Array ? data : new Uint8Array(0);
-  const pipeline = pipelines.get(parentElement) ?? begin(parentElement, setStateValue, setTriggerValue);
-  clearTimeout(pipeline.leaving);
-  Object.assign(pipeline, {setStateValue, setTriggerValue});
-  pipeline.root.dataset["theme"] = themeOf(pipeline.root);
-  if (!pipeline.bytes || !sameBytes(pipeline.bytes, bytes)) {
-    Object.assign(pipeline, {bytes, opened: readOpened(bytes), drawn: ""});
-    const message = latestFor(parentElement);
-    if (message) hear(pipeline, message);
-  }
-  show(pipeline);
-  return () => leave(parentElement, pipeline);
+export default function pipelineComponent(mounting) {
+  return mountComponent(mounting, {
+    ...{selector: ".av-pipeline", create, draw: show},
+    load(pipeline, bytes) {
+      Object.assign(pipeline, {opened: readOpened(bytes), drawn: ""});
+      hearLatest(pipeline, hear);
+      show(pipeline);
+    },
+    hear,
+  });
 }
 
-/**
- * @param {HTMLElement} parentElement
- * @param {Mounting["setStateValue"]} setStateValue
- * @param {Mounting["setTriggerValue"]} setTriggerValue
- * @returns {Pipeline}
- */
-function begin(parentElement, setStateValue, setTriggerValue) {
-  const root = /** @type {HTMLElement} */ (parentElement.querySelector(".av-pipeline"));
+/** @param {Mounted} base */
+function create(base) {
   const claim = element("p", {class: "av-claim", "data-testid": "pipeline-claim"});
   const strip = element("div", {class: "av-pair-words"});
   const stage = /** @type {SVGSVGElement} */ (
     svg("svg", {class: "av-flowchart", role: "group", "aria-label": "From two words to one head\u2019s output"})
   );
   const reading = element("div", {class: "av-reading", role: "status", "data-testid": "pipeline-reading"});
-  root.replaceChildren(element("div", {class: "av-top"}, claim, strip), stage, reading);
+  base.root.replaceChildren(element("div", {class: "av-top"}, claim, strip), stage, reading);
   /** @type {Pipeline} */
   const pipeline = {
-    ...{root, parentElement, claim, strip, stage, reading, setStateValue, setTriggerValue},
-    ...{bytes: null, opened: null, chosen: null, terms: 6, scene: null, pair: null, told: null, drawn: ""},
-    ...{serial: 0, leaving: 0, listening: new AbortController()},
+    ...base,
+    ...{claim, strip, stage, reading, opened: null, chosen: null, terms: 6},
+    ...{scene: null, pair: null, told: null, drawn: ""},
   };
   attend(pipeline);
-  pipelines.set(parentElement, pipeline);
   return pipeline;
 }
 
@@ -100,12 +71,10 @@ function begin(parentElement, setStateValue, setTriggerValue) {
  * @param {Message} message
  */
 function hear(pipeline, message) {
-  if (!isMeant(pipeline.parentElement, message)) return;
-  const {query, key, seen = 0, terms} = /** @type {PipelineMessage} */ (message);
+  const {query, key, terms} = /** @type {PipelineMessage} */ (message);
   pipeline.terms = terms;
-  if (query == null || key == null || (pipeline.chosen && seen < pipeline.serial)) return;
-  pipeline.serial = Math.max(pipeline.serial, seen);
-  pipeline.chosen = {query, key};
+  if (query != null && key != null && takesChoice(pipeline, message)) pipeline.chosen = {query, key};
+  show(pipeline);
 }
 
 /**
@@ -114,9 +83,8 @@ function hear(pipeline, message) {
  * @param {number} key
  */
 function choosePair(pipeline, query, key) {
-  pipeline.serial += 1;
   pipeline.chosen = {query, key};
-  pipeline.setStateValue("choice", {query, key, serial: pipeline.serial});
+  sendChoice(pipeline, pipeline.chosen);
   show(pipeline);
 }
 
@@ -221,8 +189,7 @@ function press(pipeline, event) {
 
 /** @param {Pipeline} pipeline */
 function attend(pipeline) {
-  const {root, stage, listening} = pipeline;
-  const {signal} = listening;
+  const {stage, signal} = pipeline;
   const hitOf = (/** @type {Event} */ event) => within(event, ".av-hit");
   stage.addEventListener("pointerover", (event) => point(pipeline, hitOf(event)), {signal});
   stage.addEventListener("pointerleave", () => point(pipeline, null), {signal});
@@ -230,15 +197,7 @@ function attend(pipeline) {
   stage.addEventListener("focusout", () => point(pipeline, null), {signal});
   stage.addEventListener("click", (event) => press(pipeline, event), {signal});
   stage.addEventListener("keydown", (event) => walkHits(pipeline, event), {signal});
-  listenToChannel((message) => {
-    hear(pipeline, message);
-    show(pipeline);
-  }, signal);
-  const observer = new ResizeObserver(() => show(pipeline));
-  observer.observe(root);
-  const resized = () => show(pipeline);
-  window.addEventListener("resize", resized, {signal});
-  signal.addEventListener("abort", () => observer.disconnect());
+  watchSize(pipeline, () => show(pipeline));
 }
 
 /**
@@ -252,33 +211,14 @@ function walkHits(pipeline, event) {
     press(pipeline, event);
     return;
   }
-  const step = {ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1}[event.key];
+  const [down, across] = arrowStep(event.key) ?? [0, 0];
   const hit = pipeline.scene?.hits.get(/** @type {Element} */ (event.target));
-  if (!step || !hit || !pipeline.scene) return;
+  if (!(down || across) || !hit || !pipeline.scene) return;
   const group = [...pipeline.scene.hits]
     .filter(([, other]) => other.group === hit.group)
     .map(([node]) => /** @type {SVGElement} */ (node));
-  const next = group[group.indexOf(/** @type {SVGElement} */ (event.target)) + step];
+  const next = group[group.indexOf(/** @type {SVGElement} */ (event.target)) + down + across];
   if (!next) return;
   event.preventDefault();
-  for (const node of group) node.setAttribute("tabindex", node === next ? "0" : "-1");
-  next.focus();
-}
-
-/**
- * Streamlit lets go of an element for a moment now and then: it is looked at a little later.
- * @param {HTMLElement} parentElement
- * @param {Pipeline} pipeline
- * @param {number} wait
- */
-function leave(parentElement, pipeline, wait = SOON) {
-  clearTimeout(pipeline.leaving);
-  pipeline.leaving = window.setTimeout(() => {
-    if (parentElement.isConnected) {
-      leave(parentElement, pipeline, AGAIN);
-      return;
-    }
-    pipeline.listening.abort();
-    pipelines.delete(parentElement);
-  }, wait);
+  focusOne(group, next);
 }

@@ -1,6 +1,7 @@
 // The claim, and the two rows of words in which the pair is chosen.
 
 import {element, focused, svg} from "../parts/element.js";
+import {focusOne, placeByKey} from "../parts/keys.js";
 import {percent} from "./numbers.js";
 import {setApart} from "../data/spelling.js";
 import {placeInWords} from "../data/tokens.js";
@@ -113,12 +114,10 @@ function wordRow(side, axis, chosen, pair, choose) {
  */
 function walk(event, buttons) {
   const at = buttons.indexOf(/** @type {HTMLElement} */ (event.target));
-  const to = {ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: buttons.length - 1}[event.key];
-  if (at < 0 || to === undefined || !buttons[to]) return;
+  const to = placeByKey(event.key, at, buttons.length);
+  if (at < 0 || to === null || !buttons[to]) return;
   event.preventDefault();
-  buttons[at].tabIndex = -1;
-  buttons[to].tabIndex = 0;
-  buttons[to].focus();
+  focusOne(buttons, buttons[to]);
 }
 
 /**

@@ -1,6 +1,7 @@
 // Which patch is meant: pointed at, walked to, or kept; and what is said of it.
 
 import {lineOf} from "./patches.js";
+import {arrowStep} from "../parts/keys.js";
 import {nameOfPatch, tellPatch} from "./telling.js";
 
 /**
@@ -43,16 +44,10 @@ export function walkPatches(view, {positions, numbers, across, down}, event) {
   if (event.key === "Enter") pinPatch(view, chosen);
   else if (event.key === "Escape") view.point({query: null, key: null});
   const [row, column] = [Math.floor(from / across), from % across];
-  /** @type {Record<string, [number, number]>} */
-  const steps = {
-    ArrowUp: [row - 1, column],
-    ArrowDown: [row + 1, column],
-    ArrowLeft: [row, column - 1],
-    ArrowRight: [row, column + 1],
-  };
-  if (!Object.hasOwn(steps, event.key)) return;
+  const step = arrowStep(event.key);
+  if (!step) return;
   event.preventDefault();
-  const [toRow, toColumn] = steps[event.key];
+  const [toRow, toColumn] = [row + step[0], column + step[1]];
   if (toRow >= 0 && toRow < down && toColumn >= 0 && toColumn < across)
     view.point({query: positions[toRow * across + toColumn], key: null});
 }
