@@ -1,7 +1,6 @@
 // Which link of a head is told: the one that was found in it, else its strongest between words.
 
 import {layerPlace} from "../heads/numbers.js";
-import {carries} from "./spelling.js";
 
 /**
  * @import {AnyHead, Recording, Stream} from "./recording.js"
@@ -17,36 +16,17 @@ import {carries} from "./spelling.js";
 
 // As many links of a head as are ever listed.
 const MOST_LINKS = 16;
-/** @type {WeakMap<Axis, Uint8Array>} */
-const words = new WeakMap();
 /** @type {WeakMap<AnyHead, {rows: Places, columns: Places, links: Cell[]}>} */
 const linked = new WeakMap();
-
-/**
- * 1 for what is a word or a piece of one: neither special, nor padding, nor a sign alone. Python's `Words.carrying` has
- * the same rule.
- * @param {Axis} axis
- */
-export function wordsOf(axis) {
-  let found = words.get(axis);
-  if (found === undefined) {
-    found = Uint8Array.from(axis.dimmed, (dimmed, place) =>
-      Number(!dimmed && carries(axis.labels[place], axis.spelling[place])),
-    );
-    words.set(axis, found);
-  }
-  return found;
-}
 
 /**
  * Whether a cell links two words. A decoder's first token is looked at for want of anything else; it doesn't count.
  * @param {Stream} stream
  */
 export function linksWords({name, own, queries, keys}) {
-  const [looking, lookedAt] = [wordsOf(queries), wordsOf(keys)];
   const first = name === "decoder" ? 0 : -1;
   return (/** @type {number} */ query, /** @type {number} */ key) =>
-    looking[query] === 1 && lookedAt[key] === 1 && key !== first && !(own && query === key);
+    queries.words[query] === 1 && keys.words[key] === 1 && key !== first && !(own && query === key);
 }
 
 /**
@@ -116,11 +96,10 @@ export function pairIn(recording, {head, rows, columns, stream}, at) {
 export function pairOfRow({head, columns, stream}, query) {
   if (head === null) return null;
   const {name, own, keys} = stream;
-  const word = wordsOf(keys);
   const first = name === "decoder" ? 0 : -1;
   const other = (/** @type {number} */ key) => !(own && key === query);
   const kinds = [
-    (/** @type {number} */ key) => word[key] === 1 && key !== first && other(key),
+    (/** @type {number} */ key) => keys.words[key] === 1 && key !== first && other(key),
     (/** @type {number} */ key) => !keys.dimmed[key] && other(key),
     other,
     () => true,

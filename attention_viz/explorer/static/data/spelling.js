@@ -10,8 +10,6 @@ const FALLBACK = /(?:<0x[0-9A-F]{2}>)+/gu;
 // The flags of England, Scotland and Wales; bytes that are half a character; what would be invisible: controls, soft
 // hyphen, zero-width space, direction marks and overrides, separators, halves of pairs, spaces of other widths.
 const UNSEEN = /\u{1f3f4}[\u{e0020}-\u{e007f}]+|[\udc80-\udcff]+|[\p{Cc}\p{Cf}\p{Cs}\p{Z}]/gu;
-// A part of a word: a letter, a digit, a mark of one, an emoji, or a byte that is half a character.
-const PART = /[\p{L}\p{N}\p{M}\p{So}\udc80-\udcff]/u;
 const LONE_JOINER = /^[\u200c\u200d]+$/u;
 const JOINER = /^[\u200c\u200d]$/u;
 // Letters and digits of scripts that run from right to left.
@@ -43,15 +41,6 @@ export function spell(label, spelling = "unknown") {
  */
 export function setApart(written) {
   return FROM_THE_RIGHT.test(written) ? `\u2068${written}\u2069` : written;
-}
-
-/**
- * Whether a label has something of a word in it.
- * @param {string} label  the tokenizer's own
- * @param {string} spelling  how it writes its pieces
- */
-export function carries(label, spelling = "unknown") {
-  return PART.test(decode(label, spelling));
 }
 
 /**

@@ -17,6 +17,7 @@ import {MARKS, setApart, spell} from "./spelling.js";
  * @property {string[]} numbered  as written, repeated ones told apart
  * @property {string[]} spoken  in words, repeated ones told apart
  * @property {Uint8Array} dimmed  1 for special tokens and padding
+ * @property {Uint8Array} words  1 for a word or a piece of one: neither dimmed nor a sign alone, as Python says
  * @property {(Origin | null)[]} origins  what each belongs to; null where there is nothing to tell apart
  * @property {boolean} special  whether there are special tokens
  * @property {boolean} padding
@@ -42,7 +43,8 @@ export const ORIGIN_NAMES = ["first", "second", "generated"];
  * @param {PackedAxis} packed
  * @returns {Axis}
  */
-export function readAxis({labels, spelling = "unknown", special, padding, sentences, generated = [], place: where}) {
+export function readAxis(packed) {
+  const {labels, spelling = "unknown", special, padding, signs = [], sentences, generated = [], place: where} = packed;
   // A patch and a time are no tokenizer's: the space in "0.74 s" is a space.
   const written = typeof spelling === "string" ? new Array(labels.length).fill(spelling) : spelling;
   const spellings = labels.map((label, place) =>
@@ -54,6 +56,8 @@ export function readAxis({labels, spelling = "unknown", special, padding, senten
   for (const label of labels) times.set(label, (times.get(label) ?? 0) + 1);
   const dimmed = new Uint8Array(labels.length);
   for (const place of [...special, ...padding]) dimmed[place] = 1;
+  const words = dimmed.map((one) => 1 - one);
+  for (const place of signs) words[place] = 0;
   const origins = readOrigins(labels.length, sentences, generated);
   const repeated = (/** @type {number} */ place) => Number(times.get(labels[place])) > 1;
   const number = (/** @type {number} */ place) => (repeated(place) ? subscript(place) : "");
@@ -77,6 +81,7 @@ export function readAxis({labels, spelling = "unknown", special, padding, senten
     numbered,
     spoken,
     dimmed,
+    words,
     origins,
     special: special.length > 0,
     padding: padding.length > 0,

@@ -1,7 +1,7 @@
 // The chosen token's row and column as bars with numbers; with no token chosen, the head's strongest links.
 
 import {element} from "./element.js";
-import {linksOf, wordsOf} from "../data/pair.js";
+import {linksOf} from "../data/pair.js";
 import {lengthOf, threeDigits} from "../data/scale.js";
 import {Strongest} from "../data/strongest.js";
 
@@ -127,7 +127,7 @@ function strongestBars(view, head) {
  * @param {AnyHead} head
  */
 function restOf({now: {rows, columns, stream}}, head) {
-  const words = wordsOf(stream.queries);
+  const {words} = stream.queries;
   const looking = rows.filter((query) => words[query] && (stream.name !== "decoder" || query > 0));
   const special = columns.filter((key) => stream.keys.dimmed[key]);
   const keys = special.length ? special : stream.name === "decoder" ? columns.subarray(0, 1) : special;
