@@ -54,10 +54,7 @@ function create(base) {
   return atlas;
 }
 
-/**
- * @param {Atlas} atlas
- * @param {Uint8Array} bytes
- */
+/** @param {Atlas} atlas @param {Uint8Array} bytes */
 async function load(atlas, bytes) {
   /** @type {Payload<AtlasHeader>} */
   const payload = readPayload(bytes);
@@ -87,11 +84,8 @@ function draw(atlas) {
   atlas.card.refresh();
 }
 
-/**
- * Show what the page shows, unless the reader has chosen something since that the page hasn't heard of.
- * @param {Atlas} atlas
- * @param {Message} message
- */
+/** Show what the page shows, unless the reader has chosen something since that the page hasn't heard of.
+ * @param {Atlas} atlas @param {Message} message */
 function follow(atlas, message) {
   if (!atlas.header) return;
   atlas.message = /** @type {AtlasMessage} */ (message);
@@ -100,10 +94,7 @@ function follow(atlas, message) {
   draw(atlas);
 }
 
-/**
- * @param {Atlas} atlas
- * @param {AtlasCell} cell
- */
+/** @param {Atlas} atlas @param {AtlasCell} cell */
 function choose(atlas, {layer, head}) {
   atlas.chosen = {layer, head};
   sendChoice(atlas, atlas.chosen);
@@ -111,11 +102,7 @@ function choose(atlas, {layer, head}) {
   if (atlas.drawing) atlas.cards.draw(atlas.drawing);
 }
 
-/**
- * What the colours say, and from what to what they go.
- * @param {Atlas} atlas
- * @param {Drawing} drawing
- */
+/** What the colours say, and from what to what they go. @param {Atlas} atlas @param {Drawing} drawing */
 function writeTitle({title, legend, layout}, drawing) {
   const {header, message, colours} = drawing;
   const metric = header.metrics.find(({name}) => name === message.metric);
@@ -147,12 +134,9 @@ function listen(atlas) {
     const node = within(event, "[data-head]");
     return node ? atlas.cells.get(`${node.dataset["layer"]} ${node.dataset["head"]}`) : undefined;
   };
-  /**
-   * Hear what happens to a cell.
-   * @template {keyof HTMLElementEventMap} N
-   * @param {N} name
-   * @param {(cell: AtlasCell, event: HTMLElementEventMap[N]) => void} handle
-   */
+  /** Hear what happens to a cell.
+   * @template {keyof HTMLElementEventMap} N @param {N} name
+   * @param {(cell: AtlasCell, event: HTMLElementEventMap[N]) => void} handle */
   const on = (name, handle) => {
     const hear = (/** @type {HTMLElementEventMap[N]} */ event) => {
       const cell = cellOf(event);
@@ -186,30 +170,19 @@ function listen(atlas) {
   watchSize(atlas, () => draw(atlas));
 }
 
-/**
- * @param {HTMLElement} root
- * @param {EventTarget | null} target
- */
+/** @param {HTMLElement} root @param {EventTarget | null} target */
 function isInside(root, target) {
   return target instanceof Node && root.contains(target);
 }
 
-/**
- * Give a head the focus.
- * @param {Atlas} atlas
- * @param {AtlasCell} cell
- */
+/** Give a head the focus. @param {Atlas} atlas @param {AtlasCell} cell */
 function reach(atlas, {layer, head, node}) {
   atlas.reached = `${layer} ${head}`;
   markAtlas(atlas);
   node.focus();
 }
 
-/**
- * @param {Atlas} atlas
- * @param {AtlasCell} cell
- * @param {KeyboardEvent} event
- */
+/** @param {Atlas} atlas @param {AtlasCell} cell @param {KeyboardEvent} event */
 function press(atlas, cell, event) {
   atlas.reached = `${cell.layer} ${cell.head}`;
   if (event.key === "Enter" || event.key === " ") {

@@ -35,19 +35,14 @@ export function spell(label, spelling = "unknown") {
   return {mark: "", text: visible(text) + (open ? MARKS.continues : "")};
 }
 
-/**
- * A word that runs from right to left isolated, so that it doesn't turn the numbers and marks around it.
- * @param {string} written
- */
+/** A word that runs from right to left isolated, so that it doesn't turn the numbers and marks around it.
+ * @param {string} written */
 export function setApart(written) {
   return FROM_THE_RIGHT.test(written) ? `\u2068${written}\u2069` : written;
 }
 
-/**
- * The text of some pieces that follow each other and are written alike, the space before it included.
- * @param {string[]} labels
- * @param {string} spelling
- */
+/** The text of some pieces that follow each other and are written alike, the space before it included.
+ * @param {string[]} labels @param {string} spelling */
 export function textOf(labels, spelling = "unknown") {
   const joins = spelling.startsWith("byte-level") || spelling === "sentencepiece" || spelling === "bytes";
   return joins && !spelling.endsWith("end-of-word")
@@ -55,11 +50,7 @@ export function textOf(labels, spelling = "unknown") {
     : labels.map((label) => decode(label, spelling)).join("");
 }
 
-/**
- * A text with signs for what can't be seen.
- * @param {string} text
- * @returns {string}
- */
+/** A text with signs for what can't be seen. @param {string} text @returns {string} */
 export function visible(text) {
   if (text === "") return "\u2205";
   if (LONE_JOINER.test(text)) return [...text].map(codePoint).join("");
@@ -67,11 +58,9 @@ export function visible(text) {
   return /^\p{M}/u.test(written) ? `\u25cc${written}` : written;
 }
 
-/**
- * The letter that byte-level BPE (Radford et al. 2019) writes for each byte: a later one for what isn't a visible sign
+/** The letter that byte-level BPE (Radford et al. 2019) writes for each byte: a later one for what isn't a visible sign
  * of Latin-1.
- * @returns {Map<string, number>}
- */
+ * @returns {Map<string, number>} */
 function letters() {
   const found = new Map();
   let others = 0;
@@ -83,11 +72,8 @@ function letters() {
   return found;
 }
 
-/**
- * The text that a piece stands for; bytes that are no whole character become halves of surrogate pairs.
- * @param {string} label
- * @param {string} spelling
- */
+/** The text that a piece stands for; bytes that are no whole character become halves of surrogate pairs.
+ * @param {string} label @param {string} spelling */
 function decode(label, spelling) {
   if (spelling.startsWith("byte-level")) {
     const piece = spelling.endsWith("end-of-word") ? withoutSuffix(label) : label;
@@ -108,10 +94,7 @@ function decode(label, spelling) {
   return spelling === "text" ? label : byItsMarks(label);
 }
 
-/**
- * A piece of a tokenizer of which nothing is known.
- * @param {string} label
- */
+/** A piece of a tokenizer of which nothing is known. @param {string} label */
 function byItsMarks(label) {
   if (label === "\u010a") return "\n";
   if (/^[\u0120\u2581]./su.test(label)) return ` ${label.slice(1)}`;
@@ -133,10 +116,8 @@ function fromHex(digits) {
   return parseInt(digits, 16);
 }
 
-/**
- * The characters that bytes of UTF-8 are; one that belongs to none becomes half of a surrogate pair.
- * @param {number[]} bytes
- */
+/** The characters that bytes of UTF-8 are; one that belongs to none becomes half of a surrogate pair.
+ * @param {number[]} bytes */
 function fromBytes(bytes) {
   let text = "";
   let at = 0;

@@ -26,10 +26,7 @@ import {MARKS, setApart, spell} from "./spelling.js";
  * @property {(number[] | null)[] | null} place  where each stands in a picture or a sound; null in a text
  */
 
-/**
- * What tokens may belong to, in words for the legend.
- * @type {Record<Origin, string>}
- */
+/** What tokens may belong to, in words for the legend. @type {Record<Origin, string>} */
 export const ORIGINS = {first: "first sentence", second: "second sentence", generated: "the model's own"};
 
 /** @type {WeakMap<object, Record<string, Int32Array>>} */
@@ -38,11 +35,7 @@ const found = new WeakMap();
 /** @type {readonly Origin[]} */
 export const ORIGIN_NAMES = ["first", "second", "generated"];
 
-/**
- * The tokens along one axis, ready to be shown.
- * @param {PackedAxis} packed
- * @returns {Axis}
- */
+/** The tokens along one axis, ready to be shown. @param {PackedAxis} packed @returns {Axis} */
 export function readAxis(packed) {
   const {labels, spelling = "unknown", special, padding, signs = [], sentences, generated = [], place: where} = packed;
   // A patch and a time are no tokenizer's: the space in "0.74 s" is a space.
@@ -91,11 +84,7 @@ export function readAxis(packed) {
   };
 }
 
-/**
- * @param {number} count
- * @param {number[][] | undefined} sentences
- * @param {number[]} generated
- */
+/** @param {number} count @param {number[][] | undefined} sentences @param {number[]} generated */
 function readOrigins(count, sentences, generated) {
   /** @type {(Origin | null)[]} */
   const origins = new Array(count).fill(null);
@@ -105,51 +94,37 @@ function readOrigins(count, sentences, generated) {
   return origins;
 }
 
-/**
- * What the positions belong to, to be added to a sentence; nothing where there is nothing to tell apart.
- * @param {{origins: (Origin | null)[]}} axis
- */
+/** What the positions belong to, to be added to a sentence; nothing where there is nothing to tell apart.
+ * @param {{origins: (Origin | null)[]}} axis */
 export function originWords({origins}) {
   return ORIGIN_NAMES.filter((origin) => origins.includes(origin))
     .map((origin) => `; ${ORIGINS[origin]}: positions ${origins.indexOf(origin)} to ${origins.lastIndexOf(origin)}`)
     .join("");
 }
 
-/**
- * Whether a token begins something else than what stood before it: the second sentence, or what the model says.
- * @param {{origins: (Origin | null)[]}} axis
- * @param {number} place
- */
+/** Whether a token begins something else than what stood before it: the second sentence, or what the model says.
+ * @param {{origins: (Origin | null)[]}} axis @param {number} place */
 export function begins({origins}, place) {
   const origin = origins[place];
   return (origin === "second" || origin === "generated") && origins.indexOf(origin) === place;
 }
 
-/**
- * What stands in a picture or a sound, in a sentence: "patch 3, 5" by row and column from 0, or "1.20 s"; null for a word,
- * a class token and the like. `Tokens.placed_at` says it in the same way.
- * @param {Pick<Axis, "place">} axis
- * @param {number} position
- */
+/** What stands in a picture or a sound, in a sentence: "patch 3, 5" by row and column from 0, or "1.20 s"; null for a
+ * word, a class token and the like. `Tokens.placed_at` says it in the same way.
+ * @param {Pick<Axis, "place">} axis @param {number} position */
 export function placeInWords({place}, position) {
   const where = place?.[position];
   if (!where) return null;
   return where.length === 1 ? `${where[0].toFixed(2)} s` : patchAt(where[0], where[1]);
 }
 
-/**
- * A patch of a picture, by its row and column from 0.
- * @param {number} row
- * @param {number} column
- */
+/** A patch of a picture, by its row and column from 0. @param {number} row @param {number} column */
 export function patchAt(row, column) {
   return `patch ${row}, ${column}`;
 }
 
-/**
- * A token without the sign for a space before it, which says nothing of the word; that a piece goes on with one does.
- * @param {{mark: string, text: string}} spelling
- */
+/** A token without the sign for a space before it, which says nothing of the word; that a piece goes on with one does.
+ * @param {{mark: string, text: string}} spelling */
 export function withoutSpace({mark, text}) {
   return (mark === MARKS.space ? "" : mark) + setApart(text);
 }
@@ -159,33 +134,23 @@ function subscript(number) {
   return [...String(number)].map((digit) => String.fromCharCode(0x2080 + Number(digit))).join("");
 }
 
-/**
- * The positions of an axis that are on the screen; the same array each time, so that what follows can be kept.
- * @param {{count: number, dimmed: Uint8Array}} axis
- * @param {boolean} hideSpecial
- */
+/** The positions of an axis that are on the screen; the same array each time, so that what follows can be kept.
+ * @param {{count: number, dimmed: Uint8Array}} axis @param {boolean} hideSpecial */
 export function positions(axis, hideSpecial) {
   const before = found.get(axis) ?? {};
   found.set(axis, before);
   return (before[String(hideSpecial)] ??= findPositions(axis, hideSpecial));
 }
 
-/**
- * @param {{count: number, dimmed: Uint8Array}} axis
- * @param {boolean} hideSpecial
- */
+/** @param {{count: number, dimmed: Uint8Array}} axis @param {boolean} hideSpecial */
 function findPositions({count, dimmed}, hideSpecial) {
   const all = Int32Array.from({length: count}, (_, place) => place);
   const kept = hideSpecial ? all.filter((place) => !dimmed[place]) : all;
   return kept.length ? kept : all;
 }
 
-/**
- * Fill an element with a token: its mark light, its text isolated; the whole of it on hovering, where it is cut.
- * @param {HTMLElement} node
- * @param {Axis} axis
- * @param {number} place
- */
+/** Fill an element with a token: its mark light, its text isolated; the whole of it on hovering, where it is cut.
+ * @param {HTMLElement} node @param {Axis} axis @param {number} place */
 export function writeToken(node, axis, place) {
   const {mark, text} = axis.spellings[place];
   const [sign, word] = [document.createElement("span"), document.createElement("bdi")];

@@ -20,28 +20,18 @@ import {moveCursor} from "./words.js";
 
 const HIGH = {sound: 160, curve: 110, axis: 20};
 
-/**
- * @param {Pick<SoundView, "store" | "now">} view
- * @param {Frames} frames
- */
+/** @param {Pick<SoundView, "store" | "now">} view @param {Frames} frames */
 function chosenMoment({store: {state}, now}, {count}) {
   return Math.min(count - 1, state.overQuery ?? (state.direction === "to" ? now.pair?.key : now.pair?.query) ?? 0);
 }
 
-/**
- * @param {SoundView} view
- * @param {Frames} frames
- */
+/** @param {SoundView} view @param {Frames} frames */
 function momentLine(view, frames) {
   const {head} = view.now;
   return head && lineOf(head, chosenMoment(view, frames), frames.count, view.store.state.direction);
 }
 
-/**
- * @param {SoundView} view
- * @param {PackedSound} packed
- * @returns {Part & {said: () => Said[] | null}}
- */
+/** @param {SoundView} view @param {PackedSound} packed @returns {Part & {said: () => Said[] | null}} */
 export function createMoments(view, packed) {
   const frames = framesOf(view.now.stream.keys, packed.count / packed.rate);
   const place = element("div", {class: "av-hear", tabindex: "0", role: "img", "data-testid": "sound"});
@@ -80,12 +70,7 @@ export function createMoments(view, packed) {
   };
 }
 
-/**
- * @param {SoundView} view
- * @param {HTMLElement} place
- * @param {HTMLCanvasElement} spectrum
- * @param {Frames} frames
- */
+/** @param {SoundView} view @param {HTMLElement} place @param {HTMLCanvasElement} spectrum @param {Frames} frames */
 function fillMoments(view, place, spectrum, frames) {
   const width = place.clientWidth || 600;
   const left = (/** @type {number} */ second) => (second / frames.seconds) * width;
@@ -126,11 +111,7 @@ function fillMoments(view, place, spectrum, frames) {
   place.replaceChildren(spectrum, drawing);
 }
 
-/**
- * @param {SoundView} view
- * @param {HTMLElement} place
- * @param {Frames} frames
- */
+/** @param {SoundView} view @param {HTMLElement} place @param {Frames} frames */
 function listenToMoments(view, place, frames) {
   const at = (/** @type {MouseEvent} */ {clientX}) => {
     const {left, width} = place.getBoundingClientRect();

@@ -3,10 +3,8 @@
 /** @import {Said} from "../seen/telling.js" */
 /** @import {Weights} from "../seen/patches.js" */
 
-/**
- * A word that is said: the rows of its pieces, and when it was spoken, in seconds; null where that can't be told.
- * @typedef {{text: string, rows: number[], start: number | null, end: number | null}} Word
- */
+/** A word that is said: the rows of its pieces, and when it was spoken, in seconds; null where that can't be told.
+ * @typedef {{text: string, rows: number[], start: number | null, end: number | null}} Word */
 
 /** The frames of a sound: how many there are in it, and how many seconds each takes. @typedef {{count: number, step: number, seconds: number}} Frames */
 
@@ -15,12 +13,8 @@ const [BEFORE, AFTER] = [0.1, 0.9];
 const [TOLD, THIRD, SILENT] = [0.3, 0.6, 0.5];
 const THIRDS = ["first", "middle", "last"];
 
-/**
- * The frames along an axis that lie within a sound.
- * @param {{place: (number[] | null)[] | null, count: number}} axis
- * @param {number} seconds
- * @returns {Frames}
- */
+/** The frames along an axis that lie within a sound.
+ * @param {{place: (number[] | null)[] | null, count: number}} axis @param {number} seconds @returns {Frames} */
 export function framesOf({place, count}, seconds) {
   const begins = (place ?? []).map((one) => one?.[0] ?? Infinity);
   const step = begins.length > 1 ? begins[1] - begins[0] : seconds / Math.max(1, count);
@@ -44,12 +38,8 @@ export function rowOfWord(heads, {rows: own}, {count}, after, rows) {
   return line;
 }
 
-/**
- * From which second to which the middle 80 % of a row's weight inside the sound lies.
- * @param {Float32Array} line
- * @param {Frames} frames
- * @returns {[number, number]}
- */
+/** From which second to which the middle 80 % of a row's weight inside the sound lies.
+ * @param {Float32Array} line @param {Frames} frames @returns {[number, number]} */
 export function spanOf(line, {step, seconds}) {
   const all = line.reduce((sum, weight) => sum + weight, 0);
   if (all === 0) return [0, seconds];
@@ -63,13 +53,8 @@ export function spanOf(line, {step, seconds}) {
   return [Math.min(seconds, from * step), Math.min(seconds, to * step)];
 }
 
-/**
- * How much of a row's weight lies in the frames of a stretch of time: out of all frames, never rescaled.
- * @param {Float32Array} line
- * @param {number} start
- * @param {number} end
- * @param {number} step
- */
+/** How much of a row's weight lies in the frames of a stretch of time: out of all frames, never rescaled.
+ * @param {Float32Array} line @param {number} start @param {number} end @param {number} step */
 export function during(line, start, end, step) {
   return line.reduce(
     (sum, weight, frame) => sum + ((frame + 0.5) * step >= start && (frame + 0.5) * step < end ? weight : 0),
@@ -77,12 +62,8 @@ export function during(line, start, end, step) {
   );
 }
 
-/**
- * Which word has the most weight at a second; -1 where none has enough, so that the last one stays.
- * @param {Float32Array[]} lines
- * @param {number} second
- * @param {number} step
- */
+/** Which word has the most weight at a second; -1 where none has enough, so that the last one stays.
+ * @param {Float32Array[]} lines @param {number} second @param {number} step */
 export function litAt(lines, second, step) {
   const frame = Math.floor(second / step);
   let [best, most] = [-1, 0.02];
@@ -92,14 +73,8 @@ export function litAt(lines, second, step) {
   return best;
 }
 
-/**
- * What a head hears for a word, in a sentence.
- * @param {Word} word
- * @param {Float32Array} line
- * @param {Frames} frames
- * @param {boolean} after
- * @returns {Said[]}
- */
+/** What a head hears for a word, in a sentence.
+ * @param {Word} word @param {Float32Array} line @param {Frames} frames @param {boolean} after @returns {Said[]} */
 export function tellWord(word, line, frames, after) {
   const named = /** @type {Said} */ ([`\u201c${word.text}\u201d`, "query"]);
   const inside = line.reduce((sum, weight) => sum + weight, 0);

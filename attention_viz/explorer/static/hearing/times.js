@@ -12,11 +12,7 @@ import {chosenWord, hearingHeads, pinWord} from "./words.js";
  * @import {Word} from "./speech.js"
  */
 
-/**
- * @param {SoundView} view
- * @param {PackedSound} packed
- * @returns {Part}
- */
+/** @param {SoundView} view @param {PackedSound} packed @returns {Part} */
 export function createTimes(view, packed) {
   const frames = framesOf(view.now.stream.keys, packed.count / packed.rate);
   const body = element("tbody", {});
@@ -62,12 +58,7 @@ export function createTimes(view, packed) {
   };
 }
 
-/**
- * @param {Word} word
- * @param {number} at
- * @param {boolean} chosen
- * @param {string} weight
- */
+/** @param {Word} word @param {number} at @param {boolean} chosen @param {string} weight */
 function rowNode({text, start, end}, at, chosen, weight) {
   const cells = [start, end].map((second) => element("td", {}, second === null ? "\u2013" : second.toFixed(2)));
   return element(

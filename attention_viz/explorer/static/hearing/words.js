@@ -18,22 +18,16 @@ import {framesOf, litAt, rowOfWord, spanOf, tellWord} from "./speech.js";
  * @import {Frames, Word} from "./speech.js"
  */
 
-/**
- * The heads whose rows are shown: the one on the screen, or those that align.
- * @param {Pick<SoundView, "store" | "recording" | "now">} view
- * @param {PackedSound} packed
- */
+/** The heads whose rows are shown: the one on the screen, or those that align.
+ * @param {Pick<SoundView, "store" | "recording" | "now">} view @param {PackedSound} packed */
 export function hearingHeads({store: {state}, recording, now}, {aligning}) {
   if (!state.aligned) return now.head ? [now.head] : [];
   const {name} = now.stream;
   return aligning.flatMap(([layer, head]) => recording.head(placed(recording, {stream: name, layer, head})) ?? []);
 }
 
-/**
- * The word that is looked at: pointed at, else chosen, else the one that the head is told by.
- * @param {Pick<SoundView, "store" | "now">} view
- * @param {PackedSound} packed
- */
+/** The word that is looked at: pointed at, else chosen, else the one that the head is told by.
+ * @param {Pick<SoundView, "store" | "now">} view @param {PackedSound} packed */
 export function chosenWord({store: {state}, now}, {words}) {
   const row = state.overQuery ?? now.pair?.query ?? 0;
   return Math.max(
@@ -42,11 +36,7 @@ export function chosenWord({store: {state}, now}, {words}) {
   );
 }
 
-/**
- * @param {SoundView} view
- * @param {PackedSound} packed
- * @returns {Part & {said: () => Said[] | null}}
- */
+/** @param {SoundView} view @param {PackedSound} packed @returns {Part & {said: () => Said[] | null}} */
 export function createWords(view, packed) {
   const frames = framesOf(view.now.stream.keys, packed.count / packed.rate);
   const place = element("div", {class: "av-hear", "data-testid": "sound"});
@@ -79,11 +69,7 @@ export function createWords(view, packed) {
   };
 }
 
-/**
- * @param {SoundView} view
- * @param {PackedSound} packed
- * @param {HTMLElement} button
- */
+/** @param {SoundView} view @param {PackedSound} packed @param {HTMLElement} button */
 function createWordTools(view, packed, button) {
   const {store} = view;
   const rows = segments(
@@ -166,25 +152,17 @@ function fillHero({view, packed, frames, place, spectrum, lit}) {
   if (again instanceof HTMLElement) again.focus({preventScroll: true});
 }
 
-/**
- * Each word's row of weights over the frames.
- * @param {SoundView} view
- * @param {PackedSound} packed
- * @param {Frames} frames
- */
+/** Each word's row of weights over the frames.
+ * @param {SoundView} view @param {PackedSound} packed @param {Frames} frames */
 function linesOf(view, packed, frames) {
   const heads = hearingHeads(view, packed);
   const count = view.now.stream.queries.count;
   return packed.words.map((word) => rowOfWord(heads, word, frames, view.store.state.after, count));
 }
 
-/**
- * What the chosen word hears: its time over the spectrogram, its row as a curve, and when it was spoken.
- * @param {Word} word
- * @param {Float32Array} line
- * @param {Frames} frames
- * @param {{width: number, left: (second: number) => number, span: number[]}} place
- */
+/** What the chosen word hears: its time over the spectrogram, its row as a curve, and when it was spoken.
+ * @param {Word} word @param {Float32Array} line @param {Frames} frames
+ * @param {{width: number, left: (second: number) => number, span: number[]}} place */
 function chosenMarks({start, end}, line, frames, {width, left, span: [from, to]}) {
   const top = TALL.words + TALL.ribbons;
   const bottom = top + TALL.sound;
@@ -209,11 +187,7 @@ function wordInFocus(place) {
   return active instanceof HTMLElement && place.contains(active) ? (active.dataset["word"] ?? null) : null;
 }
 
-/**
- * @param {HTMLElement} place
- * @param {number | null} second
- * @param {number} seconds
- */
+/** @param {HTMLElement} place @param {number | null} second @param {number} seconds */
 export function moveCursor(place, second, seconds) {
   const cursor = place.querySelector(".av-cursor");
   if (!cursor) return;
@@ -252,13 +226,8 @@ function listenToWords(view, place, packed, hearing, frames) {
   };
 }
 
-/**
- * Keep a word with the frame that it hears most, and tell the host.
- * @param {SoundView} view
- * @param {PackedSound} packed
- * @param {number} word
- * @param {Frames} frames
- */
+/** Keep a word with the frame that it hears most, and tell the host.
+ * @param {SoundView} view @param {PackedSound} packed @param {number} word @param {Frames} frames */
 export function pinWord(view, packed, word, frames) {
   const heads = hearingHeads(view, packed);
   const line = rowOfWord(heads, packed.words[word], frames, view.store.state.after, view.now.stream.queries.count);

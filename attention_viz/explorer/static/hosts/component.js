@@ -37,13 +37,8 @@ const [LEAVING, STAYING] = [50, 1000];
 /** @type {WeakMap<HTMLElement, Entry>} */
 const mounted = new WeakMap();
 
-/**
- * Show a component in its element, new or again.
- * @template {Mounted} C
- * @param {Mounting} mounting
- * @param {Life<C>} life
- * @returns {() => void}
- */
+/** Show a component in its element, new or again.
+ * @template {Mounted} C @param {Mounting} mounting @param {Life<C>} life @returns {() => void} */
 export function mountComponent({data, parentElement, setStateValue, setTriggerValue}, life) {
   const bytes = data instanceof Uint8Array ? data : new Uint8Array(0);
   const entry = mounted.get(parentElement) ?? begin(parentElement, {setStateValue, setTriggerValue}, life);
@@ -102,11 +97,8 @@ export function hearLatest(component, hear, about = "") {
   if (message) hear(component, message);
 }
 
-/**
- * Whether the page's choice counts: not where the reader has made one since that the page hasn't heard of.
- * @param {Mounted} component
- * @param {Message} message
- */
+/** Whether the page's choice counts: not where the reader has made one since that the page hasn't heard of.
+ * @param {Mounted} component @param {Message} message */
 export function takesChoice(component, {seen = 0}) {
   if (seen < component.serial) return false;
   component.serial = seen;

@@ -12,12 +12,9 @@ import {element} from "../parts/element.js";
  * @import {HeadChoice} from "../data/recording.js"
  */
 
-/**
- * An explorer on the page: `before` is what was on the screen before this data came, `pending` what the reader chose,
+/** An explorer on the page: `before` is what was on the screen before this data came, `pending` what the reader chose,
  * at the time `chosen`, and the server hasn't heard of yet.
- * @typedef {Mounted & {explorer: Explorer | null, before: {choice?: HeadChoice, settings?: Settings | undefined} | null,
- *   pending: (HeadChoice & {serial: number}) | null, chosen: number, timer: number}} Entry
- */
+ * @typedef {Mounted & {explorer: Explorer | null, before: {choice?: HeadChoice, settings?: Settings | undefined} | null, pending: (HeadChoice & {serial: number}) | null, chosen: number, timer: number}} Entry */
 
 const PAUSE = 100;
 // Choices that follow each other sooner than this are steps of a walk.
@@ -46,12 +43,9 @@ export default function explorerComponent(mounting) {
   });
 }
 
-/**
- * Show new data where the old was; the head and the settings stay, also those of an element that Streamlit may have
+/** Show new data where the old was; the head and the settings stay, also those of an element that Streamlit may have
  * taken off the page some moments ago to build it anew.
- * @param {Entry} entry
- * @param {Uint8Array} bytes
- */
+ * @param {Entry} entry @param {Uint8Array} bytes */
 async function start(entry, bytes) {
   const {explorer: old, before: waiting, pending, root, parentElement} = entry;
   const before = old ? {choice: old.choice(), settings: old.settings()} : (waiting ?? {settings: lastSettings()});
@@ -104,12 +98,8 @@ function listen(entry) {
   );
 }
 
-/**
- * Tell the server what was chosen, once the reader has paused.
- * @param {Entry} entry
- * @param {HeadChoice} choice
- * @param {number} wait
- */
+/** Tell the server what was chosen, once the reader has paused.
+ * @param {Entry} entry @param {HeadChoice} choice @param {number} wait */
 function report(entry, choice, wait = PAUSE) {
   entry.pending = {...choice, serial: entry.serial};
   clearTimeout(entry.timer);
@@ -117,10 +107,7 @@ function report(entry, choice, wait = PAUSE) {
   else reportNow(entry);
 }
 
-/**
- * Tell it without waiting, so that a download pressed next is of the head on the screen.
- * @param {Entry} entry
- */
+/** Tell it without waiting, so that a download pressed next is of the head on the screen. @param {Entry} entry */
 function reportNow(entry) {
   clearTimeout(entry.timer);
   const choice = entry.pending;
@@ -128,11 +115,8 @@ function reportNow(entry) {
   if (choice) entry.setStateValue("choice", choice);
 }
 
-/**
- * Follow the page's own pickers, unless the reader has chosen something since that the server hasn't heard of.
- * @param {Entry} entry
- * @param {Message} message
- */
+/** Follow the page's own pickers, unless the reader has chosen something since that the server hasn't heard of.
+ * @param {Entry} entry @param {Message} message */
 function follow(entry, message) {
   if (message.ranking) entry.explorer?.rank(message.ranking);
   if (takesChoice(entry, message)) entry.explorer?.choose(message);
@@ -151,10 +135,7 @@ function stop(entry) {
   explorer.destroy();
 }
 
-/**
- * @param {HTMLElement} host
- * @param {Error} error
- */
+/** @param {HTMLElement} host @param {Error} error */
 function showFailure(host, error) {
   console.error(error);
   host.replaceChildren(element("p", {role: "alert"}, `The explorer could not be drawn: ${error.message}`));

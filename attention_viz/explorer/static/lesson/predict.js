@@ -66,10 +66,7 @@ function drawPrediction(prediction) {
   refresh(prediction);
 }
 
-/**
- * @param {Prediction} prediction
- * @param {number} at
- */
+/** @param {Prediction} prediction @param {number} at */
 function makeRow(prediction, at) {
   const {question} = prediction;
   const name = question.options[at] ?? "";
@@ -111,10 +108,7 @@ function makeFoot(prediction) {
   return foot;
 }
 
-/**
- * Bars, numbers and what can be pressed, as they stand now.
- * @param {Prediction} prediction
- */
+/** Bars, numbers and what can be pressed, as they stand now. @param {Prediction} prediction */
 function refresh(prediction) {
   const {root, question, guess} = prediction;
   const {truth} = question;
@@ -145,11 +139,8 @@ function refresh(prediction) {
   if (show) show.disabled = guess === null;
 }
 
-/**
- * Before the answer is shown an option that is pressed is the guess; a word asks then.
- * @param {Prediction} prediction
- * @param {number} at
- */
+/** Before the answer is shown an option that is pressed is the guess; a word asks then.
+ * @param {Prediction} prediction @param {number} at */
 function press(prediction, at) {
   const {question} = prediction;
   if (question.truth) {
@@ -163,12 +154,8 @@ function press(prediction, at) {
   refresh(prediction);
 }
 
-/**
- * A bar is pulled, or moved by the arrows.
- * @param {Prediction} prediction
- * @param {HTMLElement} bar
- * @param {number} at
- */
+/** A bar is pulled, or moved by the arrows.
+ * @param {Prediction} prediction @param {HTMLElement} bar @param {number} at */
 function slide(prediction, bar, at) {
   /** @param {number} share */
   const give = (share) => {
@@ -197,10 +184,7 @@ function slide(prediction, bar, at) {
   });
 }
 
-/**
- * The guess as the address keeps it.
- * @param {Prediction} prediction
- */
+/** The guess as the address keeps it. @param {Prediction} prediction */
 function written({question, guess}) {
   if (!guess) return "shown";
   return question.shares ? toPercents(guess).join(".") : String(guess.indexOf(1));

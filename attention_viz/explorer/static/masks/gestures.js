@@ -15,11 +15,7 @@ import {arrowStep} from "../parts/keys.js";
  * @import {Stage} from "./stage.js"
  */
 
-/**
- * Hear what happens to the matrix, the bars and the heads.
- * @param {Stage} stage
- * @param {Hear} hear
- */
+/** Hear what happens to the matrix, the bars and the heads. @param {Stage} stage @param {Hear} hear */
 export function listenTo(stage, hear) {
   listenToSheet(stage, hear);
   listenToKeys(stage, hear);
@@ -27,20 +23,14 @@ export function listenTo(stage, hear) {
   listenToHeads(stage, hear);
 }
 
-/**
- * Why nothing can be painted now; empty where it can.
- * @param {Stage} stage
- */
+/** Why nothing can be painted now; empty where it can. @param {Stage} stage */
 function unpaintable({message, choice, peek}) {
   if (!message || message.locked) return message?.locked ?? "Not there yet.";
   if (peek) return "Press the head to choose it, then paint.";
   return BATCHED.includes(choice.mask) ? "Two sentences stand here: choose another mask, then paint." : "";
 }
 
-/**
- * @param {Stage} stage
- * @param {Hear} hear
- */
+/** @param {Stage} stage @param {Hear} hear */
 function listenToSheet(stage, hear) {
   const {signal} = stage;
   const {canvas, node} = stage.sheet;
@@ -96,10 +86,7 @@ function listenToSheet(stage, hear) {
   );
 }
 
-/**
- * Say why nothing can be painted, if so.
- * @param {Stage} stage
- */
+/** Say why nothing can be painted, if so. @param {Stage} stage */
 function refuse(stage) {
   const why = unpaintable(stage);
   if (why) stage.parts.live.textContent = why;
@@ -108,13 +95,8 @@ function refuse(stage) {
   return why !== "";
 }
 
-/**
- * Touch a cell with a brush: what a stroke does is decided where it begins.
- * @param {Stage} stage
- * @param {Cell} at
- * @param {Brush} brush
- * @param {boolean | null} open
- */
+/** Touch a cell with a brush: what a stroke does is decided where it begins.
+ * @param {Stage} stage @param {Cell} at @param {Brush} brush @param {boolean | null} open */
 function touch(stage, at, brush, open) {
   const {ground, added, size} = stage;
   if (!ground) return false;
@@ -126,12 +108,7 @@ function touch(stage, at, brush, open) {
   return does;
 }
 
-/**
- * The cells on the way from one to another.
- * @param {Cell} from
- * @param {Cell} to
- * @returns {Cell[]}
- */
+/** The cells on the way from one to another. @param {Cell} from @param {Cell} to @returns {Cell[]} */
 function between(from, to) {
   const steps = Math.max(Math.abs(to.query - from.query), Math.abs(to.key - from.key), 1);
   return Array.from({length: steps}, (_, at) => ({
@@ -140,12 +117,8 @@ function between(from, to) {
   }));
 }
 
-/**
- * Tell of the cell under the pointer, and mark its row here and its bar.
- * @param {Stage} stage
- * @param {Cell | null} at
- * @param {PointerEvent} [event]
- */
+/** Tell of the cell under the pointer, and mark its row here and its bar.
+ * @param {Stage} stage @param {Cell | null} at @param {PointerEvent} [event] */
 function point(stage, at, event) {
   stage.over = at;
   markRow(stage, at?.query ?? null);
@@ -153,11 +126,8 @@ function point(stage, at, event) {
   else stage.tooltip.hide();
 }
 
-/**
- * A cell in words: its tokens, its weight before and after, and whether it is blocked.
- * @param {Stage} stage
- * @param {Cell} at
- */
+/** A cell in words: its tokens, its weight before and after, and whether it is blocked.
+ * @param {Stage} stage @param {Cell} at */
 function wordsOf(stage, {query, key}) {
   const {ground} = stage;
   if (!ground) return [];
@@ -174,10 +144,7 @@ function wordsOf(stage, {query, key}) {
   ];
 }
 
-/**
- * @param {Stage} stage
- * @param {Hear} hear
- */
+/** @param {Stage} stage @param {Hear} hear */
 function listenToKeys(stage, hear) {
   const {application, live} = stage.parts;
   const {signal} = stage;

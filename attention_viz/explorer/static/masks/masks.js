@@ -124,10 +124,7 @@ function arrange({root, parts, presets, stepper, sizer, switches, sheet}) {
   root.append(top, element("div", {class: "av-mask-columns"}, left, right));
 }
 
-/**
- * @param {Stage} stage
- * @param {Uint8Array} bytes
- */
+/** @param {Stage} stage @param {Uint8Array} bytes */
 async function load(stage, bytes) {
   const ground = await readGround(bytes);
   if (stage.bytes !== bytes) return;
@@ -136,12 +133,9 @@ async function load(stage, bytes) {
   hearLatest(stage, follow);
 }
 
-/**
- * Show what the page shows, unless the reader has chosen something since that the page hasn't heard of, or the bytes
+/** Show what the page shows, unless the reader has chosen something since that the page hasn't heard of, or the bytes
  * that it belongs to aren't there yet.
- * @param {Stage} stage
- * @param {Message} told
- */
+ * @param {Stage} stage @param {Message} told */
 function follow(stage, told) {
   const {ground} = stage;
   if (!ground) return;
@@ -195,10 +189,7 @@ function finishStroke(stage) {
   send(stage);
 }
 
-/**
- * @param {Stage} stage
- * @param {string} mask
- */
+/** @param {Stage} stage @param {string} mask */
 function choosePreset(stage, mask) {
   const {ground} = stage;
   if (!ground) return;
@@ -219,10 +210,7 @@ function choosePreset(stage, mask) {
   drawStage(stage);
 }
 
-/**
- * @param {Stage} stage
- * @param {number} by
- */
+/** @param {Stage} stage @param {number} by */
 function step(stage, by) {
   const {ground, choice} = stage;
   const name = choice.mask === "window" ? "window" : "prefix";
@@ -233,10 +221,7 @@ function step(stage, by) {
   send(stage);
 }
 
-/**
- * @param {Stage} stage
- * @param {string} scope
- */
+/** @param {Stage} stage @param {string} scope */
 function chooseScope(stage, scope) {
   const {ground, choice} = stage;
   if (!ground) return;

@@ -10,16 +10,10 @@ import {within} from "../parts/element.js";
  * @import {Stage} from "./stage.js"
  */
 
-/**
- * What is done when a stroke has ended, a head was pressed, a head or a cell is pointed at.
- * @typedef {{painted: () => void, kept: (place: Head) => void, draw: () => void, pointed: () => void}} Hear
- */
+/** What is done when a stroke has ended, a head was pressed, a head or a cell is pointed at.
+ * @typedef {{painted: () => void, kept: (place: Head) => void, draw: () => void, pointed: () => void}} Hear */
 
-/**
- * Mark a row here and its bar.
- * @param {Stage} stage
- * @param {number | null} row
- */
+/** Mark a row here and its bar. @param {Stage} stage @param {number | null} row */
 export function markRow(stage, row) {
   stage.overRow = row;
   for (const bar of stage.parts.outputs.children)
@@ -29,11 +23,7 @@ export function markRow(stage, row) {
     );
 }
 
-/**
- * Pointing at a bar marks its row.
- * @param {Stage} stage
- * @param {Hear} hear
- */
+/** Pointing at a bar marks its row. @param {Stage} stage @param {Hear} hear */
 export function listenToBars(stage, hear) {
   const {signal} = stage;
   const {outputs} = stage.parts;
@@ -60,11 +50,7 @@ export function listenToBars(stage, hear) {
   );
 }
 
-/**
- * Pointing at a head puts it into the matrix, pressing it keeps it.
- * @param {Stage} stage
- * @param {Hear} hear
- */
+/** Pointing at a head puts it into the matrix, pressing it keeps it. @param {Stage} stage @param {Hear} hear */
 export function listenToHeads(stage, hear) {
   const {signal} = stage;
   const {table} = stage.parts;

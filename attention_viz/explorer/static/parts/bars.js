@@ -14,18 +14,12 @@ import {Strongest} from "../data/strongest.js";
 
 /** @typedef {Pick<View, "store" | "now" | "active" | "pin">} BarsView */
 
-/**
- * A row or a column: its heaviest places, and what the open ones come to.
- * @typedef {{top: {place: number, weight: number}[], open: number, blocked: number, total: number}} Summary
- */
+/** A row or a column: its heaviest places, and what the open ones come to.
+ * @typedef {{top: {place: number, weight: number}[], open: number, blocked: number, total: number}} Summary */
 
 const MOST = 7;
 
-/**
- * Two short lists of bars.
- * @param {BarsView} view
- * @returns {Part}
- */
+/** Two short lists of bars. @param {BarsView} view @returns {Part} */
 export function createBars(view) {
   const node = element("section", {
     class: "av-bars",
@@ -41,10 +35,7 @@ export function createBars(view) {
   };
 }
 
-/**
- * @param {BarsView} view
- * @param {AnyHead} head
- */
+/** @param {BarsView} view @param {AnyHead} head */
 function listsOf(view, head) {
   const {query, key} = view.active();
   if (query === null && key === null) return [strongestBars(view, head)];
@@ -54,11 +45,7 @@ function listsOf(view, head) {
   ];
 }
 
-/**
- * @param {BarsView} view
- * @param {AnyHead} head
- * @param {number} query
- */
+/** @param {BarsView} view @param {AnyHead} head @param {number} query */
 function rowBars(view, head, query) {
   const {columns, stream} = view.now;
   const all = summed(columns, (key) => (head.isBlocked(query, key) ? null : head.at(query, key)));
@@ -67,11 +54,7 @@ function rowBars(view, head, query) {
   return list(view, title, sum, all, stream.keys, "av-keys");
 }
 
-/**
- * @param {BarsView} view
- * @param {AnyHead} head
- * @param {number} key
- */
+/** @param {BarsView} view @param {AnyHead} head @param {number} key */
 function columnBars(view, head, key) {
   const {rows, stream} = view.now;
   const all = summed(rows, (query) => (head.isBlocked(query, key) ? null : head.at(query, key)));
@@ -79,10 +62,7 @@ function columnBars(view, head, key) {
   return list(view, title, null, all, stream.queries, "av-query");
 }
 
-/**
- * @param {BarsView} view
- * @param {AnyHead} head
- */
+/** @param {BarsView} view @param {AnyHead} head */
 function strongestBars(view, head) {
   const {rows, columns, stream} = view.now;
   const words = linksOf(head, rows, columns, stream).slice(0, 2 * MOST + 2);
@@ -121,11 +101,8 @@ function strongestBars(view, head) {
   );
 }
 
-/**
- * What the words' rows give to what stands for nothing in the text, as one number.
- * @param {BarsView} view
- * @param {AnyHead} head
- */
+/** What the words' rows give to what stands for nothing in the text, as one number.
+ * @param {BarsView} view @param {AnyHead} head */
 function restOf({now: {rows, columns, stream}}, head) {
   const {words} = stream.queries;
   const looking = rows.filter((query) => words[query] && (stream.name !== "decoder" || query > 0));
@@ -151,12 +128,8 @@ export function restWords(names, special, share) {
   return `${who} ${Math.round(100 * share)} % of the average word\u2019s row.`;
 }
 
-/**
- * The heaviest of some places; `weightAt` gives null for a blocked one.
- * @param {Places} places
- * @param {(place: number) => number | null} weightAt
- * @returns {Summary}
- */
+/** The heaviest of some places; `weightAt` gives null for a blocked one.
+ * @param {Places} places @param {(place: number) => number | null} weightAt @returns {Summary} */
 function summed(places, weightAt) {
   const heaviest = new Strongest(MOST);
   let [open, total] = [0, 0];
@@ -212,11 +185,7 @@ function bar(view, weight, most, role, label) {
   );
 }
 
-/**
- * @param {Axis} axis
- * @param {number} place
- * @param {string} role
- */
+/** @param {Axis} axis @param {number} place @param {string} role */
 function token(axis, place, role) {
   return element(
     "bdi",

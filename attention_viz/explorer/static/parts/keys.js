@@ -8,12 +8,8 @@ export function arrowStep(key) {
   return Object.hasOwn(ARROWS, key) ? ARROWS[key] : null;
 }
 
-/**
- * Where a key leads along a line, maybe past its ends; null for a key that leads nowhere.
- * @param {string} key
- * @param {number} at
- * @param {number} count
- */
+/** Where a key leads along a line, maybe past its ends; null for a key that leads nowhere.
+ * @param {string} key @param {number} at @param {number} count */
 export function placeByKey(key, at, count) {
   const places = new Map([
     ["Home", 0],
@@ -24,11 +20,8 @@ export function placeByKey(key, at, count) {
   return places.get(key) ?? null;
 }
 
-/**
- * Give one of a group the focus, and have the Tab key stop at it alone.
- * @param {Iterable<HTMLElement | SVGElement>} group
- * @param {HTMLElement | SVGElement | undefined} next
- */
+/** Give one of a group the focus, and have the Tab key stop at it alone.
+ * @param {Iterable<HTMLElement | SVGElement>} group @param {HTMLElement | SVGElement | undefined} next */
 export function focusOne(group, next) {
   for (const node of group) node.setAttribute("tabindex", node === next ? "0" : "-1");
   next?.focus();

@@ -29,13 +29,8 @@ const MOST_TOKENS = 240;
 // An estimate until the first tokens are measured, in pixels.
 const USUAL_WIDTH = 48;
 
-/**
- * A line of tokens, at its beginning.
- * @param {Axis} axis
- * @param {Places} places
- * @param {string} label
- * @returns {Line}
- */
+/** A line of tokens, at its beginning.
+ * @param {Axis} axis @param {Places} places @param {string} label @returns {Line} */
 export function createLine(axis, places, label) {
   const node = element("div", {
     class: "av-line",
@@ -56,11 +51,7 @@ export function createLine(axis, places, label) {
   return line;
 }
 
-/**
- * Put those tokens on the page that begin at a place of the line.
- * @param {Line} line
- * @param {number} from
- */
+/** Put those tokens on the page that begin at a place of the line. @param {Line} line @param {number} from */
 function fill(line, from) {
   const {node, axis, places, tokens, looks, centres, room} = line;
   const shown = places.length <= WHOLE_LINE ? places : places.subarray(from, from + MOST_TOKENS);
@@ -75,11 +66,7 @@ function fill(line, from) {
   node.replaceChildren(...(before ? [room[0]] : []), ...tokens.values(), ...(after ? [room[1]] : []));
 }
 
-/**
- * @param {Axis} axis
- * @param {Places} places
- * @param {number} place
- */
+/** @param {Axis} axis @param {Places} places @param {number} place */
 function tokenAt(axis, places, place) {
   const token = element("div", {
     class: "av-token",
@@ -102,10 +89,7 @@ function tokenAt(axis, places, place) {
   return writeToken(token, axis, place);
 }
 
-/**
- * Find out where the tokens on the page lie.
- * @param {Line} line
- */
+/** Find out where the tokens on the page lie. @param {Line} line */
 export function measureLine(line) {
   const {node, tokens, centres, places, room} = line;
   for (const [place, token] of tokens) centres.set(place, node.offsetLeft + token.offsetLeft + token.offsetWidth / 2);
@@ -115,11 +99,8 @@ export function measureLine(line) {
   room[1].style.width = `${(places.length - line.from - tokens.size) * line.average}px`;
 }
 
-/**
- * Have a token on the page; tells whether the line had to turn to it.
- * @param {Line | undefined} line
- * @param {number | null} place
- */
+/** Have a token on the page; tells whether the line had to turn to it.
+ * @param {Line | undefined} line @param {number | null} place */
 export function showPlace(line, place) {
   if (!line || place === null || line.tokens.has(place)) return false;
   const at = line.places.indexOf(place);
@@ -154,10 +135,7 @@ export function turnTo(line, middle, width) {
   return true;
 }
 
-/**
- * @param {Line} line
- * @param {number} at
- */
+/** @param {Line} line @param {number} at */
 function firstAround({places}, at) {
   return Math.min(Math.max(0, at - MOST_TOKENS / 2), Math.max(0, places.length - MOST_TOKENS));
 }

@@ -5,10 +5,8 @@ import {findToken} from "../data/finding.js";
 
 /** @import {Axis} from "../data/tokens.js" */
 
-/**
- * A picker of one token: `fill` with those there are, `show` the one that is chosen.
- * @typedef {{node: HTMLElement, fill: (axis: Axis) => void, show: (place: number | null) => void}} Picker
- */
+/** A picker of one token: `fill` with those there are, `show` the one that is chosen.
+ * @typedef {{node: HTMLElement, fill: (axis: Axis) => void, show: (place: number | null) => void}} Picker */
 
 // A list of more tokens than this is one that nobody looks through.
 const LONGEST_LIST = 1000;

@@ -25,11 +25,8 @@ import {channels, onRamp, pixel} from "../data/scale.js";
 
 /** @typedef {{small: string, strong: string, number: string, smallNumber: string, largeNumber: string}} Fonts */
 
-/**
- * The colours and fonts that the style sheet gives this theme, for what is drawn on canvases.
- * @param {HTMLElement} root
- * @returns {{colours: Colours, fonts: Fonts}}
- */
+/** The colours and fonts that the style sheet gives this theme, for what is drawn on canvases.
+ * @param {HTMLElement} root @returns {{colours: Colours, fonts: Fonts}} */
 export function readStyle(root) {
   const style = getComputedStyle(root);
   const value = (/** @type {string} */ name) => style.getPropertyValue(`--av-${name}`).trim();
@@ -59,13 +56,8 @@ export function readStyle(root) {
   };
 }
 
-/**
- * How blocked cells are hatched.
- * @param {Readonly<Colours>} colours
- * @param {number} period
- * @param {number} strength
- * @returns {Hatching}
- */
+/** How blocked cells are hatched.
+ * @param {Readonly<Colours>} colours @param {number} period @param {number} strength @returns {Hatching} */
 export function hatchingOf({background, blocked}, period, strength) {
   return {
     ground: pixel(channels(background)),

@@ -13,11 +13,7 @@ import {element} from "./element.js";
 
 const FROM_POINTER = 14;
 
-/**
- * A tooltip inside `root`, never outside the window.
- * @param {HTMLElement} root
- * @returns {Tooltip}
- */
+/** A tooltip inside `root`, never outside the window. @param {HTMLElement} root @returns {Tooltip} */
 export function createTooltip(root) {
   const node = element("div", {class: "av-tooltip", role: "tooltip", hidden: true});
   let around = root;

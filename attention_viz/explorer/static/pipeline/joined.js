@@ -16,14 +16,9 @@ const PARTS = 16;
 const [STRIP, APART] = [14, 6];
 const NOT_RECORDED = "What the heads are joined to was not recorded";
 
-/**
- * All heads' outputs side by side, this head's among them, what it adds by its rows of W_O, and what all add up to.
- * @param {Scene} scene
- * @param {Opened} opened
- * @param {number} row
- * @param {Places} places
- * @param {number} output  where the head's own output stands
- */
+/** All heads' outputs side by side, this head's among them, what it adds by its rows of W_O, and what all add up to.
+ * @param {Scene} scene @param {Opened} opened @param {number} row @param {Places} places
+ * @param {number} output  where the head's own output stands */
 export function drawJoined(scene, opened, row, {joined, values, narrow}, output) {
   const {header} = opened;
   const {x, top, width, room} = joined;
@@ -47,13 +42,8 @@ export function drawJoined(scene, opened, row, {joined, values, narrow}, output)
   scene.add("output this-head", flow(path, "av-v", 3.5, {x: before + 4, y: middle, towards: "right"}));
 }
 
-/**
- * What this head alone adds, and the joined vector beside it: both by the joined one's scale.
- * @param {Scene} scene
- * @param {Opened} opened
- * @param {number} row
- * @param {Box} first  the left one's place
- */
+/** What this head alone adds, and the joined vector beside it: both by the joined one's scale.
+ * @param {Scene} scene @param {Opened} opened @param {number} row @param {Box} first  the left one's place */
 function drawStrips(scene, opened, row, first) {
   const {header} = opened;
   const [adds, made] = [rowOf(opened, "adds", row), rowOf(opened, "joined", row)];

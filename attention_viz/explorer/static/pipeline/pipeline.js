@@ -26,12 +26,9 @@ import {arrowStep, focusOne} from "../parts/keys.js";
 
 /** @typedef {Message & {terms: number}} PipelineMessage */
 
-/**
- * A pipeline on the page: `terms` are how many are named, `told` the place that is pointed at, `drawn` what is on the screen.
- * @typedef {Mounted & {claim: HTMLElement, strip: HTMLElement, stage: SVGSVGElement, reading: HTMLElement,
- *   opened: Opened | null, chosen: {query: number, key: number} | null, terms: number, scene: Scene | null,
- *   pair: Pair | null, told: Element | null, drawn: string}} Pipeline
- */
+/** A pipeline on the page: `terms` are how many are named, `told` the place that is pointed at, `drawn` what is on the
+ * screen.
+ * @typedef {Mounted & {claim: HTMLElement, strip: HTMLElement, stage: SVGSVGElement, reading: HTMLElement, opened: Opened | null, chosen: {query: number, key: number} | null, terms: number, scene: Scene | null, pair: Pair | null, told: Element | null, drawn: string}} Pipeline */
 
 /** @param {Mounting} mounting */
 export default function pipelineComponent(mounting) {
@@ -65,11 +62,8 @@ function create(base) {
   return pipeline;
 }
 
-/**
- * Follow the page, unless the reader has chosen something since that the page hasn't heard of.
- * @param {Pipeline} pipeline
- * @param {Message} message
- */
+/** Follow the page, unless the reader has chosen something since that the page hasn't heard of.
+ * @param {Pipeline} pipeline @param {Message} message */
 function hear(pipeline, message) {
   const {query, key, terms} = /** @type {PipelineMessage} */ (message);
   pipeline.terms = terms;
@@ -77,21 +71,14 @@ function hear(pipeline, message) {
   show(pipeline);
 }
 
-/**
- * @param {Pipeline} pipeline
- * @param {number} query
- * @param {number} key
- */
+/** @param {Pipeline} pipeline @param {number} query @param {number} key */
 function choosePair(pipeline, query, key) {
   pipeline.chosen = {query, key};
   sendChoice(pipeline, pipeline.chosen);
   show(pipeline);
 }
 
-/**
- * Draw what is chosen, if its numbers are there and it isn't on the screen.
- * @param {Pipeline} pipeline
- */
+/** Draw what is chosen, if its numbers are there and it isn't on the screen. @param {Pipeline} pipeline */
 function show(pipeline) {
   const {opened, chosen, stage, terms} = pipeline;
   const width = stage.clientWidth;
@@ -111,12 +98,7 @@ function show(pipeline) {
   pipeline.drawn = state;
 }
 
-/**
- * @param {Pipeline} pipeline
- * @param {Opened} opened
- * @param {Pair} pair
- * @param {number} width
- */
+/** @param {Pipeline} pipeline @param {Opened} opened @param {Pair} pair @param {number} width */
 function paint(pipeline, opened, pair, width) {
   const {stage} = pipeline;
   const steps = heightsOf(chainOf(opened, pair));
@@ -151,11 +133,8 @@ function paint(pipeline, opened, pair, width) {
   if (again instanceof SVGElement) again.focus({preventScroll: true});
 }
 
-/**
- * Tell of the place that is pointed at, and let all else fade.
- * @param {Pipeline} pipeline
- * @param {Element | null} node
- */
+/** Tell of the place that is pointed at, and let all else fade.
+ * @param {Pipeline} pipeline @param {Element | null} node */
 function point(pipeline, node) {
   const {scene, stage, reading} = pipeline;
   if (!scene || pipeline.told === node) return;
@@ -172,11 +151,7 @@ function point(pipeline, node) {
   reading.replaceChildren(element("p", {}, ...saidNodes(hit.told)), ends);
 }
 
-/**
- * What a press does: open a matrix, or choose a key.
- * @param {Pipeline} pipeline
- * @param {Event} event
- */
+/** What a press does: open a matrix, or choose a key. @param {Pipeline} pipeline @param {Event} event */
 function press(pipeline, event) {
   const opens = within(event, "[data-open]");
   if (opens) {
@@ -200,11 +175,8 @@ function attend(pipeline) {
   watchSize(pipeline, () => show(pipeline));
 }
 
-/**
- * Arrow keys go to the next place of the same group; Enter and Space press.
- * @param {Pipeline} pipeline
- * @param {KeyboardEvent} event
- */
+/** Arrow keys go to the next place of the same group; Enter and Space press.
+ * @param {Pipeline} pipeline @param {KeyboardEvent} event */
 function walkHits(pipeline, event) {
   if (event.key === "Enter" || event.key === " ") {
     event.preventDefault();

@@ -9,10 +9,8 @@ import {share, written} from "./numbers.js";
  * @import {Said} from "./scene.js"
  */
 
-/**
- * The line at rest: the pair's whole way.
- * @param {{opened: Opened | null, pair: Pair | null, reading: HTMLElement}} pipeline
- */
+/** The line at rest: the pair's whole way.
+ * @param {{opened: Opened | null, pair: Pair | null, reading: HTMLElement}} pipeline */
 export function tellWay({opened, pair, reading}) {
   if (!opened || !pair) return;
   /** @type {Said[]} */

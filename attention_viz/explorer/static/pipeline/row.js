@@ -50,11 +50,7 @@ function rowWords({header}) {
   return header.scale === 1 && changed === "scaled" ? "scores" : changed;
 }
 
-/**
- * @param {Places} places
- * @param {Lane[]} lanes
- * @returns {RowSpans}
- */
+/** @param {Places} places @param {Lane[]} lanes @returns {RowSpans} */
 function spansOf({row: {x, width}}, lanes) {
   const longest = Math.max(...lanes.map(({name}) => Math.min(12, [...name].length)));
   const wide = Math.max(40, longest * SIGN + 20);
@@ -64,10 +60,7 @@ function spansOf({row: {x, width}}, lanes) {
   return {words: x, scores, soft: scores + half * 0.46 + GAP / 2, weights, wide, full: half * 0.46};
 }
 
-/**
- * @param {Lane[]} lanes
- * @param {RowSpans} spans
- */
+/** @param {Lane[]} lanes @param {RowSpans} spans */
 function scaleOf(lanes, {scores, full}) {
   const ends = lanes.flatMap(({kind, entry}) => (kind === "others" || !Number.isFinite(entry) ? [] : [entry]));
   const [low, high] = [Math.min(0, ...ends), Math.max(0, ...ends)];
@@ -75,13 +68,7 @@ function scaleOf(lanes, {scores, full}) {
   return {zero: scores - low * unit, unit};
 }
 
-/**
- * @param {Scene} scene
- * @param {Pair} pair
- * @param {number} top
- * @param {number} height
- * @param {RowSpans} spans
- */
+/** @param {Scene} scene @param {Pair} pair @param {number} top @param {number} height @param {RowSpans} spans */
 function drawSoftmax(scene, {lanes}, top, height, {soft}) {
   const box = {x: tidy(soft - 9), y: top, width: 18, height: tidy(height)};
   const turned = `translate(${tidy(soft + 4.5)} ${tidy(top + height / 2)}) rotate(-90)`;
@@ -97,13 +84,9 @@ function drawSoftmax(scene, {lanes}, top, height, {soft}) {
   scene.hit(box, {group: "softmax", tags: ["softmax", "entry", "weight"], told, from: "the whole row", to: "weights"});
 }
 
-/**
- * The way of the chosen score to its lane.
- * @param {Scene} scene
- * @param {Pair} pair
- * @param {Places} places
- * @param {{x: number, y: number, turned: boolean}} score
- */
+/** The way of the chosen score to its lane.
+ * @param {Scene} scene @param {Pair} pair @param {Places} places
+ * @param {{x: number, y: number, turned: boolean}} score */
 function drawArrival(scene, pair, {row, lane}, score) {
   const place = pair.lanes.findIndex(({key}) => key === pair.key);
   const target = row.top + (place + 0.5) * lane;

@@ -50,15 +50,9 @@ export function label(x, y, kind, words, more = {}) {
   return svg("text", {x: tidy(x), y: tidy(y), class: kind, ...more}, words);
 }
 
-/**
- * A bar from 0 to a length to the right, or to the left where that is negative.
- * @param {number} x
- * @param {number} y
- * @param {number} length
- * @param {number} height
- * @param {string} kind
- * @param {Marks} more
- */
+/** A bar from 0 to a length to the right, or to the left where that is negative.
+ * @param {number} x @param {number} y @param {number} length @param {number} height @param {string} kind
+ * @param {Marks} more */
 export function bar(x, y, length, height, kind, more = {}) {
   const width = Math.max(0.6, Math.abs(length));
   const left = length < 0 ? x - width : x;
@@ -66,14 +60,8 @@ export function bar(x, y, length, height, kind, more = {}) {
   return svg("rect", {...box, class: kind, ...more});
 }
 
-/**
- * An upright bar from 0 up, or down where the number is negative.
- * @param {number} x
- * @param {number} y
- * @param {number} width
- * @param {number} length
- * @param {string} kind
- */
+/** An upright bar from 0 up, or down where the number is negative.
+ * @param {number} x @param {number} y @param {number} width @param {number} length @param {string} kind */
 export function upright(x, y, width, length, kind) {
   const height = Math.abs(length);
   return svg("rect", {
@@ -85,13 +73,9 @@ export function upright(x, y, width, length, kind) {
   });
 }
 
-/**
- * A line of the flow, with an arrow's head where it ends.
- * @param {string} path
- * @param {string} kind
- * @param {number} width
- * @param {{x: number, y: number, towards: "right" | "down" | "up"} | null} head
- */
+/** A line of the flow, with an arrow's head where it ends.
+ * @param {string} path @param {string} kind @param {number} width
+ * @param {{x: number, y: number, towards: "right" | "down" | "up"} | null} head */
 export function flow(path, kind, width, head = null) {
   const line = svg("path", {d: path, class: `av-flow ${kind}`, "stroke-width": tidy(width)});
   if (!head) return line;
@@ -105,11 +89,7 @@ export function tidy(number) {
   return Math.round(number * 100) / 100;
 }
 
-/**
- * How wide words are, in pixels.
- * @param {string} words
- * @param {string} font
- */
+/** How wide words are, in pixels. @param {string} words @param {string} font */
 export function widthOf(words, font) {
   pencil ??= document.createElement("canvas").getContext("2d");
   if (!pencil) return words.length * 8;
@@ -117,21 +97,13 @@ export function widthOf(words, font) {
   return pencil.measureText(words).width;
 }
 
-/**
- * A word cut to what there is room for.
- * @param {string} word
- * @param {number} signs
- */
+/** A word cut to what there is room for. @param {string} word @param {number} signs */
 export function cut(word, signs) {
   const all = [...word];
   return all.length <= signs ? word : `${all.slice(0, Math.max(1, signs - 1)).join("")}\u2026`;
 }
 
-/**
- * An empty drawing.
- * @param {SVGSVGElement} root
- * @returns {Scene}
- */
+/** An empty drawing. @param {SVGSVGElement} root @returns {Scene} */
 export function createScene(root) {
   /** @type {Scene} */
   const scene = {
@@ -166,13 +138,8 @@ export function createScene(root) {
   return scene;
 }
 
-/**
- * The small button that opens a step's whole matrix.
- * @param {string} name
- * @param {string} text
- * @param {number} x
- * @param {number} y
- */
+/** The small button that opens a step's whole matrix.
+ * @param {string} name @param {string} text @param {number} x @param {number} y */
 function opener(name, text, x, y) {
   const grid = svg("path", {d: "M4 4.5h9v8h-9zM8.5 4.5v8M4 8.5h9"});
   const at = {transform: `translate(${tidy(x)} ${tidy(y)})`, tabindex: 0, role: "button"};
@@ -185,11 +152,8 @@ function opener(name, text, x, y) {
   );
 }
 
-/**
- * Where the parts stand one below the other, an arrow from each to the next.
- * @param {Scene} scene
- * @param {Places} places
- */
+/** Where the parts stand one below the other, an arrow from each to the next.
+ * @param {Scene} scene @param {Places} places */
 export function drawDescent({add}, {width, sum, row, values}) {
   const x = tidy(width / 2);
   for (const [{top}, tags] of /** @type {const} */ ([
@@ -200,11 +164,8 @@ export function drawDescent({add}, {width, sum, row, values}) {
     add(tags, flow(`M${x} ${tidy(top - 72)}v18`, "av-more", 3, {x: width / 2, y: top - 48, towards: "down"}));
 }
 
-/**
- * Put the titles into the drawing, in the order in which the steps are told, and let the Tab key come to each group.
- * @param {Scene} scene
- * @param {[name: string, label: string][]} steps
- */
+/** Put the titles into the drawing, in the order in which the steps are told, and let the Tab key come to each group.
+ * @param {Scene} scene @param {[name: string, label: string][]} steps */
 export function finish({root, titles, hits}, steps) {
   const order = [...steps.map(([name]) => name), ...titles.keys()];
   root.append(...[...new Set(order)].flatMap((name) => titles.get(name) ?? []));

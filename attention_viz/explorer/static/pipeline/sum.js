@@ -33,11 +33,7 @@ export function drawSum(scene, opened, pair, places, product) {
   return drawChain(scene, opened, places, chain, column.top + 6 + terms.length * term + 28);
 }
 
-/**
- * The terms that are named, and all others as one.
- * @param {Pair} pair
- * @returns {SumTerm[]}
- */
+/** The terms that are named, and all others as one. @param {Pair} pair @returns {SumTerm[]} */
 export function sumTerms({named, terms, rest, q}) {
   /** @type {SumTerm[]} */
   const found = [];
@@ -152,12 +148,7 @@ function drawChain(scene, {header}, {sum: {x, width}}, chain, start) {
   return {x: right, y: last, turned: chain[chain.length - 1].skipped};
 }
 
-/**
- * @param {{softcap: number | null}} header
- * @param {ChainStep[]} chain
- * @param {number} at
- * @returns {Hit}
- */
+/** @param {{softcap: number | null}} header @param {ChainStep[]} chain @param {number} at @returns {Hit} */
 function chainHit(header, chain, at) {
   const step = chain[at];
   const [before, after] = [chain[at - 1], chain[at + 1]];

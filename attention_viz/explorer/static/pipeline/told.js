@@ -14,10 +14,8 @@ const REASONS = {
   mask: "a mask doesn\u2019t allow it",
 };
 
-/**
- * What the softmax divides by, once the row's largest entry is taken off: of a long text it follows from a weight.
- * @param {Lane[]} lanes
- */
+/** What the softmax divides by, once the row's largest entry is taken off: of a long text it follows from a weight.
+ * @param {Lane[]} lanes */
 export function exponentials(lanes) {
   const entries = lanes.filter(({kind}) => kind !== "others");
   const largest = Math.max(...entries.map(({entry}) => entry));
@@ -25,12 +23,7 @@ export function exponentials(lanes) {
   return {largest, sum: heaviest && heaviest.weight > 0 ? 1 / heaviest.weight : 0};
 }
 
-/**
- * @param {Opened} opened
- * @param {Pair} pair
- * @param {Lane} one
- * @returns {Said[]}
- */
+/** @param {Opened} opened @param {Pair} pair @param {Lane} one @returns {Said[]} */
 export function entryTold(opened, pair, one) {
   if (one.kind === "sink")
     return ["sink: one more entry, learned, ", [written(one.entry), "av-strong"], "; its share goes to no token"];
@@ -45,11 +38,7 @@ export function entryTold(opened, pair, one) {
   return [[one.name, "av-k"], ": enters the softmax as ", [written(one.entry), "av-strong"]];
 }
 
-/**
- * @param {Pair} pair
- * @param {Lane} one
- * @returns {Said[]}
- */
+/** @param {Pair} pair @param {Lane} one @returns {Said[]} */
 export function weightTold({lanes}, one) {
   if (one.entry === -Infinity) return [`${one.name}: blocked, so its weight is `, ["0", "av-strong"]];
   if (one.kind === "others") return [`${one.name} together: `, [share(one.weight), "av-strong"]];

@@ -17,24 +17,15 @@ const AROUND_WORD = 200;
 // How wide the name of a row is, before its words.
 const LABEL = 52;
 
-/**
- * What the pair says, in a sentence.
- * @param {Opened} opened
- * @param {Pair} pair
- * @returns {(Node | string)[]}
- */
+/** What the pair says, in a sentence. @param {Opened} opened @param {Pair} pair @returns {(Node | string)[]} */
 export function claimOf({queries, keys}, {query, key, weight, isBlocked}) {
   const [from, to] = [wordAt(queries, query, "av-query"), wordAt(keys, key, "av-keys")];
   if (isBlocked) return [from, " may not look at ", to, "."];
   return [from, ` takes ${percent(weight)} of what it fetches here from `, to, "."];
 }
 
-/**
- * A word in its role's colour, with its position where the text has it several times.
- * @param {Axis} axis
- * @param {number} at
- * @param {string} role
- */
+/** A word in its role's colour, with its position where the text has it several times.
+ * @param {Axis} axis @param {number} at @param {string} role */
 function wordAt(axis, at, role) {
   const {spellings, names} = axis;
   const placed = placeInWords(axis, at);
@@ -43,13 +34,9 @@ function wordAt(axis, at, role) {
   return element("bdi", {class: `${role} av-mono`}, text, text === names[at] ? null : element("sub", {}, String(at)));
 }
 
-/**
- * Both rows of words, each of which scrolls by itself, and lines between them as thick as the weights.
- * @param {HTMLElement} strip
- * @param {Opened} opened
- * @param {Pair} pair
- * @param {(query: number, key: number) => void} choose
- */
+/** Both rows of words, each of which scrolls by itself, and lines between them as thick as the weights.
+ * @param {HTMLElement} strip @param {Opened} opened @param {Pair} pair
+ * @param {(query: number, key: number) => void} choose */
 export function writeWords(strip, {queries, keys}, pair, choose) {
   const scrolled = [...strip.querySelectorAll(".av-words")].map((row) => row.scrollLeft);
   const reached = focused(strip)?.getAttribute("data-word") ?? "";
@@ -107,11 +94,8 @@ function wordRow(side, axis, chosen, pair, choose) {
   return row;
 }
 
-/**
- * Arrow keys go from word to word; Enter and Space press.
- * @param {KeyboardEvent} event
- * @param {HTMLElement[]} buttons
- */
+/** Arrow keys go from word to word; Enter and Space press.
+ * @param {KeyboardEvent} event @param {HTMLElement[]} buttons */
 function walk(event, buttons) {
   const at = buttons.indexOf(/** @type {HTMLElement} */ (event.target));
   const to = placeByKey(event.key, at, buttons.length);
@@ -120,12 +104,7 @@ function walk(event, buttons) {
   focusOne(buttons, buttons[to]);
 }
 
-/**
- * @param {SVGElement} lines
- * @param {HTMLElement} above
- * @param {HTMLElement} under
- * @param {Pair} pair
- */
+/** @param {SVGElement} lines @param {HTMLElement} above @param {HTMLElement} under @param {Pair} pair */
 function drawBetween(lines, above, under, {query, key, weights, row}) {
   lines.replaceChildren();
   const from = /** @type {HTMLElement | null} */ (above.querySelector(`[data-at="${query}"]`));
@@ -141,19 +120,13 @@ function drawBetween(lines, above, under, {query, key, weights, row}) {
   }
 }
 
-/**
- * Where the middle of a word is seen in its row; one that is scrolled out of sight, at the row's edge.
- * @param {HTMLElement} row
- * @param {HTMLElement} word
- */
+/** Where the middle of a word is seen in its row; one that is scrolled out of sight, at the row's edge.
+ * @param {HTMLElement} row @param {HTMLElement} word */
 function middleIn(row, word) {
   return Math.min(row.clientWidth, Math.max(LABEL, word.offsetLeft + word.offsetWidth / 2 - row.scrollLeft));
 }
 
-/**
- * Bring a row's chosen word into sight.
- * @param {HTMLElement} row
- */
+/** Bring a row's chosen word into sight. @param {HTMLElement} row */
 function showChosen(row) {
   /** @type {HTMLElement | null} */
   const chosen = row.querySelector("[aria-pressed=true]");

@@ -80,10 +80,7 @@ function begin() {
   show(place);
 }
 
-/**
- * The slides of a page that is gone are shown no more.
- * @param {HTMLElement} parent
- */
+/** The slides of a page that is gone are shown no more. @param {HTMLElement} parent */
 function forget(parent) {
   if (talk.parent !== parent || parent.isConnected) return;
   if (talk.open) leave();
@@ -189,10 +186,7 @@ function fill(dialog) {
   window.addEventListener("blur", () => dialog.classList.remove("av-pointing"));
 }
 
-/**
- * @param {HTMLDialogElement} dialog
- * @param {KeyboardEvent} event
- */
+/** @param {HTMLDialogElement} dialog @param {KeyboardEvent} event */
 function press(dialog, event) {
   // The page has keys of its own.
   event.stopPropagation();
@@ -216,10 +210,7 @@ function press(dialog, event) {
   else go(act);
 }
 
-/**
- * To another step or slide; past the end the page is asked for the slides that follow, once.
- * @param {Act} act
- */
+/** To another step or slide; past the end the page is asked for the slides that follow, once. @param {Act} act */
 function go(act) {
   const by = pastEnd(talk.place, act, talk.slides.length);
   if (by === 0) show(moved(talk.place, act, talk.slides.length));
@@ -230,11 +221,8 @@ function go(act) {
   }
 }
 
-/**
- * A word is what the class says; anywhere else goes on, or back on the left.
- * @param {HTMLDialogElement} dialog
- * @param {MouseEvent} event
- */
+/** A word is what the class says; anywhere else goes on, or back on the left.
+ * @param {HTMLDialogElement} dialog @param {MouseEvent} event */
 function choose(dialog, event) {
   const target = event.composedPath()[0];
   if (!(target instanceof Element) || target.closest(".av-leave")) return;
@@ -252,10 +240,7 @@ function vote(word) {
   show(talk.place, true);
 }
 
-/**
- * @param {Place} place
- * @param {boolean} [afresh]
- */
+/** @param {Place} place @param {boolean} [afresh] */
 function show(place, afresh = false) {
   const dialog = dialogHere();
   const stage = /** @type {HTMLElement | null} */ (dialog?.querySelector(".av-stage") ?? null);
@@ -274,11 +259,7 @@ function show(place, afresh = false) {
   keepPlace(written(place));
 }
 
-/**
- * The keys, for a moment or until they are hidden.
- * @param {boolean} seen
- * @param {boolean} [stays]
- */
+/** The keys, for a moment or until they are hidden. @param {boolean} seen @param {boolean} [stays] */
 function hint(seen, stays = false) {
   const dialog = dialogHere();
   clearTimeout(talk.hints);
@@ -286,10 +267,7 @@ function hint(seen, stays = false) {
   if (seen && !stays) talk.hints = setTimeout(() => dialog?.classList.remove("av-help"), HINTS);
 }
 
-/**
- * The address keeps slide and step; the server isn't asked.
- * @param {string} place
- */
+/** The address keeps slide and step; the server isn't asked. @param {string} place */
 function keepPlace(place) {
   const address = new URL(location.href);
   if (place) address.searchParams.set("slide", place);

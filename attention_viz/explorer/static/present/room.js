@@ -6,11 +6,7 @@ const [WIDTH, HEIGHT, LEAST_SCALE] = [1920, 1080, 2 / 3];
 export const NARROW = 1000;
 export const SMALLEST = 30;
 
-/**
- * The stage in a room of so many pixels.
- * @param {number} width
- * @param {number} height
- */
+/** The stage in a room of so many pixels. @param {number} width @param {number} height */
 export function stageOf(width, height) {
   const scale = Math.max(LEAST_SCALE, Math.min(width / WIDTH, height / HEIGHT));
   return {scale, width: width / scale, height: height / scale};

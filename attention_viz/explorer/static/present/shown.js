@@ -17,10 +17,7 @@ import {element, svg} from "../parts/element.js";
 // How pale a patch without weight is; and a frame's line as a part of the picture.
 const [PALEST, LINE] = [0.82, 0.011];
 
-/**
- * How pale each patch is once it is answered: 0 of the one with the most weight.
- * @param {(number | null)[]} weights
- */
+/** How pale each patch is once it is answered: 0 of the one with the most weight. @param {(number | null)[]} weights */
 export function palenessOf(weights) {
   const most = Math.max(0, ...weights.map((weight) => weight ?? 0)) || 1;
   return weights.map((weight) => PALEST * (1 - Math.max(0, weight ?? 0) / most));
@@ -52,12 +49,8 @@ export function drawShown({down, across, weights, query, key, boxes}, file, {wid
   return place;
 }
 
-/**
- * A frame that is seen on light and on dark: its line, and a wider one of the page's colour beneath.
- * @param {string} name
- * @param {[row: number, column: number, down: number, across: number]} box
- * @param {number} line
- */
+/** A frame that is seen on light and on dark: its line, and a wider one of the page's colour beneath.
+ * @param {string} name @param {[row: number, column: number, down: number, across: number]} box @param {number} line */
 function frame(name, [row, column, down, across], line) {
   const box = {x: column, y: row, width: across, height: down, fill: "none"};
   return [

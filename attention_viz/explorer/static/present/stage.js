@@ -96,11 +96,7 @@ function makeRoom(picture, tables, claim, count) {
   if (narrow()) for (const words of claim.children) words.classList.add("av-very-long");
 }
 
-/**
- * Ask, or answer: nothing moves but what is revealed.
- * @param {HTMLElement} stage
- * @param {number} step
- */
+/** Ask, or answer: nothing moves but what is revealed. @param {HTMLElement} stage @param {number} step */
 export function showStep(stage, step) {
   stage.dataset["step"] = String(step);
   stage.querySelector(".av-ask")?.toggleAttribute("hidden", false);
@@ -108,28 +104,19 @@ export function showStep(stage, step) {
     stage.querySelector(name)?.setAttribute("aria-hidden", String(own !== step));
 }
 
-/**
- * Letters of a claim, without what stands smaller below it.
- * @param {Words[]} words
- */
+/** Letters of a claim, without what stands smaller below it. @param {Words[]} words */
 function lettersOf(words) {
   return words.reduce((sum, [text, role]) => sum + (role === "small" ? 0 : text.length), 0);
 }
 
-/**
- * @param {Words[]} words
- * @param {Row | null} picture
- */
+/** @param {Words[]} words @param {Row | null} picture */
 function named(words, picture) {
   const key = picture?.key ?? -1;
   const marked = (picture?.asked[key] ?? picture?.tokens[key])?.replace("\u2026", "");
   return marked !== undefined && words.some(([text, role]) => role === "key" && text.includes(marked));
 }
 
-/**
- * @param {Words[]} words
- * @returns {(Node | string)[]}
- */
+/** @param {Words[]} words @returns {(Node | string)[]} */
 function sentence(words) {
   // A word from right to left is set apart inside its quotes, which stand as the sentence does.
   return words.map(([text, role]) => (ROLES[role] ? element("bdi", {class: ROLES[role], dir: "ltr"}, text) : text));

@@ -17,12 +17,7 @@ import {nameOfRegion} from "./telling.js";
 
 const [MOST_LINES, MOST_LOOKING] = [8, 9];
 
-/**
- * The two lists.
- * @param {ListsView} view
- * @param {Patches} patches
- * @returns {Part}
- */
+/** The two lists. @param {ListsView} view @param {Patches} patches @returns {Part} */
 export function createPictureLists(view, patches) {
   const goes = element("section", {class: "av-list"});
   const heads = element("section", {class: "av-list av-links", "data-testid": "picture-heads"});
@@ -76,12 +71,7 @@ function parts(view, line, region, patches, whole) {
   ];
 }
 
-/**
- * @param {ListsView} view
- * @param {Float32Array} line
- * @param {Patches} patches
- * @returns {Line[]}
- */
+/** @param {ListsView} view @param {Float32Array} line @param {Patches} patches @returns {Line[]} */
 function lookers(view, line, patches) {
   const order = Array.from(line.keys()).sort((one, other) => line[other] - line[one]);
   return order
@@ -89,14 +79,8 @@ function lookers(view, line, patches) {
     .map((position) => ({label: calledPatch(view, patches, position), weight: line[position]}));
 }
 
-/**
- * The heads that have been read, by what the chosen position gives to a region, or by the largest that it is given.
- * @param {ListsView} view
- * @param {number} chosen
- * @param {Region} region
- * @param {Patches} patches
- * @returns {Line[]}
- */
+/** The heads that have been read, by what the chosen position gives to a region, or by the largest that it is given.
+ * @param {ListsView} view @param {number} chosen @param {Region} region @param {Patches} patches @returns {Line[]} */
 function ranked({recording, now: {stream}, store: {state}}, chosen, region, patches) {
   const keys = region.patches.map((at) => patches.positions[at]);
   const found = stream.layers.flatMap(({heads}, layer) =>
@@ -113,12 +97,7 @@ function ranked({recording, now: {stream}, store: {state}}, chosen, region, patc
   return found.sort((one, other) => other.weight - one.weight).slice(0, MOST_LOOKING);
 }
 
-/**
- * @param {HTMLElement} place
- * @param {string} title
- * @param {string} note
- * @param {Line[]} lines
- */
+/** @param {HTMLElement} place @param {string} title @param {string} note @param {Line[]} lines */
 function fillList(place, title, note, lines) {
   const heading = element("header", {}, element("h2", {}, title), element("span", {class: "av-sum"}, note));
   place.replaceChildren(heading, element("ol", {}, ...lines.map(lineNode)));

@@ -16,23 +16,16 @@ const [LEAST, TIMES] = [0.12, 2];
 const RESTS = 0.4;
 const [A_TENTH, NO_WEIGHT] = [0.1, 1e-9];
 
-/**
- * A position in words: a patch by its row and column from 0, as its label.
- * @param {Patches} patches
- * @param {Pick<Axis, "labels">} axis
- * @param {number} position
- */
+/** A position in words: a patch by its row and column from 0, as its label.
+ * @param {Patches} patches @param {Pick<Axis, "labels">} axis @param {number} position */
 export function nameOfPatch(patches, {labels}, position) {
   const number = patches.numbers[position];
   if (number < 0) return labels[position] === "[CLS]" ? "the class token" : labels[position];
   return patchAt(Math.floor(number / patches.across), number % patches.across);
 }
 
-/**
- * Where a region is: the name of its patch where it is one, else the middle of its patches.
- * @param {Region} region
- * @param {Pick<Patches, "across">} patches
- */
+/** Where a region is: the name of its patch where it is one, else the middle of its patches.
+ * @param {Region} region @param {Pick<Patches, "across">} patches */
 export function nameOfRegion({patches: all}, {across}) {
   const middle = (/** @type {number[]} */ numbers) =>
     Math.round(numbers.reduce((sum, one) => sum + one, 0) / numbers.length);
@@ -41,15 +34,9 @@ export function nameOfRegion({patches: all}, {across}) {
   return all.length === 1 ? where : `${all.length} patches around ${where}`;
 }
 
-/**
- * What a head does with a chosen position.
- * @param {Weights} head
- * @param {number} chosen
- * @param {Direction} direction
- * @param {Patches} patches
- * @param {Pick<Axis, "labels" | "count">} axis
- * @returns {{said: Said[], region: Region | null}}
- */
+/** What a head does with a chosen position.
+ * @param {Weights} head @param {number} chosen @param {Direction} direction @param {Patches} patches
+ * @param {Pick<Axis, "labels" | "count">} axis @returns {{said: Said[], region: Region | null}} */
 export function tellPatch(head, chosen, direction, patches, axis) {
   const line = lineOf(head, chosen, axis.count, direction);
   const weights = overPatches(line, patches);
@@ -100,12 +87,8 @@ export function tellPatch(head, chosen, direction, patches, axis) {
   };
 }
 
-/**
- * What looks at a position: its column, which doesn't add up to 1.
- * @param {Float32Array} line
- * @param {string} name
- * @returns {Said[]}
- */
+/** What looks at a position: its column, which doesn't add up to 1.
+ * @param {Float32Array} line @param {string} name @returns {Said[]} */
 function tellColumn(line, name) {
   const many = line.filter((weight) => weight >= A_TENTH).length;
   const most = line.reduce((so, weight) => Math.max(so, weight), 0);

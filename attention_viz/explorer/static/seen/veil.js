@@ -25,12 +25,8 @@ export function veilOf(weights, {down, across}, size, smooth) {
   return veil;
 }
 
-/**
- * Between which two patches each dot lies, and how far it is from the first to the second.
- * @param {number} count
- * @param {number} size
- * @param {boolean} smooth
- */
+/** Between which two patches each dot lies, and how far it is from the first to the second.
+ * @param {number} count @param {number} size @param {boolean} smooth */
 function stepsOf(count, size, smooth) {
   const [first, second, part] = [new Int32Array(size), new Int32Array(size), new Float32Array(size)];
   for (let at = 0; at < size; at++) {

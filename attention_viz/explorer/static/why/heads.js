@@ -12,11 +12,7 @@ import {element} from "../parts/element.js";
 // So many cells a row has at most.
 const CELLS = 40;
 
-/**
- * @param {WhyHeader} header
- * @param {WhyView} view
- * @param {(head: Place) => void} choose
- */
+/** @param {WhyHeader} header @param {WhyView} view @param {(head: Place) => void} choose */
 export function drawList(header, {chosen, by, after}, choose) {
   const words = wordsFor(by);
   const missed = largestOf(missingOf(header, after), header.listed.length);
@@ -77,10 +73,7 @@ function listRow(header, [layer, head], isChosen, numbers, beside, choose) {
   );
 }
 
-/**
- * @param {WhyHeader} header
- * @param {[number, number, number][]} sources
- */
+/** @param {WhyHeader} header @param {[number, number, number][]} sources */
 function pattern({keys}, sources) {
   // Of a long text several words share a cell, as deep as the heaviest of them.
   const count = Math.min(keys.length, CELLS);

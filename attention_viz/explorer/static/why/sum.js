@@ -71,10 +71,7 @@ function groupRow(header, part, ends, zero, open, toggle, choose) {
   );
 }
 
-/**
- * @param {WhyHeader} header
- * @param {string} way
- */
+/** @param {WhyHeader} header @param {string} way */
 function towards({more, less}, way) {
   if (less) return `towards ${way === "more" ? more : less}`;
   return way === "more" ? "that add" : "that take away";
@@ -111,11 +108,7 @@ function sumLine(line, lines, choose) {
     : element("div", {class: "av-sumline"}, ...parts);
 }
 
-/**
- * @param {WhyHeader} header
- * @param {Set<string>} open
- * @param {(name: string) => void} toggle
- */
+/** @param {WhyHeader} header @param {Set<string>} open @param {(name: string) => void} toggle */
 function wordRows(header, open, toggle) {
   if (header.words.length === 0) return [];
   const sum = header.words.reduce((total, {number}) => total + number, 0);
@@ -167,12 +160,8 @@ function bar([from, to], zero, kind) {
   );
 }
 
-/**
- * A bar on a scale that all lines beside it share, 0 in its middle.
- * @param {number} number
- * @param {{number: number}[]} beside
- * @param {string} kind
- */
+/** A bar on a scale that all lines beside it share, 0 in its middle.
+ * @param {number} number @param {{number: number}[]} beside @param {string} kind */
 export function smallBar(number, beside, kind = "") {
   const full = Math.max(...beside.map((one) => Math.abs(one.number)), 1e-9);
   const length = (Math.abs(number) / full) * 50;

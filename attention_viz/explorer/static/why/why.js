@@ -19,20 +19,14 @@ import {element, focused} from "../parts/element.js";
  * @import {StoryPress} from "./story.js"
  */
 
-/**
- * `by` says what heads are coloured and ordered by. `silenced` holds what the number called `of` is without each of some
- * heads: layer, head and number; `put` what it is with each head's output from the text called `other`. `writes` holds the words that the head writes for, and those against.
- * @typedef {Message & {by?: "wrote" | "silenced" | "put", of?: string, other?: string, put?: [number, number, number][], silenced?: [number, number, number][],
- *   writes?: [string[], string[]]}} WhyMessage
- */
+/** `by` says what heads are coloured and ordered by. `silenced` holds what the number called `of` is without each of
+ * some heads: layer, head and number; `put` what it is with each head's output from the text called `other`. `writes`
+ * holds the words that the head writes for, and those against.
+ * @typedef {Message & {by?: "wrote" | "silenced" | "put", of?: string, other?: string, put?: [number, number, number][], silenced?: [number, number, number][], writes?: [string[], string[]]}} WhyMessage */
 
-/**
- * A number on the page: `of` names what `silenced` is of, `other` the text that `put` is from; `writes` has each head's
- * words as far as they have come.
- * @typedef {Mounted & {header: WhyHeader | null, chosen: Place | null, open: Set<string>, by: "wrote" | "silenced" | "put",
- *   other: string, put: Map<string, number>, of: string, silenced: Map<string, number>,
- *   writes: Map<string, [string[], string[]]>}} Why
- */
+/** A number on the page: `of` names what `silenced` is of, `other` the text that `put` is from; `writes` has each
+ * head's words as far as they have come.
+ * @typedef {Mounted & {header: WhyHeader | null, chosen: Place | null, open: Set<string>, by: "wrote" | "silenced" | "put", other: string, put: Map<string, number>, of: string, silenced: Map<string, number>, writes: Map<string, [string[], string[]]>}} Why */
 
 /** @param {Mounting} mounting */
 export default function whyComponent(mounting) {
@@ -61,10 +55,7 @@ function drawAgain(why) {
   drawWhy(why);
 }
 
-/**
- * @param {Why} why
- * @param {WhyMessage} message
- */
+/** @param {Why} why @param {WhyMessage} message */
 function takeMessage(why, message) {
   const {layer, head, by, of, other, silenced, put, writes} = message;
   if (takesChoice(why, message)) why.chosen = [layer, head];
@@ -123,12 +114,8 @@ function drawWhy(why) {
   if (held) /** @type {HTMLElement | null} */ (root.querySelector(held))?.focus();
 }
 
-/**
- * Of a long text the line turns to the word that the head took most from.
- * @param {HTMLElement} root
- * @param {WhyHeader} header
- * @param {Place} place
- */
+/** Of a long text the line turns to the word that the head took most from.
+ * @param {HTMLElement} root @param {WhyHeader} header @param {Place} place */
 function showLooked(root, {sources}, place) {
   const line = /** @type {HTMLElement} */ (root.querySelector(".av-sentence"));
   const most = [...(sources[place.join(" ")] ?? [])].sort((one, other) => Math.abs(other[2]) - Math.abs(one[2]))[0];
@@ -136,11 +123,7 @@ function showLooked(root, {sources}, place) {
   if (word) line.scrollLeft = word.offsetLeft - line.offsetLeft - line.clientWidth / 2;
 }
 
-/**
- * @param {WhyHeader} header
- * @param {WhyView} view
- * @param {(head: Place) => void} choose
- */
+/** @param {WhyHeader} header @param {WhyView} view @param {(head: Place) => void} choose */
 function drawHeads(header, view, choose) {
   const middle = element("div", {}, drawMap(header, view, choose), drawMeaning(header, view));
   return [middle, drawList(header, view, choose)];
@@ -151,10 +134,7 @@ function noHeads() {
   return element("section", {class: "av-meaning"}, element("h3", {}, "No head wrote it"), element("p", {}, words));
 }
 
-/**
- * How an element that is drawn anew is found again; empty where it can't be.
- * @param {Element | null} node
- */
+/** How an element that is drawn anew is found again; empty where it can't be. @param {Element | null} node */
 function nameOf(node) {
   if (!(node instanceof HTMLElement)) return "";
   if (node.classList.contains("av-spot")) return '.av-spot[aria-selected="true"]';
@@ -162,21 +142,14 @@ function nameOf(node) {
   return named ? `${node.tagName}[data-${named}="${CSS.escape(String(node.dataset[named]))}"]` : "";
 }
 
-/**
- * @param {Why} why
- * @param {Place} head
- */
+/** @param {Why} why @param {Place} head */
 function chooseHead(why, head) {
   why.chosen = head;
   drawWhy(why);
   sendChoice(why, {layer: head[0], head: head[1]});
 }
 
-/**
- * A head is chosen here; another number is opened by the page.
- * @param {Why} why
- * @param {StoryPress} press
- */
+/** A head is chosen here; another number is opened by the page. @param {Why} why @param {StoryPress} press */
 function pressStep(why, press) {
   if ("head" in press) chooseHead(why, press.head);
   else why.setTriggerValue("open", press);
