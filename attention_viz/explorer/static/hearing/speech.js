@@ -1,5 +1,7 @@
 // What a model says of a sound against the time that it hears meanwhile: rows of words, and where their weight lies.
 
+import {said} from "../parts/said.js";
+
 /** @import {Said} from "../seen/telling.js" */
 /** @import {Weights} from "../seen/patches.js" */
 
@@ -78,13 +80,8 @@ export function litAt(lines, second, step) {
 export function tellWord(word, line, frames, after) {
   const named = /** @type {Said} */ ([`\u201c${word.text}\u201d`, "query"]);
   const inside = line.reduce((sum, weight) => sum + weight, 0);
-  if (inside < SILENT)
-    return [["For ", ""], named, [" it listens to what follows the sound: ", ""], [(1 - inside).toFixed(2), "number"]];
-  const begins = /** @type {Said[]} */ ([
-    [after ? "Having read " : "Before it writes ", ""],
-    named,
-    [" it hears ", ""],
-  ]);
+  if (inside < SILENT) return afterSound(said`For ${named}`, inside);
+  const begins = said`${after ? "Having read " : "Before it writes "}${named} it hears `;
   if (word.start !== null && word.end !== null) {
     const share = during(line, word.start, word.end, frames.step);
     const third = (word.end - word.start) / 3;
@@ -93,23 +90,22 @@ export function tellWord(word, line, frames, after) {
     );
     const most = parts.indexOf(Math.max(...parts));
     if (parts[most] >= THIRD)
-      return [
-        ...begins,
-        [`the word\u2019s ${THIRDS[most]} third`, "key"],
-        [": ", ""],
-        [parts[most].toFixed(2), "number"],
-      ];
-    if (share >= TOLD) return [...begins, ["that word", "key"], [": ", ""], [share.toFixed(2), "number"]];
+      return said`${begins}${[`the word\u2019s ${THIRDS[most]} third`, "key"]}: ${[parts[most].toFixed(2), "number"]}`;
+    if (share >= TOLD) return said`${begins}${["that word", "key"]}: ${[share.toFixed(2), "number"]}`;
   }
-  const [from, to] = spanOf(line, frames);
-  return [
-    ["For ", ""],
-    named,
-    [" it listens to ", ""],
-    [`${from.toFixed(2)}\u2013${to.toFixed(2)} s`, "key"],
-    [": ", ""],
-    [(inside * (AFTER - BEFORE)).toFixed(2), "number"],
-  ];
+  return duringSpan(said`For ${named}`, line, frames, inside);
+}
+
+/** @param {Said[]} who @param {number} inside  how much of the row lies in the sound @returns {Said[]} */
+function afterSound(who, inside) {
+  return said`${who} it listens to what follows the sound: ${[(1 - inside).toFixed(2), "number"]}`;
+}
+
+/** @param {Said[]} who @param {Float32Array} line @param {Frames} frames @param {number} inside @returns {Said[]} */
+function duringSpan(who, line, frames, inside) {
+  const [from, to] = spanOf(line, frames).map((second) => second.toFixed(2));
+  const share = (inside * (AFTER - BEFORE)).toFixed(2);
+  return said`${who} it listens to ${[`${from}\u2013${to} s`, "key"]}: ${[share, "number"]}`;
 }
 
 /**
@@ -123,25 +119,9 @@ export function tellWord(word, line, frames, after) {
 export function tellMoment(line, chosen, frames, to) {
   const second = /** @type {Said} */ ([`${(chosen * frames.step).toFixed(2)} s`, to ? "key" : "query"]);
   const most = line.reduce((best, weight, at) => (weight > line[best] ? at : best), 0);
-  if (to)
-    return [
-      ["What looks at ", ""],
-      second,
-      [" most is ", ""],
-      [`${(most * frames.step).toFixed(2)} s`, "query"],
-      [": ", ""],
-      [line[most].toFixed(2), "number"],
-    ];
+  const looks = `${(most * frames.step).toFixed(2)} s`;
+  if (to) return said`What looks at ${second} most is ${[looks, "query"]}: ${[line[most].toFixed(2), "number"]}`;
   const inside = line.reduce((sum, weight) => sum + weight, 0);
-  if (inside < SILENT)
-    return [["At ", ""], second, [" it listens to what follows the sound: ", ""], [(1 - inside).toFixed(2), "number"]];
-  const [from, until] = spanOf(line, frames);
-  return [
-    ["At ", ""],
-    second,
-    [" it listens to ", ""],
-    [`${from.toFixed(2)}\u2013${until.toFixed(2)} s`, "key"],
-    [": ", ""],
-    [(inside * (AFTER - BEFORE)).toFixed(2), "number"],
-  ];
+  const who = said`At ${second}`;
+  return inside < SILENT ? afterSound(who, inside) : duringSpan(who, line, frames, inside);
 }

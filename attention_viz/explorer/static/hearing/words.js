@@ -1,6 +1,6 @@
 // The words that are said, above; the spectrogram with time, below; and a ribbon from each word to what it hears.
 
-import {element, within, svg} from "../parts/element.js";
+import {element, focused, within, svg} from "../parts/element.js";
 import {segments} from "../parts/controls.js";
 import {hasAny} from "../data/store.js";
 import {placed} from "../heads/numbers.js";
@@ -132,23 +132,24 @@ function fillHero({view, packed, frames, place, spectrum, lit}) {
   );
   const drawing = svg("svg", {width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true"});
   drawing.append(gradient());
-  lines.forEach((line, word) => {
+  lines.forEach((line, at) => {
     const [from, to] = spanOf(line, frames).map(left);
-    if (heads.length) drawing.append(ribbon(seats[word], [from, Math.max(from + 2, to)], word === chosen));
-    if (word !== chosen || !heads.length) return;
-    drawing.append(...chosenMarks(packed.words[word], line, frames, {width, left, span: [from, to]}));
+    if (heads.length) drawing.append(ribbon(seats[at], [from, Math.max(from + 2, to)], at === chosen));
+    if (at !== chosen || !heads.length) return;
+    drawing.append(...chosenMarks(packed.words[at], line, frames, {width, left, span: [from, to]}));
   });
   drawing.append(...timeAxis(frames.seconds, left, height - 4));
   drawing.append(svg("path", {class: "av-cursor", d: `M0,${TALL.words}V${bottom + TALL.curve}`, visibility: "hidden"}));
   Object.assign(spectrum.style, {top: `${top}px`, height: `${TALL.sound}px`});
-  const focused = document.activeElement === place ? null : wordInFocus(place);
+  const reached = focused(place);
+  const word = reached instanceof HTMLElement && place.contains(reached) ? reached.dataset["word"] : undefined;
   place.style.height = `${height}px`;
   place.replaceChildren(
     spectrum,
     drawing,
-    ...packed.words.map(({text}, word) => wordNode(text, word, seats[word], word === chosen)),
+    ...packed.words.map(({text}, at) => wordNode(text, at, seats[at], at === chosen)),
   );
-  const again = focused === null ? null : place.querySelector(`[data-word="${focused}"]`);
+  const again = word === undefined ? null : place.querySelector(`[data-word="${word}"]`);
   if (again instanceof HTMLElement) again.focus({preventScroll: true});
 }
 
@@ -178,13 +179,6 @@ function chosenMarks({start, end}, line, frames, {width, left, span: [from, to]}
   if (start === null || end === null) return marks;
   const spoken = {x: left(start), y: bottom + TALL.curve - 4, width: Math.max(2, left(end - start)), height: 4};
   return [...marks, svg("rect", {class: "av-spoken", ...spoken})];
-}
-
-/** @param {HTMLElement} place */
-function wordInFocus(place) {
-  const root = place.getRootNode();
-  const active = root instanceof ShadowRoot || root instanceof Document ? root.activeElement : null;
-  return active instanceof HTMLElement && place.contains(active) ? (active.dataset["word"] ?? null) : null;
 }
 
 /** @param {HTMLElement} place @param {number | null} second @param {number} seconds */

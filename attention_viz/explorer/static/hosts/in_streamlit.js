@@ -3,7 +3,7 @@
 import {mountComponent, takesChoice} from "./component.js";
 import {latestFor, openChannel, pageStyled, themeOf} from "./hosting.js";
 import {mountExplorer} from "../explorer.js";
-import {element} from "../parts/element.js";
+import {element, listener} from "../parts/element.js";
 
 /**
  * @import {Mounted} from "./component.js"
@@ -88,14 +88,11 @@ function listen(entry) {
   const receive = (/** @type {Event} */ event) =>
     entry.explorer?.receive(/** @type {CustomEvent<Uint8Array>} */ (event).detail);
   openChannel().target.addEventListener("packet", receive, {signal});
-  root.addEventListener("pointerleave", () => reportNow(entry), {signal});
-  root.addEventListener(
-    "focusout",
-    ({relatedTarget}) => {
-      if (!(relatedTarget instanceof Node && root.contains(relatedTarget))) reportNow(entry);
-    },
-    {signal},
-  );
+  const on = listener(root, signal);
+  on("pointerleave", () => reportNow(entry));
+  on("focusout", ({relatedTarget}) => {
+    if (!(relatedTarget instanceof Node && root.contains(relatedTarget))) reportNow(entry);
+  });
 }
 
 /** Tell the server what was chosen, once the reader has paused.

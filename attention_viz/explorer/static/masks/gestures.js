@@ -5,7 +5,7 @@ import {listenToBars, listenToHeads, markRow} from "./pointing.js";
 import {BATCHED, opens, paint} from "./rules.js";
 import {cellAt} from "./sheet.js";
 import {threeDigits} from "../data/scale.js";
-import {element, within} from "../parts/element.js";
+import {element, listener, within} from "../parts/element.js";
 import {arrowStep} from "../parts/keys.js";
 
 /**
@@ -32,58 +32,46 @@ function unpaintable({message, choice, peek}) {
 
 /** @param {Stage} stage @param {Hear} hear */
 function listenToSheet(stage, hear) {
-  const {signal} = stage;
   const {canvas, node} = stage.sheet;
+  const on = listener(canvas, stage.signal);
   /** @type {{open: boolean, at: Cell} | null} */
   let stroke = null;
-  canvas.addEventListener(
-    "pointerdown",
-    (event) => {
-      const at = cellAt(stage.sheet, event);
-      if (!at || event.button !== 0 || refuse(stage)) return;
-      event.preventDefault();
-      canvas.setPointerCapture(event.pointerId);
-      stroke = {at, open: touch(stage, at, stage.brush, null)};
-      stage.painting = true;
-      stage.pair = at;
-      hear.pointed();
-    },
-    {signal},
-  );
-  canvas.addEventListener(
-    "pointermove",
-    (event) => {
-      const at = cellAt(stage.sheet, event);
-      const same = at?.query === stage.over?.query && at?.key === stage.over?.key;
-      if (stroke && at && (at.query !== stroke.at.query || at.key !== stroke.at.key)) {
-        for (const cell of between(stroke.at, at)) touch(stage, cell, stage.brush, stroke.open);
-        stroke.at = at;
-      }
-      point(stage, at, event);
-      if (!same) hear.pointed();
-    },
-    {signal},
-  );
+  on("pointerdown", (event) => {
+    const at = cellAt(stage.sheet, event);
+    if (!at || event.button !== 0 || refuse(stage)) return;
+    event.preventDefault();
+    canvas.setPointerCapture(event.pointerId);
+    stroke = {at, open: touch(stage, at, stage.brush, null)};
+    stage.painting = true;
+    stage.pair = at;
+    hear.pointed();
+  });
+  on("pointermove", (event) => {
+    const at = cellAt(stage.sheet, event);
+    const same = at?.query === stage.over?.query && at?.key === stage.over?.key;
+    if (stroke && at && (at.query !== stroke.at.query || at.key !== stroke.at.key)) {
+      for (const cell of between(stroke.at, at)) touch(stage, cell, stage.brush, stroke.open);
+      stroke.at = at;
+    }
+    point(stage, at, event);
+    if (!same) hear.pointed();
+  });
   const end = () => {
     if (!stroke) return;
     stroke = null;
     stage.painting = false;
     hear.painted();
   };
-  canvas.addEventListener("pointerup", end, {signal});
-  canvas.addEventListener("pointercancel", end, {signal});
-  canvas.addEventListener("pointerleave", () => stroke ?? (point(stage, null), hear.pointed()), {signal});
-  node.addEventListener(
-    "click",
-    (event) => {
-      const label = within(event, "button");
-      if (!label || refuse(stage)) return;
-      const [row, column] = [label.dataset["row"], label.dataset["column"]];
-      touch(stage, {query: Number(row ?? 0), key: Number(column ?? 0)}, row === undefined ? "column" : "row", null);
-      hear.painted();
-    },
-    {signal},
-  );
+  on("pointerup", end);
+  on("pointercancel", end);
+  on("pointerleave", () => stroke ?? (point(stage, null), hear.pointed()));
+  listener(node, stage.signal)("click", (event) => {
+    const label = within(event, "button");
+    if (!label || refuse(stage)) return;
+    const [row, column] = [label.dataset["row"], label.dataset["column"]];
+    touch(stage, {query: Number(row ?? 0), key: Number(column ?? 0)}, row === undefined ? "column" : "row", null);
+    hear.painted();
+  });
 }
 
 /** Say why nothing can be painted, if so. @param {Stage} stage */
@@ -147,7 +135,7 @@ function wordsOf(stage, {query, key}) {
 /** @param {Stage} stage @param {Hear} hear */
 function listenToKeys(stage, hear) {
   const {application, live} = stage.parts;
-  const {signal} = stage;
+  const on = listener(application, stage.signal);
   const tell = () => {
     const words = stage.cursor ? wordsOf(stage, stage.cursor) : [];
     live.textContent = words.map((one) => one.textContent).join("");
@@ -175,13 +163,9 @@ function listenToKeys(stage, hear) {
     hear.pointed();
     tell();
   };
-  application.addEventListener("keydown", move, {signal});
-  application.addEventListener(
-    "focusout",
-    () => {
-      stage.cursor = null;
-      hear.pointed();
-    },
-    {signal},
-  );
+  on("keydown", move);
+  on("focusout", () => {
+    stage.cursor = null;
+    hear.pointed();
+  });
 }

@@ -45,6 +45,12 @@ export function within(event, selector) {
   return event.target instanceof Element ? /** @type {HTMLElement | null} */ (event.target.closest(selector)) : null;
 }
 
+/** What hears events on a node until a signal aborts. @param {EventTarget} node @param {AbortSignal} signal */
+export function listener(node, signal) {
+  /** @template {keyof HTMLElementEventMap} N @param {N} name @param {(event: HTMLElementEventMap[N]) => unknown} hear */
+  return (name, hear) => node.addEventListener(name, /** @type {EventListener} */ (hear), {signal});
+}
+
 /** What has the keyboard's focus, in the document or the shadow root that a node is in. @param {Node} node */
 export function focused(node) {
   const root = node.getRootNode();

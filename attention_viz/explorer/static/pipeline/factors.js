@@ -164,9 +164,7 @@ function drawNumbers(scene, pair, {top, room}, lines, axles) {
       const value = vector[dimension];
       const x = axles[number].zero + (value < 0 ? 4 : -4);
       const words = written(value, Math.abs(value) >= 9.95 ? 1 : 2);
-      const node = label(x, y + 4, `av-factor ${number ? "av-k" : "av-q"}`, words, {
-        "text-anchor": value < 0 ? "start" : "end",
-      });
+      const node = label(x, y + 4, `av-factor ${number ? "av-k" : "av-q"}`, words, value < 0 ? "start" : "end");
       scene.add(`${number ? "key" : "query"} term-${dimension} terms`, node);
     }
   }
@@ -178,10 +176,5 @@ function drawTicks(scene, {top, room, factors}, lines) {
   const step = room / lines.length;
   const apart = Math.max(1, Math.round(lines.length / 4));
   for (let at = 0; at < lines.length; at += apart)
-    scene.add(
-      "",
-      label(factors.x - 8, top + (at + 0.5) * step + 4, "av-tick", String(present(lines[at])[0]), {
-        "text-anchor": "end",
-      }),
-    );
+    scene.add("", label(factors.x - 8, top + (at + 0.5) * step + 4, "av-tick", String(present(lines[at])[0]), "end"));
 }

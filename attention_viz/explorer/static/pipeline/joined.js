@@ -57,9 +57,13 @@ function drawStrips(scene, opened, row, first) {
     scene.add(
       tag,
       made && vector ? stripOf(vector, place, role, fullOf(made)) : svg("rect", {...place, class: "av-unknown"}),
-      label(box.x + STRIP / 2, box.y + box.height + 14, `av-tick ${tag === "joined" ? "" : "av-v av-strong"}`, name, {
-        "text-anchor": "middle",
-      }),
+      label(
+        box.x + STRIP / 2,
+        box.y + box.height + 14,
+        `av-tick ${tag === "joined" ? "" : "av-v av-strong"}`,
+        name,
+        "middle",
+      ),
     );
   }
   const numbers = `${header.heads} heads side by side${header.known.includes("output") ? " \u00b7 W_O" : ""}: ${header.d_model} numbers`;
@@ -146,9 +150,7 @@ function drawHead(scene, header, head, numbers, {x, y, width, height}, largest) 
   if (height >= 12 || isOwn)
     scene.add(
       `heads head-${head}`,
-      label(x - 5, y + height / 2 + 4, `av-tick ${isOwn ? "av-v av-strong" : ""}`, String(head), {
-        "text-anchor": "end",
-      }),
+      label(x - 5, y + height / 2 + 4, `av-tick ${isOwn ? "av-v av-strong" : ""}`, String(head), "end"),
     );
   const [first, last] = [head * header.d_v, (head + 1) * header.d_v - 1];
   /** @type {Said[]} */

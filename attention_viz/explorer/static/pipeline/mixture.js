@@ -116,7 +116,7 @@ function drawOutput(scene, pair, output, {values: {x, width}}, bottom, unit) {
   scene.title("output", "Output", x, bottom + 34, {role: "av-v"});
   // Beside the title and the button of its matrix.
   const summed = width > 172 ? "sum of solid" : "their sum";
-  if (width > 148) scene.add("output", label(x + width, bottom + 34, "av-below", summed, {"text-anchor": "end"}));
+  if (width > 148) scene.add("output", label(x + width, bottom + 34, "av-below", summed, "end"));
   scene.add("output", svg("path", {d: `M${tidy(x)} ${tidy(zero)}h${tidy(width)}`, class: "av-axis"}));
   const each = width / output.length;
   for (const [at, number] of output.entries()) {

@@ -14,7 +14,7 @@ import {drawRow} from "./row.js";
 import {drawSum, sumTerms} from "./sum.js";
 import {createScene, drawDescent, finish} from "./scene.js";
 import {hearLatest, mountComponent, sendChoice, takesChoice, watchSize} from "../hosts/component.js";
-import {element, focused, within, svg} from "../parts/element.js";
+import {element, focused, listener, within, svg} from "../parts/element.js";
 import {arrowStep, focusOne} from "../parts/keys.js";
 
 /**
@@ -164,14 +164,13 @@ function press(pipeline, event) {
 
 /** @param {Pipeline} pipeline */
 function attend(pipeline) {
-  const {stage, signal} = pipeline;
+  const on = listener(pipeline.stage, pipeline.signal);
   const hitOf = (/** @type {Event} */ event) => within(event, ".av-hit");
-  stage.addEventListener("pointerover", (event) => point(pipeline, hitOf(event)), {signal});
-  stage.addEventListener("pointerleave", () => point(pipeline, null), {signal});
-  stage.addEventListener("focusin", (event) => point(pipeline, hitOf(event)), {signal});
-  stage.addEventListener("focusout", () => point(pipeline, null), {signal});
-  stage.addEventListener("click", (event) => press(pipeline, event), {signal});
-  stage.addEventListener("keydown", (event) => walkHits(pipeline, event), {signal});
+  for (const name of /** @type {const} */ (["pointerover", "focusin"]))
+    on(name, (event) => point(pipeline, hitOf(event)));
+  for (const name of /** @type {const} */ (["pointerleave", "focusout"])) on(name, () => point(pipeline, null));
+  on("click", (event) => press(pipeline, event));
+  on("keydown", (event) => walkHits(pipeline, event));
   watchSize(pipeline, () => show(pipeline));
 }
 

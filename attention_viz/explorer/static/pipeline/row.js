@@ -72,8 +72,7 @@ function scaleOf(lanes, {scores, full}) {
 function drawSoftmax(scene, {lanes}, top, height, {soft}) {
   const box = {x: tidy(soft - 9), y: top, width: 18, height: tidy(height)};
   const turned = `translate(${tidy(soft + 4.5)} ${tidy(top + height / 2)}) rotate(-90)`;
-  const words = label(0, 0, "av-below", "softmax", {transform: turned, "text-anchor": "middle"});
-  words.removeAttribute("x");
+  const words = svg("text", {y: 0, class: "av-below", transform: turned, "text-anchor": "middle"}, "softmax");
   scene.add("softmax", svg("rect", {...box, rx: 9, class: "av-pill"}), words);
   const {sum, largest} = exponentials(lanes);
   /** @type {Said[]} */
@@ -165,10 +164,7 @@ function drawWord(scene, one, isChosen, {x, y, lane, wide}) {
     );
   const role = isChosen ? "av-on-chip" : one.kind === "key" ? "av-k av-mono" : "av-below";
   const small = lane < 18 ? "av-small" : "";
-  scene.add(
-    tags,
-    label(x + wide - 8, y + 4.5, `${role} ${small} av-lane-word`, cut(one.name, 12), {"text-anchor": "end"}),
-  );
+  scene.add(tags, label(x + wide - 8, y + 4.5, `${role} ${small} av-lane-word`, cut(one.name, 12), "end"));
 }
 
 /**
@@ -200,10 +196,7 @@ function drawEntry(scene, one, isChosen, {y, lane, spans, scale: {zero, unit}}) 
   const end = low < 0 ? zero - length : zero + length;
   const x = inside ? (low < 0 ? end + 4 : end - 4) : fits ? (low < 0 ? zero : end) + 4 : (low < 0 ? end : zero) - 4;
   const anchor = inside ? (low < 0 ? "start" : "end") : fits ? "start" : "end";
-  scene.add(
-    tags,
-    label(x, y + 4, `av-small ${inside && isChosen ? "av-on-chip" : ""}`, words, {"text-anchor": anchor}),
-  );
+  scene.add(tags, label(x, y + 4, `av-small ${inside && isChosen ? "av-on-chip" : ""}`, words, anchor));
 }
 
 /**
@@ -233,8 +226,12 @@ function drawWeight(scene, one, isChosen, {y, lane, spans}) {
   const kind = `${lane < 18 ? "av-small" : "av-weighed"} ${isChosen ? "av-strong" : ""} ${inside && isChosen ? "av-on-weight" : ""} ${blocked ? "av-muted" : ""}`;
   scene.add(
     tags,
-    label(spans.weights + (inside ? length - 5 : length + 5), y + 4.5, kind, share(one.weight), {
-      "text-anchor": inside ? "end" : "start",
-    }),
+    label(
+      spans.weights + (inside ? length - 5 : length + 5),
+      y + 4.5,
+      kind,
+      share(one.weight),
+      inside ? "end" : "start",
+    ),
   );
 }

@@ -38,16 +38,10 @@ import {svg} from "../parts/element.js";
 /** @type {CanvasRenderingContext2D | null} */
 let pencil = null;
 
-/**
- * Words at a place.
- * @param {number} x
- * @param {number} y
- * @param {string} kind  its classes
- * @param {string} words
- * @param {Marks} more
- */
-export function label(x, y, kind, words, more = {}) {
-  return svg("text", {x: tidy(x), y: tidy(y), class: kind, ...more}, words);
+/** Words of some classes that begin at a place, or are anchored there otherwise.
+ * @param {number} x @param {number} y @param {string} kind @param {string} words @param {string | null} anchor */
+export function label(x, y, kind, words, anchor = null) {
+  return svg("text", {x: tidy(x), y: tidy(y), class: kind, "text-anchor": anchor}, words);
 }
 
 /** A bar from 0 to a length to the right, or to the left where that is negative.
@@ -128,10 +122,7 @@ export function createScene(root) {
       const left = end ? x - width - 26 : x;
       const nodes = [label(left, y, `av-title ${role}`, text)];
       if (name) nodes.push(opener(name, text, left + width + 7, y - 13));
-      if (below)
-        nodes.push(
-          label(x, y + 17, `av-below ${mono ? `${role} av-mono` : ""}`, below, {"text-anchor": end ? "end" : null}),
-        );
+      if (below) nodes.push(label(x, y + 17, `av-below ${mono ? `${role} av-mono` : ""}`, below, end ? "end" : null));
       scene.titles.set(name || text, nodes);
     },
   };

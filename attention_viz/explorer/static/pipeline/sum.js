@@ -83,7 +83,7 @@ function drawTerms(scene, pair, {sum: {x, width, top}, narrow, term: step}, term
     scene.add(
       `${tag} sum`,
       label(x, y + 11, "av-below", name),
-      label(x + width, y + 11, "av-term", signed(value), {"text-anchor": "end"}),
+      label(x + width, y + 11, "av-term", signed(value), "end"),
       joint,
       bar(zero + before * unit, y + 16, value * unit, thick, `av-solid ${role} ${dimension === null ? "av-pale" : ""}`),
     );
@@ -135,9 +135,7 @@ function drawChain(scene, {header}, {sum: {x, width}}, chain, start) {
     if (!skipped)
       scene.add(
         tag,
-        label(right, y + 5, `av-big ${step.value === -Infinity ? "av-muted" : ""}`, written(step.value), {
-          "text-anchor": "end",
-        }),
+        label(right, y + 5, `av-big ${step.value === -Infinity ? "av-muted" : ""}`, written(step.value), "end"),
       );
     const box = skipped
       ? {x, y: y + 5, width, height: 18}
