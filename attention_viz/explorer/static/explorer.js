@@ -137,12 +137,8 @@ function isHere(recording, at) {
   return recording.has(at) || recording.head(at) !== null;
 }
 
-/**
- * @param {Recording} recording
- * @param {Partial<HeadChoice> | null | undefined} choice
- * @param {Settings | undefined} settings
- * @returns {State}
- */
+/** @param {Recording} recording @param {Partial<HeadChoice> | null | undefined} choice
+ * @param {Settings | undefined} settings @returns {State} */
 function firstState(recording, choice, settings) {
   const longest = Math.max(...recording.streams.map(({keys}) => keys.count));
   return {

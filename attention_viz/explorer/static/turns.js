@@ -34,10 +34,8 @@ export function createTurns(view, {first, later}) {
     view.store.set({loaded: view.store.state.loaded + 1});
   };
   return {
-    /**
-     * @param {Set<keyof State>} changed
-     * @param {(view: OwnView) => void} choosePair  settles the pair that the head is told by
-     */
+    /** @param {Set<keyof State>} changed
+     * @param {(view: OwnView) => void} choosePair  settles the pair that the head is told by */
     draw(changed, choosePair) {
       view.now = look(view.store.state, view.recording, true);
       cancelAnimationFrame(searching);

@@ -20,11 +20,9 @@ const SIGNS = {"\n": "\u21b5", "\t": "\u21e5", "\r": "\u240d", "\u007f": "\u2421
 const decoder = new TextDecoder("utf-8", {fatal: true, ignoreBOM: true});
 const BYTES = letters();
 
-/**
- * A label as a light mark and the text after it; both may be empty.
+/** A label as a light mark and the text after it; both may be empty.
  * @param {string} label  the tokenizer's own
- * @param {string} spelling  how it writes its pieces
- */
+ * @param {string} spelling  how it writes its pieces */
 export function spell(label, spelling = "unknown") {
   const text = decode(label, spelling);
   if ((spelling === "unknown" || spelling === "wordpiece") && goesOn(label))

@@ -23,12 +23,9 @@ import {drawSpectrum} from "./spectrum.js";
  * @property {() => number | null} second  where it is played; null where it isn't
  */
 
-/**
- * @param {SoundView} view
- * @param {PackedSound} packed
+/** @param {SoundView} view @param {PackedSound} packed
  * @param {(second: number | null) => void} tell  hears where it is played
- * @returns {Hearing}
- */
+ * @returns {Hearing} */
 export function createHearing(view, packed, tell) {
   const spectrum = element("canvas", {class: "av-spectrum", "aria-hidden": "true"});
   const button = element("button", {type: "button", class: "av-play", "data-testid": "play"}, "\u25b6 Play");

@@ -2,12 +2,10 @@
 
 import {svg} from "../parts/element.js";
 
-/**
- * A row of weights as a curve that stands on a line.
+/** A row of weights as a curve that stands on a line.
  * @param {Float32Array} line
  * @param {number} most  the weight that is as high as the curve can be
- * @param {{left: (frame: number) => number, foot: number, height: number}} place
- */
+ * @param {{left: (frame: number) => number, foot: number, height: number}} place */
 export function curveOf(line, most, {left, foot, height}) {
   const points = Array.from(
     line,

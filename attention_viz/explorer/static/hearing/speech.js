@@ -23,14 +23,10 @@ export function framesOf({place, count}, seconds) {
   return {count: Math.max(1, begins.filter((second) => second < seconds).length), step, seconds};
 }
 
-/**
- * The weights of a word over the frames: the mean of the rows of its pieces, and of several heads.
- * @param {Weights[]} heads
- * @param {Word} word
- * @param {Frames} frames
+/** The weights of a word over the frames: the mean of the rows of its pieces, and of several heads.
+ * @param {Weights[]} heads @param {Word} word @param {Frames} frames
  * @param {boolean} after  whether by the rows that have read the word, not by those that are about to write it
- * @param {number} rows  how many there are
- */
+ * @param {number} rows  how many there are */
 export function rowOfWord(heads, {rows: own}, {count}, after, rows) {
   const line = new Float32Array(count);
   const asked = own.map((row) => Math.min(rows - 1, row + Number(after)));
@@ -108,14 +104,12 @@ function duringSpan(who, line, frames, inside) {
   return said`${who} it listens to ${[`${from}\u2013${to} s`, "key"]}: ${[share, "number"]}`;
 }
 
-/**
- * What a moment of a sound looks at, or what looks at it, in a sentence.
+/** What a moment of a sound looks at, or what looks at it, in a sentence.
  * @param {Float32Array} line
  * @param {number} chosen  a frame
  * @param {Frames} frames
  * @param {boolean} to  whether it is looked at
- * @returns {Said[]}
- */
+ * @returns {Said[]} */
 export function tellMoment(line, chosen, frames, to) {
   const second = /** @type {Said} */ ([`${(chosen * frames.step).toFixed(2)} s`, to ? "key" : "query"]);
   const most = line.reduce((best, weight, at) => (weight > line[best] ? at : best), 0);

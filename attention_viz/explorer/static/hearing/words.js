@@ -103,13 +103,8 @@ function createWordTools(view, packed, button) {
   return {tools, select};
 }
 
-/**
- * @param {SoundView} view
- * @param {PackedSound} packed
- * @param {Frames} frames
- * @param {number} second
- * @param {number} before
- */
+/** @param {SoundView} view @param {PackedSound} packed @param {Frames} frames @param {number} second
+ * @param {number} before */
 function litWord(view, packed, frames, second, before) {
   const found = litAt(linesOf(view, packed, frames), second, frames.step);
   return found < 0 ? before : found;
@@ -189,13 +184,8 @@ export function moveCursor(place, second, seconds) {
   cursor.setAttribute("transform", `translate(${(Math.min(second ?? 0, seconds) / seconds) * place.clientWidth},0)`);
 }
 
-/**
- * @param {SoundView} view
- * @param {HTMLElement} place
- * @param {PackedSound} packed
- * @param {import("./hearing.js").Hearing} hearing
- * @param {Frames} frames
- */
+/** @param {SoundView} view @param {HTMLElement} place @param {PackedSound} packed
+ * @param {import("./hearing.js").Hearing} hearing @param {Frames} frames */
 function listenToWords(view, place, packed, hearing, frames) {
   const wordAt = (/** @type {Event} */ event) => {
     const number = within(event, "[data-word]")?.dataset["word"];

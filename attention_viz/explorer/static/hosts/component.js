@@ -54,12 +54,8 @@ export function mountComponent({data, parentElement, setStateValue, setTriggerVa
   return () => end(parentElement, entry, life, LEAVING);
 }
 
-/**
- * @template {Mounted} C
- * @param {HTMLElement} parentElement
- * @param {Pick<Mounting, "setStateValue" | "setTriggerValue">} ways
- * @param {Life<C>} life
- */
+/** @template {Mounted} C @param {HTMLElement} parentElement
+ * @param {Pick<Mounting, "setStateValue" | "setTriggerValue">} ways @param {Life<C>} life */
 function begin(parentElement, ways, {selector, create, hear}) {
   const root = /** @type {HTMLElement} */ (parentElement.querySelector(selector));
   const ends = new AbortController();
@@ -71,13 +67,8 @@ function begin(parentElement, ways, {selector, create, hear}) {
   return entry;
 }
 
-/**
- * @template {Mounted} C
- * @param {HTMLElement} parentElement
- * @param {Entry} entry
- * @param {Life<C>} life
- * @param {number} wait
- */
+/** @template {Mounted} C @param {HTMLElement} parentElement @param {Entry} entry @param {Life<C>} life
+ * @param {number} wait */
 function end(parentElement, entry, life, wait) {
   clearTimeout(entry.leaving);
   entry.leaving = window.setTimeout(() => {

@@ -112,12 +112,10 @@ export async function readGround(bytes) {
   };
 }
 
-/**
- * What a run came to.
+/** What a run came to.
  * @param {PackedRun} packed
  * @param {number} size  how many cells a head has
- * @returns {Run}
- */
+ * @returns {Run} */
 export function readRun({weights, others, open, ...numbers}, size) {
   return {
     ...numbers,
@@ -155,13 +153,11 @@ export function matricesOf(ground, {choice, added, run, peek}) {
   return {layer, head, own, open, before, after: run?.others ? headOf(ground, run.others, layer, head) : unchanged};
 }
 
-/**
- * How far each query's output of the head on the screen goes, as a share of its length before; null where its weights
+/** How far each query's output of the head on the screen goes, as a share of its length before; null where its weights
  * with the mask aren't known yet, or it has no values, as of weights that nothing was fetched by.
  * @param {Pick<Ground, "values" | "rows" | "columns">} ground
  * @param {Pick<Matrices, "before" | "after">} matrices  of that head
- * @returns {number[] | null}
- */
+ * @returns {number[] | null} */
 export function ownOutputs({values, rows, columns}, {before, after}) {
   if (!after || values.length === 0) return null;
   const width = values.length / columns;

@@ -160,12 +160,10 @@ function follow(stage, told) {
   drawStage(stage);
 }
 
-/**
- * Tell the page what is chosen now.
+/** Tell the page what is chosen now.
  * @param {Stage} stage
  * @param {boolean} ran  whether what ran stays what is chosen
- * @param {{layer: number, head: number} | null} keep  another head, to be chosen
- */
+ * @param {{layer: number, head: number} | null} keep  another head, to be chosen */
 function send(stage, ran = false, keep = null) {
   const {ground, choice, added, pair, shown} = stage;
   if (!ground) return;

@@ -20,13 +20,10 @@ import {layerPlace} from "../heads/numbers.js";
 export const COMPUTED = ["none", "causal", "window", "prefix"];
 export const BATCHED = ["padding", "both"];
 
-/**
- * What a mask leaves open, before the model's own is put on top; null for one that follows from more than sizes.
+/** What a mask leaves open, before the model's own is put on top; null for one that follows from more than sizes.
  * @param {string} mask
  * @param {number} count  of tokens
- * @param {{window: number, prefix: number}} numbers
- * @returns {Cells | null}
- */
+ * @param {{window: number, prefix: number}} numbers @returns {Cells | null} */
 export function openCells(mask, count, {window, prefix}) {
   /** @type {Record<string, (query: number, key: number) => boolean>} */
   const rules = {

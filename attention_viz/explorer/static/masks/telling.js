@@ -8,16 +8,12 @@ import {tokenParts} from "../claim/placed.js";
 
 /** @import {BoardAxis, Ground, Matrices, Run} from "./board.js" */
 
-/**
- * The chosen link where it was cut, else the heaviest that was; what its query turns to, and how far that word's output
- * moved; what isn't known yet is left out.
- * @param {Ground} ground
- * @param {Matrices} matrices
- * @param {Run | null} run
+/** The chosen link where it was cut, else the heaviest that was; what its query turns to, and how far that word's
+ * output moved; what isn't known yet is left out.
+ * @param {Ground} ground @param {Matrices} matrices @param {Run | null} run
  * @param {boolean} none  whether no mask is put on
  * @param {{query: number, key: number} | null} pair  the link that was chosen
- * @returns {(Node | string)[]}
- */
+ * @returns {(Node | string)[]} */
 export function claimOf(ground, matrices, run, none, pair = null) {
   if (none) return ["No mask is put on: every word looks where the model lets it."];
   if (!countCut(matrices)) return [...nothingCut(ground, matrices, run)];

@@ -61,12 +61,8 @@ function sketch(mask) {
   });
 }
 
-/**
- * @param {HTMLCanvasElement} canvas
- * @param {number} count
- * @param {Cells} open
- * @param {{open: string, shut: string, ground: string}} colours
- */
+/** @param {HTMLCanvasElement} canvas @param {number} count @param {Cells} open
+ * @param {{open: string, shut: string, ground: string}} colours */
 function drawPicture(canvas, count, open, colours) {
   const context = fitCanvas(canvas, PICTURE, PICTURE);
   const pitch = PICTURE / count;

@@ -53,13 +53,8 @@ export default function penComponent({data, parentElement, setStateValue}) {
   };
 }
 
-/**
- * @param {PenData} data
- * @param {HTMLElement} root
- * @param {HTMLElement} output
- * @param {Pen["setStateValue"]} setStateValue
- * @returns {Pen}
- */
+/** @param {PenData} data @param {HTMLElement} root @param {HTMLElement} output
+ * @param {Pen["setStateValue"]} setStateValue @returns {Pen} */
 function makePen(data, root, output, setStateValue) {
   return {
     ...{data, root, output, setStateValue, strokes: [], serial: 0, from: null, to: null},

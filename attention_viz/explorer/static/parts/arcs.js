@@ -59,12 +59,8 @@ export function drawLinks(context, edges, {top, bottom, colours, faint, bold = f
   context.globalAlpha = 1;
 }
 
-/**
- * @param {CanvasRenderingContext2D} context
- * @param {[fromX: number, fromY: number, toX: number, toY: number]} ends
- * @param {number} place
- * @param {{colours: Readonly<Colours>, faint: boolean, bold: boolean}} how
- */
+/** @param {CanvasRenderingContext2D} context @param {[fromX: number, fromY: number, toX: number, toY: number]} ends
+ * @param {number} place @param {{colours: Readonly<Colours>, faint: boolean, bold: boolean}} how */
 function strokeEdge(context, [fromX, fromY, toX, toY], place, {colours, faint, bold}) {
   if (!colours.query || !colours.key) return; // drawn before the style has come; it is drawn again then
   context.strokeStyle = faint ? colours.muted : shaded(context, [fromX, fromY, toX, toY], colours, bold);
@@ -128,12 +124,9 @@ export function drawNumbers(context, edges, {y, up, room, colours, font}) {
 /** A text of some size around its middle.
  * @typedef {{text: string, x: number, y: number, width: number, height: number}} Label */
 
-/**
- * The first labels that lie over none before them.
+/** The first labels that lie over none before them.
  * @param {readonly Label[]} labels the most important first
- * @param {number} most
- * @returns {Label[]}
- */
+ * @param {number} most @returns {Label[]} */
 export function withoutOverlaps(labels, most) {
   /** @type {Label[]} */
   const placed = [];

@@ -115,11 +115,8 @@ function restOf({now: {rows, columns, stream}}, head) {
   return restWords(names, special.length > 0, sum / looking.length);
 }
 
-/**
- * @param {string[]} names  of the tokens that stand for nothing in the text, or of the first one
- * @param {boolean} special
- * @param {number} share
- */
+/** @param {string[]} names  of the tokens that stand for nothing in the text, or of the first one
+ * @param {boolean} special @param {number} share */
 export function restWords(names, special, share) {
   const listed = names.slice(0, 3).join(" and ");
   const who = special
@@ -144,14 +141,8 @@ function summed(places, weightAt) {
   return {top, open, blocked: places.length - open, total};
 }
 
-/**
- * @param {BarsView} view
- * @param {HTMLElement} title
- * @param {HTMLElement | null} note
- * @param {Summary} all
- * @param {Axis} axis
- * @param {string} role
- */
+/** @param {BarsView} view @param {HTMLElement} title @param {HTMLElement | null} note @param {Summary} all
+ * @param {Axis} axis @param {string} role */
 function list(view, title, note, {top, open, blocked, total}, axis, role) {
   const rest = open - top.length;
   const above = top.reduce((sum, {weight}) => sum + weight, 0);

@@ -149,13 +149,8 @@ function isSame(one, other) {
   return one.buffer === other.buffer && one.byteOffset === other.byteOffset && one.length === other.length;
 }
 
-/**
- * @param {BlockView} view
- * @param {Work["blocks"]} blocks
- * @param {Places} rows
- * @param {Places} columns
- * @param {number} deepest
- */
+/** @param {BlockView} view @param {Work["blocks"]} blocks @param {Places} rows @param {Places} columns
+ * @param {number} deepest */
 function wording({store, now}, blocks, rows, columns, deepest) {
   const {head, picture} = now;
   if (picture instanceof HeadMap) {

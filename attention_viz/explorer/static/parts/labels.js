@@ -12,13 +12,8 @@ import {LABEL_LINE, middleOf} from "./plot.js";
 // The least a label needs beside its neighbour.
 const LABEL_PITCH = 10.5;
 
-/**
- * @param {CanvasRenderingContext2D} context
- * @param {MatrixView} view
- * @param {Plot} plot
- * @param {Places} rows
- * @param {Places} columns
- */
+/** @param {CanvasRenderingContext2D} context @param {MatrixView} view @param {Plot} plot @param {Places} rows
+ * @param {Places} columns */
 export function paintLabels(context, view, plot, rows, columns) {
   const {stream} = view.now;
   rows.forEach((query, down) => {

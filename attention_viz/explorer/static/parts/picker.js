@@ -11,12 +11,8 @@ import {findToken} from "../data/finding.js";
 // A list of more tokens than this is one that nobody looks through.
 const LONGEST_LIST = 1000;
 
-/**
- * @param {string} role  its class
- * @param {string} label
- * @param {(place: number) => void} choose
- * @returns {Picker}
- */
+/** @param {string} role  its class
+ * @param {string} label @param {(place: number) => void} choose @returns {Picker} */
 export function createPicker(role, label, choose) {
   const list = element("select", {class: role, "aria-label": label});
   const box = element("input", {

@@ -180,13 +180,10 @@ export function createView(root, store, recording, onChoice, onOpen) {
   return view;
 }
 
-/**
- * What is on the screen.
- * @param {Readonly<State>} state
- * @param {Recording} recording
+/** What is on the screen.
+ * @param {Readonly<State>} state @param {Recording} recording
  * @param {boolean} soon  whether the links of a long text's head are only looked for later, where they aren't known
- * @returns {Shown}
- */
+ * @returns {Shown} */
 export function look(state, recording, soon = false) {
   const stream = recording.stream(state.stream);
   const at = {

@@ -62,13 +62,9 @@ function together(numbers, line) {
   return line.reduce((best, at) => (Math.abs(numbers[at]) > Math.abs(best) ? numbers[at] : best), 0);
 }
 
-/**
- * @param {number} x
- * @param {number} width
- * @param {number[]} numbers
+/** @param {number} x @param {number} width @param {number[]} numbers
  * @param {number} margin  for numbers beside the bars
- * @returns {Axle}
- */
+ * @returns {Axle} */
 function axleOf(x, width, numbers, margin) {
   const [low, high] = [Math.min(0, ...numbers), Math.max(0, ...numbers)];
   const zero = Math.max(x + margin, Math.min(x + width - margin, x + (width * -low) / (high - low || 1)));
@@ -87,14 +83,8 @@ function drawTitles(scene, opened, pair, y, [query, key, product]) {
   scene.title("", "q × k", product.x + 6, y, {below: `${header.d_k} terms`});
 }
 
-/**
- * @param {Scene} scene
- * @param {Pair} pair
- * @param {Places} places
- * @param {number[][]} lines
- * @param {number[][]} columns
- * @param {Axle[]} axles
- */
+/** @param {Scene} scene @param {Pair} pair @param {Places} places @param {number[][]} lines
+ * @param {number[][]} columns @param {Axle[]} axles */
 function drawBars(scene, pair, places, lines, columns, axles) {
   const {top, room, factors} = places;
   const step = room / lines.length;

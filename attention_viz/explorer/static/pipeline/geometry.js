@@ -33,13 +33,9 @@ const [TOP, TOP_BELOW] = [40, 60];
 /** What has to fit: lanes, terms of the sum, and how high each step of the score is.
  * @typedef {{lanes: number, terms: number, steps: number[]}} Counts */
 
-/**
- * @param {number} width  of the drawing
+/** @param {number} width  of the drawing
  * @param {number} screen  how high the screen is
- * @param {{d_k: number}} header
- * @param {Counts} counts
- * @returns {Places}
- */
+ * @param {{d_k: number}} header @param {Counts} counts @returns {Places} */
 export function placesFor(width, screen, header, counts) {
   return width < NARROW ? below(width, header, counts) : beside(width, screen, counts);
 }

@@ -83,13 +83,11 @@ function drawStrips(scene, opened, row, first) {
   });
 }
 
-/**
- * What one head adds to the joined vector, or why that can't be told.
+/** What one head adds to the joined vector, or why that can't be told.
  * @param {Pick<PipelineHeader, "head" | "heads" | "known" | "d_v">} header
  * @param {Float32Array | null} adding  how long both vectors are, and how much of the joined one is this head's
  * @param {boolean} isRecorded  whether there is a joined vector
- * @returns {Said[]}
- */
+ * @returns {Said[]} */
 export function addsTold({head, heads, known, d_v: width}, adding, isRecorded) {
   if (!isRecorded) return [NOT_RECORDED];
   if (!adding)
@@ -109,14 +107,8 @@ export function addsTold({head, heads, known, d_v: width}, adding, isRecorded) {
   ];
 }
 
-/**
- * @param {Scene} scene
- * @param {{head: number, d_v: number, heads: number}} header
- * @param {number} head
- * @param {Float32Array} numbers
- * @param {Box} box
- * @param {number} largest
- */
+/** @param {Scene} scene @param {{head: number, d_v: number, heads: number}} header @param {number} head
+ * @param {Float32Array} numbers @param {Box} box @param {number} largest */
 function drawHead(scene, header, head, numbers, {x, y, width, height}, largest) {
   const isOwn = head === header.head;
   const parts = Math.min(PARTS, numbers.length, Math.max(1, Math.floor(height / 2)));

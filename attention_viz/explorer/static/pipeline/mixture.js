@@ -95,14 +95,8 @@ function drawValue(scene, one, {values: {x, width}, row, lane, narrow}, y, unit)
   });
 }
 
-/**
- * @param {Scene} scene
- * @param {Pair} pair
- * @param {Float32Array} output
- * @param {Places} places
- * @param {number} bottom
- * @param {number} unit
- */
+/** @param {Scene} scene @param {Pair} pair @param {Float32Array} output @param {Places} places @param {number} bottom
+ * @param {number} unit */
 function drawOutput(scene, pair, output, {values: {x, width}}, bottom, unit) {
   const zero = bottom + 72;
   scene.add(

@@ -97,14 +97,10 @@ export function hasPair({header}, query, key) {
   return header.queries.includes(query) && header.keys.includes(key);
 }
 
-/**
- * A pair, opened.
- * @param {Opened} opened
- * @param {number} query
- * @param {number} key
+/** A pair, opened.
+ * @param {Opened} opened @param {number} query @param {number} key
  * @param {number} count  how many terms are named
- * @returns {Pair}
- */
+ * @returns {Pair} */
 export function openPair(opened, query, key, count) {
   const row = opened.header.queries.indexOf(query);
   const [q, masked, weights] = ["query", "masked", "weights"].map((name) => present(rowOf(opened, name, row)));

@@ -18,13 +18,8 @@ const GAP = 34;
 const SIGN = 7.9;
 const SMALL_SIGN = 6.6;
 
-/**
- * @param {Scene} scene
- * @param {Opened} opened
- * @param {Pair} pair
- * @param {Places} places
- * @param {{x: number, y: number, turned: boolean}} score  where the score's way begins
- */
+/** @param {Scene} scene @param {Opened} opened @param {Pair} pair @param {Places} places
+ * @param {{x: number, y: number, turned: boolean}} score  where the score's way begins */
 export function drawRow(scene, opened, pair, places, score) {
   const {row, lane} = places;
   const {lanes} = pair;
@@ -104,13 +99,8 @@ function drawArrival(scene, pair, {row, lane}, score) {
   );
 }
 
-/**
- * @param {Scene} scene
- * @param {Opened} opened
- * @param {Pair} pair
- * @param {Lane} one
- * @param {{y: number, lane: number, x: number, spans: RowSpans, scale: {zero: number, unit: number}}} place
- */
+/** @param {Scene} scene @param {Opened} opened @param {Pair} pair @param {Lane} one
+ * @param {{y: number, lane: number, x: number, spans: RowSpans, scale: {zero: number, unit: number}}} place */
 function drawLane(scene, opened, pair, one, {y, lane, x, spans, scale}) {
   const isChosen = one.kind === "key" && one.key === pair.key;
   const tag = tagOf(one);
@@ -147,12 +137,8 @@ export function tagOf({kind, key}) {
   return kind === "key" ? String(key) : kind;
 }
 
-/**
- * @param {Scene} scene
- * @param {Lane} one
- * @param {boolean} isChosen
- * @param {{x: number, y: number, lane: number, wide: number}} place
- */
+/** @param {Scene} scene @param {Lane} one @param {boolean} isChosen
+ * @param {{x: number, y: number, lane: number, wide: number}} place */
 function drawWord(scene, one, isChosen, {x, y, lane, wide}) {
   const tag = tagOf(one);
   const height = Math.min(26, lane * 0.9);
@@ -167,12 +153,8 @@ function drawWord(scene, one, isChosen, {x, y, lane, wide}) {
   scene.add(tags, label(x + wide - 8, y + 4.5, `${role} ${small} av-lane-word`, cut(one.name, 12), "end"));
 }
 
-/**
- * @param {Scene} scene
- * @param {Lane} one
- * @param {boolean} isChosen
- * @param {{y: number, lane: number, spans: RowSpans, scale: {zero: number, unit: number}}} place
- */
+/** @param {Scene} scene @param {Lane} one @param {boolean} isChosen
+ * @param {{y: number, lane: number, spans: RowSpans, scale: {zero: number, unit: number}}} place */
 function drawEntry(scene, one, isChosen, {y, lane, spans, scale: {zero, unit}}) {
   const tags = `entry entry-${tagOf(one)}`;
   const thick = Math.min(20, lane * 0.62);
@@ -199,12 +181,8 @@ function drawEntry(scene, one, isChosen, {y, lane, spans, scale: {zero, unit}}) 
   scene.add(tags, label(x, y + 4, `av-small ${inside && isChosen ? "av-on-chip" : ""}`, words, anchor));
 }
 
-/**
- * @param {Scene} scene
- * @param {Lane} one
- * @param {boolean} isChosen
- * @param {{y: number, lane: number, spans: RowSpans}} place
- */
+/** @param {Scene} scene @param {Lane} one @param {boolean} isChosen
+ * @param {{y: number, lane: number, spans: RowSpans}} place */
 function drawWeight(scene, one, isChosen, {y, lane, spans}) {
   const tags = `weight weight-${tagOf(one)}`;
   const thick = Math.min(20, lane * 0.62);

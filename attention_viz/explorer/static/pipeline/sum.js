@@ -15,15 +15,10 @@ import {signed, written} from "./numbers.js";
 
 /** @typedef {{dimension: number | null, value: number, before: number}} SumTerm */
 
-/**
- * Draw the terms and their sum; gives where its way to the row begins.
- * @param {Scene} scene
- * @param {Opened} opened
- * @param {Pair} pair
- * @param {Places} places
+/** Draw the terms and their sum; gives where its way to the row begins.
+ * @param {Scene} scene @param {Opened} opened @param {Pair} pair @param {Places} places
  * @param {(dimension: number) => {x: number, y: number}} product  where a product's bar ends
- * @returns {{x: number, y: number, turned: boolean}}
- */
+ * @returns {{x: number, y: number, turned: boolean}} */
 export function drawSum(scene, opened, pair, places, product) {
   const {sum: column, term} = places;
   const chain = chainOf(opened, pair);
@@ -47,13 +42,8 @@ export function sumTerms({named, terms, rest, q}) {
   return found;
 }
 
-/**
- * @param {Scene} scene
- * @param {Pair} pair
- * @param {Places} places
- * @param {SumTerm[]} terms
- * @param {(dimension: number) => {x: number, y: number}} product
- */
+/** @param {Scene} scene @param {Pair} pair @param {Places} places @param {SumTerm[]} terms
+ * @param {(dimension: number) => {x: number, y: number}} product */
 function drawTerms(scene, pair, {sum: {x, width, top}, narrow, term: step}, terms, product) {
   const ends = terms.flatMap(({before, value}) => [before, before + value]);
   const [low, high] = [Math.min(0, ...ends), Math.max(0, ...ends)];
@@ -99,13 +89,8 @@ function drawTerms(scene, pair, {sum: {x, width, top}, narrow, term: step}, term
   }
 }
 
-/**
- * @param {Scene} scene
- * @param {Opened} opened
- * @param {Places} places
- * @param {ChainStep[]} chain
- * @param {number} start
- */
+/** @param {Scene} scene @param {Opened} opened @param {Places} places @param {ChainStep[]} chain
+ * @param {number} start */
 function drawChain(scene, {header}, {sum: {x, width}}, chain, start) {
   const heights = heightsOf(chain);
   const right = x + width;

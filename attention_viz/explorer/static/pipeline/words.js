@@ -55,13 +55,9 @@ export function writeWords(strip, {queries, keys}, pair, choose) {
   drawBetween(lines, above, under, pair);
 }
 
-/**
- * @param {"query" | "key"} side
- * @param {Axis} axis
- * @param {number} chosen
+/** @param {"query" | "key"} side @param {Axis} axis @param {number} chosen
  * @param {Pair | null} pair  of keys: which of them may be looked at
- * @param {(at: number) => void} choose
- */
+ * @param {(at: number) => void} choose */
 function wordRow(side, axis, chosen, pair, choose) {
   const [first, last] = [Math.max(0, chosen - AROUND_WORD), Math.min(axis.count, chosen + AROUND_WORD + 1)];
   const buttons = Array.from({length: last - first}, (_, number) => {

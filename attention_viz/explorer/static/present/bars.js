@@ -74,12 +74,8 @@ function bothNames(before, now) {
   return [element("bdi", {class: "av-blind"}, before), element("bdi", {class: "av-told"}, now)];
 }
 
-/**
- * @param {string} name
- * @param {number} value
- * @param {(value: number) => number} share
- * @param {(value: number) => number} start
- */
+/** @param {string} name @param {number} value @param {(value: number) => number} share
+ * @param {(value: number) => number} start */
 function bar(name, value, share, start) {
   const node = element("i", {class: `av-bar ${name}`});
   node.style.left = `calc(${start(value)} * var(--full) / 100)`;

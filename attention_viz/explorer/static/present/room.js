@@ -12,12 +12,10 @@ export function stageOf(width, height) {
   return {scale, width: width / scale, height: height / scale};
 }
 
-/**
- * Where words of these widths stand on a line: the left edge of each, with a sign in place of those left out.
+/** Where words of these widths stand on a line: the left edge of each, with a sign in place of those left out.
  * @param {number[]} widths
  * @param {number[]} cuts  the places before which words are left out
- * @param {number} room
- */
+ * @param {number} room */
 export function onLine(widths, cuts, room) {
   const [gap, sign] = [16, 40];
   const count = widths.length;

@@ -23,11 +23,9 @@ export function palenessOf(weights) {
   return weights.map((weight) => PALEST * (1 - Math.max(0, weight ?? 0) / most));
 }
 
-/**
- * @param {Shown} shown
+/** @param {Shown} shown
  * @param {string} file  the picture, as an address that holds it
- * @param {{width: number, height: number}} room
- */
+ * @param {{width: number, height: number}} room */
 export function drawShown({down, across, weights, query, key, boxes}, file, {width, height}) {
   const scale = Math.min(width / across, height / down);
   const sides = {width: across * scale, height: down * scale};

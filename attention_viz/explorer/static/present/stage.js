@@ -23,13 +23,10 @@ const SOURCE = 80;
 // What a table beside a picture leaves to that.
 const LEFT = 0.38;
 
-/**
- * Show a slide in place of what the stage showed.
+/** Show a slide in place of what the stage showed.
  * @param {HTMLElement} root  covers the room
- * @param {HTMLElement} stage
- * @param {Slide} slide
- * @param {{step: number, vote: number | null, pictures: string[]}} shown
- */
+ * @param {HTMLElement} stage @param {Slide} slide
+ * @param {{step: number, vote: number | null, pictures: string[]}} shown */
 export function showSlide(root, stage, slide, {step, vote, pictures}) {
   const {scale, width, height} = stageOf(root.clientWidth, root.clientHeight);
   // First of all: measuring below lays the slide out, and what is laid out as asked would fade into its answer.
@@ -83,13 +80,10 @@ export function showSlide(root, stage, slide, {step, vote, pictures}) {
   showStep(stage, step);
 }
 
-/**
- * Where bars below a table would run into each other, the table is written smaller, and then the sentence.
+/** Where bars below a table would run into each other, the table is written smaller, and then the sentence.
  * @param {HTMLElement} picture  of the bars
- * @param {Element} tables
- * @param {HTMLElement} claim
- * @param {number} count  of bars
- */
+ * @param {Element} tables @param {HTMLElement} claim
+ * @param {number} count  of bars */
 function makeRoom(picture, tables, claim, count) {
   const narrow = () => picture.clientHeight < LEAST_ROW * count;
   if (narrow()) tables.classList.add("av-dense");

@@ -53,14 +53,9 @@ export function createPictureLists(view, patches) {
   };
 }
 
-/**
- * @param {ListsView} view
- * @param {Float32Array} line
- * @param {Region} region
- * @param {Patches} patches
+/** @param {ListsView} view @param {Float32Array} line @param {Region} region @param {Patches} patches
  * @param {number} whole  what the row sums to: hundreds of weights that are each rounded don't add up to it
- * @returns {Line[]}
- */
+ * @returns {Line[]} */
 function parts(view, line, region, patches, whole) {
   const rest = patches.others.reduce((left, position) => left - line[position], whole - region.share);
   const here = region.patches.length / patches.positions.length;

@@ -61,13 +61,10 @@ export function overPatches(line, {positions}) {
   return found;
 }
 
-/**
- * The patches around the one with the most weight that touch each other and have at least half of what it has; none
+/** The patches around the one with the most weight that touch each other and have at least half of what it has; none
  * where no patch has any weight. Python's `touching` has the same rule.
  * @param {Float32Array} weights  of the patches
- * @param {Pick<Patches, "down" | "across">} patches
- * @returns {Region}
- */
+ * @param {Pick<Patches, "down" | "across">} patches @returns {Region} */
 export function regionOf(weights, patches) {
   const most = weights.reduce((best, weight, at) => (weight > weights[best] ? at : best), 0);
   if (!(weights[most] > 0)) return {patches: [], share: 0};

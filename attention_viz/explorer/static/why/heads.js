@@ -34,14 +34,8 @@ export function drawList(header, {chosen, by, after}, choose) {
   );
 }
 
-/**
- * @param {WhyHeader} header
- * @param {Place} place
- * @param {boolean} isChosen
- * @param {Map<string, number>} numbers
- * @param {{number: number}[]} beside
- * @param {(head: Place) => void} choose
- */
+/** @param {WhyHeader} header @param {Place} place @param {boolean} isChosen @param {Map<string, number>} numbers
+ * @param {{number: number}[]} beside @param {(head: Place) => void} choose */
 function listRow(header, [layer, head], isChosen, numbers, beside, choose) {
   const name = `${layer} ${head}`;
   const [sources, wrote, after] = [header.sources[name] ?? [], header.map[layer][head], numbers.get(name)];

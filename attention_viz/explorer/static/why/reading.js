@@ -56,12 +56,10 @@ export function tiny(number) {
   return `${digit}×10${raised}`;
 }
 
-/**
- * What stands at a place: a word in quotes, told apart where it stands in the text several times; a patch or a frame.
+/** What stands at a place: a word in quotes, told apart where it stands in the text several times; a patch or a frame.
  * @param {Pick<WhyHeader, "queries" | "keys" | "units">} header
  * @param {"query" | "key"} side  whether it looks or is looked at
- * @param {number} at
- */
+ * @param {number} at */
 export function wordAt({queries, keys, units}, side, at) {
   const words = side === "key" ? keys : queries;
   if (units[side] !== "word") return whichOf(words, at) + words[at];
@@ -100,12 +98,10 @@ export function depthOf(number, full) {
   return full > 0 ? Math.sqrt(Math.min(1, Math.abs(number) / full)) : 0;
 }
 
-/**
- * What is missing of a number without each head, where that is known; null where it isn't.
+/** What is missing of a number without each head, where that is known; null where it isn't.
  * @param {WhyHeader} header
  * @param {Map<string, number>} silenced  what the number is without a head
- * @returns {(number | null)[][]}
- */
+ * @returns {(number | null)[][]} */
 export function missingOf({map, total}, silenced) {
   return map.map((row, layer) =>
     row.map((_, head) => {

@@ -16,12 +16,10 @@ import {element} from "../parts/element.js";
 // A head that wrote less is no step of a story.
 const LEAST = 0.3;
 
-/**
- * The steps of a story.
+/** The steps of a story.
  * @param {WhyHeader} header
  * @param {Map<string, number>} silenced  what the number is without a head
- * @returns {StoryStep[]}
- */
+ * @returns {StoryStep[]} */
 export function storyOf(header, silenced) {
   const [top] = header.listed;
   if (!top) return [];

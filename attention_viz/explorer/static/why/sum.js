@@ -5,12 +5,9 @@ import {element} from "../parts/element.js";
 
 /** @import {SumGroup, WhyHeader} from "./reading.js" */
 
-/**
- * @param {WhyHeader} header
+/** @param {WhyHeader} header
  * @param {Set<string>} open  which parts are opened
- * @param {(name: string) => void} toggle
- * @param {(head: [number, number]) => void} choose
- */
+ * @param {(name: string) => void} toggle @param {(head: [number, number]) => void} choose */
 export function drawSum(header, open, toggle, choose) {
   const parts = header.groups;
   const ends = parts.map((_, upTo) => parts.slice(0, upTo + 1).reduce((sum, part) => sum + part.sum, 0));
@@ -48,15 +45,8 @@ export function drawSum(header, open, toggle, choose) {
   );
 }
 
-/**
- * @param {WhyHeader} header
- * @param {SumGroup} part
- * @param {number[]} ends
- * @param {number} zero
- * @param {Set<string>} open
- * @param {(name: string) => void} toggle
- * @param {(head: [number, number]) => void} choose
- */
+/** @param {WhyHeader} header @param {SumGroup} part @param {number[]} ends @param {number} zero
+ * @param {Set<string>} open @param {(name: string) => void} toggle @param {(head: [number, number]) => void} choose */
 function groupRow(header, part, ends, zero, open, toggle, choose) {
   const name = `${part.kind} ${part.towards}`;
   const label = part.towards ? `${part.kind} ${towards(header, part.towards)}` : part.kind;
@@ -77,13 +67,10 @@ function towards({more, less}, way) {
   return way === "more" ? "that add" : "that take away";
 }
 
-/**
- * A press opens what it is made of.
- * @param {string} label
- * @param {number} number
+/** A press opens what it is made of.
+ * @param {string} label @param {number} number
  * @param {boolean | null} opened  null where there is nothing to open
- * @param {() => void} press
- */
+ * @param {() => void} press */
 function opener(label, number, opened, press) {
   const sign = element("span", {class: "av-opens", "aria-hidden": "true"}, opened === null ? "" : opened ? "▾" : "▸");
   const words = [sign, element("span", {class: "av-named"}, label), amount(number)];
@@ -95,11 +82,8 @@ function opener(label, number, opened, press) {
   );
 }
 
-/**
- * @param {import("./reading.js").SumLine} line
- * @param {import("./reading.js").SumLine[]} lines
- * @param {(head: [number, number]) => void} choose
- */
+/** @param {import("./reading.js").SumLine} line @param {import("./reading.js").SumLine[]} lines
+ * @param {(head: [number, number]) => void} choose */
 function sumLine(line, lines, choose) {
   const parts = [element("span", {class: "av-named"}, line.label), smallBar(line.number, lines), amount(line.number)];
   const {head} = line;
@@ -146,11 +130,8 @@ function quiet(words) {
   return element("span", {class: "av-quiet"}, words);
 }
 
-/**
- * @param {number[]} ends  in percent of the width
- * @param {number} zero
- * @param {string} kind
- */
+/** @param {number[]} ends  in percent of the width
+ * @param {number} zero @param {string} kind */
 function bar([from, to], zero, kind) {
   return element(
     "div",
