@@ -40,20 +40,12 @@ import {createTurns} from "./turns.js";
  * @property {Settings | undefined} [settings]
  */
 
-/**
- * What a host may do with an explorer, with layers by the model's own numbers: `choose` shows a head without telling `onChoice`, `refresh` looks at theme and
- * size again, `receive` takes a head of a long text and `rank` the heads that link two tokens, both made elsewhere;
- * `holds` tells whether a head is here, so that nobody has to be asked for it.
- * @typedef {object} Explorer
- * @property {(packet: Uint8Array) => Promise<boolean>} receive
- * @property {(ranking: Ranking) => void} rank
- * @property {(choice: HeadChoice) => boolean} holds
- * @property {(wanted: Partial<HeadChoice>) => void} choose
- * @property {() => void} refresh
- * @property {() => void} destroy
- * @property {() => HeadChoice} choice
- * @property {() => Settings} settings
- */
+/** What a host may do with an explorer, with layers by the model's own numbers: `choose` shows a head without telling
+ * `onChoice`, `refresh` looks at theme and size again, `receive` takes a head of a long text and `rank` the heads that
+ * link two tokens, both made elsewhere; `holds` tells whether a head is here, so that nobody has to be asked for it.
+ * @typedef {{receive: (packet: Uint8Array) => Promise<boolean>, rank: (ranking: Ranking) => void,
+ *   holds: (choice: HeadChoice) => boolean, choose: (wanted: Partial<HeadChoice>) => void, refresh: () => void,
+ *   destroy: () => void, choice: () => HeadChoice, settings: () => Settings}} Explorer */
 
 // In longer texts most weights are so small that they only show on the logarithmic scale.
 const MANY_TOKENS = 64;

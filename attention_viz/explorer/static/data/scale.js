@@ -4,14 +4,9 @@
 
 /** @typedef {"linear" | "maximum" | "logarithmic"} ScaleName */
 
-/**
- * How a weight becomes a place between 0 (the page's background) and 1 (the deepest colour), given the largest weight.
- * @typedef {object} Scale
- * @property {string} label
- * @property {string} title
- * @property {(weight: number, maximum: number) => number} place
- * @property {(maximum: number) => [place: number, text: string][]} ticks
- */
+/** How a weight becomes a place between 0 (the page's background) and 1 (the deepest colour), given the largest weight.
+ * @typedef {{label: string, title: string, place: (weight: number, maximum: number) => number,
+ *   ticks: (maximum: number) => [place: number, text: string][]}} Scale */
 
 const FAINTEST = 0.001;
 

@@ -17,17 +17,11 @@ import {latestFor, listenToChannel, sameBytes, themeOf} from "./hosting.js";
  * @property {Mounting["setTriggerValue"]} setTriggerValue
  */
 
-/**
- * What one kind of component does: `load` takes other data, `draw` the same data again, `hear` the page's messages.
+/** What one kind of component does: `load` takes other data, `draw` the same data again, `hear` the page's messages.
  * @template {Mounted} C
- * @typedef {object} Life
- * @property {string} selector
- * @property {(base: Mounted) => C} create
- * @property {(component: C, bytes: Uint8Array) => unknown} load
- * @property {(component: C) => unknown} draw
- * @property {(component: C, message: Message) => unknown} hear
- * @property {(component: C) => void} [leave]
- */
+ * @typedef {{selector: string, create: (base: Mounted) => C, load: (component: C, bytes: Uint8Array) => unknown,
+ *   draw: (component: C) => unknown, hear: (component: C, message: Message) => unknown,
+ *   leave?: (component: C) => void}} Life */
 
 /** @typedef {{component: any, ends: AbortController, leaving: number}} Entry */
 

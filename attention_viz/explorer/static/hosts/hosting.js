@@ -13,14 +13,9 @@
  * place behind the chosen head, where a page has one.
  * @typedef {{latest: Map<string, Message>, target: EventTarget, packet: Uint8Array | null, behind: HTMLElement | null}} Channel */
 
-/**
- * What Streamlit hands to a component.
- * @typedef {object} Mounting
- * @property {unknown} data
- * @property {HTMLElement} parentElement
- * @property {(name: string, value: unknown) => void} setStateValue
- * @property {(name: string, value: unknown) => void} setTriggerValue
- */
+/** What Streamlit hands to a component.
+ * @typedef {{data: unknown, parentElement: HTMLElement, setStateValue: (name: string, value: unknown) => void,
+ *   setTriggerValue: (name: string, value: unknown) => void}} Mounting */
 
 /** Where the channel component leaves its messages (see channel.js). @returns {Channel} */
 export function openChannel() {

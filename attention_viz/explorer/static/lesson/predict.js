@@ -25,14 +25,8 @@ import {evenShares, giveShare, nameMost, toPercents} from "./guess.js";
  * @property {{bars: string, show: string, skip: string, guess: string, asks: string}} words
  */
 
-/**
- * @typedef {object} Prediction
- * @property {HTMLElement} root
- * @property {string} id
- * @property {Question} question
- * @property {number[] | null} guess
- * @property {(name: string, value: unknown) => void} tell
- */
+/** @typedef {{root: HTMLElement, id: string, question: Question, guess: number[] | null,
+ *   tell: (name: string, value: unknown) => void}} Prediction */
 
 const ONE_STEP = 0.05;
 /** @type {WeakMap<HTMLElement, Prediction>} */

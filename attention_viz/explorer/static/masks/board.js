@@ -29,30 +29,13 @@ import {actsIn, both, bytesOf, readsTheSame, softmaxOver, unpackBits} from "./ru
  * @property {Place[][] | null} opens  of each layer, for each head or once for all
  */
 
-/**
- * What a run with the mask came to, as `run_of` in mask_payload.py writes it.
- * @typedef {object} PackedRun
- * @property {string} weights
- * @property {string | null} others
- * @property {string} open
- * @property {(number | null)[][]} heads
- * @property {number[]} outputs
- * @property {string[]} said
- * @property {number | null} cosine
- * @property {[token: string, before: number, after: number][]} likelier
- */
+/** What a run with the mask came to, as `run_of` in mask_payload.py writes it.
+ * @typedef {{weights: string, others: string | null, open: string, heads: (number | null)[][], outputs: number[],
+ *   said: string[], cosine: number | null, likelier: [token: string, before: number, after: number][]}} PackedRun */
 
-/**
- * @typedef {object} Run
- * @property {Float64Array} weights  of the head on the screen
- * @property {Uint16Array | null} others
- * @property {Cells} open
- * @property {(number | null)[][]} heads
- * @property {number[]} outputs
- * @property {string[]} said
- * @property {number | null} cosine
- * @property {[token: string, before: number, after: number][]} likelier
- */
+/** A run as it is drawn from, the weights those of the head on the screen.
+ * @typedef {Omit<PackedRun, "weights" | "others" | "open"> &
+ *   {weights: Float64Array, others: Uint16Array | null, open: Cells}} Run */
 
 /** @typedef {"before" | "after" | "difference"} Shown */
 

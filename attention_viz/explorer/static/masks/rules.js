@@ -2,15 +2,9 @@
 
 import {layerPlace} from "../heads/numbers.js";
 
-/**
- * A mask as the page keeps it: by name with its number, or drawn; null stands for all layers, or all heads.
- * @typedef {object} MaskChoice
- * @property {string} mask
- * @property {number} window
- * @property {number} prefix
- * @property {number | null} in_layer
- * @property {number | null} in_head
- */
+/** A mask as the page keeps it: by name with its number, or drawn; null stands for all layers, or all heads.
+ * @typedef {{mask: string, window: number, prefix: number, in_layer: number | null,
+ *   in_head: number | null}} MaskChoice */
 
 /** @typedef {"cell" | "row" | "column"} Brush */
 

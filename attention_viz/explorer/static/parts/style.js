@@ -7,21 +7,20 @@ import {channels, onRamp, pixel} from "../data/scale.js";
  * @import {Colour} from "../data/scale.js"
  */
 
-/**
- * The colours of the theme, as the style sheet writes them and as canvases need them.
- * @typedef {object} Colours
- * @property {string} background
- * @property {string} surface
- * @property {string} ink
- * @property {string} muted
- * @property {string} line
- * @property {string} accent
- * @property {string} query
- * @property {string} key
- * @property {string} blocked
- * @property {string[]} rampText
- * @property {Colour[]} ramp
- */
+const NAMES = /** @type {const} */ ([
+  "background",
+  "surface",
+  "ink",
+  "muted",
+  "line",
+  "accent",
+  "query",
+  "key",
+  "blocked",
+]);
+
+/** The colours of the theme, as the style sheet writes them and as canvases need them.
+ * @typedef {Record<typeof NAMES[number], string> & {rampText: string[], ramp: Colour[]}} Colours */
 
 /** @typedef {{small: string, strong: string, number: string, smallNumber: string, largeNumber: string}} Fonts */
 
@@ -40,19 +39,10 @@ export function readStyle(root) {
       smallNumber: `9px ${mono}`,
       largeNumber: `15px ${mono}`,
     },
-    colours: {
-      ink: value("ink"),
-      background: value("background"),
-      surface: value("surface"),
-      muted: value("muted"),
-      line: value("line"),
-      accent: value("accent"),
-      query: value("query"),
-      key: value("key"),
-      blocked: value("blocked"),
-      rampText,
-      ramp: rampText.map(channels),
-    },
+    colours: /** @type {Colours} */ ({
+      ...Object.fromEntries(NAMES.map((name) => [name, value(name)])),
+      ...{rampText, ramp: rampText.map(channels)},
+    }),
   };
 }
 

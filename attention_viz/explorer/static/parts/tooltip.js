@@ -2,14 +2,10 @@
 
 import {element} from "./element.js";
 
-/**
- * A label beside the pointer: `show` at a place of the window, and `hide`; `into` moves it into what has the screen to
+/** A label beside the pointer: `show` at a place of the window, and `hide`; `into` moves it into what has the screen to
  * itself, null back.
- * @typedef {object} Tooltip
- * @property {(x: number, y: number, ...children: Node[]) => void} show
- * @property {() => void} hide
- * @property {(place: HTMLElement | null) => void} into
- */
+ * @typedef {{show: (x: number, y: number, ...children: Node[]) => void, hide: () => void,
+ *   into: (place: HTMLElement | null) => void}} Tooltip */
 
 const FROM_POINTER = 14;
 

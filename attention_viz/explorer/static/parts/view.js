@@ -108,15 +108,8 @@ import {positions} from "../data/tokens.js";
 
 /** @type {Readonly<Pick<State, Chosen>>} */
 export const NOTHING_CHOSEN = {
-  query: null,
-  key: null,
-  overQuery: null,
-  overKey: null,
-  overLine: false,
-  preview: null,
-  pairQuery: null,
-  pairKey: null,
-  pairChosen: false,
+  ...{query: null, key: null, overQuery: null, overKey: null, overLine: false},
+  ...{preview: null, pairQuery: null, pairKey: null, pairChosen: false},
 };
 // How high grid and matrix may be in a window `at` pixels high; a taller window gives them what it has more.
 // Two lines of tokens take `lines` more than one.
