@@ -21,24 +21,20 @@ import {pictureParts} from "./seen/picture.js";
 import {soundParts} from "./hearing/sound.js";
 import {createTurns} from "./turns.js";
 
-/**
- * @import {OwnView, Part, State} from "./parts/view.js"
- * @import {AskedPair, HeadChoice, Ranking} from "./data/recording.js"
- */
+/** @import {OwnView, Part, State} from "./parts/view.js"
+ * @import {AskedPair, HeadChoice, Ranking} from "./data/recording.js" */
 
 /** What goes along to another text. The scale only where the reader chose it: a longer text begins on another one.
  * @typedef {Partial<Pick<State, "scale" | "scaleChosen" | "hideSpecial" | "blocks" | "direction" | "smooth" | "strength">>} Settings */
 
-/**
- * What a host says when it shows an explorer.
+/** What a host says when it shows an explorer.
  * @typedef {object} Hosting
  * @property {() => "light" | "dark"} theme
  * @property {(choice: HeadChoice) => void} [onChoice]  hears what the reader chooses, at once
  * @property {(pair: AskedPair) => void} [onPair]  ranks the heads of a long text by a pair, and hands over heads
  * @property {(page: string) => void} [onOpen]  goes to another page of the host, with what is chosen here
  * @property {Partial<HeadChoice> | null | undefined} [choice]  the head to begin with
- * @property {Settings | undefined} [settings]
- */
+ * @property {Settings | undefined} [settings] */
 
 /** What a host may do with an explorer, with layers by the model's own numbers: `choose` shows a head without telling
  * `onChoice`, `refresh` looks at theme and size again, `receive` takes a head of a long text and `rank` the heads that

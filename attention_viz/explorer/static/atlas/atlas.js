@@ -14,12 +14,10 @@ import {element, focused, within} from "../parts/element.js";
 import {followPlace, placeCards} from "./placing.js";
 import {layHeads} from "../heads/layout.js";
 
-/**
- * @import {Atlas, AtlasCell, AtlasHeader, AtlasMessage, Drawing} from "./grid.js"
+/** @import {Atlas, AtlasCell, AtlasHeader, AtlasMessage, Drawing} from "./grid.js"
  * @import {Payload} from "../data/payload.js"
  * @import {Mounted} from "../hosts/component.js"
- * @import {Message, Mounting} from "../hosts/hosting.js"
- */
+ * @import {Message, Mounting} from "../hosts/hosting.js" */
 
 /** @param {Mounting} mounting */
 export default function atlasComponent(mounting) {

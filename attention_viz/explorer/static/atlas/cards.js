@@ -4,10 +4,8 @@ import {element, fitCanvas} from "../parts/element.js";
 import {drawPattern, foldsCards} from "./grid.js";
 import {hueOf, roleOf, shortShare, swatchOf} from "./roles.js";
 
-/**
- * @import {Atlas, AtlasCell, Drawing} from "./grid.js"
- * @import {Role} from "./roles.js"
- */
+/** @import {Atlas, AtlasCell, Drawing} from "./grid.js"
+ * @import {Role} from "./roles.js" */
 
 /** The cards: `draw` shows them for a drawing, or hides them.
  * @typedef {{node: HTMLElement, draw: (drawing: Drawing) => void}} Cards */

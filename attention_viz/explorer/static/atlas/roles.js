@@ -3,10 +3,8 @@
 import {inkOn, onRamp} from "../data/scale.js";
 import {svg} from "../parts/element.js";
 
-/**
- * @import {AtlasCell, AtlasColours, AtlasHeader, Drawing} from "./grid.js"
- * @import {Colour} from "../data/scale.js"
- */
+/** @import {AtlasCell, AtlasColours, AtlasHeader, Drawing} from "./grid.js"
+ * @import {Colour} from "../data/scale.js" */
 
 /**
  * What a head can mostly do, as `pack_roles` in atlas_roles.py writes it: `asks` is what it takes, `none` why no head does

@@ -2,10 +2,8 @@
 
 import {placeInWords} from "../data/tokens.js";
 
-/**
- * @import {Drawn} from "../data/pair.js"
- * @import {PackedFinding} from "../data/payload.js"
- */
+/** @import {Drawn} from "../data/pair.js"
+ * @import {PackedFinding} from "../data/payload.js" */
 
 // Findings whose number is one between two words, which may be several pieces each.
 const BETWEEN_WORDS = new Set(["link", "pronoun", "repeat", "next word", "alignment"]);

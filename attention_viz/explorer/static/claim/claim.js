@@ -7,11 +7,9 @@ import {findingIn} from "../data/pair.js";
 import {threeDigits} from "../data/scale.js";
 import {placeInWords, withoutSpace} from "../data/tokens.js";
 
-/**
- * @import {Part, View} from "../parts/view.js"
+/** @import {Part, View} from "../parts/view.js"
  * @import {PackedFinding} from "../data/payload.js"
- * @import {Axis} from "../data/tokens.js"
- */
+ * @import {Axis} from "../data/tokens.js" */
 
 /** @typedef {Pick<View, "store" | "recording" | "now" | "open" | "told">} ClaimView */
 

@@ -5,11 +5,9 @@ import {layerPlace} from "../heads/numbers.js";
 import {setApart} from "../data/spelling.js";
 import {hasAny} from "../data/store.js";
 
-/**
- * @import {Part, Preview, View} from "../parts/view.js"
+/** @import {Part, Preview, View} from "../parts/view.js"
  * @import {PackedFinding} from "../data/payload.js"
- * @import {Axis} from "../data/tokens.js"
- */
+ * @import {Axis} from "../data/tokens.js" */
 
 /** @typedef {Pick<View, "store" | "recording" | "now" | "preview" | "take">} FindingsView */
 

@@ -2,12 +2,10 @@
 
 import {layerPlace} from "../heads/numbers.js";
 
-/**
- * @import {AnyHead, Recording, Stream} from "./recording.js"
+/** @import {AnyHead, Recording, Stream} from "./recording.js"
  * @import {Places} from "./head.js"
  * @import {PackedFinding} from "./payload.js"
- * @import {Axis} from "./tokens.js"
- */
+ * @import {Axis} from "./tokens.js" */
 
 /** @import {Cell} from "./head.js" */
 

@@ -6,8 +6,7 @@ import {MARKS, setApart, spell} from "./spelling.js";
 
 /** @typedef {"first" | "second" | "generated"} Origin */
 
-/**
- * The tokens along one axis.
+/** The tokens along one axis.
  * @typedef {object} Axis
  * @property {string[]} labels  the tokenizer's own
  * @property {string[]} spelling  how the tokenizer writes each
@@ -23,8 +22,7 @@ import {MARKS, setApart, spell} from "./spelling.js";
  * @property {boolean} padding
  * @property {boolean} repeats
  * @property {number} count
- * @property {(number[] | null)[] | null} place  where each stands in a picture or a sound; null in a text
- */
+ * @property {(number[] | null)[] | null} place  where each stands in a picture or a sound; null in a text */
 
 /** What tokens may belong to, in words for the legend. @type {Record<Origin, string>} */
 export const ORIGINS = {first: "first sentence", second: "second sentence", generated: "the model's own"};

@@ -1,14 +1,12 @@
 // Which rows and columns of a matrix are on the screen: whole cells, from `top` to `bottom` and `left` to `right`.
 
-/**
- * @typedef {object} Viewport
+/** @typedef {object} Viewport
  * @property {number} top  the first row
  * @property {number} bottom  the row after the last one
  * @property {number} left
  * @property {number} right
  * @property {number} rows  how many there are in all
- * @property {number} columns
- */
+ * @property {number} columns */
 
 const FEWEST = 3;
 

@@ -10,13 +10,11 @@ import {SHOWN_ROW, lineOf} from "../seen/patches.js";
 import {framesOf, tellMoment} from "./speech.js";
 import {moveCursor} from "./words.js";
 
-/**
- * @import {Part} from "../parts/view.js"
+/** @import {Part} from "../parts/view.js"
  * @import {PackedSound} from "../data/payload.js"
  * @import {SoundView} from "./hearing.js"
  * @import {Frames} from "./speech.js"
- * @import {Said} from "../seen/telling.js"
- */
+ * @import {Said} from "../seen/telling.js" */
 
 const HIGH = {sound: 160, curve: 110, axis: 20};
 

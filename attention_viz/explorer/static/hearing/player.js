@@ -1,13 +1,11 @@
 // The sound, to be heard: a file made in the browser of the samples that the model read.
 
-/**
- * Plays a sound, or a part of it, and tells where it is.
+/** Plays a sound, or a part of it, and tells where it is.
  * @typedef {object} Player
  * @property {(from: number, to: number) => void} play
  * @property {() => void} pause
  * @property {() => boolean} isPlaying
- * @property {() => void} leave  lets go of the file
- */
+ * @property {() => void} leave  lets go of the file */
 
 const [RIFF, WAVE, FORMAT, DATA] = ["RIFF", "WAVE", "fmt ", "data"];
 const HEADER = 44;

@@ -5,12 +5,10 @@ import {hasAny} from "../data/store.js";
 import {during, framesOf, rowOfWord} from "./speech.js";
 import {chosenWord, hearingHeads, pinWord} from "./words.js";
 
-/**
- * @import {Part} from "../parts/view.js"
+/** @import {Part} from "../parts/view.js"
  * @import {PackedSound} from "../data/payload.js"
  * @import {SoundView} from "./hearing.js"
- * @import {Word} from "./speech.js"
- */
+ * @import {Word} from "./speech.js" */
 
 /** @param {SoundView} view @param {PackedSound} packed @returns {Part} */
 export function createTimes(view, packed) {

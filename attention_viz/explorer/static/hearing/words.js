@@ -10,13 +10,11 @@ import {SHOWN_ROW} from "../seen/patches.js";
 import {TALL, gradient, ribbon, seatsOf, wordNode} from "./ribbons.js";
 import {framesOf, litAt, rowOfWord, spanOf, tellWord} from "./speech.js";
 
-/**
- * @import {Part} from "../parts/view.js"
+/** @import {Part} from "../parts/view.js"
  * @import {PackedSound} from "../data/payload.js"
  * @import {SoundView} from "./hearing.js"
  * @import {Said} from "../seen/telling.js"
- * @import {Frames, Word} from "./speech.js"
- */
+ * @import {Frames, Word} from "./speech.js" */
 
 /** The heads whose rows are shown: the one on the screen, or those that align.
  * @param {Pick<SoundView, "store" | "recording" | "now">} view @param {PackedSound} packed */

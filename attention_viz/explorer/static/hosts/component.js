@@ -5,8 +5,7 @@ import {latestFor, listenToChannel, sameBytes, themeOf} from "./hosting.js";
 
 /** @import {Message, Mounting} from "./hosting.js" */
 
-/**
- * What every component has.
+/** What every component has.
  * @typedef {object} Mounted
  * @property {HTMLElement} root
  * @property {HTMLElement} parentElement
@@ -14,8 +13,7 @@ import {latestFor, listenToChannel, sameBytes, themeOf} from "./hosting.js";
  * @property {number} serial  of the reader's last choice
  * @property {AbortSignal} signal  aborts once the element has left the page
  * @property {Mounting["setStateValue"]} setStateValue
- * @property {Mounting["setTriggerValue"]} setTriggerValue
- */
+ * @property {Mounting["setTriggerValue"]} setTriggerValue */
 
 /** What one kind of component does: `load` takes other data, `draw` the same data again, `hear` the page's messages.
  * @template {Mounted} C

@@ -5,12 +5,10 @@ import {latestFor, openChannel, pageStyled, themeOf} from "./hosting.js";
 import {mountExplorer} from "../explorer.js";
 import {element, listener} from "../parts/element.js";
 
-/**
- * @import {Mounted} from "./component.js"
+/** @import {Mounted} from "./component.js"
  * @import {Message, Mounting} from "./hosting.js"
  * @import {Explorer, Settings} from "../explorer.js"
- * @import {HeadChoice} from "../data/recording.js"
- */
+ * @import {HeadChoice} from "../data/recording.js" */
 
 /** An explorer on the page: `before` is what was on the screen before this data came, `pending` what the reader chose,
  * at the time `chosen`, and the server hasn't heard of yet.

@@ -10,8 +10,7 @@ import {evenShares, giveShare, nameMost, toPercents} from "./guess.js";
 
 /** @import {Mounting} from "../hosts/hosting.js" */
 
-/**
- * What is asked. `guess` has a share for each option, or 1 for the one that was named; `truth` is null until it is
+/** What is asked. `guess` has a share for each option, or 1 for the one that was named; `truth` is null until it is
  * shown. `pressed` says by option whether pressing it asks for something.
  * @typedef {object} Question
  * @property {string} id
@@ -22,8 +21,7 @@ import {evenShares, giveShare, nameMost, toPercents} from "./guess.js";
  * @property {number[] | null} guess
  * @property {{lengths: number[], written: string[], right: number[]} | null} truth
  * @property {string} source whose numbers are asked for
- * @property {{bars: string, show: string, skip: string, guess: string, asks: string}} words
- */
+ * @property {{bars: string, show: string, skip: string, guess: string, asks: string}} words */
 
 /** @typedef {{root: HTMLElement, id: string, question: Question, guess: number[] | null,
  *   tell: (name: string, value: unknown) => void}} Prediction */

@@ -4,16 +4,13 @@ import {layerPlace} from "../heads/numbers.js";
 import {numbersAt, readPayload, readPlane} from "../data/payload.js";
 import {actsIn, both, bytesOf, readsTheSame, softmaxOver, unpackBits} from "./rules.js";
 
-/**
- * @import {Payload, Place} from "../data/payload.js"
+/** @import {Payload, Place} from "../data/payload.js"
  * @import {Message} from "../hosts/hosting.js"
- * @import {Cells, MaskChoice} from "./rules.js"
- */
+ * @import {Cells, MaskChoice} from "./rules.js" */
 
 /** @typedef {{tokens: string[], placed?: (string | null)[] | null, special: number[], padding: number[]}} BoardAxis */
 
-/**
- * What stands before the planes, as `pack_board` in mask_payload.py writes it.
+/** What stands before the planes, as `pack_board` in mask_payload.py writes it.
  * @typedef {object} BoardHeader
  * @property {string} id
  * @property {BoardAxis} queries
@@ -26,8 +23,7 @@ import {actsIn, both, bytesOf, readsTheSame, softmaxOver, unpackBits} from "./ru
  * @property {Place} values  of the head on the screen, a row for each key
  * @property {Place} open
  * @property {Place | null} weights  of all heads, where they are few enough
- * @property {Place[][] | null} opens  of each layer, for each head or once for all
- */
+ * @property {Place[][] | null} opens  of each layer, for each head or once for all */
 
 /** What a run with the mask came to, as `run_of` in mask_payload.py writes it.
  * @typedef {{weights: string, others: string | null, open: string, heads: (number | null)[][], outputs: number[],
@@ -42,8 +38,7 @@ import {actsIn, both, bytesOf, readsTheSame, softmaxOver, unpackBits} from "./ru
 /** What the page says: the mask that it shows, its cells, and what it did; `board` names the bytes that it belongs to.
  * @typedef {Message & {board: string, choice: MaskChoice, weights: Shown, added: string, locked: string, predicts: string, run: PackedRun | null}} BoardMessage */
 
-/**
- * The run without the mask.
+/** The run without the mask.
  * @typedef {object} Ground
  * @property {BoardHeader} header
  * @property {number} rows
@@ -54,19 +49,16 @@ import {actsIn, both, bytesOf, readsTheSame, softmaxOver, unpackBits} from "./ru
  * @property {Float64Array} before
  * @property {Uint16Array | null} others
  * @property {Cells[][]} opens
- * @property {number[]} starts  the number of each layer's first head among all
- */
+ * @property {number[]} starts  the number of each layer's first head among all */
 
-/**
- * What is drawn of a head. Without `after` it isn't known yet.
+/** What is drawn of a head. Without `after` it isn't known yet.
  * @typedef {object} Matrices
  * @property {number} layer
  * @property {number} head
  * @property {Float64Array} before
  * @property {Float64Array | null} after
  * @property {Cells} own
- * @property {Cells} open  what is open with the mask
- */
+ * @property {Cells} open  what is open with the mask */
 
 // What a weight of 1 is sent as, as in mask_payload.py.
 const WHOLE = 65_534;

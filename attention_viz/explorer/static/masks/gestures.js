@@ -8,12 +8,10 @@ import {threeDigits} from "../data/scale.js";
 import {element, listener, within} from "../parts/element.js";
 import {arrowStep} from "../parts/keys.js";
 
-/**
- * @import {Brush} from "./rules.js"
+/** @import {Brush} from "./rules.js"
  * @import {Cell} from "./ink.js"
  * @import {Hear} from "./pointing.js"
- * @import {Stage} from "./stage.js"
- */
+ * @import {Stage} from "./stage.js" */
 
 /** Hear what happens to the matrix, the bars and the heads. @param {Stage} stage @param {Hear} hear */
 export function listenTo(stage, hear) {

@@ -14,12 +14,10 @@ import {hearLatest, mountComponent, sendChoice, watchSize} from "../hosts/compon
 import {element} from "../parts/element.js";
 import {createTooltip} from "../parts/tooltip.js";
 
-/**
- * @import {BoardMessage} from "./board.js"
+/** @import {BoardMessage} from "./board.js"
  * @import {Stage} from "./stage.js"
  * @import {Mounted} from "../hosts/component.js"
- * @import {Message, Mounting} from "../hosts/hosting.js"
- */
+ * @import {Message, Mounting} from "../hosts/hosting.js" */
 
 const MOST_SIZE = 16;
 
@@ -67,7 +65,7 @@ function create(base) {
     pointed: () => drawPointed(stage),
   });
   watchSize(stage, () => {
-    const size = `${root.clientWidth} ${window.innerHeight}`;
+    const size = [root.clientWidth, window.innerHeight, window.devicePixelRatio].join(" ");
     if (size === stage.window) return;
     stage.window = size;
     drawStage(stage);

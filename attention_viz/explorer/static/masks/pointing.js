@@ -5,10 +5,8 @@ import {isAtHand} from "./board.js";
 import {headByKey} from "../heads/cells.js";
 import {listener, within} from "../parts/element.js";
 
-/**
- * @import {Head} from "./sides.js"
- * @import {Stage} from "./stage.js"
- */
+/** @import {Head} from "./sides.js"
+ * @import {Stage} from "./stage.js" */
 
 /** What is done when a stroke has ended, a head was pressed, a head or a cell is pointed at.
  * @typedef {{painted: () => void, kept: (place: Head) => void, draw: () => void, pointed: () => void}} Hear */

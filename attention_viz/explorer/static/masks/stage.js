@@ -10,8 +10,7 @@ import {readsTheSame} from "./rules.js";
 import {axesOf} from "../heads/cells.js";
 import {element} from "../parts/element.js";
 
-/**
- * @import {BoardMessage, Ground, Matrices, Run, Shown} from "./board.js"
+/** @import {BoardMessage, Ground, Matrices, Run, Shown} from "./board.js"
  * @import {Brush, Cells, MaskChoice} from "./rules.js"
  * @import {Cell} from "./ink.js"
  * @import {Sheet} from "./sheet.js"
@@ -19,8 +18,7 @@ import {element} from "../parts/element.js";
  * @import {createPresets, createStepper, createSwitch} from "./tools.js"
  * @import {Tooltip} from "../parts/tooltip.js"
  * @import {Layout} from "../heads/layout.js"
- * @import {Mounted} from "../hosts/component.js"
- */
+ * @import {Mounted} from "../hosts/component.js" */
 
 /**
  * The mask as the reader has it, what the page made of it, and what is pointed at.

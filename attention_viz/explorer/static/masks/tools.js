@@ -5,10 +5,8 @@ import {both, BATCHED, openCells} from "./rules.js";
 import {channels, pixel} from "../data/scale.js";
 import {element, fitCanvas} from "../parts/element.js";
 
-/**
- * @import {Ground, Shown} from "./board.js"
- * @import {Brush, Cells, MaskChoice} from "./rules.js"
- */
+/** @import {Ground, Shown} from "./board.js"
+ * @import {Brush, Cells, MaskChoice} from "./rules.js" */
 
 export const PRESETS = ["none", "causal", "window", "prefix", "padding", "both", "drawn"];
 const PICTURE = 36;

@@ -11,8 +11,7 @@ import {arrowStep} from "../parts/keys.js";
  * that it has heard of, what a stroke does, and the colour of the frame.
  * @typedef {{chart: string, labels: string[], seen: number, does: string, colour: string}} PenData */
 
-/**
- * The pen of one chart, kept while the page is drawn anew.
+/** The pen of one chart, kept while the page is drawn anew.
  * @typedef {object} Pen
  * @property {PenData} data
  * @property {(name: string, value: unknown) => void} setStateValue
@@ -25,8 +24,7 @@ import {arrowStep} from "../parts/keys.js";
  * @property {number | null} pointer
  * @property {AbortController | null} listening
  * @property {HTMLElement | null} frame
- * @property {DOMRect | null} within  where the cells are in the chart
- */
+ * @property {DOMRect | null} within  where the cells are in the chart */
 
 /** @type {Map<string, Pen>} */
 const pens = new Map();

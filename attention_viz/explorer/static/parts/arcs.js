@@ -7,8 +7,7 @@ import {LEAST_NUMBER} from "../data/scale.js";
 /** A link: where the query and the key stand, how heavy it is, and how strong it looks, 0 to 1.
  * @typedef {{from: number, to: number, weight: number, place: number}} Edge */
 
-/**
- * Where arcs are drawn: over the line at `y`, upwards (-1) or downwards (1), over a height of `room`.
+/** Where arcs are drawn: over the line at `y`, upwards (-1) or downwards (1), over a height of `room`.
  * @typedef {object} ArcPlace
  * @property {number} y
  * @property {1 | -1} up
@@ -16,8 +15,7 @@ import {LEAST_NUMBER} from "../data/scale.js";
  * @property {Readonly<Colours>} colours
  * @property {string} font
  * @property {boolean} faint  in grey: what is there beside what is told
- * @property {boolean} [bold]  what is told: from the query's colour over the accent to the key's
- */
+ * @property {boolean} [bold]  what is told: from the query's colour over the accent to the key's */
 
 const WIDEST = 7;
 // Of the link that is told: of next to no weight, and of all of it.

@@ -5,12 +5,10 @@ import {linksOf} from "../data/pair.js";
 import {lengthOf, threeDigits} from "../data/scale.js";
 import {Strongest} from "../data/strongest.js";
 
-/**
- * @import {Part, View} from "./view.js"
+/** @import {Part, View} from "./view.js"
  * @import {Places} from "../data/head.js"
  * @import {AnyHead} from "../data/recording.js"
- * @import {Axis} from "../data/tokens.js"
- */
+ * @import {Axis} from "../data/tokens.js" */
 
 /** @typedef {Pick<View, "store" | "now" | "active" | "pin">} BarsView */
 
@@ -157,13 +155,11 @@ function list(view, title, note, {top, open, blocked, total}, axis, role) {
   );
 }
 
-/**
- * @param {BarsView} view
+/** @param {BarsView} view
  * @param {number} weight
  * @param {number} most
  * @param {string} role
- * @param {HTMLElement} label
- */
+ * @param {HTMLElement} label */
 function bar(view, weight, most, role, label) {
   const fill = element("span", {class: `av-fill ${role}-fill`});
   fill.style.width = `${100 * lengthOf(view.store.state.scale, weight, most)}%`;

@@ -7,32 +7,26 @@ import {HeadMap} from "../data/blockmap.js";
 import {ComputedHead, MOST_COMPUTED} from "../data/computed.js";
 import {Part, WithoutHidden} from "../data/part.js";
 
-/**
- * @import {View, Writes} from "./view.js"
+/** @import {View, Writes} from "./view.js"
  * @import {BlockMap} from "../data/blockmap.js"
- * @import {Places} from "../data/head.js"
- */
+ * @import {Places} from "../data/head.js" */
 
 /** @typedef {"largest" | "mean"} BlockKind */
 
-/**
- * What the matrix is painted from.
+/** What the matrix is painted from.
  * @typedef {object} Drawn
  * @property {(width: number, height: number) => Uint16Array} sample  the number under each pixel
  * @property {ArrayLike<number>} values  the weight that each number stands for
- * @property {boolean} relative  whether the deepest colour is the largest weight that is drawn
- */
+ * @property {boolean} relative  whether the deepest colour is the largest weight that is drawn */
 
 /** @typedef {Pick<View, "now" | "recording"> & Writes<"blocks">} BlockView */
 
-/**
- * Blocks that are being computed for what is on the screen, a step at a time.
+/** Blocks that are being computed for what is on the screen, a step at a time.
  * @typedef {object} Work
  * @property {Part | WithoutHidden | null} blocks  null where those of the whole are drawn
  * @property {Iterator<void> | null} steps
  * @property {number} timer
- * @property {number} shown  when they were last painted
- */
+ * @property {number} shown  when they were last painted */
 
 /** @type {readonly {value: BlockKind, label: string, title: string}[]} */
 const KINDS = [

@@ -3,10 +3,8 @@
 import {element} from "./element.js";
 import {SCALES, SCALE_NAMES} from "../data/scale.js";
 
-/**
- * @import {Part, View, Writes} from "./view.js"
- * @import {Axis} from "../data/tokens.js"
- */
+/** @import {Part, View, Writes} from "./view.js"
+ * @import {Axis} from "../data/tokens.js" */
 
 let groups = 0;
 

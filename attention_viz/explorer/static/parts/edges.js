@@ -4,12 +4,10 @@ import {drawArcs, drawLinks, drawNumbers} from "./arcs.js";
 import {fitCanvas} from "./element.js";
 import {lengthOf} from "../data/scale.js";
 
-/**
- * @import {ArcPlace, Edge} from "./arcs.js"
+/** @import {ArcPlace, Edge} from "./arcs.js"
  * @import {Line} from "./line.js"
  * @import {Strip} from "./strip.js"
- * @import {AnyHead} from "../data/recording.js"
- */
+ * @import {AnyHead} from "../data/recording.js" */
 
 // How high arcs may rise above the line of tokens, and fall below it, in pixels; the style sheet keeps the room.
 const ABOVE = 84;

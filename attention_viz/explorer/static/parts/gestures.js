@@ -5,14 +5,12 @@ import {arrowStep} from "./keys.js";
 import {threeDigits} from "../data/scale.js";
 import {isWhole, panned, showing, zoomed} from "../data/viewport.js";
 
-/**
- * @import {BlockView, createBlocks} from "./blocks.js"
+/** @import {BlockView, createBlocks} from "./blocks.js"
  * @import {MatrixView} from "./matrix.js"
  * @import {Plot} from "./plot.js"
  * @import {View} from "./view.js"
  * @import {AnyHead} from "../data/recording.js"
- * @import {Viewport} from "../data/viewport.js"
- */
+ * @import {Viewport} from "../data/viewport.js" */
 
 /**
  * @typedef {MatrixView & BlockView & Pick<View, "tooltip" | "active" | "point" | "pin" | "announceCell" | "room" | "resized">} MapView
@@ -21,8 +19,7 @@ import {isWhole, panned, showing, zoomed} from "../data/viewport.js";
 /** A press that may become a drag: where it began, and with two fingers how far apart they were.
  * @typedef {{x: number, y: number, window: Viewport, moved: boolean, apart: number}} Drag */
 
-/**
- * The matrix as heatmap.js keeps it; `show` draws another part of it, null all of it.
+/** The matrix as heatmap.js keeps it; `show` draws another part of it, null all of it.
  * @typedef {object} MatrixMap
  * @property {MapView} view
  * @property {HTMLElement} node
@@ -37,8 +34,7 @@ import {isWhole, panned, showing, zoomed} from "../data/viewport.js";
  * @property {Plot | null} plot  null until it has been drawn
  * @property {Drag | null} drag
  * @property {Map<number, [x: number, y: number]>} touches
- * @property {(window: Viewport | null) => void} show
- */
+ * @property {(window: Viewport | null) => void} show */
 
 export const CLOSER = 0.75;
 

@@ -2,12 +2,10 @@
 
 import {LABEL_LINE, middleOf} from "./plot.js";
 
-/**
- * @import {MatrixView} from "./matrix.js"
+/** @import {MatrixView} from "./matrix.js"
  * @import {Plot, Side} from "./plot.js"
  * @import {Places} from "../data/head.js"
- * @import {Axis} from "../data/tokens.js"
- */
+ * @import {Axis} from "../data/tokens.js" */
 
 // The least a label needs beside its neighbour.
 const LABEL_PITCH = 10.5;

@@ -6,11 +6,9 @@ import {MARKS} from "../data/spelling.js";
 import {hasAny} from "../data/store.js";
 import {ORIGINS, ORIGIN_NAMES} from "../data/tokens.js";
 
-/**
- * @import {Part, View} from "./view.js"
+/** @import {Part, View} from "./view.js"
  * @import {Recording, Stream} from "../data/recording.js"
- * @import {Places} from "../data/head.js"
- */
+ * @import {Places} from "../data/head.js" */
 
 /** The bar of colours with its range, the hatched sample, and the marks of tokens.
  * @param {Pick<View, "store" | "recording" | "now" | "colours">} view @returns {Part} */

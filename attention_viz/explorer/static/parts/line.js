@@ -3,13 +3,10 @@
 import {element} from "./element.js";
 import {begins, writeToken} from "../data/tokens.js";
 
-/**
- * @import {Places} from "../data/head.js"
- * @import {Axis} from "../data/tokens.js"
- */
+/** @import {Places} from "../data/head.js"
+ * @import {Axis} from "../data/tokens.js" */
 
-/**
- * One line of tokens: their elements, where the middle of each lies, and how each looks now.
+/** One line of tokens: their elements, where the middle of each lies, and how each looks now.
  * @typedef {object} Line
  * @property {HTMLElement} node
  * @property {Axis} axis
@@ -20,8 +17,7 @@ import {begins, writeToken} from "../data/tokens.js";
  * @property {number} from  the first that is on the page
  * @property {number} average  how wide a token is on average, with its gap; 0 before it was measured
  * @property {number} moved  by how much the tokens that stayed have moved when others came
- * @property {[HTMLElement, HTMLElement]} room  before and after
- */
+ * @property {[HTMLElement, HTMLElement]} room  before and after */
 
 // A line of up to so many tokens is on the page whole; of a longer one so many are, more than any screen has room for.
 const WHOLE_LINE = 512;
@@ -109,14 +105,12 @@ export function showPlace(line, place) {
   return true;
 }
 
-/**
- * Have the tokens around a point of the line on the page; tells whether the line had to turn to them.
+/** Have the tokens around a point of the line on the page; tells whether the line had to turn to them.
  *
  * `moved` then says by how much those moved that were there before, as tokens are wider or narrower than the average.
  * @param {Line} line
  * @param {number} middle  in pixels
- * @param {number} width  of what is in sight
- */
+ * @param {number} width  of what is in sight */
 export function turnTo(line, middle, width) {
   const {places, tokens, centres, from} = line;
   if (tokens.size === places.length || centres.size === 0) return false;

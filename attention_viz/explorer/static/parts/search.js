@@ -5,10 +5,8 @@ import {createPicker} from "./picker.js";
 import {threeDigits} from "../data/scale.js";
 import {hasAny} from "../data/store.js";
 
-/**
- * @import {Part, View, Writes} from "./view.js"
- * @import {RankedHead} from "../data/ranking.js"
- */
+/** @import {Part, View, Writes} from "./view.js"
+ * @import {RankedHead} from "../data/ranking.js" */
 
 /** @typedef {Pick<View, "recording" | "now" | "pin" | "choose"> & Writes<"query" | "key" | "pairQuery" | "pairKey" | "pairChosen">} SearchView */
 

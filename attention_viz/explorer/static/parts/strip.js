@@ -6,25 +6,21 @@ import {focusOne, placeByKey} from "./keys.js";
 import {createLine, measureLine, showPlace, turnTo} from "./line.js";
 import {hasAny} from "../data/store.js";
 
-/**
- * @import {Line} from "./line.js"
+/** @import {Line} from "./line.js"
  * @import {Part, Pair, State, View} from "./view.js"
  * @import {Places} from "../data/head.js"
- * @import {Axis} from "../data/tokens.js"
- */
+ * @import {Axis} from "../data/tokens.js" */
 
 /** @typedef {Pick<View, "store" | "recording" | "now" | "colours" | "fonts" | "active" | "point" | "pin">} StripView */
 
-/**
- * @typedef {object} Strip
+/** @typedef {object} Strip
  * @property {StripView} view
  * @property {HTMLElement} node
  * @property {HTMLCanvasElement} canvas
  * @property {HTMLElement} scroller
  * @property {HTMLElement} hint
  * @property {Line[]} lines  one, or of cross-attention that of the keys and that of the queries
- * @property {string} revealed  the link that was last scrolled into sight
- */
+ * @property {string} revealed  the link that was last scrolled into sight */
 
 /** @typedef {(place: number) => Pair} Roles  what a token of a line is when it is chosen */
 

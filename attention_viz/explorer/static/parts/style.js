@@ -2,10 +2,8 @@
 
 import {channels, onRamp, pixel} from "../data/scale.js";
 
-/**
- * @import {Hatching} from "../data/raster.js"
- * @import {Colour} from "../data/scale.js"
- */
+/** @import {Hatching} from "../data/raster.js"
+ * @import {Colour} from "../data/scale.js" */
 
 const NAMES = /** @type {const} */ ([
   "background",

@@ -4,10 +4,8 @@ import {element} from "./element.js";
 import {hasAny} from "../data/store.js";
 import {tableOf} from "../data/table.js";
 
-/**
- * @import {Part, View} from "./view.js"
- * @import {AnyHead} from "../data/recording.js"
- */
+/** @import {Part, View} from "./view.js"
+ * @import {AnyHead} from "../data/recording.js" */
 
 /** @typedef {Pick<View, "store" | "recording" | "now">} TableView */
 

@@ -6,8 +6,7 @@ import {hatchingOf, readStyle} from "./style.js";
 import {hasLinks, keyFollows, pairIn, pairOfPinned} from "../data/pair.js";
 import {positions} from "../data/tokens.js";
 
-/**
- * @import {BlockKind} from "./blocks.js"
+/** @import {BlockKind} from "./blocks.js"
  * @import {Colours, Fonts} from "./style.js"
  * @import {Tooltip} from "./tooltip.js"
  * @import {Hatching} from "../data/raster.js"
@@ -16,8 +15,7 @@ import {positions} from "../data/tokens.js";
  * @import {ScaleName} from "../data/scale.js"
  * @import {Store} from "../data/store.js"
  * @import {Direction} from "../seen/patches.js"
- * @import {Said} from "../seen/telling.js"
- */
+ * @import {Said} from "../seen/telling.js" */
 
 /** A query and a key, as positions; null where none is meant.
  * @typedef {{query: number | null, key: number | null}} Pair */
@@ -92,11 +90,9 @@ import {positions} from "../data/tokens.js";
  * @property {(() => Said[] | null) | null} told  what is said of a picture or a sound, in place of what is said of a text
  */
 
-/**
- * The values of the state that an element writes.
+/** The values of the state that an element writes.
  * @template {keyof State} Names
- * @typedef {{store: {readonly state: Readonly<State>, set: (values: Partial<Pick<State, Names>>) => void}}} Writes
- */
+ * @typedef {{store: {readonly state: Readonly<State>, set: (values: Partial<Pick<State, Names>>) => void}}} Writes */
 
 /** An element of the explorer: its node, and drawing it anew after some names of the state changed.
  * @typedef {{node: HTMLElement, draw: (changed: Set<keyof State>) => void}} Part */

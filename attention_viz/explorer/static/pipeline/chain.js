@@ -7,8 +7,7 @@ import {present, rowOf, signed, written} from "./numbers.js";
 // How high a step is that has a number, one of many, and one that is a line that says that nothing changed.
 const [ROOMY, CROWDED, SKIPPED] = [80, 62, 52];
 
-/**
- * One step of a score.
+/** One step of a score.
  * @typedef {object} ChainStep
  * @property {string} name  of the step
  * @property {string} label
@@ -16,8 +15,7 @@ const [ROOMY, CROWDED, SKIPPED] = [80, 62, 52];
  * @property {number} value  after it
  * @property {string} how  what it does, in a few signs
  * @property {boolean} skipped  whether it changed nothing in the whole row
- * @property {Part[]} [parts]  of a bias, what it is the sum of, where that is known
- */
+ * @property {Part[]} [parts]  of a bias, what it is the sum of, where that is known */
 
 /** @typedef {{name: string, value: number}} Part */
 

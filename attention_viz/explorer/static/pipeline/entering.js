@@ -4,11 +4,9 @@ import {flow, label, tidy} from "./scene.js";
 import {svg} from "../parts/element.js";
 import {rowOf} from "./numbers.js";
 
-/**
- * @import {Places} from "./geometry.js"
+/** @import {Places} from "./geometry.js"
  * @import {Opened, Pair} from "./numbers.js"
- * @import {Box, Said, Scene} from "./scene.js"
- */
+ * @import {Box, Said, Scene} from "./scene.js" */
 
 /** @param {Scene} scene @param {Opened} opened @param {Pair} pair @param {Places} places */
 export function drawEntering(scene, opened, pair, places) {

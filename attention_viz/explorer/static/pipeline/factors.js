@@ -5,11 +5,9 @@ import {svg} from "../parts/element.js";
 import {drawEntering} from "./entering.js";
 import {present, signed, written} from "./numbers.js";
 
-/**
- * @import {Places} from "./geometry.js"
+/** @import {Places} from "./geometry.js"
  * @import {Opened, Pair} from "./numbers.js"
- * @import {Said, Scene} from "./scene.js"
- */
+ * @import {Said, Scene} from "./scene.js" */
 
 /** A column of bars: from where they begin, by how much a number is long, and where it is 0.
  * @typedef {{x: number, width: number, zero: number, unit: number}} Axle */

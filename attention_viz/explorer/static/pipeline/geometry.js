@@ -1,7 +1,6 @@
 // Where the parts of the pipeline stand: from left to right, or one below the other on a narrow screen.
 
-/**
- * Places in pixels.
+/** Places in pixels.
  * @typedef {object} Places
  * @property {boolean} narrow
  * @property {number} width
@@ -15,8 +14,7 @@
  * @property {Column} values
  * @property {Span & {top: number, room: number}} joined
  * @property {number} lane  how high a lane is
- * @property {number} term  how high a term of the sum is
- */
+ * @property {number} term  how high a term of the sum is */
 
 /** @typedef {{x: number, width: number}} Span */
 /** @typedef {Span & {top: number}} Column */

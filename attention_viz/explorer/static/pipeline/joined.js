@@ -5,11 +5,9 @@ import {flow, label, tidy} from "./scene.js";
 import {svg} from "../parts/element.js";
 import {furthest, present, rowOf, written} from "./numbers.js";
 
-/**
- * @import {Places} from "./geometry.js"
+/** @import {Places} from "./geometry.js"
  * @import {Opened, PipelineHeader} from "./numbers.js"
- * @import {Box, Said, Scene} from "./scene.js"
- */
+ * @import {Box, Said, Scene} from "./scene.js" */
 
 const PARTS = 16;
 // How wide a vector's strip is, and how far the strips stand apart, in pixels.

@@ -6,11 +6,9 @@ import {svg} from "../parts/element.js";
 import {furthest, present, rowOf, share, written} from "./numbers.js";
 import {tagOf} from "./row.js";
 
-/**
- * @import {Places} from "./geometry.js"
+/** @import {Places} from "./geometry.js"
  * @import {Lane, Opened, Pair} from "./numbers.js"
- * @import {Said, Scene} from "./scene.js"
- */
+ * @import {Said, Scene} from "./scene.js" */
 
 // From this weight on a value is shown itself, too, pale behind what is taken of it.
 const SEEN = 0.02;

@@ -3,13 +3,10 @@
 import {readPayload} from "../data/payload.js";
 import {readAxis} from "../data/tokens.js";
 
-/**
- * @import {PackedAxis} from "../data/payload.js"
- * @import {Axis} from "../data/tokens.js"
- */
+/** @import {PackedAxis} from "../data/payload.js"
+ * @import {Axis} from "../data/tokens.js" */
 
-/**
- * What stands before the numbers, as pipeline_payload.py writes it.
+/** What stands before the numbers, as pipeline_payload.py writes it.
  * @typedef {object} PipelineHeader
  * @property {string} stream
  * @property {number} layer
@@ -30,20 +27,16 @@ import {readAxis} from "../data/tokens.js";
  * @property {boolean} whole  whether every row and every key is there
  * @property {number[]} queries  the rows that are there
  * @property {number[]} keys  the keys whose vectors are there
- * @property {Record<string, [start: number, rows: number, columns: number]>} arrays
- */
+ * @property {Record<string, [start: number, rows: number, columns: number]>} arrays */
 
-/**
- * One head opened.
+/** One head opened.
  * @typedef {object} Opened
  * @property {PipelineHeader} header
  * @property {Axis} queries
  * @property {Axis} keys
- * @property {Float32Array} numbers  of all arrays
- */
+ * @property {Float32Array} numbers  of all arrays */
 
-/**
- * What one key is to the chosen query, or all keys without a lane of their own together, or the sink.
+/** What one key is to the chosen query, or all keys without a lane of their own together, or the sink.
  * @typedef {object} Lane
  * @property {"key" | "others" | "sink"} kind
  * @property {number} key  its position; -1 for what is no key
@@ -51,11 +44,9 @@ import {readAxis} from "../data/tokens.js";
  * @property {number} entry  what enters the softmax; of others the least
  * @property {number} most  of others the largest entry
  * @property {number} weight
- * @property {ArrayLike<number> | null} value  of others their weighted sum; null for the sink
- */
+ * @property {ArrayLike<number> | null} value  of others their weighted sum; null for the sink */
 
-/**
- * A pair of positions, with all numbers on its way.
+/** A pair of positions, with all numbers on its way.
  * @typedef {object} Pair
  * @property {number} query
  * @property {number} key
@@ -69,8 +60,7 @@ import {readAxis} from "../data/tokens.js";
  * @property {number} blocked  how many keys the query may not look at
  * @property {Float32Array} row  what enters the softmax, by key
  * @property {Float32Array} weights  by key
- * @property {Lane[]} lanes
- */
+ * @property {Lane[]} lanes */
 
 // The same numbers as in pipeline_payload.py: how many keys have a lane each, and how many where there are more.
 const [MOST_LANES, HEAVIEST_LANES] = [25, 12];

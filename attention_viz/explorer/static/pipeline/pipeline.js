@@ -17,12 +17,10 @@ import {hearLatest, mountComponent, sendChoice, takesChoice, watchSize} from "..
 import {element, focused, listener, within, svg} from "../parts/element.js";
 import {arrowStep, focusOne} from "../parts/keys.js";
 
-/**
- * @import {Mounted} from "../hosts/component.js"
+/** @import {Mounted} from "../hosts/component.js"
  * @import {Message, Mounting} from "../hosts/hosting.js"
  * @import {Opened, Pair} from "./numbers.js"
- * @import {Scene} from "./scene.js"
- */
+ * @import {Scene} from "./scene.js" */
 
 /** @typedef {Message & {terms: number}} PipelineMessage */
 

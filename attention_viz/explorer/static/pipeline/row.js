@@ -5,11 +5,9 @@ import {svg} from "../parts/element.js";
 import {share, written} from "./numbers.js";
 import {entryTold, exponentials, weightTold} from "./told.js";
 
-/**
- * @import {Places} from "./geometry.js"
+/** @import {Places} from "./geometry.js"
  * @import {Lane, Opened, Pair} from "./numbers.js"
- * @import {Said, Scene} from "./scene.js"
- */
+ * @import {Said, Scene} from "./scene.js" */
 
 /** @typedef {{words: number, scores: number, soft: number, weights: number, wide: number, full: number}} RowSpans */
 

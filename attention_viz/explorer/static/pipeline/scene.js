@@ -2,36 +2,30 @@
 
 import {svg} from "../parts/element.js";
 
-/**
- * @import {Places} from "./geometry.js"
- * @import {Marks} from "../parts/element.js"
- */
+/** @import {Places} from "./geometry.js"
+ * @import {Marks} from "../parts/element.js" */
 
 /** A piece of a sentence, plain or with a class. @typedef {string | [text: string, role: string]} Said */
 
-/**
- * A place of the drawing that tells something.
+/** A place of the drawing that tells something.
  * @typedef {object} Hit
  * @property {string} group  places of a group follow each other by the arrow keys
  * @property {string[]} tags  of the marks that stay while the rest fades
  * @property {Said[]} told  the line of arithmetic
  * @property {string} from  where its numbers come from
  * @property {string} to  where they go
- * @property {number} [key]  the key that a press chooses
- */
+ * @property {number} [key]  the key that a press chooses */
 
 /** @typedef {{x: number, y: number, width: number, height: number}} Box */
 
-/**
- * @typedef {object} Scene
+/** @typedef {object} Scene
  * @property {SVGSVGElement} root
  * @property {[node: SVGElement, tags: string[]][]} marks
  * @property {Map<Element, Hit>} hits
  * @property {Map<string, SVGElement[]>} titles  by the name of the step
  * @property {(tags: string, ...nodes: (SVGElement | null)[]) => void} add  with the tags of the marks, apart by spaces
  * @property {(box: Box, hit: Hit, kind?: string) => void} hit
- * @property {(name: string, text: string, x: number, y: number, more?: TitleLooks) => void} title
- */
+ * @property {(name: string, text: string, x: number, y: number, more?: TitleLooks) => void} title */
 
 /** @typedef {{role?: string, below?: string, mono?: boolean, end?: boolean}} TitleLooks */
 

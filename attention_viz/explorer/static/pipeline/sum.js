@@ -6,12 +6,10 @@ import {bar, flow, label, tidy} from "./scene.js";
 import {svg} from "../parts/element.js";
 import {signed, written} from "./numbers.js";
 
-/**
- * @import {Places} from "./geometry.js"
+/** @import {Places} from "./geometry.js"
  * @import {ChainStep} from "./chain.js"
  * @import {Opened, Pair} from "./numbers.js"
- * @import {Hit, Said, Scene} from "./scene.js"
- */
+ * @import {Hit, Said, Scene} from "./scene.js" */
 
 /** @typedef {{dimension: number | null, value: number, before: number}} SumTerm */
 

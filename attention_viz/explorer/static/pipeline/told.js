@@ -3,10 +3,8 @@
 import {reasonOf} from "./chain.js";
 import {share, written} from "./numbers.js";
 
-/**
- * @import {Lane, Opened, Pair} from "./numbers.js"
- * @import {Said} from "./scene.js"
- */
+/** @import {Lane, Opened, Pair} from "./numbers.js"
+ * @import {Said} from "./scene.js" */
 
 const REASONS = {
   padding: "it is padding",

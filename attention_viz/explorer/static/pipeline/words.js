@@ -7,10 +7,8 @@ import {setApart} from "../data/spelling.js";
 import {placeInWords} from "../data/tokens.js";
 import {tidy} from "./scene.js";
 
-/**
- * @import {Opened, Pair} from "./numbers.js"
- * @import {Axis} from "../data/tokens.js"
- */
+/** @import {Opened, Pair} from "./numbers.js"
+ * @import {Axis} from "../data/tokens.js" */
 
 // Of a very long text so many words stand on each side of the chosen one.
 const AROUND_WORD = 200;

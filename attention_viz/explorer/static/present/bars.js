@@ -3,10 +3,8 @@
 import {element} from "../parts/element.js";
 import {forRoom} from "./slides.js";
 
-/**
- * @import {Row} from "./slides.js"
- * @import {Room} from "./line.js"
- */
+/** @import {Row} from "./slides.js"
+ * @import {Room} from "./line.js" */
 
 // A bar's row is at least so high.
 export const LEAST_ROW = 44;

@@ -5,10 +5,8 @@ import {svg} from "../parts/element.js";
 import {SMALLEST, onLine} from "./room.js";
 import {forRoom} from "./slides.js";
 
-/**
- * @import {Row} from "./slides.js"
- * @import {Colours} from "../parts/style.js"
- */
+/** @import {Row} from "./slides.js"
+ * @import {Colours} from "../parts/style.js" */
 
 /** What a picture is drawn with: how large it may be, the theme's colours, and which word the class has chosen.
  * @typedef {{width: number, height: number, colours: Colours, mono: string, vote: number | null}} Room */

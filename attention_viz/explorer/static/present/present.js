@@ -7,13 +7,10 @@ import {themeOf} from "../hosts/hosting.js";
 import {actOf, moved, pastEnd, readPlace, slidesOrNone, written} from "./slides.js";
 import {showSlide, showStep} from "./stage.js";
 
-/**
- * @import {Act, Place, Slide} from "./slides.js"
- * @import {Mounting} from "../hosts/hosting.js"
- */
+/** @import {Act, Place, Slide} from "./slides.js"
+ * @import {Mounting} from "../hosts/hosting.js" */
 
-/**
- * What all slides of a visit have in common: those of this page, and whether they are shown.
+/** What all slides of a visit have in common: those of this page, and whether they are shown.
  * @typedef {object} Talk
  * @property {HTMLElement | null} parent  where the slides of this page are
  * @property {Slide[]} slides
@@ -28,8 +25,7 @@ import {showSlide, showStep} from "./stage.js";
  * @property {boolean} full
  * @property {number} asked  how often the page was asked for slides that weren't there yet
  * @property {number} idle
- * @property {number} hints
- */
+ * @property {number} hints */
 
 const BUTTON = ".st-key-present button";
 const [HINTS, STILL, GONE] = [4000, 2000, 400];

@@ -2,8 +2,7 @@
 
 import {element, svg} from "../parts/element.js";
 
-/**
- * A picture and the weights of its patches, row by row, as Python's `ShownPicture` tells them.
+/** A picture and the weights of its patches, row by row, as Python's `ShownPicture` tells them.
  * @typedef {object} Shown
  * @property {number} seen  its place among the pictures that came with the slides
  * @property {number} down
@@ -11,8 +10,7 @@ import {element, svg} from "../parts/element.js";
  * @property {(number | null)[]} weights  null where a patch may not be looked at
  * @property {number | null} query
  * @property {number | null} key
- * @property {[row: number, column: number, down: number, across: number][]} boxes
- */
+ * @property {[row: number, column: number, down: number, across: number][]} boxes */
 
 // How pale a patch without weight is; and a frame's line as a part of the picture.
 const [PALEST, LINE] = [0.82, 0.011];

@@ -2,8 +2,7 @@
 
 /** @typedef {[text: string, role: string]} Words  a part of a sentence and its role: query, key, number or none */
 
-/**
- * One row of numbers over words, as Python's `Picture` tells it.
+/** One row of numbers over words, as Python's `Picture` tells it.
  * @typedef {object} Row
  * @property {"line" | "bars"} form
  * @property {string[]} tokens
@@ -16,24 +15,19 @@
  * @property {string} unit
  * @property {string[]} written  what stands behind each bar in place of its number; empty where the number does
  * @property {boolean} neutral  whether the names are no words of the text
- * @property {string[]} asked  what each word is while `before` is shown; empty where it is the same
- */
+ * @property {string[]} asked  what each word is while `before` is shown; empty where it is the same */
 
-/**
- * @import {Given} from "./given.js"
- * @import {Shown} from "./shown.js"
- */
+/** @import {Given} from "./given.js"
+ * @import {Shown} from "./shown.js" */
 
-/**
- * One slide: the question with the picture blind, then the answer in the same place.
+/** One slide: the question with the picture blind, then the answer in the same place.
  * @typedef {object} Slide
  * @property {Words[]} ask
  * @property {Words[]} tell
  * @property {Row | null} picture
  * @property {string} source
  * @property {Given[]} given
- * @property {Shown | null} shown  the picture that was read, beside the bars
- */
+ * @property {Shown | null} shown  the picture that was read, beside the bars */
 
 /** @typedef {{at: number, step: number}} Place  the slide, from 0; 0 asks, 1 answers */
 

@@ -8,9 +8,7 @@ import {drawLine} from "./line.js";
 import {NARROW, stageOf} from "./room.js";
 import {drawShown} from "./shown.js";
 
-/**
- * @import {Row, Slide, Words} from "./slides.js"
- */
+/** @import {Row, Slide, Words} from "./slides.js" */
 
 /** @type {Record<string, string>} */
 const ROLES = {query: "av-q", key: "av-k", next: "av-next", number: "av-n", small: "av-small"};

@@ -4,10 +4,8 @@ import {lineOf} from "./patches.js";
 import {arrowStep} from "../parts/keys.js";
 import {nameOfPatch, tellPatch} from "./telling.js";
 
-/**
- * @import {View, Writes} from "../parts/view.js"
- * @import {Patches} from "./patches.js"
- */
+/** @import {View, Writes} from "../parts/view.js"
+ * @import {Patches} from "./patches.js" */
 
 /** @typedef {View & Writes<"direction" | "smooth" | "strength" | "loaded" | "query" | "key" | "overQuery" | "overKey">} StageView */
 

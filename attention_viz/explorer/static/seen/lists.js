@@ -7,10 +7,8 @@ import {SHOWN_ROW, lineOf, overPatches, regionOf} from "./patches.js";
 import {calledPatch, chosenPosition} from "./chosen.js";
 import {nameOfRegion} from "./telling.js";
 
-/**
- * @import {Part, View} from "../parts/view.js"
- * @import {Patches, Region} from "./patches.js"
- */
+/** @import {Part, View} from "../parts/view.js"
+ * @import {Patches, Region} from "./patches.js" */
 
 /** @typedef {Pick<View, "store" | "recording" | "now" | "choose" | "preview">} ListsView */
 /** @typedef {{label: string, weight: number, even?: number, layer?: number, head?: number}} Line */

@@ -4,10 +4,8 @@ import {element} from "../parts/element.js";
 import {chosenPosition} from "./chosen.js";
 import {tellPatch} from "./telling.js";
 
-/**
- * @import {StageView} from "./chosen.js"
- * @import {Patches} from "./patches.js"
- */
+/** @import {StageView} from "./chosen.js"
+ * @import {Patches} from "./patches.js" */
 
 /** The frames around the chosen patch and around what it looks at, with how much that is.
  * @param {StageView} view @param {HTMLElement} place @param {Patches} patches */

@@ -5,11 +5,9 @@ import {chosenPosition} from "./chosen.js";
 import {lineOf, overPatches} from "./patches.js";
 import {veilOf} from "./veil.js";
 
-/**
- * @import {PackedPicture} from "../data/payload.js"
+/** @import {PackedPicture} from "../data/payload.js"
  * @import {StageView} from "./chosen.js"
- * @import {Patches} from "./patches.js"
- */
+ * @import {Patches} from "./patches.js" */
 
 /** The picture's dots: in colour, and in grey under a veil of the page's colour. @typedef {{colour: HTMLCanvasElement, veiled: HTMLCanvasElement}} Dots */
 

@@ -1,19 +1,15 @@
 // A picture's patches: where each stands, what one of them looks at or is looked at by, and which lie together.
 
-/**
- * @import {Axis} from "../data/tokens.js"
- * @import {State} from "../parts/view.js"
- */
+/** @import {Axis} from "../data/tokens.js"
+ * @import {State} from "../parts/view.js" */
 
-/**
- * How the positions of a picture stand in it.
+/** How the positions of a picture stand in it.
  * @typedef {object} Patches
  * @property {number} down  rows of patches
  * @property {number} across
  * @property {Int32Array} positions  of each patch, row by row
  * @property {Int32Array} numbers  of each position: which patch it is, from 0, or -1
- * @property {number[]} others  positions that are no patch, such as the class token
- */
+ * @property {number[]} others  positions that are no patch, such as the class token */
 
 /** Whether a chosen patch looks, or is looked at. @typedef {"from" | "to"} Direction */
 

@@ -9,13 +9,11 @@ import {paintOverlay, sheetsOf} from "./overlay.js";
 import {SHOWN_ROW, lineOf, overPatches} from "./patches.js";
 import {createTools} from "./tools.js";
 
-/**
- * @import {Part} from "../parts/view.js"
+/** @import {Part} from "../parts/view.js"
  * @import {PackedPicture} from "../data/payload.js"
  * @import {StageView} from "./chosen.js"
  * @import {Sheets} from "./overlay.js"
- * @import {Patches} from "./patches.js"
- */
+ * @import {Patches} from "./patches.js" */
 
 /** The picture, and what is chosen of it.
  * @param {StageView} view @param {Patches} patches @param {PackedPicture} packed @returns {Part} */

@@ -4,10 +4,8 @@ import {said} from "../parts/said.js";
 import {patchAt} from "../data/tokens.js";
 import {halfOn, lineOf, overPatches, regionOf} from "./patches.js";
 
-/**
- * @import {Axis} from "../data/tokens.js"
- * @import {Direction, Patches, Region, Weights} from "./patches.js"
- */
+/** @import {Axis} from "../data/tokens.js"
+ * @import {Direction, Patches, Region, Weights} from "./patches.js" */
 
 /** @typedef {[text: string, role: "" | "query" | "key" | "number"]} Said */
 

@@ -4,12 +4,10 @@ import {element, fitCanvas} from "../parts/element.js";
 import {channels, onRamp, pixel} from "../data/scale.js";
 import {lineOf, overPatches} from "./patches.js";
 
-/**
- * @import {View} from "../parts/view.js"
+/** @import {View} from "../parts/view.js"
  * @import {Picture} from "../data/recording.js"
  * @import {Patches} from "./patches.js"
- * @import {Layout} from "../heads/layout.js"
- */
+ * @import {Layout} from "../heads/layout.js" */
 
 const SHADES = 64;
 

@@ -5,10 +5,8 @@ import {segments} from "../parts/controls.js";
 import {chosenPosition, pinPatch} from "./chosen.js";
 import {lineOf} from "./patches.js";
 
-/**
- * @import {StageView} from "./chosen.js"
- * @import {Patches} from "./patches.js"
- */
+/** @import {StageView} from "./chosen.js"
+ * @import {Patches} from "./patches.js" */
 
 /** The chips of what is no patch, and how the weights are laid over the picture.
  * @param {StageView} view @param {Patches} patches */

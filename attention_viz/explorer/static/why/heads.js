@@ -4,10 +4,8 @@ import {largestOf, looksAt, missingOf, wordsFor} from "./reading.js";
 import {amount, smallBar} from "./sum.js";
 import {element} from "../parts/element.js";
 
-/**
- * @import {Place, WhyView} from "./map.js"
- * @import {WhyHeader} from "./reading.js"
- */
+/** @import {Place, WhyView} from "./map.js"
+ * @import {WhyHeader} from "./reading.js" */
 
 // So many cells a row has at most.
 const CELLS = 40;

@@ -4,10 +4,8 @@ import {meaningOf, plainNumber, signed, wordAt, wordsFor} from "./reading.js";
 import {amount} from "./sum.js";
 import {element} from "../parts/element.js";
 
-/**
- * @import {Place, WhyView} from "./map.js"
- * @import {WhyHeader} from "./reading.js"
- */
+/** @import {Place, WhyView} from "./map.js"
+ * @import {WhyHeader} from "./reading.js" */
 
 /** The text with where the chosen head looks, and what it wrote from each word.
  * @param {WhyHeader} header @param {Place} place */

@@ -9,8 +9,7 @@ import {setApart} from "../data/spelling.js";
 /** A part of the sum. `towards` is "more", "less", or empty where it is told as one.
  * @typedef {{kind: string, towards: string, sum: number, lines: SumLine[]}} SumGroup */
 
-/**
- * What `pack_why` packs.
+/** What `pack_why` packs.
  * @typedef {object} WhyHeader
  * @property {string} name  of the number, told apart from any other by it
  * @property {string} more
@@ -30,8 +29,7 @@ import {setApart} from "../data/spelling.js";
  * @property {SumGroup[]} groups
  * @property {{at: number | null, count?: number, number: number}[]} words
  * @property {Record<string, [number, number, number][]>} sources
- * @property {[number, number][]} listed
- */
+ * @property {[number, number][]} listed */
 
 // Below this a number is told as next to nothing; within this share two numbers are told as the same.
 const [NOTHING, ALIKE] = [0.1, 0.25];

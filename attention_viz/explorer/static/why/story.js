@@ -3,10 +3,8 @@
 import {isMadeUpFor, signed, wordAt} from "./reading.js";
 import {element} from "../parts/element.js";
 
-/**
- * @import {Place} from "./map.js"
- * @import {WhyHeader} from "./reading.js"
- */
+/** @import {Place} from "./map.js"
+ * @import {WhyHeader} from "./reading.js" */
 
 /** What a step shows when it is pressed: a head, the score of a pair in a head, or the other side of the score.
  * @typedef {{head: Place} | {pair: [number, number, number, number]} | {side: "key" | "query"}} StoryPress */

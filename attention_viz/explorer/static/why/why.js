@@ -11,13 +11,11 @@ import {plainNumber} from "./reading.js";
 import {hearLatest, mountComponent, sendChoice, takesChoice} from "../hosts/component.js";
 import {element, focused} from "../parts/element.js";
 
-/**
- * @import {Mounted} from "../hosts/component.js"
+/** @import {Mounted} from "../hosts/component.js"
  * @import {Message, Mounting} from "../hosts/hosting.js"
  * @import {Place, WhyView} from "./map.js"
  * @import {WhyHeader} from "./reading.js"
- * @import {StoryPress} from "./story.js"
- */
+ * @import {StoryPress} from "./story.js" */
 
 /** `by` says what heads are coloured and ordered by. `silenced` holds what the number called `of` is without each of
  * some heads: layer, head and number; `put` what it is with each head's output from the text called `other`. `writes`
