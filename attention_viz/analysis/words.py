@@ -99,10 +99,7 @@ class Words:
 
     @once
     def carrying(self) -> Bool[Tensor, " position"]:
-        """Mark positions that aren't special, padding or a lone sign.
-
-        Matches the explorer's `data/pair.js`.
-        """
+        """Mark positions that aren't special, padding or a lone sign; the explorer gets them packed."""
         tokens = self.tokens
         every = zip(tokens.labels, tokens.spelling, tokens.special, tokens.padding, strict=True)
         return torch.tensor([not (mute or void) and carries(label, how) for label, how, mute, void in every])

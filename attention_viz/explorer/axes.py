@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from attention_viz.analysis.places import after_the_sound
+from attention_viz.analysis.words import words_of
 
 if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
@@ -27,6 +28,9 @@ class PackedAxes:
             "special": [place for place, special in enumerate(tokens.special) if special],
             "padding": [place for place, padding in enumerate(tokens.padding) if padding],
         }
+        silent = {*entry["special"], *entry["padding"]}
+        if signs := [at for at in (~words_of(tokens).carrying).nonzero()[:, 0].tolist() if at not in silent]:
+            entry["signs"] = signs
         if set(tokens.spelling) != {"unknown"}:
             entry["spelling"] = tokens.spelling[0] if len(set(tokens.spelling)) == 1 else list(tokens.spelling)
         if 1 in tokens.sentence:

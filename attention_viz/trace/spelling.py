@@ -96,10 +96,7 @@ def spell(label: str, spelling: str = "unknown") -> tuple[str, str]:
 
 @_remembered
 def carries(label: str, spelling: str = "unknown") -> bool:
-    """Return whether a piece has a letter, digit, mark, emoji or byte of one.
-
-    The explorer's `data/spelling.js` has this rule too; one table tests both.
-    """
+    """Return whether a piece has a letter, digit, mark, emoji or byte of one."""
     text = decode(label, spelling)
     return any(_is_part(sign) for sign in text)
 

@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 
 import attention_viz as av
 from attention_viz.analysis import blocks
+from attention_viz.analysis.words import words_of
 from attention_viz.explorer import Choice, pack
+from attention_viz.explorer.axes import PackedAxes
 from attention_viz.explorer.payload import ERROR, LEVELS
 from attention_viz.trace.numbered.kept import KeptLayers
 from attention_viz.trace.tokens import Tokens
@@ -208,6 +210,18 @@ def test_labels_and_special_tokens_travel_whole(many_kinds: Trace) -> None:
     assert tuple(axis["labels"]) == many_kinds.query_tokens("encoder").labels
     assert axis["special"] == [0]
     assert header["streams"][2]["keys"] == header["streams"][0]["queries"]
+
+
+def test_the_browser_takes_the_tokens_for_words_that_python_does() -> None:
+    # The last emoji is of Unicode 16, which the browser may know and Python not.
+    labels = ("[CLS]", "\U0001f600", "\u2026", "7", "\u0903", "[PAD]", "\U0001fae9")
+    special, padding = (True, *[False] * 6), (*[False] * 5, True, False)
+    tokens = Tokens(labels, tuple(range(7)), special=special, padding=padding, spelling=("text",) * 7)
+    axes = PackedAxes(0)
+    axis = axes.entries[axes.add(tokens)]
+    words = [at for at in range(7) if at not in (*axis["special"], *axis["padding"], *axis["signs"])]
+    assert words == words_of(tokens).carrying.nonzero()[:, 0].tolist()
+    assert words[:3] == [1, 3, 4]
 
 
 def test_equal_traces_give_equal_bytes_and_the_choice_is_in_the_header_only(many_kinds: Trace) -> None:

@@ -21,41 +21,27 @@ import {pictureParts} from "./seen/picture.js";
 import {soundParts} from "./hearing/sound.js";
 import {createTurns} from "./turns.js";
 
-/**
- * @import {OwnView, Part, State} from "./parts/view.js"
- * @import {AskedPair, HeadChoice, Ranking} from "./data/recording.js"
- */
+/** @import {OwnView, Part, State} from "./parts/view.js"
+ * @import {AskedPair, HeadChoice, Ranking} from "./data/recording.js" */
 
-/**
- * What goes along to another text. The scale only where the reader chose it: a longer text begins on another one.
- * @typedef {Partial<Pick<State, "scale" | "scaleChosen" | "hideSpecial" | "blocks" | "direction" | "smooth" | "strength">>} Settings
- */
+/** What goes along to another text. The scale only where the reader chose it: a longer text begins on another one.
+ * @typedef {Partial<Pick<State, "scale" | "scaleChosen" | "hideSpecial" | "blocks" | "direction" | "smooth" | "strength">>} Settings */
 
-/**
- * What a host says when it shows an explorer.
+/** What a host says when it shows an explorer.
  * @typedef {object} Hosting
  * @property {() => "light" | "dark"} theme
  * @property {(choice: HeadChoice) => void} [onChoice]  hears what the reader chooses, at once
  * @property {(pair: AskedPair) => void} [onPair]  ranks the heads of a long text by a pair, and hands over heads
  * @property {(page: string) => void} [onOpen]  goes to another page of the host, with what is chosen here
  * @property {Partial<HeadChoice> | null | undefined} [choice]  the head to begin with
- * @property {Settings | undefined} [settings]
- */
+ * @property {Settings | undefined} [settings] */
 
-/**
- * What a host may do with an explorer, with layers by the model's own numbers: `choose` shows a head without telling `onChoice`, `refresh` looks at theme and
- * size again, `receive` takes a head of a long text and `rank` the heads that link two tokens, both made elsewhere;
- * `holds` tells whether a head is here, so that nobody has to be asked for it.
- * @typedef {object} Explorer
- * @property {(packet: Uint8Array) => Promise<boolean>} receive
- * @property {(ranking: Ranking) => void} rank
- * @property {(choice: HeadChoice) => boolean} holds
- * @property {(wanted: Partial<HeadChoice>) => void} choose
- * @property {() => void} refresh
- * @property {() => void} destroy
- * @property {() => HeadChoice} choice
- * @property {() => Settings} settings
- */
+/** What a host may do with an explorer, with layers by the model's own numbers: `choose` shows a head without telling
+ * `onChoice`, `refresh` looks at theme and size again, `receive` takes a head of a long text and `rank` the heads that
+ * link two tokens, both made elsewhere; `holds` tells whether a head is here, so that nobody has to be asked for it.
+ * @typedef {{receive: (packet: Uint8Array) => Promise<boolean>, rank: (ranking: Ranking) => void,
+ *   holds: (choice: HeadChoice) => boolean, choose: (wanted: Partial<HeadChoice>) => void, refresh: () => void,
+ *   destroy: () => void, choice: () => HeadChoice, settings: () => Settings}} Explorer */
 
 // In longer texts most weights are so small that they only show on the logarithmic scale.
 const MANY_TOKENS = 64;
@@ -74,13 +60,8 @@ const EVERYTHING = [
   "preview",
 ];
 
-/**
- * Show packed bytes inside `host`.
- * @param {Element} host
- * @param {Uint8Array} bytes
- * @param {Hosting} hosting
- * @returns {Explorer}
- */
+/** Show packed bytes inside `host`.
+ * @param {Element} host @param {Uint8Array} bytes @param {Hosting} hosting @returns {Explorer} */
 export function mountExplorer(host, bytes, {theme, onChoice = () => {}, onPair, onOpen, choice, settings}) {
   const recording = new Recording(bytes);
   recording.ask = onPair ?? null;
@@ -139,21 +120,13 @@ export function mountExplorer(host, bytes, {theme, onChoice = () => {}, onPair, 
   };
 }
 
-/**
- * Whether nobody has to be asked for a head.
- * @param {Recording} recording
- * @param {HeadChoice} at
- */
+/** Whether nobody has to be asked for a head. @param {Recording} recording @param {HeadChoice} at */
 function isHere(recording, at) {
   return recording.has(at) || recording.head(at) !== null;
 }
 
-/**
- * @param {Recording} recording
- * @param {Partial<HeadChoice> | null | undefined} choice
- * @param {Settings | undefined} settings
- * @returns {State}
- */
+/** @param {Recording} recording @param {Partial<HeadChoice> | null | undefined} choice
+ * @param {Settings | undefined} settings @returns {State} */
 function firstState(recording, choice, settings) {
   const longest = Math.max(...recording.streams.map(({keys}) => keys.count));
   return {
@@ -171,18 +144,12 @@ function firstState(recording, choice, settings) {
   };
 }
 
-/**
- * @param {Readonly<State>} state
- * @returns {Settings}
- */
+/** @param {Readonly<State>} state @returns {Settings} */
 function settingsOf({hideSpecial, blocks, direction, smooth, strength, scale, scaleChosen}) {
   return {hideSpecial, blocks, direction, smooth, strength, ...(scaleChosen ? {scale, scaleChosen} : {})};
 }
 
-/**
- * @param {OwnView} view
- * @param {"light" | "dark"} theme
- */
+/** @param {OwnView} view @param {"light" | "dark"} theme */
 function followTheme(view, theme) {
   view.root.dataset["theme"] = theme;
   const style = readStyle(view.root);
@@ -190,12 +157,9 @@ function followTheme(view, theme) {
   if (style.colours.query) Object.assign(view, style);
 }
 
-/**
- * What is seen of the explorer, in the order in which it is drawn: those that ask for sizes come before those that
+/** What is seen of the explorer, in the order in which it is drawn: those that ask for sizes come before those that
  * change what has to be laid out, so that the browser lays out once. `later` may come a frame after the others.
- * @param {OwnView} view
- * @returns {{first: Part[], later: Part[]}}
- */
+ * @param {OwnView} view @returns {{first: Part[], later: Part[]}} */
 function addParts(view) {
   const [claim, findings, controls, legend, strip, grid] = [
     createClaim(view),
@@ -220,11 +184,8 @@ function addParts(view) {
   return {first: [grid, heatmap, strip, controls, legend, claim, findings], later: [bars, notes, search, table]};
 }
 
-/**
- * Read the layer on the screen first, then the others, one after another so that the page stays awake.
- * @param {Pick<OwnView, "store" | "recording">} view
- * @param {() => boolean} gone
- */
+/** Read the layer on the screen first, then the others, one after another so that the page stays awake.
+ * @param {Pick<OwnView, "store" | "recording">} view @param {() => boolean} gone */
 async function loadLayers({store, recording}, gone) {
   const {stream, layer} = store.state;
   const others = recording
@@ -239,11 +200,9 @@ async function loadLayers({store, recording}, gone) {
   }
 }
 
-/**
- * Read the head on the screen, where it came along with the text; in a file, then the others of its layer for the search.
- * @param {Pick<OwnView, "store" | "recording">} view
- * @param {() => boolean} gone
- */
+/** Read the head on the screen, where it came along with the text; in a file, then the others of its layer for the
+ * search.
+ * @param {Pick<OwnView, "store" | "recording">} view @param {() => boolean} gone */
 async function loadHead({store, recording}, gone) {
   const {stream, layer, head} = store.state;
   for (const next of recording.headsToRead({stream, layer, head})) {
@@ -253,11 +212,9 @@ async function loadHead({store, recording}, gone) {
   }
 }
 
-/**
- * Until the reader has chosen two tokens, the pair is the one that the head on the screen is told by; with a query alone
- * pinned, what that looks at in the head, which may have been read only now.
- * @param {Pick<OwnView, "store" | "recording" | "now" | "choose">} view
- */
+/** Until the reader has chosen two tokens, the pair is the one that the head on the screen is told by; with a query
+ * alone pinned, what that looks at in the head, which may have been read only now.
+ * @param {Pick<OwnView, "store" | "recording" | "now" | "choose">} view */
 function choosePair({store, recording, now, choose}) {
   const {pairChosen, preview, query, pairKey} = store.state;
   if (preview !== null) return;
@@ -271,12 +228,8 @@ function choosePair({store, recording, now, choose}) {
   if (pair) store.set({pairQuery: pair.query, pairKey: pair.key});
 }
 
-/**
- * A pair that the host asks for, where the text has it.
- * @param {Recording} recording
- * @param {Partial<HeadChoice>} wanted
- * @returns {Partial<State>}
- */
+/** A pair that the host asks for, where the text has it.
+ * @param {Recording} recording @param {Partial<HeadChoice>} wanted @returns {Partial<State>} */
 function askedPair(recording, {stream, query, key}) {
   const {queries, keys} = recording.stream(stream);
   const there = query != null && key != null && query < queries.count && key < keys.count;

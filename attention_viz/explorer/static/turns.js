@@ -10,13 +10,10 @@ import {linksAreMissing, look} from "./parts/view.js";
 /** @type {Set<keyof State>} */
 const POINTED = new Set(["preview", "overQuery", "overKey", "overLine"]);
 
-/**
- * What changed, drawn. Whoever points at a head or a token sees it at once, and a frame later what is told of it in lists
- * or drawn of it in small. Of a long text a head's map is drawn at once, and a frame later what is told of its strongest
- * links, which have to be looked for.
- * @param {OwnView} view
- * @param {{first: Part[], later: Part[]}} parts
- */
+/** What changed, drawn. Whoever points at a head or a token sees it at once, and a frame later what is told of it in
+ * lists or drawn of it in small. Of a long text a head's map is drawn at once, and a frame later what is told of its
+ * strongest links, which have to be looked for.
+ * @param {OwnView} view @param {{first: Part[], later: Part[]}} parts */
 export function createTurns(view, {first, later}) {
   /** @type {Set<keyof State>} */
   let unseen = new Set();
@@ -37,10 +34,8 @@ export function createTurns(view, {first, later}) {
     view.store.set({loaded: view.store.state.loaded + 1});
   };
   return {
-    /**
-     * @param {Set<keyof State>} changed
-     * @param {(view: OwnView) => void} choosePair  settles the pair that the head is told by
-     */
+    /** @param {Set<keyof State>} changed
+     * @param {(view: OwnView) => void} choosePair  settles the pair that the head is told by */
     draw(changed, choosePair) {
       view.now = look(view.store.state, view.recording, true);
       cancelAnimationFrame(searching);

@@ -10,15 +10,14 @@ import {
   linksWords,
   pairIn,
   pairOfPinned,
-  wordsOf,
 } from "../../../attention_viz/explorer/static/data/pair.js";
 import {layerNumber, layerPlace, numbered, placed} from "../../../attention_viz/explorer/static/heads/numbers.js";
 
 const axis = (...texts) => ({
   labels: texts,
-  spelling: texts.map(() => "text"),
   spellings: texts.map((text) => ({mark: "", text})),
   dimmed: Uint8Array.from(texts, (text) => Number(text.startsWith("["))),
+  words: Uint8Array.from(texts, (text) => Number(!/^[[,]/u.test(text))),
   count: texts.length,
 });
 const words = axis("[CLS]", "bank", ",", "river");
@@ -30,11 +29,6 @@ const head = (...cells) => ({
 const places = Int32Array.of(0, 1, 2, 3);
 const drawn = (name, one) => ({stream: stream(name), head: one, rows: places, columns: places});
 const recording = (...findings) => ({header: {findings}, streams: [stream("encoder"), stream("decoder")]});
-
-test("special tokens and signs are no words", () => {
-  assert.deepEqual([...wordsOf(words)], [0, 1, 0, 1]);
-  assert.deepEqual([...wordsOf(axis("\u{1f600}", "\u2026", "7", "\u0903"))], [1, 0, 1, 1]);
-});
 
 test("a link of two words is between two of them, and a decoder's first token is never looked at", () => {
   const accepts = linksWords(stream("encoder"));

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import {readFileSync} from "node:fs";
 import {test} from "node:test";
 
-import {carries, spell, textOf, visible} from "../../../attention_viz/explorer/static/data/spelling.js";
+import {spell, textOf, visible} from "../../../attention_viz/explorer/static/data/spelling.js";
 
 // The same table as Python's own function is tested on.
 const table = JSON.parse(readFileSync(new URL("../spelling.json", import.meta.url), "utf8"));
@@ -11,11 +11,6 @@ test("a piece is a light mark and a text in which everything is seen", () => {
   assert.ok(table.length > 50);
   for (const {label, spelling, mark, text} of table)
     assert.deepEqual(spell(label, spelling), {mark, text}, `${spelling}: ${JSON.stringify(label)}`);
-});
-
-test("what has something of a word in it is told by the same rule as in Python", () => {
-  for (const {label, spelling, word} of table)
-    assert.equal(carries(label, spelling), word, `${spelling}: ${JSON.stringify(label)}`);
 });
 
 test("pieces of one word are read together, byte by byte", () => {

@@ -32,6 +32,11 @@ test("special tokens and padding are dimmed, and can be left out unless nothing 
   assert.equal(axis.spoken[2], "[PAD] (padding)");
 });
 
+test("special tokens and the signs that Python names are no words", () => {
+  const axis = axisOf(["[CLS]", "\u{1f600}", "\u2026", "7"], {special: [0], signs: [2]});
+  assert.deepEqual([...axis.words], [0, 1, 0, 1]);
+});
+
 test("the second sentence and the model's own words have a beginning", () => {
   const pair = axisOf(["a", "b", "c"], {sentences: [[0], [1, 2]]});
   assert.deepEqual(

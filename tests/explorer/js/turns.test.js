@@ -5,7 +5,7 @@ import {createTurns} from "../../../attention_viz/explorer/static/turns.js";
 
 const axis = {
   labels: ["a", "b"],
-  spelling: ["text", "text"],
+  words: Uint8Array.of(1, 1),
   count: 2,
   dimmed: new Uint8Array(2),
   spellings: [

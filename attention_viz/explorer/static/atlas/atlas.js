@@ -8,53 +8,40 @@ import {createCards} from "./cards.js";
 import {buildAtlas, markAtlas, paintAtlas, reachedBy, readColours} from "./grid.js";
 import {fullOf, percent} from "./numbers.js";
 import {readPayload, readPlane} from "../data/payload.js";
-import {isMeant, latestFor, listenToChannel, sameBytes, themeOf} from "../hosts/hosting.js";
+import {hearLatest, mountComponent, sendChoice, takesChoice, watchSize} from "../hosts/component.js";
 import {axesOf} from "../heads/cells.js";
 import {element, focused, within} from "../parts/element.js";
 import {followPlace, placeCards} from "./placing.js";
 import {layHeads} from "../heads/layout.js";
 
-/**
- * @import {Atlas, AtlasCell, AtlasHeader, AtlasMessage, Drawing} from "./grid.js"
+/** @import {Atlas, AtlasCell, AtlasHeader, AtlasMessage, Drawing} from "./grid.js"
  * @import {Payload} from "../data/payload.js"
- * @import {Message, Mounting} from "../hosts/hosting.js"
- */
-
-// How soon after it was let go an element is looked at, and how often from then on while it is still on the page.
-const [LEAVING, STAYING] = [50, 1000];
-/** @type {WeakMap<HTMLElement, Atlas>} */
-const mounted = new WeakMap();
+ * @import {Mounted} from "../hosts/component.js"
+ * @import {Message, Mounting} from "../hosts/hosting.js" */
 
 /** @param {Mounting} mounting */
-export default function atlasComponent({data, parentElement, setStateValue, setTriggerValue}) {
-  const bytes = data instanceof Uint8Array ? data : new Uint8Array(0);
-  const atlas = mounted.get(parentElement) ?? create(parentElement, setStateValue, setTriggerValue);
-  clearTimeout(atlas.leaving);
-  Object.assign(atlas, {setStateValue, setTriggerValue});
-  atlas.root.dataset["theme"] = themeOf(atlas.root);
-  if (atlas.bytes && sameBytes(atlas.bytes, bytes)) draw(atlas);
-  else load(atlas, bytes);
-  return () => cleanUp(parentElement, atlas);
+export default function atlasComponent(mounting) {
+  return mountComponent(mounting, {
+    ...{selector: ".av-atlas", create, load, draw, hear: follow},
+    leave: ({card, cards}) => {
+      card.hide();
+      cards.node.remove();
+    },
+  });
 }
 
-/**
- * @param {HTMLElement} parentElement
- * @param {Mounting["setStateValue"]} setStateValue
- * @param {Mounting["setTriggerValue"]} setTriggerValue
- * @returns {Atlas}
- */
-function create(parentElement, setStateValue, setTriggerValue) {
-  const root = /** @type {HTMLElement} */ (parentElement.querySelector(".av-atlas"));
+/** @param {Mounted} base */
+function create(base) {
+  const {root} = base;
   const title = element("h2");
   const legend = element("div", {class: "av-scale", "aria-hidden": "true"});
   const table = element("div", {class: "av-cells", role: "grid", "aria-label": "Heads: layers down, heads across"});
   /** @type {Omit<Atlas, "card" | "cards">} */
   const bare = {
-    ...{root, parentElement, title, legend, table, room: Number(root.dataset["height"])},
-    ...{bytes: null, header: null, message: null, drawing: null, cells: new Map()},
+    ...base,
+    ...{title, legend, table, room: Number(root.dataset["height"])},
+    ...{header: null, message: null, drawing: null, cells: new Map(), chosen: null, reached: ""},
     layout: layHeads([{heads: 1}], {width: 0, height: 0}),
-    ...{serial: 0, chosen: null, reached: "", leaving: 0, listening: new AbortController()},
-    ...{setStateValue, setTriggerValue},
     open: ({layer, head}) => atlas.setTriggerValue("open", {layer, head}),
   };
   const atlas = /** @type {Atlas} */ (bare);
@@ -62,16 +49,11 @@ function create(parentElement, setStateValue, setTriggerValue) {
   root.replaceChildren(element("header", {}, title, legend), table);
   atlas.card = createCard(atlas);
   listen(atlas);
-  mounted.set(parentElement, atlas);
   return atlas;
 }
 
-/**
- * @param {Atlas} atlas
- * @param {Uint8Array} bytes
- */
+/** @param {Atlas} atlas @param {Uint8Array} bytes */
 async function load(atlas, bytes) {
-  atlas.bytes = bytes;
   /** @type {Payload<AtlasHeader>} */
   const payload = readPayload(bytes);
   const levels = await readPlane(payload, payload.header.plane);
@@ -80,8 +62,7 @@ async function load(atlas, bytes) {
   const hadFocus = atlas.table.contains(focused(atlas.table));
   atlas.card.hide();
   buildAtlas(atlas, payload.header, levels);
-  const message = latestFor(atlas.parentElement);
-  if (message) follow(atlas, message);
+  hearLatest(atlas, follow);
   // Whoever walks along the heads by keyboard goes on from where they were.
   if (hadFocus) atlas.cells.get(atlas.reached)?.node.focus();
 }
@@ -101,39 +82,25 @@ function draw(atlas) {
   atlas.card.refresh();
 }
 
-/**
- * Show what the page shows, unless the reader has chosen something since that the page hasn't heard of.
- * @param {Atlas} atlas
- * @param {Message} message
- */
+/** Show what the page shows, unless the reader has chosen something since that the page hasn't heard of.
+ * @param {Atlas} atlas @param {Message} message */
 function follow(atlas, message) {
-  if (!isMeant(atlas.parentElement, message) || !atlas.header) return;
+  if (!atlas.header) return;
   atlas.message = /** @type {AtlasMessage} */ (message);
-  const {layer, head, seen = 0} = message;
-  if (!atlas.chosen || seen >= atlas.serial) {
-    atlas.serial = Math.max(atlas.serial, seen);
-    atlas.chosen = {layer, head};
-  }
+  const {layer, head} = message;
+  if (takesChoice(atlas, message)) atlas.chosen = {layer, head};
   draw(atlas);
 }
 
-/**
- * @param {Atlas} atlas
- * @param {AtlasCell} cell
- */
+/** @param {Atlas} atlas @param {AtlasCell} cell */
 function choose(atlas, {layer, head}) {
-  atlas.serial += 1;
   atlas.chosen = {layer, head};
-  atlas.setStateValue("choice", {layer, head, serial: atlas.serial});
+  sendChoice(atlas, atlas.chosen);
   markAtlas(atlas);
   if (atlas.drawing) atlas.cards.draw(atlas.drawing);
 }
 
-/**
- * What the colours say, and from what to what they go.
- * @param {Atlas} atlas
- * @param {Drawing} drawing
- */
+/** What the colours say, and from what to what they go. @param {Atlas} atlas @param {Drawing} drawing */
 function writeTitle({title, legend, layout}, drawing) {
   const {header, message, colours} = drawing;
   const metric = header.metrics.find(({name}) => name === message.metric);
@@ -160,18 +127,14 @@ function writeTitle({title, legend, layout}, drawing) {
 
 /** @param {Atlas} atlas */
 function listen(atlas) {
-  const {root, table, listening, card} = atlas;
-  const {signal} = listening;
+  const {root, table, signal, card} = atlas;
   const cellOf = (/** @type {Event} */ event) => {
     const node = within(event, "[data-head]");
     return node ? atlas.cells.get(`${node.dataset["layer"]} ${node.dataset["head"]}`) : undefined;
   };
-  /**
-   * Hear what happens to a cell.
-   * @template {keyof HTMLElementEventMap} N
-   * @param {N} name
-   * @param {(cell: AtlasCell, event: HTMLElementEventMap[N]) => void} handle
-   */
+  /** Hear what happens to a cell.
+   * @template {keyof HTMLElementEventMap} N @param {N} name
+   * @param {(cell: AtlasCell, event: HTMLElementEventMap[N]) => void} handle */
   const on = (name, handle) => {
     const hear = (/** @type {HTMLElementEventMap[N]} */ event) => {
       const cell = cellOf(event);
@@ -201,37 +164,23 @@ function listen(atlas) {
   root.addEventListener("keydown", (event) => event.key === "Escape" && card.hide(), {signal});
   root.addEventListener("focusout", (event) => isInside(root, event.relatedTarget) || card.leave(), {signal});
   document.addEventListener("scroll", () => card.follow(), {signal, capture: true, passive: true});
-  listenToChannel((message) => follow(atlas, message), signal);
   followPlace(atlas, signal);
-  const observer = new ResizeObserver(() => draw(atlas));
-  observer.observe(root);
-  signal.addEventListener("abort", () => observer.disconnect());
+  watchSize(atlas, () => draw(atlas));
 }
 
-/**
- * @param {HTMLElement} root
- * @param {EventTarget | null} target
- */
+/** @param {HTMLElement} root @param {EventTarget | null} target */
 function isInside(root, target) {
   return target instanceof Node && root.contains(target);
 }
 
-/**
- * Give a head the focus.
- * @param {Atlas} atlas
- * @param {AtlasCell} cell
- */
+/** Give a head the focus. @param {Atlas} atlas @param {AtlasCell} cell */
 function reach(atlas, {layer, head, node}) {
   atlas.reached = `${layer} ${head}`;
   markAtlas(atlas);
   node.focus();
 }
 
-/**
- * @param {Atlas} atlas
- * @param {AtlasCell} cell
- * @param {KeyboardEvent} event
- */
+/** @param {Atlas} atlas @param {AtlasCell} cell @param {KeyboardEvent} event */
 function press(atlas, cell, event) {
   atlas.reached = `${cell.layer} ${cell.head}`;
   if (event.key === "Enter" || event.key === " ") {
@@ -243,29 +192,4 @@ function press(atlas, cell, event) {
   if (!to) return;
   event.preventDefault();
   reach(atlas, to);
-}
-
-/**
- * Clean up once the element has left the page. Until then the function may be called for it again, on a busy machine
- * after a while: an atlas built anew would take the focus from whoever walks along the heads.
- * @param {HTMLElement} parentElement
- * @param {Atlas} atlas
- * @param {number} wait
- */
-function cleanUp(parentElement, atlas, wait = LEAVING) {
-  atlas.leaving = setTimeout(() => {
-    if (parentElement.isConnected) cleanUp(parentElement, atlas, STAYING);
-    else destroy(parentElement, atlas);
-  }, wait);
-}
-
-/**
- * @param {HTMLElement} parentElement
- * @param {Atlas} atlas
- */
-function destroy(parentElement, atlas) {
-  atlas.listening.abort();
-  atlas.card.hide();
-  atlas.cards.node.remove();
-  mounted.delete(parentElement);
 }

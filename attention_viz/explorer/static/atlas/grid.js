@@ -16,7 +16,8 @@ import {paintRole, roleOf} from "./roles.js";
  * @import {Place} from "../data/payload.js"
  * @import {Pattern} from "../data/raster.js"
  * @import {Colour} from "../data/scale.js"
- * @import {Message, Mounting} from "../hosts/hosting.js"
+ * @import {Mounted} from "../hosts/component.js"
+ * @import {Message} from "../hosts/hosting.js"
  * @import {HeadPlace} from "../heads/cells.js"
  * @import {Layout} from "../heads/layout.js"
  */
@@ -73,29 +74,23 @@ import {paintRole, roleOf} from "./roles.js";
  */
 
 /**
- * An atlas on the page.
- * @typedef {object} Atlas
- * @property {HTMLElement} root
- * @property {HTMLElement} parentElement
+ * An atlas on the page; `room` is how high it may be, in pixels, `reached` the head that the Tab key comes to.
+ * @typedef {Mounted & AtlasParts} Atlas
+ *
+ * @typedef {object} AtlasParts
  * @property {HTMLElement} title
  * @property {HTMLElement} legend
  * @property {HTMLElement} table
- * @property {number} room  how high it may be, in pixels
+ * @property {number} room
  * @property {Card} card
  * @property {Cards} cards
- * @property {Uint8Array | null} bytes
  * @property {AtlasHeader | null} header
  * @property {AtlasMessage | null} message
  * @property {Drawing | null} drawing
  * @property {Map<string, AtlasCell>} cells
  * @property {Layout} layout
- * @property {number} serial  of the reader's last choice
  * @property {HeadPlace | null} chosen
- * @property {string} reached  the head that the Tab key comes to
- * @property {number} leaving
- * @property {AbortController} listening
- * @property {Mounting["setStateValue"]} setStateValue
- * @property {Mounting["setTriggerValue"]} setTriggerValue
+ * @property {string} reached
  * @property {(place: HeadPlace) => void} open  in Explore
  */
 

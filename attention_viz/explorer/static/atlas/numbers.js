@@ -6,29 +6,19 @@ import {roleOf} from "./roles.js";
 
 const FEW = 5;
 
-/**
- * The number that colours a head.
- * @param {Drawing} drawing
- * @param {AtlasCell} cell
- */
+/** The number that colours a head. @param {Drawing} drawing @param {AtlasCell} cell */
 export function colouringNumber({header, message}, {place}) {
   return message.view === "silenced" ? (message.effects[place] ?? null) : header.numbers[message.metric][place];
 }
 
-/**
- * What stands for the deepest colour: of the metric, or of what was worked out by silencing.
- * @param {Drawing} drawing
- */
+/** What stands for the deepest colour: of the metric, or of what was worked out by silencing.
+ * @param {Drawing} drawing */
 export function fullOf({header, message}) {
   if (message.view !== "silenced") return header.fulls[message.metric];
   return Math.max(1e-9, ...message.effects.map((effect) => effect ?? 0));
 }
 
-/**
- * What a cell shows, for those who can't see it.
- * @param {Drawing} drawing
- * @param {AtlasCell} cell
- */
+/** What a cell shows, for those who can't see it. @param {Drawing} drawing @param {AtlasCell} cell */
 export function wordsOf(drawing, cell) {
   const {header, message} = drawing;
   if (message.view === "roles") {
@@ -45,10 +35,8 @@ export function wordsOf(drawing, cell) {
   return `${label}: ${number === null ? "nothing to count" : number.toFixed(3)}${few}`;
 }
 
-/**
- * Whether a mean stands on so few tokens that it says little; as in Python's head_table.
- * @param {number | undefined} tokens
- */
+/** Whether a mean stands on so few tokens that it says little; as in Python's head_table.
+ * @param {number | undefined} tokens */
 export function isFew(tokens) {
   return tokens !== undefined && tokens < FEW;
 }
@@ -58,10 +46,7 @@ export function tokensOf(tokens) {
   return tokens === 1 ? "1 token" : `${tokens} tokens`;
 }
 
-/**
- * A share in hundredths, with as many digits as say something.
- * @param {number} share
- */
+/** A share in hundredths, with as many digits as say something. @param {number} share */
 export function percent(share) {
   return `${100 * share < 9.95 ? (100 * share).toFixed(1) : (100 * share).toFixed(0)}%`;
 }

@@ -7,10 +7,8 @@ import {openChannel} from "../hosts/hosting.js";
 // The same width as in the page's style sheet.
 const PHONE = "(max-width: 640px)";
 
-/**
- * Put the cards where they belong; on a phone they are kept back until the place for them is there.
- * @param {Atlas} atlas
- */
+/** Put the cards where they belong; on a phone they are kept back until the place for them is there.
+ * @param {Atlas} atlas */
 export function placeCards({root, cards, card}) {
   const {behind} = openChannel();
   if (!matchMedia(PHONE).matches) {
@@ -23,11 +21,8 @@ export function placeCards({root, cards, card}) {
   }
 }
 
-/**
- * Place them anew whenever the place comes, or the window becomes as narrow as a phone or wider.
- * @param {Atlas} atlas
- * @param {AbortSignal} signal
- */
+/** Place them anew whenever the place comes, or the window becomes as narrow as a phone or wider.
+ * @param {Atlas} atlas @param {AbortSignal} signal */
 export function followPlace(atlas, signal) {
   const place = () => placeCards(atlas);
   openChannel().target.addEventListener("behind", place, {signal});

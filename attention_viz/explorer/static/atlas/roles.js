@@ -3,10 +3,8 @@
 import {inkOn, onRamp} from "../data/scale.js";
 import {svg} from "../parts/element.js";
 
-/**
- * @import {AtlasCell, AtlasColours, AtlasHeader, Drawing} from "./grid.js"
- * @import {Colour} from "../data/scale.js"
- */
+/** @import {AtlasCell, AtlasColours, AtlasHeader, Drawing} from "./grid.js"
+ * @import {Colour} from "../data/scale.js" */
 
 /**
  * What a head can mostly do, as `pack_roles` in atlas_roles.py writes it: `asks` is what it takes, `none` why no head does
@@ -46,21 +44,13 @@ const SIGNS = {
   broad: {fill: "M2 2h2v2H2zM5 2h2v2H5zM8 2h2v2H8zM2 5h2v2H2zM5 5h2v2H5zM8 5h2v2H8zM2 8h2v2H2zM5 8h2v2H5zM8 8h2v2H8z"},
 };
 
-/**
- * The role of a head.
- * @param {AtlasHeader} header
- * @param {{place: number}} cell
- */
+/** The role of a head. @param {AtlasHeader} header @param {{place: number}} cell */
 export function roleOf({roles, role}, {place}) {
   return roles[role[place]];
 }
 
-/**
- * How a role's colour is mixed with the page's for a score: null where the cell stays hollow.
- * @param {AtlasHeader} header
- * @param {Role} role
- * @param {number | null} score
- */
+/** How a role's colour is mixed with the page's for a score: null where the cell stays hollow.
+ * @param {AtlasHeader} header @param {Role} role @param {number | null} score */
 export function strengthOf(header, role, score) {
   if (role.threshold === 0 || score === null) return null;
   const number = header.roles.indexOf(role);
@@ -71,12 +61,7 @@ export function strengthOf(header, role, score) {
   return low + (high - low) * Math.min(1, Math.max(0, share));
 }
 
-/**
- * @param {Drawing} drawing
- * @param {AtlasCell} cell
- * @param {number} width
- * @param {number} height
- */
+/** @param {Drawing} drawing @param {AtlasCell} cell @param {number} width @param {number} height */
 export function paintRole({header, colours}, cell, width, height) {
   const role = roleOf(header, cell);
   const score = header.score[cell.place];
@@ -89,19 +74,12 @@ export function paintRole({header, colours}, cell, width, height) {
   cell.number.replaceChildren(...(sign ? [sign] : []), written);
 }
 
-/**
- * A role's full colour.
- * @param {Role} role
- * @param {AtlasColours} colours
- */
+/** A role's full colour. @param {Role} role @param {AtlasColours} colours */
 export function hueOf(role, colours) {
   return colours.roles[role.colour];
 }
 
-/**
- * The sign of a role, in the colour of the text around it; null for that which has none.
- * @param {string} name
- */
+/** The sign of a role, in the colour of the text around it; null for that which has none. @param {string} name */
 export function signOf(name) {
   const sign = SIGNS[name];
   if (!sign) return null;
@@ -109,11 +87,7 @@ export function signOf(name) {
   return svg("svg", {viewBox: "0 0 12 12", "aria-hidden": "true", class: "av-sign"}, lines);
 }
 
-/**
- * A square in a role's colour, with its sign.
- * @param {Role} role
- * @param {AtlasColours} colours
- */
+/** A square in a role's colour, with its sign. @param {Role} role @param {AtlasColours} colours */
 export function swatchOf(role, colours) {
   const node = document.createElement("span");
   node.className = "av-swatch";
@@ -131,10 +105,7 @@ export function rgb(colour) {
   return `rgb(${colour.map(Math.round).join(" ")})`;
 }
 
-/**
- * A share in two digits, without the 0 before the point.
- * @param {number} share
- */
+/** A share in two digits, without the 0 before the point. @param {number} share */
 export function shortShare(share) {
   return share.toFixed(2).replace(/^0/, "");
 }

@@ -2,10 +2,8 @@
 
 import {placeInWords} from "../data/tokens.js";
 
-/**
- * @import {Drawn} from "../data/pair.js"
- * @import {PackedFinding} from "../data/payload.js"
- */
+/** @import {Drawn} from "../data/pair.js"
+ * @import {PackedFinding} from "../data/payload.js" */
 
 // Findings whose number is one between two words, which may be several pieces each.
 const BETWEEN_WORDS = new Set(["link", "pronoun", "repeat", "next word", "alignment"]);
@@ -14,32 +12,24 @@ const ANOTHER = 0.005;
 // What is told is little of its row below the first; the rest of the row is most of it above the second.
 const [LITTLE_OF_ROW, MOST_OF_ROW] = [0.25, 0.5];
 
-/**
- * The weight of two pieces, where the sentence tells that of the words they are parts of; null where it is the same.
- * @param {Drawn} drawn
- * @param {{query: number, key: number}} pair
- * @param {Pick<PackedFinding, "kind" | "query" | "key" | "strength"> | undefined} found  in this head
- */
+/** The weight of two pieces, where the sentence tells that of the words they are parts of; null where it is the same.
+ * @param {Drawn} drawn @param {{query: number, key: number}} pair
+ * @param {Pick<PackedFinding, "kind" | "query" | "key" | "strength"> | undefined} found  in this head */
 export function ofPieces({head}, {query, key}, found) {
   if (head === null || found?.query !== query || found.key !== key || !BETWEEN_WORDS.has(found.kind)) return null;
   const weight = head.at(query, key);
   return Math.abs(weight - found.strength) < ANOTHER ? null : weight;
 }
 
-/**
- * Whether a finding's sentence is about all rows of a head, or all words that come again.
- * @param {Pick<PackedFinding, "kind" | "parts">} found
- */
+/** Whether a finding's sentence is about all rows of a head, or all words that come again.
+ * @param {Pick<PackedFinding, "kind" | "parts">} found */
 export function isOfAllRows({kind, parts}) {
   const looking = parts.find(([, role]) => role === "query")?.[0] ?? "";
   return !BETWEEN_WORDS.has(kind) && kind !== "region" && !looking.includes("\u201c");
 }
 
-/**
- * Words to follow the sentence of a pair; empty where there is nothing to add.
- * @param {Drawn} drawn
- * @param {{query: number, key: number}} pair
- */
+/** Words to follow the sentence of a pair; empty where there is nothing to add.
+ * @param {Drawn} drawn @param {{query: number, key: number}} pair */
 export function asideOf({head, stream}, {query, key}) {
   if (head === null || head.isBlocked(query, key)) return "";
   const {queries, keys} = stream;

@@ -7,19 +7,13 @@ import {findingIn} from "../data/pair.js";
 import {threeDigits} from "../data/scale.js";
 import {placeInWords, withoutSpace} from "../data/tokens.js";
 
-/**
- * @import {Part, View} from "../parts/view.js"
+/** @import {Part, View} from "../parts/view.js"
  * @import {PackedFinding} from "../data/payload.js"
- * @import {Axis} from "../data/tokens.js"
- */
+ * @import {Axis} from "../data/tokens.js" */
 
 /** @typedef {Pick<View, "store" | "recording" | "now" | "open" | "told">} ClaimView */
 
-/**
- * The sentence, large, and beside it where it is seen.
- * @param {ClaimView} view
- * @returns {Part}
- */
+/** The sentence, large, and beside it where it is seen. @param {ClaimView} view @returns {Part} */
 export function createClaim(view) {
   const sentence = element("p", {class: "av-claim", "data-testid": "explorer-sentence"});
   const aside = element("span", {class: "av-aside", "data-testid": "explorer-aside"});
@@ -51,11 +45,10 @@ export function createClaim(view) {
   };
 }
 
-/**
- * While something is pointed at, the line may grow, but not shrink: were it one row less, all below would move up, away
- * from the pointer, and with nothing pointed at down again, without end. It keeps its rows until it is for another pair.
- * @param {HTMLElement} node
- */
+/** While something is pointed at, the line may grow, but not shrink: were it one row less, all below would move up,
+ * away from the pointer, and with nothing pointed at down again, without end. It keeps its rows until it is for
+ * another pair.
+ * @param {HTMLElement} node */
 function keepRows(node) {
   let kept = "";
   let width = 0;
@@ -73,11 +66,7 @@ function keepRows(node) {
   });
   observer.observe(node);
   return {
-    /**
-     * To be called before the line is written.
-     * @param {boolean} pointed
-     * @param {string} pair
-     */
+    /** To be called before the line is written. @param {boolean} pointed @param {string} pair */
     before(pointed, pair) {
       if (pointed && height === 0) keep(node.offsetHeight);
       else if (!pointed && pair !== kept) keep(0);
@@ -86,11 +75,8 @@ function keepRows(node) {
   };
 }
 
-/**
- * What stands beside the sentence; of a finding between whole words what the pair that is kept has alone.
- * @param {ClaimView} view
- * @returns {{words: string, weight: string}}
- */
+/** What stands beside the sentence; of a finding between whole words what the pair that is kept has alone.
+ * @param {ClaimView} view @returns {{words: string, weight: string}} */
 function besideOf(view) {
   const {recording, now} = view;
   if (now.pair === null || !atRest(view)) return {words: "", weight: ""};
@@ -101,21 +87,16 @@ function besideOf(view) {
   return {words: `of whole words; this pair of tokens has ${weight}`, weight};
 }
 
-/**
- * Which row the arcs are of, where the sentence is about all rows of a head.
- * @param {ClaimView} view
- * @param {{query: number, key: number}} pair
- */
+/** Which row the arcs are of, where the sentence is about all rows of a head.
+ * @param {ClaimView} view @param {{query: number, key: number}} pair */
 function rowOf({recording, now: {stream, at}}, {query, key}) {
   const found = findingIn(recording, stream.name, at);
   const all = found?.query === query && found.key === key && isOfAllRows(found);
   return all ? `drawn here: ${placeInWords(stream.queries, query) ?? stream.queries.names[query]}` : "";
 }
 
-/**
- * Whether the sentence is of the pair that is kept: beside what is pointed at nothing may come and go.
- * @param {ClaimView} view
- */
+/** Whether the sentence is of the pair that is kept: beside what is pointed at nothing may come and go.
+ * @param {ClaimView} view */
 function atRest(view) {
   return !isPointing(view) && !view.told?.() && !view.recording.header.reading;
 }
@@ -133,11 +114,7 @@ function whereOf({recording, now: {stream, at}}) {
   return `layer ${number}, ${head}${label === String(number) ? "" : ` (layer ${label} of the model)`}`;
 }
 
-/**
- * What the chosen pair, or what is pointed at, says.
- * @param {ClaimView} view
- * @returns {(Node | string)[]}
- */
+/** What the chosen pair, or what is pointed at, says. @param {ClaimView} view @returns {(Node | string)[]} */
 function sentenceOf(view) {
   const {head, stream, pair, at} = view.now;
   const {overQuery, overKey} = view.store.state;
@@ -160,10 +137,8 @@ function sentenceOf(view) {
   return [capital(from), " looks at ", ...to.nodes, ": ", number];
 }
 
-/**
- * The cell under the pointer; of a token in the line, what it looks at most.
- * @param {Pick<ClaimView, "now" | "store">} view
- */
+/** The cell under the pointer; of a token in the line, what it looks at most.
+ * @param {Pick<ClaimView, "now" | "store">} view */
 function pointedAt({now: {head, rows, columns, stream}, store: {state}}) {
   const {overQuery: query, overKey: key} = state;
   if (head === null) return null;
@@ -190,12 +165,8 @@ function partsOf({parts}) {
   );
 }
 
-/**
- * A token in a sentence: which of several with the same text, and its text in quotes.
- * @param {Axis} axis
- * @param {number} place
- * @param {string} role
- */
+/** A token in a sentence: which of several with the same text, and its text in quotes.
+ * @param {Axis} axis @param {number} place @param {string} role */
 function named(axis, place, role) {
   const {labels, spellings} = axis;
   const word = withoutSpace(spellings[place]);

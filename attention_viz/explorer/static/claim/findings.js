@@ -5,11 +5,9 @@ import {layerPlace} from "../heads/numbers.js";
 import {setApart} from "../data/spelling.js";
 import {hasAny} from "../data/store.js";
 
-/**
- * @import {Part, Preview, View} from "../parts/view.js"
+/** @import {Part, Preview, View} from "../parts/view.js"
  * @import {PackedFinding} from "../data/payload.js"
- * @import {Axis} from "../data/tokens.js"
- */
+ * @import {Axis} from "../data/tokens.js" */
 
 /** @typedef {Pick<View, "store" | "recording" | "now" | "preview" | "take">} FindingsView */
 
@@ -21,11 +19,7 @@ const JOBS = {
   induction: "words again \u2192 what followed last time",
 };
 
-/**
- * The findings, best first.
- * @param {FindingsView} view
- * @returns {Part}
- */
+/** The findings, best first. @param {FindingsView} view @returns {Part} */
 export function createFindings(view) {
   const list = element("div", {class: "av-findings", role: "group", "aria-label": "Findings"});
   listenToFindings(view, list);
@@ -53,10 +47,7 @@ function buttons({recording}) {
   );
 }
 
-/**
- * @param {{queries: Axis, keys: Axis}} stream
- * @param {PackedFinding} finding
- */
+/** @param {{queries: Axis, keys: Axis}} stream @param {PackedFinding} finding */
 function labelOf({queries, keys}, {kind, query, key, parts}) {
   // Of what has places, a button says what the sentence says.
   if (queries.place || keys.place)
@@ -66,23 +57,15 @@ function labelOf({queries, keys}, {kind, query, key, parts}) {
   return [element("span", {}, from, " \u2192 ", element("bdi", {class: "av-keys"}, wordOf(keys, key, parts, "key")))];
 }
 
-/**
- * A token's name; or, where the finding's number is that of a whole word of which it is a piece, the word.
- * @param {Axis} axis
- * @param {number} place
- * @param {PackedFinding["parts"]} parts
- * @param {"query" | "key"} wanted
- */
+/** A token's name; or, where the finding's number is that of a whole word of which it is a piece, the word.
+ * @param {Axis} axis @param {number} place @param {PackedFinding["parts"]} parts @param {"query" | "key"} wanted */
 function wordOf({names, spellings}, place, parts, wanted) {
   const word = /\u201c(.+)\u201d/su.exec(saidOf(parts, wanted))?.[1];
   return word === undefined || word === setApart(spellings[place].text) ? names[place] : word;
 }
 
-/**
- * Who looks, or what is looked at, as a finding's sentence says it.
- * @param {PackedFinding["parts"]} parts
- * @param {"query" | "key"} wanted
- */
+/** Who looks, or what is looked at, as a finding's sentence says it.
+ * @param {PackedFinding["parts"]} parts @param {"query" | "key"} wanted */
 function partOf(parts, wanted) {
   return element(
     "bdi",
@@ -91,19 +74,12 @@ function partOf(parts, wanted) {
   );
 }
 
-/**
- * @param {PackedFinding["parts"]} parts
- * @param {"query" | "key"} wanted
- */
+/** @param {PackedFinding["parts"]} parts @param {"query" | "key"} wanted */
 function saidOf(parts, wanted) {
   return parts.find(([, role]) => role === wanted)?.[0] ?? "";
 }
 
-/**
- * Pointing and the focus show a finding, a press keeps it.
- * @param {FindingsView} view
- * @param {HTMLElement} list
- */
+/** Pointing and the focus show a finding, a press keeps it. @param {FindingsView} view @param {HTMLElement} list */
 function listenToFindings(view, list) {
   const meant = (/** @type {Event} */ event) => {
     const number = within(event, "[data-finding]")?.dataset["finding"];
@@ -126,20 +102,12 @@ function listenToFindings(view, list) {
   };
 }
 
-/**
- * @param {Pick<FindingsView, "recording">} view
- * @param {PackedFinding} finding
- * @returns {Preview}
- */
+/** @param {Pick<FindingsView, "recording">} view @param {PackedFinding} finding @returns {Preview} */
 function previewOf({recording}, {stream, layer, head, query, key}) {
   return {stream, layer: layerPlace(recording.stream(stream).layers, layer), head, query, key};
 }
 
-/**
- * Which of the findings is on the screen.
- * @param {FindingsView} view
- * @param {HTMLElement} list
- */
+/** Which of the findings is on the screen. @param {FindingsView} view @param {HTMLElement} list */
 function markChosen({recording, store: {state}}, list) {
   (recording.header.findings ?? []).forEach((one, number) => {
     const layer = layerPlace(recording.stream(one.stream).layers, one.layer);

@@ -9,14 +9,10 @@ import {textOf} from "./spelling.js";
 // Pieces that a word is looked for in at most.
 const MOST_PIECES = 64;
 
-/**
- * The position that is meant: a number, alone or behind a word that stands there; else the next place with that word
- * after `from`, from the beginning again after the end; null where there is none. Of a word in several pieces it is the
- * first of them.
- * @param {Searched} axis
- * @param {string} asked
- * @param {number | null} from
- */
+/** The position that is meant: a number, alone or behind a word that stands there; else the next place with that word
+ * after `from`, from the beginning again after the end; null where there is none. Of a word in several pieces it is
+ * the first of them.
+ * @param {Searched} axis @param {string} asked @param {number | null} from */
 export function findToken(axis, asked, from) {
   const {spellings, count} = axis;
   const wanted = asked.trim().toLowerCase();
@@ -35,12 +31,8 @@ export function findToken(axis, asked, from) {
   return isPlace ? place : null;
 }
 
-/**
- * Whether the pieces from a position on are together what is looked for.
- * @param {Searched} axis
- * @param {number} place
- * @param {string} wanted  in small letters
- */
+/** Whether the pieces from a position on are together what is looked for.
+ * @param {Searched} axis @param {number} place @param {string} wanted  in small letters */
 function beginsHere({labels, spelling, count}, place, wanted) {
   const end = Math.min(count, place + MOST_PIECES);
   for (let after = place + 1; after <= end && spelling[after - 1] === spelling[place]; after += 1) {

@@ -1,14 +1,11 @@
 // Which link of a head is told: the one that was found in it, else its strongest between words.
 
 import {layerPlace} from "../heads/numbers.js";
-import {carries} from "./spelling.js";
 
-/**
- * @import {AnyHead, Recording, Stream} from "./recording.js"
+/** @import {AnyHead, Recording, Stream} from "./recording.js"
  * @import {Places} from "./head.js"
  * @import {PackedFinding} from "./payload.js"
- * @import {Axis} from "./tokens.js"
- */
+ * @import {Axis} from "./tokens.js" */
 
 /** @import {Cell} from "./head.js" */
 
@@ -17,45 +14,19 @@ import {carries} from "./spelling.js";
 
 // As many links of a head as are ever listed.
 const MOST_LINKS = 16;
-/** @type {WeakMap<Axis, Uint8Array>} */
-const words = new WeakMap();
 /** @type {WeakMap<AnyHead, {rows: Places, columns: Places, links: Cell[]}>} */
 const linked = new WeakMap();
 
-/**
- * 1 for what is a word or a piece of one: neither special, nor padding, nor a sign alone. Python's `Words.carrying` has
- * the same rule.
- * @param {Axis} axis
- */
-export function wordsOf(axis) {
-  let found = words.get(axis);
-  if (found === undefined) {
-    found = Uint8Array.from(axis.dimmed, (dimmed, place) =>
-      Number(!dimmed && carries(axis.labels[place], axis.spelling[place])),
-    );
-    words.set(axis, found);
-  }
-  return found;
-}
-
-/**
- * Whether a cell links two words. A decoder's first token is looked at for want of anything else; it doesn't count.
- * @param {Stream} stream
- */
+/** Whether a cell links two words. A decoder's first token is looked at for want of anything else; it doesn't count.
+ * @param {Stream} stream */
 export function linksWords({name, own, queries, keys}) {
-  const [looking, lookedAt] = [wordsOf(queries), wordsOf(keys)];
   const first = name === "decoder" ? 0 : -1;
   return (/** @type {number} */ query, /** @type {number} */ key) =>
-    looking[query] === 1 && lookedAt[key] === 1 && key !== first && !(own && query === key);
+    queries.words[query] === 1 && keys.words[key] === 1 && key !== first && !(own && query === key);
 }
 
-/**
- * What was found in this head, best first.
- * @param {Recording} recording
- * @param {string} stream
- * @param {At} at
- * @returns {PackedFinding | undefined}
- */
+/** What was found in this head, best first.
+ * @param {Recording} recording @param {string} stream @param {At} at @returns {PackedFinding | undefined} */
 export function findingIn({header, streams}, stream, {layer, head}) {
   const numbers = streams.find(({name}) => name === stream)?.layers ?? [];
   return header.findings?.find(
@@ -63,14 +34,9 @@ export function findingIn({header, streams}, stream, {layer, head}) {
   );
 }
 
-/**
- * A head's strongest links between words, heaviest first. They are looked for once, as long as the same rows and columns
- * are on the screen: whoever points at cells asks for them again and again.
- * @param {AnyHead} head
- * @param {Places} rows
- * @param {Places} columns
- * @param {Stream} stream
- */
+/** A head's strongest links between words, heaviest first. They are looked for once, as long as the same rows and
+ * columns are on the screen: whoever points at cells asks for them again and again.
+ * @param {AnyHead} head @param {Places} rows @param {Places} columns @param {Stream} stream */
 export function linksOf(head, rows, columns, stream) {
   const before = linked.get(head);
   if (before?.rows === rows && before.columns === columns) return before.links;
@@ -79,24 +45,16 @@ export function linksOf(head, rows, columns, stream) {
   return links;
 }
 
-/**
- * Whether a head's links are known already, so that asking for them takes no time.
- * @param {AnyHead} head
- * @param {Places} rows
- * @param {Places} columns
- */
+/** Whether a head's links are known already, so that asking for them takes no time.
+ * @param {AnyHead} head @param {Places} rows @param {Places} columns */
 export function hasLinks(head, rows, columns) {
   const before = linked.get(head);
   return before?.rows === rows && before.columns === columns;
 }
 
-/**
- * The pair of tokens that a head is told by; a text of one word has its word with itself.
- * @param {Recording} recording
- * @param {Drawn} drawn
- * @param {At} at
- * @returns {{query: number, key: number} | null} null before the head has been read
- */
+/** The pair of tokens that a head is told by; a text of one word has its word with itself.
+ * @param {Recording} recording @param {Drawn} drawn @param {At} at
+ * @returns {{query: number, key: number} | null} null before the head has been read */
 export function pairIn(recording, {head, rows, columns, stream}, at) {
   const found = findingIn(recording, stream.name, at);
   if (found && rows.includes(found.query) && columns.includes(found.key)) return {query: found.query, key: found.key};
@@ -107,20 +65,16 @@ export function pairIn(recording, {head, rows, columns, stream}, at) {
   return best ?? {query: firstPlain(rows, stream.queries), key: firstPlain(columns, stream.keys)};
 }
 
-/**
- * What one query is told by: what it looks at most among words, else among what isn't special, else at all.
- * @param {Pick<Drawn, "head" | "columns" | "stream">} drawn
- * @param {number} query
- * @returns {{query: number, key: number} | null} null before the head has been read
- */
+/** What one query is told by: what it looks at most among words, else among what isn't special, else at all.
+ * @param {Pick<Drawn, "head" | "columns" | "stream">} drawn @param {number} query
+ * @returns {{query: number, key: number} | null} null before the head has been read */
 export function pairOfRow({head, columns, stream}, query) {
   if (head === null) return null;
   const {name, own, keys} = stream;
-  const word = wordsOf(keys);
   const first = name === "decoder" ? 0 : -1;
   const other = (/** @type {number} */ key) => !(own && key === query);
   const kinds = [
-    (/** @type {number} */ key) => word[key] === 1 && key !== first && other(key),
+    (/** @type {number} */ key) => keys.words[key] === 1 && key !== first && other(key),
     (/** @type {number} */ key) => !keys.dimmed[key] && other(key),
     other,
     () => true,
@@ -132,24 +86,17 @@ export function pairOfRow({head, columns, stream}, query) {
   return null;
 }
 
-/**
- * @typedef {{query: number | null, key: number | null, pairQuery: number | null, pairKey: number | null}} Chosen
- */
+/** @typedef {{query: number | null, key: number | null, pairQuery: number | null, pairKey: number | null}} Chosen */
 
-/**
- * Whether a query is pinned of which the reader didn't say the key: that follows the head, as what the query looks at.
- * @param {Readonly<Chosen>} state
- */
+/** Whether a query is pinned of which the reader didn't say the key: that follows the head, as what the query looks at.
+ * @param {Readonly<Chosen>} state */
 export function keyFollows({query, key, pairQuery, pairKey}) {
   return query !== null && (query !== pairQuery || key !== pairKey);
 }
 
-/**
- * Whether what is pinned is let go because another pair is asked for from outside, as after Back; else its key would
+/** Whether what is pinned is let go because another pair is asked for from outside, as after Back; else its key would
  * follow the head, and the pair would be neither.
- * @param {Readonly<Chosen>} state
- * @param {Partial<Chosen>} asked
- */
+ * @param {Readonly<Chosen>} state @param {Partial<Chosen>} asked */
 export function letsGo({query, pairKey}, asked) {
   return query !== null && (asked.pairQuery !== query || asked.pairKey !== pairKey);
 }
@@ -167,10 +114,7 @@ export function pairOfPinned(state, drawn, query) {
   return pair && {pairQuery: query, pairKey: pair.key, pairChosen: true};
 }
 
-/**
- * @param {Places} places
- * @param {Axis} axis
- */
+/** @param {Places} places @param {Axis} axis */
 function firstPlain(places, {dimmed}) {
   return places.find((place) => !dimmed[place]) ?? places[0];
 }

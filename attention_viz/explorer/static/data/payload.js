@@ -14,6 +14,7 @@
  * @property {string | string[]} [spelling]  how it writes its pieces, of all or of each
  * @property {number[]} special
  * @property {number[]} padding
+ * @property {number[]} [signs]  other tokens that have nothing of a word in them
  * @property {[first: number[], second: number[]]} [sentences]
  * @property {number[]} [generated]
  * @property {(number[] | null)[]} [place]  where each stands in what was read: row and column of a patch, seconds of a frame

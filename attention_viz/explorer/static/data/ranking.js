@@ -4,16 +4,14 @@
 
 /** @typedef {{layer: number, head: number, weight: number}} RankedHead */
 
-/**
- * The heads that may look from `query` to `key`, heaviest first; of equals the lower layer and head first.
+/** The heads that may look from `query` to `key`, heaviest first; of equals the lower layer and head first.
  *
  * `headAt(layer, head)` gives a head, or null while its layer is not read yet; `complete` tells whether all were there.
  * @param {{heads: number}[]} layers
  * @param {(layer: number, head: number) => Pick<Head, "at" | "isBlocked"> | null} headAt
  * @param {number} query
  * @param {number} key
- * @returns {{ranked: RankedHead[], complete: boolean}}
- */
+ * @returns {{ranked: RankedHead[], complete: boolean}} */
 export function rankHeads(layers, headAt, query, key) {
   const all = layers.flatMap(({heads}, layer) =>
     Array.from({length: heads}, (_, number) => ({layer, number, head: headAt(layer, number)})),

@@ -1,20 +1,12 @@
 // From weights to colours, lengths and digits.
 
-/**
- * Red, green and blue, each 0 to 255.
- * @typedef {number[]} Colour
- */
+/** Red, green and blue, each 0 to 255. @typedef {number[]} Colour */
 
 /** @typedef {"linear" | "maximum" | "logarithmic"} ScaleName */
 
-/**
- * How a weight becomes a place between 0 (the page's background) and 1 (the deepest colour), given the largest weight.
- * @typedef {object} Scale
- * @property {string} label
- * @property {string} title
- * @property {(weight: number, maximum: number) => number} place
- * @property {(maximum: number) => [place: number, text: string][]} ticks
- */
+/** How a weight becomes a place between 0 (the page's background) and 1 (the deepest colour), given the largest weight.
+ * @typedef {{label: string, title: string, place: (weight: number, maximum: number) => number,
+ *   ticks: (maximum: number) => [place: number, text: string][]}} Scale */
 
 const FAINTEST = 0.001;
 
@@ -61,32 +53,19 @@ export const SCALES = {
 /** @type {readonly ScaleName[]} */
 export const SCALE_NAMES = ["linear", "maximum", "logarithmic"];
 
-/**
- * How long or wide a mark of a weight is, 0 to 1. Lengths are read as proportions, so they never follow the logarithmic
- * scale: beside it and "to maximum" they are relative to `most`, the heaviest weight of the same picture.
- * @param {ScaleName} scale
- * @param {number} weight
- * @param {number} most
- */
+/** How long or wide a mark of a weight is, 0 to 1. Lengths are read as proportions, so they never follow the
+ * logarithmic scale: beside it and "to maximum" they are relative to `most`, the heaviest weight of the same picture.
+ * @param {ScaleName} scale @param {number} weight @param {number} most */
 export function lengthOf(scale, weight, most) {
   return scale === "linear" ? weight : weight / Math.max(most, 1e-9);
 }
 
-/**
- * "#rrggbb" as a colour.
- * @param {string} colour
- * @returns {Colour}
- */
+/** "#rrggbb" as a colour. @param {string} colour @returns {Colour} */
 export function channels(colour) {
   return [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
 }
 
-/**
- * The colour at a place of a ramp, 0 to 1.
- * @param {Colour[]} ramp
- * @param {number} place
- * @returns {Colour}
- */
+/** The colour at a place of a ramp, 0 to 1. @param {Colour[]} ramp @param {number} place @returns {Colour} */
 export function onRamp(ramp, place) {
   const at = Math.min(Math.max(place, 0), 1) * (ramp.length - 1);
   const [low, high] = [ramp[Math.floor(at)], ramp[Math.ceil(at)]];
@@ -96,13 +75,8 @@ export function onRamp(ramp, place) {
 /** @type {{of: unknown[], table: Uint32Array}} */
 let lastTable = {of: [], table: new Uint32Array(0)};
 
-/**
- * The colour of every weight that there can be, as pixels; nobody writes into it, as the next head may have the same.
- * @param {ArrayLike<number>} values
- * @param {ScaleName} scale
- * @param {number} maximum
- * @param {Colour[]} ramp
- */
+/** The colour of every weight that there can be, as pixels; nobody writes into it, as the next head may have the same.
+ * @param {ArrayLike<number>} values @param {ScaleName} scale @param {number} maximum @param {Colour[]} ramp */
 export function colourTable(values, scale, maximum, ramp) {
   const of = [values, scale, maximum, ramp];
   if (of.some((one, at) => one !== lastTable.of[at])) {
@@ -112,40 +86,27 @@ export function colourTable(values, scale, maximum, ramp) {
   return lastTable.table;
 }
 
-/**
- * The colour of every weight that there can be where the deepest stands for `most`, however little that is: on the
+/** The colour of every weight that there can be where the deepest stands for `most`, however little that is: on the
  * logarithmic scale the palest for a thousandth of it.
- * @param {ArrayLike<number>} values
- * @param {ScaleName} scale
- * @param {number} most
- * @param {Colour[]} ramp
- */
+ * @param {ArrayLike<number>} values @param {ScaleName} scale @param {number} most @param {Colour[]} ramp */
 export function relativeTable(values, scale, most, ramp) {
   const relative = Float64Array.from(values, (weight) => Math.min(1, weight / (most || 1)));
   return colourTable(relative, scale === "logarithmic" ? scale : "linear", 1, ramp);
 }
 
-/**
- * A colour as one little-endian pixel of an image.
- * @param {Colour} colour
- */
+/** A colour as one little-endian pixel of an image. @param {Colour} colour */
 export function pixel([red, green, blue]) {
   return (0xff000000 | (blue << 16) | (green << 8) | red) >>> 0;
 }
 
-/**
- * Three digits after the point; what is there but too small for them is told as such.
- * @param {number} weight
- */
+/** Three digits after the point; what is there but too small for them is told as such. @param {number} weight */
 export function threeDigits(weight) {
   return weight > 0 && weight < 0.0005 ? "<0.001" : weight.toFixed(3);
 }
 
-/**
- * Black or white, whichever can be read on a colour: at 4.5 to 1 at least on any (WCAG 2.2). The rule for every number
+/** Black or white, whichever can be read on a colour: at 4.5 to 1 at least on any (WCAG 2.2). The rule for every number
  * in a coloured cell; `views/style/theme.py` goes by the same.
- * @param {Colour} colour
- */
+ * @param {Colour} colour */
 export function inkOn([red, green, blue]) {
   const luminance = 0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue);
   return luminance < EITHER ? "#FFFFFF" : "#000000";

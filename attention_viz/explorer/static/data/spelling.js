@@ -10,8 +10,6 @@ const FALLBACK = /(?:<0x[0-9A-F]{2}>)+/gu;
 // The flags of England, Scotland and Wales; bytes that are half a character; what would be invisible: controls, soft
 // hyphen, zero-width space, direction marks and overrides, separators, halves of pairs, spaces of other widths.
 const UNSEEN = /\u{1f3f4}[\u{e0020}-\u{e007f}]+|[\udc80-\udcff]+|[\p{Cc}\p{Cf}\p{Cs}\p{Z}]/gu;
-// A part of a word: a letter, a digit, a mark of one, an emoji, or a byte that is half a character.
-const PART = /[\p{L}\p{N}\p{M}\p{So}\udc80-\udcff]/u;
 const LONE_JOINER = /^[\u200c\u200d]+$/u;
 const JOINER = /^[\u200c\u200d]$/u;
 // Letters and digits of scripts that run from right to left.
@@ -22,11 +20,9 @@ const SIGNS = {"\n": "\u21b5", "\t": "\u21e5", "\r": "\u240d", "\u007f": "\u2421
 const decoder = new TextDecoder("utf-8", {fatal: true, ignoreBOM: true});
 const BYTES = letters();
 
-/**
- * A label as a light mark and the text after it; both may be empty.
+/** A label as a light mark and the text after it; both may be empty.
  * @param {string} label  the tokenizer's own
- * @param {string} spelling  how it writes its pieces
- */
+ * @param {string} spelling  how it writes its pieces */
 export function spell(label, spelling = "unknown") {
   const text = decode(label, spelling);
   if ((spelling === "unknown" || spelling === "wordpiece") && goesOn(label))
@@ -37,28 +33,14 @@ export function spell(label, spelling = "unknown") {
   return {mark: "", text: visible(text) + (open ? MARKS.continues : "")};
 }
 
-/**
- * A word that runs from right to left isolated, so that it doesn't turn the numbers and marks around it.
- * @param {string} written
- */
+/** A word that runs from right to left isolated, so that it doesn't turn the numbers and marks around it.
+ * @param {string} written */
 export function setApart(written) {
   return FROM_THE_RIGHT.test(written) ? `\u2068${written}\u2069` : written;
 }
 
-/**
- * Whether a label has something of a word in it.
- * @param {string} label  the tokenizer's own
- * @param {string} spelling  how it writes its pieces
- */
-export function carries(label, spelling = "unknown") {
-  return PART.test(decode(label, spelling));
-}
-
-/**
- * The text of some pieces that follow each other and are written alike, the space before it included.
- * @param {string[]} labels
- * @param {string} spelling
- */
+/** The text of some pieces that follow each other and are written alike, the space before it included.
+ * @param {string[]} labels @param {string} spelling */
 export function textOf(labels, spelling = "unknown") {
   const joins = spelling.startsWith("byte-level") || spelling === "sentencepiece" || spelling === "bytes";
   return joins && !spelling.endsWith("end-of-word")
@@ -66,11 +48,7 @@ export function textOf(labels, spelling = "unknown") {
     : labels.map((label) => decode(label, spelling)).join("");
 }
 
-/**
- * A text with signs for what can't be seen.
- * @param {string} text
- * @returns {string}
- */
+/** A text with signs for what can't be seen. @param {string} text @returns {string} */
 export function visible(text) {
   if (text === "") return "\u2205";
   if (LONE_JOINER.test(text)) return [...text].map(codePoint).join("");
@@ -78,11 +56,9 @@ export function visible(text) {
   return /^\p{M}/u.test(written) ? `\u25cc${written}` : written;
 }
 
-/**
- * The letter that byte-level BPE (Radford et al. 2019) writes for each byte: a later one for what isn't a visible sign
+/** The letter that byte-level BPE (Radford et al. 2019) writes for each byte: a later one for what isn't a visible sign
  * of Latin-1.
- * @returns {Map<string, number>}
- */
+ * @returns {Map<string, number>} */
 function letters() {
   const found = new Map();
   let others = 0;
@@ -94,11 +70,8 @@ function letters() {
   return found;
 }
 
-/**
- * The text that a piece stands for; bytes that are no whole character become halves of surrogate pairs.
- * @param {string} label
- * @param {string} spelling
- */
+/** The text that a piece stands for; bytes that are no whole character become halves of surrogate pairs.
+ * @param {string} label @param {string} spelling */
 function decode(label, spelling) {
   if (spelling.startsWith("byte-level")) {
     const piece = spelling.endsWith("end-of-word") ? withoutSuffix(label) : label;
@@ -119,10 +92,7 @@ function decode(label, spelling) {
   return spelling === "text" ? label : byItsMarks(label);
 }
 
-/**
- * A piece of a tokenizer of which nothing is known.
- * @param {string} label
- */
+/** A piece of a tokenizer of which nothing is known. @param {string} label */
 function byItsMarks(label) {
   if (label === "\u010a") return "\n";
   if (/^[\u0120\u2581]./su.test(label)) return ` ${label.slice(1)}`;
@@ -144,10 +114,8 @@ function fromHex(digits) {
   return parseInt(digits, 16);
 }
 
-/**
- * The characters that bytes of UTF-8 are; one that belongs to none becomes half of a surrogate pair.
- * @param {number[]} bytes
- */
+/** The characters that bytes of UTF-8 are; one that belongs to none becomes half of a surrogate pair.
+ * @param {number[]} bytes */
 function fromBytes(bytes) {
   let text = "";
   let at = 0;

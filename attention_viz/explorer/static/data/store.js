@@ -1,21 +1,11 @@
 // What the reader has chosen and points at. Changes are gathered and told once a frame.
 
-/**
- * Values that several elements show: `state` to read, `set` to change, `listen` to hear which names changed.
+/** Values that several elements show: `state` to read, `set` to change, `listen` to hear which names changed.
  * @template {object} S
- * @typedef {object} Store
- * @property {Readonly<S>} state
- * @property {(values: Partial<S>) => void} set
- * @property {(listener: (names: Set<keyof S>) => void) => void} listen
- * @property {() => void} stop
- */
+ * @typedef {{state: Readonly<S>, set: (values: Partial<S>) => void,
+ *   listen: (listener: (names: Set<keyof S>) => void) => void, stop: () => void}} Store */
 
-/**
- * A store of plain values.
- * @template {object} S
- * @param {S} state
- * @returns {Store<S>}
- */
+/** A store of plain values. @template {object} S @param {S} state @returns {Store<S>} */
 export function createStore(state) {
   /** @type {Set<(names: Set<keyof S>) => void>} */
   const listeners = new Set();
@@ -48,12 +38,7 @@ export function createStore(state) {
   };
 }
 
-/**
- * Whether any of some names is among those that changed.
- * @template N
- * @param {Set<N>} changed
- * @param {...N} names
- */
+/** Whether any of some names is among those that changed. @template N @param {Set<N>} changed @param {...N} names */
 export function hasAny(changed, ...names) {
   return names.some((name) => changed.has(name));
 }

@@ -6,8 +6,7 @@ import {MARKS, setApart, spell} from "./spelling.js";
 
 /** @typedef {"first" | "second" | "generated"} Origin */
 
-/**
- * The tokens along one axis.
+/** The tokens along one axis.
  * @typedef {object} Axis
  * @property {string[]} labels  the tokenizer's own
  * @property {string[]} spelling  how the tokenizer writes each
@@ -17,18 +16,15 @@ import {MARKS, setApart, spell} from "./spelling.js";
  * @property {string[]} numbered  as written, repeated ones told apart
  * @property {string[]} spoken  in words, repeated ones told apart
  * @property {Uint8Array} dimmed  1 for special tokens and padding
+ * @property {Uint8Array} words  1 for a word or a piece of one: neither dimmed nor a sign alone, as Python says
  * @property {(Origin | null)[]} origins  what each belongs to; null where there is nothing to tell apart
  * @property {boolean} special  whether there are special tokens
  * @property {boolean} padding
  * @property {boolean} repeats
  * @property {number} count
- * @property {(number[] | null)[] | null} place  where each stands in a picture or a sound; null in a text
- */
+ * @property {(number[] | null)[] | null} place  where each stands in a picture or a sound; null in a text */
 
-/**
- * What tokens may belong to, in words for the legend.
- * @type {Record<Origin, string>}
- */
+/** What tokens may belong to, in words for the legend. @type {Record<Origin, string>} */
 export const ORIGINS = {first: "first sentence", second: "second sentence", generated: "the model's own"};
 
 /** @type {WeakMap<object, Record<string, Int32Array>>} */
@@ -37,12 +33,9 @@ const found = new WeakMap();
 /** @type {readonly Origin[]} */
 export const ORIGIN_NAMES = ["first", "second", "generated"];
 
-/**
- * The tokens along one axis, ready to be shown.
- * @param {PackedAxis} packed
- * @returns {Axis}
- */
-export function readAxis({labels, spelling = "unknown", special, padding, sentences, generated = [], place: where}) {
+/** The tokens along one axis, ready to be shown. @param {PackedAxis} packed @returns {Axis} */
+export function readAxis(packed) {
+  const {labels, spelling = "unknown", special, padding, signs = [], sentences, generated = [], place: where} = packed;
   // A patch and a time are no tokenizer's: the space in "0.74 s" is a space.
   const written = typeof spelling === "string" ? new Array(labels.length).fill(spelling) : spelling;
   const spellings = labels.map((label, place) =>
@@ -54,6 +47,8 @@ export function readAxis({labels, spelling = "unknown", special, padding, senten
   for (const label of labels) times.set(label, (times.get(label) ?? 0) + 1);
   const dimmed = new Uint8Array(labels.length);
   for (const place of [...special, ...padding]) dimmed[place] = 1;
+  const words = dimmed.map((one) => 1 - one);
+  for (const place of signs) words[place] = 0;
   const origins = readOrigins(labels.length, sentences, generated);
   const repeated = (/** @type {number} */ place) => Number(times.get(labels[place])) > 1;
   const number = (/** @type {number} */ place) => (repeated(place) ? subscript(place) : "");
@@ -77,6 +72,7 @@ export function readAxis({labels, spelling = "unknown", special, padding, senten
     numbered,
     spoken,
     dimmed,
+    words,
     origins,
     special: special.length > 0,
     padding: padding.length > 0,
@@ -86,11 +82,7 @@ export function readAxis({labels, spelling = "unknown", special, padding, senten
   };
 }
 
-/**
- * @param {number} count
- * @param {number[][] | undefined} sentences
- * @param {number[]} generated
- */
+/** @param {number} count @param {number[][] | undefined} sentences @param {number[]} generated */
 function readOrigins(count, sentences, generated) {
   /** @type {(Origin | null)[]} */
   const origins = new Array(count).fill(null);
@@ -100,51 +92,37 @@ function readOrigins(count, sentences, generated) {
   return origins;
 }
 
-/**
- * What the positions belong to, to be added to a sentence; nothing where there is nothing to tell apart.
- * @param {{origins: (Origin | null)[]}} axis
- */
+/** What the positions belong to, to be added to a sentence; nothing where there is nothing to tell apart.
+ * @param {{origins: (Origin | null)[]}} axis */
 export function originWords({origins}) {
   return ORIGIN_NAMES.filter((origin) => origins.includes(origin))
     .map((origin) => `; ${ORIGINS[origin]}: positions ${origins.indexOf(origin)} to ${origins.lastIndexOf(origin)}`)
     .join("");
 }
 
-/**
- * Whether a token begins something else than what stood before it: the second sentence, or what the model says.
- * @param {{origins: (Origin | null)[]}} axis
- * @param {number} place
- */
+/** Whether a token begins something else than what stood before it: the second sentence, or what the model says.
+ * @param {{origins: (Origin | null)[]}} axis @param {number} place */
 export function begins({origins}, place) {
   const origin = origins[place];
   return (origin === "second" || origin === "generated") && origins.indexOf(origin) === place;
 }
 
-/**
- * What stands in a picture or a sound, in a sentence: "patch 3, 5" by row and column from 0, or "1.20 s"; null for a word,
- * a class token and the like. `Tokens.placed_at` says it in the same way.
- * @param {Pick<Axis, "place">} axis
- * @param {number} position
- */
+/** What stands in a picture or a sound, in a sentence: "patch 3, 5" by row and column from 0, or "1.20 s"; null for a
+ * word, a class token and the like. `Tokens.placed_at` says it in the same way.
+ * @param {Pick<Axis, "place">} axis @param {number} position */
 export function placeInWords({place}, position) {
   const where = place?.[position];
   if (!where) return null;
   return where.length === 1 ? `${where[0].toFixed(2)} s` : patchAt(where[0], where[1]);
 }
 
-/**
- * A patch of a picture, by its row and column from 0.
- * @param {number} row
- * @param {number} column
- */
+/** A patch of a picture, by its row and column from 0. @param {number} row @param {number} column */
 export function patchAt(row, column) {
   return `patch ${row}, ${column}`;
 }
 
-/**
- * A token without the sign for a space before it, which says nothing of the word; that a piece goes on with one does.
- * @param {{mark: string, text: string}} spelling
- */
+/** A token without the sign for a space before it, which says nothing of the word; that a piece goes on with one does.
+ * @param {{mark: string, text: string}} spelling */
 export function withoutSpace({mark, text}) {
   return (mark === MARKS.space ? "" : mark) + setApart(text);
 }
@@ -154,33 +132,23 @@ function subscript(number) {
   return [...String(number)].map((digit) => String.fromCharCode(0x2080 + Number(digit))).join("");
 }
 
-/**
- * The positions of an axis that are on the screen; the same array each time, so that what follows can be kept.
- * @param {{count: number, dimmed: Uint8Array}} axis
- * @param {boolean} hideSpecial
- */
+/** The positions of an axis that are on the screen; the same array each time, so that what follows can be kept.
+ * @param {{count: number, dimmed: Uint8Array}} axis @param {boolean} hideSpecial */
 export function positions(axis, hideSpecial) {
   const before = found.get(axis) ?? {};
   found.set(axis, before);
   return (before[String(hideSpecial)] ??= findPositions(axis, hideSpecial));
 }
 
-/**
- * @param {{count: number, dimmed: Uint8Array}} axis
- * @param {boolean} hideSpecial
- */
+/** @param {{count: number, dimmed: Uint8Array}} axis @param {boolean} hideSpecial */
 function findPositions({count, dimmed}, hideSpecial) {
   const all = Int32Array.from({length: count}, (_, place) => place);
   const kept = hideSpecial ? all.filter((place) => !dimmed[place]) : all;
   return kept.length ? kept : all;
 }
 
-/**
- * Fill an element with a token: its mark light, its text isolated; the whole of it on hovering, where it is cut.
- * @param {HTMLElement} node
- * @param {Axis} axis
- * @param {number} place
- */
+/** Fill an element with a token: its mark light, its text isolated; the whole of it on hovering, where it is cut.
+ * @param {HTMLElement} node @param {Axis} axis @param {number} place */
 export function writeToken(node, axis, place) {
   const {mark, text} = axis.spellings[place];
   const [sign, word] = [document.createElement("span"), document.createElement("bdi")];

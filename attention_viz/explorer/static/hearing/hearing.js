@@ -5,30 +5,23 @@ import {element} from "../parts/element.js";
 import {createPlayer} from "./player.js";
 import {drawSpectrum} from "./spectrum.js";
 
-/**
- * @import {View, Writes} from "../parts/view.js"
+/** @import {View, Writes} from "../parts/view.js"
  * @import {PackedSound} from "../data/payload.js"
- * @import {Player} from "./player.js"
- */
+ * @import {Player} from "./player.js" */
 
 /** @typedef {View & Writes<"direction" | "after" | "aligned" | "loaded" | "query" | "key" | "overQuery" | "overKey">} SoundView */
 
-/**
- * A sound that can be seen and heard.
+/** A sound that can be seen and heard.
  * @typedef {object} Hearing
  * @property {HTMLCanvasElement} spectrum
  * @property {HTMLButtonElement} button
  * @property {(from?: number, to?: number) => void} play
  * @property {() => void} paint  the spectrogram, in the page's colours
- * @property {() => number | null} second  where it is played; null where it isn't
- */
+ * @property {() => number | null} second  where it is played; null where it isn't */
 
-/**
- * @param {SoundView} view
- * @param {PackedSound} packed
+/** @param {SoundView} view @param {PackedSound} packed
  * @param {(second: number | null) => void} tell  hears where it is played
- * @returns {Hearing}
- */
+ * @returns {Hearing} */
 export function createHearing(view, packed, tell) {
   const spectrum = element("canvas", {class: "av-spectrum", "aria-hidden": "true"});
   const button = element("button", {type: "button", class: "av-play", "data-testid": "play"}, "\u25b6 Play");

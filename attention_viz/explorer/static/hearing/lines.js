@@ -2,12 +2,10 @@
 
 import {svg} from "../parts/element.js";
 
-/**
- * A row of weights as a curve that stands on a line.
+/** A row of weights as a curve that stands on a line.
  * @param {Float32Array} line
  * @param {number} most  the weight that is as high as the curve can be
- * @param {{left: (frame: number) => number, foot: number, height: number}} place
- */
+ * @param {{left: (frame: number) => number, foot: number, height: number}} place */
 export function curveOf(line, most, {left, foot, height}) {
   const points = Array.from(
     line,
@@ -19,12 +17,8 @@ export function curveOf(line, most, {left, foot, height}) {
 // Half of a number below a sound is as wide, in pixels.
 const HALF = 12;
 
-/**
- * The seconds below a sound, a tick each half second or more.
- * @param {number} seconds
- * @param {(second: number) => number} left
- * @param {number} top
- */
+/** The seconds below a sound, a tick each half second or more.
+ * @param {number} seconds @param {(second: number) => number} left @param {number} top */
 export function timeAxis(seconds, left, top) {
   const step = [0.5, 1, 2, 5, 10].find((one) => seconds / one <= 12) ?? 30;
   const ticks = Array.from({length: Math.floor(seconds / step) + 1}, (_, at) => at * step);

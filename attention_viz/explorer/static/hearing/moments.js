@@ -2,6 +2,7 @@
 
 import {element, svg} from "../parts/element.js";
 import {segments} from "../parts/controls.js";
+import {arrowStep} from "../parts/keys.js";
 import {hasAny} from "../data/store.js";
 import {createHearing} from "./hearing.js";
 import {curveOf, timeAxis} from "./lines.js";
@@ -9,38 +10,26 @@ import {SHOWN_ROW, lineOf} from "../seen/patches.js";
 import {framesOf, tellMoment} from "./speech.js";
 import {moveCursor} from "./words.js";
 
-/**
- * @import {Part} from "../parts/view.js"
+/** @import {Part} from "../parts/view.js"
  * @import {PackedSound} from "../data/payload.js"
  * @import {SoundView} from "./hearing.js"
  * @import {Frames} from "./speech.js"
- * @import {Said} from "../seen/telling.js"
- */
+ * @import {Said} from "../seen/telling.js" */
 
 const HIGH = {sound: 160, curve: 110, axis: 20};
 
-/**
- * @param {Pick<SoundView, "store" | "now">} view
- * @param {Frames} frames
- */
+/** @param {Pick<SoundView, "store" | "now">} view @param {Frames} frames */
 function chosenMoment({store: {state}, now}, {count}) {
   return Math.min(count - 1, state.overQuery ?? (state.direction === "to" ? now.pair?.key : now.pair?.query) ?? 0);
 }
 
-/**
- * @param {SoundView} view
- * @param {Frames} frames
- */
+/** @param {SoundView} view @param {Frames} frames */
 function momentLine(view, frames) {
   const {head} = view.now;
   return head && lineOf(head, chosenMoment(view, frames), frames.count, view.store.state.direction);
 }
 
-/**
- * @param {SoundView} view
- * @param {PackedSound} packed
- * @returns {Part & {said: () => Said[] | null}}
- */
+/** @param {SoundView} view @param {PackedSound} packed @returns {Part & {said: () => Said[] | null}} */
 export function createMoments(view, packed) {
   const frames = framesOf(view.now.stream.keys, packed.count / packed.rate);
   const place = element("div", {class: "av-hear", tabindex: "0", role: "img", "data-testid": "sound"});
@@ -79,12 +68,7 @@ export function createMoments(view, packed) {
   };
 }
 
-/**
- * @param {SoundView} view
- * @param {HTMLElement} place
- * @param {HTMLCanvasElement} spectrum
- * @param {Frames} frames
- */
+/** @param {SoundView} view @param {HTMLElement} place @param {HTMLCanvasElement} spectrum @param {Frames} frames */
 function fillMoments(view, place, spectrum, frames) {
   const width = place.clientWidth || 600;
   const left = (/** @type {number} */ second) => (second / frames.seconds) * width;
@@ -125,11 +109,7 @@ function fillMoments(view, place, spectrum, frames) {
   place.replaceChildren(spectrum, drawing);
 }
 
-/**
- * @param {SoundView} view
- * @param {HTMLElement} place
- * @param {Frames} frames
- */
+/** @param {SoundView} view @param {HTMLElement} place @param {Frames} frames */
 function listenToMoments(view, place, frames) {
   const at = (/** @type {MouseEvent} */ {clientX}) => {
     const {left, width} = place.getBoundingClientRect();
@@ -148,9 +128,9 @@ function listenToMoments(view, place, frames) {
   place.onpointerleave = () => view.point({query: null, key: null});
   place.onclick = (event) => pin(at(event));
   place.onkeydown = (event) => {
-    const by = {ArrowLeft: -1, ArrowRight: 1}[event.key];
+    const [, by] = arrowStep(event.key) ?? [0, 0];
     if (event.key === "Enter") pin(chosenMoment(view, frames));
-    if (by === undefined) return;
+    if (!by) return;
     event.preventDefault();
     view.point({query: Math.min(frames.count - 1, Math.max(0, chosenMoment(view, frames) + by)), key: null});
   };

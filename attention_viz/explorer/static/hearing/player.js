@@ -1,22 +1,18 @@
 // The sound, to be heard: a file made in the browser of the samples that the model read.
 
-/**
- * Plays a sound, or a part of it, and tells where it is.
+/** Plays a sound, or a part of it, and tells where it is.
  * @typedef {object} Player
  * @property {(from: number, to: number) => void} play
  * @property {() => void} pause
  * @property {() => boolean} isPlaying
- * @property {() => void} leave  lets go of the file
- */
+ * @property {() => void} leave  lets go of the file */
 
 const [RIFF, WAVE, FORMAT, DATA] = ["RIFF", "WAVE", "fmt ", "data"];
 const HEADER = 44;
 
-/**
- * A WAV file of samples of 16 bits and one channel.
+/** A WAV file of samples of 16 bits and one channel.
  * @param {Uint8Array} samples  little-endian
- * @param {number} rate
- */
+ * @param {number} rate */
 export function wavOf(samples, rate) {
   const file = new Uint8Array(HEADER + samples.length);
   const view = new DataView(file.buffer);
@@ -39,12 +35,9 @@ export function wavOf(samples, rate) {
   return file;
 }
 
-/**
- * @param {Uint8Array} samples
- * @param {number} rate
+/** @param {Uint8Array} samples @param {number} rate
  * @param {(second: number | null) => void} tell  hears where it is, and null once it stands still
- * @returns {Player}
- */
+ * @returns {Player} */
 export function createPlayer(samples, rate, tell) {
   const address = URL.createObjectURL(new Blob([wavOf(samples, rate)], {type: "audio/wav"}));
   const audio = new Audio(address);

@@ -5,12 +5,8 @@ import {element, svg} from "../parts/element.js";
 // Heights in pixels: of the words, of the ribbons, of the spectrogram, of the curve below it, of the axis.
 export const TALL = {words: 30, ribbons: 82, sound: 136, curve: 44, axis: 20};
 
-/**
- * From where to where each word stands, spread over the whole width.
- * @param {string[]} words
- * @param {number} width
- * @returns {[number, number][]}
- */
+/** From where to where each word stands, spread over the whole width.
+ * @param {string[]} words @param {number} width @returns {[number, number][]} */
 export function seatsOf(words, width) {
   const letters = words.map((word) => word.length + 2);
   const all = letters.reduce((sum, one) => sum + one, 0) || 1;
@@ -22,11 +18,7 @@ export function seatsOf(words, width) {
   });
 }
 
-/**
- * @param {[number, number]} seat
- * @param {[number, number]} heard
- * @param {boolean} chosen
- */
+/** @param {[number, number]} seat @param {[number, number]} heard @param {boolean} chosen */
 export function ribbon([from, to], [start, end], chosen) {
   const [top, bottom] = [TALL.words, TALL.words + TALL.ribbons];
   const middle = (top + bottom) / 2;
@@ -41,12 +33,7 @@ export function gradient() {
   return svg("defs", {}, svg("linearGradient", {id: "av-ribbon-colours", x1: 0, y1: 0, x2: 0, y2: 1}, ...stops));
 }
 
-/**
- * @param {string} text
- * @param {number} word
- * @param {[number, number]} seat
- * @param {boolean} chosen
- */
+/** @param {string} text @param {number} word @param {[number, number]} seat @param {boolean} chosen */
 export function wordNode(text, word, [from, to], chosen) {
   const node = element(
     "button",

@@ -10,15 +10,10 @@ import {createMoments} from "./moments.js";
 import {createTimes} from "./times.js";
 import {createWords} from "./words.js";
 
-/**
- * @import {OwnView, Part} from "../parts/view.js"
- */
+/** @import {OwnView, Part} from "../parts/view.js" */
 
-/**
- * The parts of an explorer of a sound, in the order in which they are drawn; null where none is heard on the screen.
- * @param {OwnView} view
- * @returns {{first: Part[], later: Part[]} | null}
- */
+/** The parts of an explorer of a sound, in the order in which they are drawn; null where none is heard on the screen.
+ * @param {OwnView} view @returns {{first: Part[], later: Part[]} | null} */
 export function soundParts(view) {
   const packed = view.recording.header.seen?.sound;
   if (!packed || !view.now.stream.keys.place) return null;

@@ -7,13 +7,10 @@ import {channels, onRamp, pixel} from "../data/scale.js";
 // What is loud is dark: in between, a little less than in proportion.
 const POWER = 1.5;
 
-/**
- * Draw the bands of a spectrogram, each one dot high and each of its columns one dot wide.
+/** Draw the bands of a spectrogram, each one dot high and each of its columns one dot wide.
  * @param {HTMLCanvasElement} canvas
  * @param {Uint8Array} mel  (column, band): 0 to 255
- * @param {{bands: number, columns: number}} size
- * @param {Readonly<Pick<Colours, "background" | "ink">>} colours
- */
+ * @param {{bands: number, columns: number}} size @param {Readonly<Pick<Colours, "background" | "ink">>} colours */
 export function drawSpectrum(canvas, mel, {bands, columns}, {background, ink}) {
   Object.assign(canvas, {width: columns, height: bands});
   const ends = [background, ink].map(channels);

@@ -1,12 +1,12 @@
 // What a model says of a sound against the time that it hears meanwhile: rows of words, and where their weight lies.
 
+import {said} from "../parts/said.js";
+
 /** @import {Said} from "../seen/telling.js" */
 /** @import {Weights} from "../seen/patches.js" */
 
-/**
- * A word that is said: the rows of its pieces, and when it was spoken, in seconds; null where that can't be told.
- * @typedef {{text: string, rows: number[], start: number | null, end: number | null}} Word
- */
+/** A word that is said: the rows of its pieces, and when it was spoken, in seconds; null where that can't be told.
+ * @typedef {{text: string, rows: number[], start: number | null, end: number | null}} Word */
 
 /** The frames of a sound: how many there are in it, and how many seconds each takes. @typedef {{count: number, step: number, seconds: number}} Frames */
 
@@ -15,26 +15,18 @@ const [BEFORE, AFTER] = [0.1, 0.9];
 const [TOLD, THIRD, SILENT] = [0.3, 0.6, 0.5];
 const THIRDS = ["first", "middle", "last"];
 
-/**
- * The frames along an axis that lie within a sound.
- * @param {{place: (number[] | null)[] | null, count: number}} axis
- * @param {number} seconds
- * @returns {Frames}
- */
+/** The frames along an axis that lie within a sound.
+ * @param {{place: (number[] | null)[] | null, count: number}} axis @param {number} seconds @returns {Frames} */
 export function framesOf({place, count}, seconds) {
   const begins = (place ?? []).map((one) => one?.[0] ?? Infinity);
   const step = begins.length > 1 ? begins[1] - begins[0] : seconds / Math.max(1, count);
   return {count: Math.max(1, begins.filter((second) => second < seconds).length), step, seconds};
 }
 
-/**
- * The weights of a word over the frames: the mean of the rows of its pieces, and of several heads.
- * @param {Weights[]} heads
- * @param {Word} word
- * @param {Frames} frames
+/** The weights of a word over the frames: the mean of the rows of its pieces, and of several heads.
+ * @param {Weights[]} heads @param {Word} word @param {Frames} frames
  * @param {boolean} after  whether by the rows that have read the word, not by those that are about to write it
- * @param {number} rows  how many there are
- */
+ * @param {number} rows  how many there are */
 export function rowOfWord(heads, {rows: own}, {count}, after, rows) {
   const line = new Float32Array(count);
   const asked = own.map((row) => Math.min(rows - 1, row + Number(after)));
@@ -44,12 +36,8 @@ export function rowOfWord(heads, {rows: own}, {count}, after, rows) {
   return line;
 }
 
-/**
- * From which second to which the middle 80 % of a row's weight inside the sound lies.
- * @param {Float32Array} line
- * @param {Frames} frames
- * @returns {[number, number]}
- */
+/** From which second to which the middle 80 % of a row's weight inside the sound lies.
+ * @param {Float32Array} line @param {Frames} frames @returns {[number, number]} */
 export function spanOf(line, {step, seconds}) {
   const all = line.reduce((sum, weight) => sum + weight, 0);
   if (all === 0) return [0, seconds];
@@ -63,13 +51,8 @@ export function spanOf(line, {step, seconds}) {
   return [Math.min(seconds, from * step), Math.min(seconds, to * step)];
 }
 
-/**
- * How much of a row's weight lies in the frames of a stretch of time: out of all frames, never rescaled.
- * @param {Float32Array} line
- * @param {number} start
- * @param {number} end
- * @param {number} step
- */
+/** How much of a row's weight lies in the frames of a stretch of time: out of all frames, never rescaled.
+ * @param {Float32Array} line @param {number} start @param {number} end @param {number} step */
 export function during(line, start, end, step) {
   return line.reduce(
     (sum, weight, frame) => sum + ((frame + 0.5) * step >= start && (frame + 0.5) * step < end ? weight : 0),
@@ -77,12 +60,8 @@ export function during(line, start, end, step) {
   );
 }
 
-/**
- * Which word has the most weight at a second; -1 where none has enough, so that the last one stays.
- * @param {Float32Array[]} lines
- * @param {number} second
- * @param {number} step
- */
+/** Which word has the most weight at a second; -1 where none has enough, so that the last one stays.
+ * @param {Float32Array[]} lines @param {number} second @param {number} step */
 export function litAt(lines, second, step) {
   const frame = Math.floor(second / step);
   let [best, most] = [-1, 0.02];
@@ -92,24 +71,13 @@ export function litAt(lines, second, step) {
   return best;
 }
 
-/**
- * What a head hears for a word, in a sentence.
- * @param {Word} word
- * @param {Float32Array} line
- * @param {Frames} frames
- * @param {boolean} after
- * @returns {Said[]}
- */
+/** What a head hears for a word, in a sentence.
+ * @param {Word} word @param {Float32Array} line @param {Frames} frames @param {boolean} after @returns {Said[]} */
 export function tellWord(word, line, frames, after) {
   const named = /** @type {Said} */ ([`\u201c${word.text}\u201d`, "query"]);
   const inside = line.reduce((sum, weight) => sum + weight, 0);
-  if (inside < SILENT)
-    return [["For ", ""], named, [" it listens to what follows the sound: ", ""], [(1 - inside).toFixed(2), "number"]];
-  const begins = /** @type {Said[]} */ ([
-    [after ? "Having read " : "Before it writes ", ""],
-    named,
-    [" it hears ", ""],
-  ]);
+  if (inside < SILENT) return afterSound(said`For ${named}`, inside);
+  const begins = said`${after ? "Having read " : "Before it writes "}${named} it hears `;
   if (word.start !== null && word.end !== null) {
     const share = during(line, word.start, word.end, frames.step);
     const third = (word.end - word.start) / 3;
@@ -118,55 +86,36 @@ export function tellWord(word, line, frames, after) {
     );
     const most = parts.indexOf(Math.max(...parts));
     if (parts[most] >= THIRD)
-      return [
-        ...begins,
-        [`the word\u2019s ${THIRDS[most]} third`, "key"],
-        [": ", ""],
-        [parts[most].toFixed(2), "number"],
-      ];
-    if (share >= TOLD) return [...begins, ["that word", "key"], [": ", ""], [share.toFixed(2), "number"]];
+      return said`${begins}${[`the word\u2019s ${THIRDS[most]} third`, "key"]}: ${[parts[most].toFixed(2), "number"]}`;
+    if (share >= TOLD) return said`${begins}${["that word", "key"]}: ${[share.toFixed(2), "number"]}`;
   }
-  const [from, to] = spanOf(line, frames);
-  return [
-    ["For ", ""],
-    named,
-    [" it listens to ", ""],
-    [`${from.toFixed(2)}\u2013${to.toFixed(2)} s`, "key"],
-    [": ", ""],
-    [(inside * (AFTER - BEFORE)).toFixed(2), "number"],
-  ];
+  return duringSpan(said`For ${named}`, line, frames, inside);
 }
 
-/**
- * What a moment of a sound looks at, or what looks at it, in a sentence.
+/** @param {Said[]} who @param {number} inside  how much of the row lies in the sound @returns {Said[]} */
+function afterSound(who, inside) {
+  return said`${who} it listens to what follows the sound: ${[(1 - inside).toFixed(2), "number"]}`;
+}
+
+/** @param {Said[]} who @param {Float32Array} line @param {Frames} frames @param {number} inside @returns {Said[]} */
+function duringSpan(who, line, frames, inside) {
+  const [from, to] = spanOf(line, frames).map((second) => second.toFixed(2));
+  const share = (inside * (AFTER - BEFORE)).toFixed(2);
+  return said`${who} it listens to ${[`${from}\u2013${to} s`, "key"]}: ${[share, "number"]}`;
+}
+
+/** What a moment of a sound looks at, or what looks at it, in a sentence.
  * @param {Float32Array} line
  * @param {number} chosen  a frame
  * @param {Frames} frames
  * @param {boolean} to  whether it is looked at
- * @returns {Said[]}
- */
+ * @returns {Said[]} */
 export function tellMoment(line, chosen, frames, to) {
   const second = /** @type {Said} */ ([`${(chosen * frames.step).toFixed(2)} s`, to ? "key" : "query"]);
   const most = line.reduce((best, weight, at) => (weight > line[best] ? at : best), 0);
-  if (to)
-    return [
-      ["What looks at ", ""],
-      second,
-      [" most is ", ""],
-      [`${(most * frames.step).toFixed(2)} s`, "query"],
-      [": ", ""],
-      [line[most].toFixed(2), "number"],
-    ];
+  const looks = `${(most * frames.step).toFixed(2)} s`;
+  if (to) return said`What looks at ${second} most is ${[looks, "query"]}: ${[line[most].toFixed(2), "number"]}`;
   const inside = line.reduce((sum, weight) => sum + weight, 0);
-  if (inside < SILENT)
-    return [["At ", ""], second, [" it listens to what follows the sound: ", ""], [(1 - inside).toFixed(2), "number"]];
-  const [from, until] = spanOf(line, frames);
-  return [
-    ["At ", ""],
-    second,
-    [" it listens to ", ""],
-    [`${from.toFixed(2)}\u2013${until.toFixed(2)} s`, "key"],
-    [": ", ""],
-    [(inside * (AFTER - BEFORE)).toFixed(2), "number"],
-  ];
+  const who = said`At ${second}`;
+  return inside < SILENT ? afterSound(who, inside) : duringSpan(who, line, frames, inside);
 }

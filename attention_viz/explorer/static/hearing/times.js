@@ -5,18 +5,12 @@ import {hasAny} from "../data/store.js";
 import {during, framesOf, rowOfWord} from "./speech.js";
 import {chosenWord, hearingHeads, pinWord} from "./words.js";
 
-/**
- * @import {Part} from "../parts/view.js"
+/** @import {Part} from "../parts/view.js"
  * @import {PackedSound} from "../data/payload.js"
  * @import {SoundView} from "./hearing.js"
- * @import {Word} from "./speech.js"
- */
+ * @import {Word} from "./speech.js" */
 
-/**
- * @param {SoundView} view
- * @param {PackedSound} packed
- * @returns {Part}
- */
+/** @param {SoundView} view @param {PackedSound} packed @returns {Part} */
 export function createTimes(view, packed) {
   const frames = framesOf(view.now.stream.keys, packed.count / packed.rate);
   const body = element("tbody", {});
@@ -62,12 +56,7 @@ export function createTimes(view, packed) {
   };
 }
 
-/**
- * @param {Word} word
- * @param {number} at
- * @param {boolean} chosen
- * @param {string} weight
- */
+/** @param {Word} word @param {number} at @param {boolean} chosen @param {string} weight */
 function rowNode({text, start, end}, at, chosen, weight) {
   const cells = [start, end].map((second) => element("td", {}, second === null ? "\u2013" : second.toFixed(2)));
   return element(

@@ -1,6 +1,6 @@
 // The words that are said, above; the spectrogram with time, below; and a ribbon from each word to what it hears.
 
-import {element, within, svg} from "../parts/element.js";
+import {element, focused, within, svg} from "../parts/element.js";
 import {segments} from "../parts/controls.js";
 import {hasAny} from "../data/store.js";
 import {placed} from "../heads/numbers.js";
@@ -10,30 +10,22 @@ import {SHOWN_ROW} from "../seen/patches.js";
 import {TALL, gradient, ribbon, seatsOf, wordNode} from "./ribbons.js";
 import {framesOf, litAt, rowOfWord, spanOf, tellWord} from "./speech.js";
 
-/**
- * @import {Part} from "../parts/view.js"
+/** @import {Part} from "../parts/view.js"
  * @import {PackedSound} from "../data/payload.js"
  * @import {SoundView} from "./hearing.js"
  * @import {Said} from "../seen/telling.js"
- * @import {Frames, Word} from "./speech.js"
- */
+ * @import {Frames, Word} from "./speech.js" */
 
-/**
- * The heads whose rows are shown: the one on the screen, or those that align.
- * @param {Pick<SoundView, "store" | "recording" | "now">} view
- * @param {PackedSound} packed
- */
+/** The heads whose rows are shown: the one on the screen, or those that align.
+ * @param {Pick<SoundView, "store" | "recording" | "now">} view @param {PackedSound} packed */
 export function hearingHeads({store: {state}, recording, now}, {aligning}) {
   if (!state.aligned) return now.head ? [now.head] : [];
   const {name} = now.stream;
   return aligning.flatMap(([layer, head]) => recording.head(placed(recording, {stream: name, layer, head})) ?? []);
 }
 
-/**
- * The word that is looked at: pointed at, else chosen, else the one that the head is told by.
- * @param {Pick<SoundView, "store" | "now">} view
- * @param {PackedSound} packed
- */
+/** The word that is looked at: pointed at, else chosen, else the one that the head is told by.
+ * @param {Pick<SoundView, "store" | "now">} view @param {PackedSound} packed */
 export function chosenWord({store: {state}, now}, {words}) {
   const row = state.overQuery ?? now.pair?.query ?? 0;
   return Math.max(
@@ -42,11 +34,7 @@ export function chosenWord({store: {state}, now}, {words}) {
   );
 }
 
-/**
- * @param {SoundView} view
- * @param {PackedSound} packed
- * @returns {Part & {said: () => Said[] | null}}
- */
+/** @param {SoundView} view @param {PackedSound} packed @returns {Part & {said: () => Said[] | null}} */
 export function createWords(view, packed) {
   const frames = framesOf(view.now.stream.keys, packed.count / packed.rate);
   const place = element("div", {class: "av-hear", "data-testid": "sound"});
@@ -79,11 +67,7 @@ export function createWords(view, packed) {
   };
 }
 
-/**
- * @param {SoundView} view
- * @param {PackedSound} packed
- * @param {HTMLElement} button
- */
+/** @param {SoundView} view @param {PackedSound} packed @param {HTMLElement} button */
 function createWordTools(view, packed, button) {
   const {store} = view;
   const rows = segments(
@@ -117,13 +101,8 @@ function createWordTools(view, packed, button) {
   return {tools, select};
 }
 
-/**
- * @param {SoundView} view
- * @param {PackedSound} packed
- * @param {Frames} frames
- * @param {number} second
- * @param {number} before
- */
+/** @param {SoundView} view @param {PackedSound} packed @param {Frames} frames @param {number} second
+ * @param {number} before */
 function litWord(view, packed, frames, second, before) {
   const found = litAt(linesOf(view, packed, frames), second, frames.step);
   return found < 0 ? before : found;
@@ -146,45 +125,38 @@ function fillHero({view, packed, frames, place, spectrum, lit}) {
   );
   const drawing = svg("svg", {width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true"});
   drawing.append(gradient());
-  lines.forEach((line, word) => {
+  lines.forEach((line, at) => {
     const [from, to] = spanOf(line, frames).map(left);
-    if (heads.length) drawing.append(ribbon(seats[word], [from, Math.max(from + 2, to)], word === chosen));
-    if (word !== chosen || !heads.length) return;
-    drawing.append(...chosenMarks(packed.words[word], line, frames, {width, left, span: [from, to]}));
+    if (heads.length) drawing.append(ribbon(seats[at], [from, Math.max(from + 2, to)], at === chosen));
+    if (at !== chosen || !heads.length) return;
+    drawing.append(...chosenMarks(packed.words[at], line, frames, {width, left, span: [from, to]}));
   });
   drawing.append(...timeAxis(frames.seconds, left, height - 4));
   drawing.append(svg("path", {class: "av-cursor", d: `M0,${TALL.words}V${bottom + TALL.curve}`, visibility: "hidden"}));
   Object.assign(spectrum.style, {top: `${top}px`, height: `${TALL.sound}px`});
-  const focused = document.activeElement === place ? null : wordInFocus(place);
+  const reached = focused(place);
+  const word = reached instanceof HTMLElement && place.contains(reached) ? reached.dataset["word"] : undefined;
   place.style.height = `${height}px`;
   place.replaceChildren(
     spectrum,
     drawing,
-    ...packed.words.map(({text}, word) => wordNode(text, word, seats[word], word === chosen)),
+    ...packed.words.map(({text}, at) => wordNode(text, at, seats[at], at === chosen)),
   );
-  const again = focused === null ? null : place.querySelector(`[data-word="${focused}"]`);
+  const again = word === undefined ? null : place.querySelector(`[data-word="${word}"]`);
   if (again instanceof HTMLElement) again.focus({preventScroll: true});
 }
 
-/**
- * Each word's row of weights over the frames.
- * @param {SoundView} view
- * @param {PackedSound} packed
- * @param {Frames} frames
- */
+/** Each word's row of weights over the frames.
+ * @param {SoundView} view @param {PackedSound} packed @param {Frames} frames */
 function linesOf(view, packed, frames) {
   const heads = hearingHeads(view, packed);
   const count = view.now.stream.queries.count;
   return packed.words.map((word) => rowOfWord(heads, word, frames, view.store.state.after, count));
 }
 
-/**
- * What the chosen word hears: its time over the spectrogram, its row as a curve, and when it was spoken.
- * @param {Word} word
- * @param {Float32Array} line
- * @param {Frames} frames
- * @param {{width: number, left: (second: number) => number, span: number[]}} place
- */
+/** What the chosen word hears: its time over the spectrogram, its row as a curve, and when it was spoken.
+ * @param {Word} word @param {Float32Array} line @param {Frames} frames
+ * @param {{width: number, left: (second: number) => number, span: number[]}} place */
 function chosenMarks({start, end}, line, frames, {width, left, span: [from, to]}) {
   const top = TALL.words + TALL.ribbons;
   const bottom = top + TALL.sound;
@@ -202,18 +174,7 @@ function chosenMarks({start, end}, line, frames, {width, left, span: [from, to]}
   return [...marks, svg("rect", {class: "av-spoken", ...spoken})];
 }
 
-/** @param {HTMLElement} place */
-function wordInFocus(place) {
-  const root = place.getRootNode();
-  const active = root instanceof ShadowRoot || root instanceof Document ? root.activeElement : null;
-  return active instanceof HTMLElement && place.contains(active) ? (active.dataset["word"] ?? null) : null;
-}
-
-/**
- * @param {HTMLElement} place
- * @param {number | null} second
- * @param {number} seconds
- */
+/** @param {HTMLElement} place @param {number | null} second @param {number} seconds */
 export function moveCursor(place, second, seconds) {
   const cursor = place.querySelector(".av-cursor");
   if (!cursor) return;
@@ -221,13 +182,8 @@ export function moveCursor(place, second, seconds) {
   cursor.setAttribute("transform", `translate(${(Math.min(second ?? 0, seconds) / seconds) * place.clientWidth},0)`);
 }
 
-/**
- * @param {SoundView} view
- * @param {HTMLElement} place
- * @param {PackedSound} packed
- * @param {import("./hearing.js").Hearing} hearing
- * @param {Frames} frames
- */
+/** @param {SoundView} view @param {HTMLElement} place @param {PackedSound} packed
+ * @param {import("./hearing.js").Hearing} hearing @param {Frames} frames */
 function listenToWords(view, place, packed, hearing, frames) {
   const wordAt = (/** @type {Event} */ event) => {
     const number = within(event, "[data-word]")?.dataset["word"];
@@ -252,13 +208,8 @@ function listenToWords(view, place, packed, hearing, frames) {
   };
 }
 
-/**
- * Keep a word with the frame that it hears most, and tell the host.
- * @param {SoundView} view
- * @param {PackedSound} packed
- * @param {number} word
- * @param {Frames} frames
- */
+/** Keep a word with the frame that it hears most, and tell the host.
+ * @param {SoundView} view @param {PackedSound} packed @param {number} word @param {Frames} frames */
 export function pinWord(view, packed, word, frames) {
   const heads = hearingHeads(view, packed);
   const line = rowOfWord(heads, packed.words[word], frames, view.store.state.after, view.now.stream.queries.count);

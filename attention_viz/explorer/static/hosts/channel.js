@@ -2,9 +2,7 @@
 
 import {openChannel, subjectOf} from "./hosting.js";
 
-/**
- * @import {Message, Mounting} from "./hosting.js"
- */
+/** @import {Message, Mounting} from "./hosting.js" */
 
 /** @param {Mounting} mounting */
 export default function channelComponent({data}) {

@@ -2,36 +2,22 @@
 
 /** @import {Ranking} from "../data/recording.js" */
 
-/**
- * What the page shows now: sent through the channel, apart from the data. `explorer` is the key of the component that
- * is meant, `seen` the serial number of the last choice of the reader's that the page has heard of, `ranking` the heads
- * of a long text that link the pair of tokens that the page was asked for. `about` names what a component is told of,
- * where there is more than one thing.
- * @typedef {{explorer: string, layer: number, head: number, query?: number | null, key?: number | null, seen?: number,
- *   stream?: string, ranking?: Ranking, about?: string}} Message
- */
+/** What the page shows now: sent through the channel, apart from the data. `explorer` is the key of the component that
+ * is meant, `seen` the serial number of the last choice of the reader's that the page has heard of, `ranking` the
+ * heads of a long text that link the pair of tokens that the page was asked for. `about` names what a component is
+ * told of, where there is more than one thing.
+ * @typedef {{explorer: string, layer: number, head: number, query?: number | null, key?: number | null, seen?: number, stream?: string, ranking?: Ranking, about?: string}} Message */
 
-/**
- * Where the channel component leaves its messages: the latest for each component and subject, and an event for each that comes. So
- * does the packet component with the last head of a long text that was handed over. `behind` is the place behind the chosen head, where
- * a page has one.
- * @typedef {{latest: Map<string, Message>, target: EventTarget, packet: Uint8Array | null,
- *   behind: HTMLElement | null}} Channel
- */
+/** Where the channel component leaves its messages: the latest for each component and subject, and an event for each
+ * that comes. So does the packet component with the last head of a long text that was handed over. `behind` is the
+ * place behind the chosen head, where a page has one.
+ * @typedef {{latest: Map<string, Message>, target: EventTarget, packet: Uint8Array | null, behind: HTMLElement | null}} Channel */
 
-/**
- * What Streamlit hands to a component.
- * @typedef {object} Mounting
- * @property {unknown} data
- * @property {HTMLElement} parentElement
- * @property {(name: string, value: unknown) => void} setStateValue
- * @property {(name: string, value: unknown) => void} setTriggerValue
- */
+/** What Streamlit hands to a component.
+ * @typedef {{data: unknown, parentElement: HTMLElement, setStateValue: (name: string, value: unknown) => void,
+ *   setTriggerValue: (name: string, value: unknown) => void}} Mounting */
 
-/**
- * Where the channel component leaves its messages (see channel.js).
- * @returns {Channel}
- */
+/** Where the channel component leaves its messages (see channel.js). @returns {Channel} */
 export function openChannel() {
   const place = Symbol.for("attention_viz.explorer");
   const page = /** @type {Record<symbol, Channel | undefined>} */ (/** @type {unknown} */ (globalThis));
@@ -40,63 +26,48 @@ export function openChannel() {
   return channel;
 }
 
-/**
- * Hear every message that comes, until `signal` aborts.
- * @param {(message: Message) => void} hear
- * @param {AbortSignal} signal
- */
-export function listenToChannel(hear, signal) {
-  openChannel().target.addEventListener("choice", (event) => hear(/** @type {CustomEvent<Message>} */ (event).detail), {
-    signal,
-  });
+/** Hear the messages for the component at this element, until `signal` aborts.
+ * @param {HTMLElement} parentElement @param {(message: Message) => void} hear @param {AbortSignal} signal */
+export function listenToChannel(parentElement, hear, signal) {
+  const take = (/** @type {Event} */ event) => {
+    const message = /** @type {CustomEvent<Message>} */ (event).detail;
+    if (isMeant(parentElement, message)) hear(message);
+  };
+  openChannel().target.addEventListener("choice", take, {signal});
 }
 
-/**
- * The last message for the component at this element, if there was one.
- * @param {HTMLElement} parentElement
- * @param {string} about
- */
+/** The last message for the component at this element, if there was one.
+ * @param {HTMLElement} parentElement @param {string} about */
 export function latestFor(parentElement, about = "") {
   return [...openChannel().latest.values()].find(
     (message) => (message.about ?? "") === about && isMeant(parentElement, message),
   );
 }
 
-/**
- * Whom a message is for, and of what it tells.
- * @param {Message} message
- */
+/** Whom a message is for, and of what it tells. @param {Message} message */
 export function subjectOf({explorer, about = ""}) {
   return `${explorer} ${about}`;
 }
 
-/**
- * Whether a message is for this component. Streamlit writes a component's key into a class of an element around it.
- * @param {HTMLElement} parentElement
- * @param {Message} message
- */
-export function isMeant(parentElement, {explorer}) {
+/** Whether a message is for this component. Streamlit writes a component's key into a class of an element around it.
+ * @param {HTMLElement} parentElement @param {Message} message */
+function isMeant(parentElement, {explorer}) {
   const root = parentElement.getRootNode();
   const host = root instanceof ShadowRoot ? root.host : parentElement;
   return host.closest(`.st-key-${CSS.escape(explorer.replace(/[^\w-]/g, "-"))}`) !== null;
 }
 
-/**
- * Until a page of the app has its style sheet, which the browser fetches a script for: what is drawn before would be as
- * wide as a page without it, and be drawn anew in the reader's sight.
- * @returns {Promise<void>}
- */
+/** Until a page of the app has its style sheet, which the browser fetches a script for: what is drawn before would be
+ * as wide as a page without it, and be drawn anew in the reader's sight.
+ * @returns {Promise<void>} */
 export async function pageStyled() {
   const root = getComputedStyle(document.documentElement);
   while (document.querySelector(".st-key-page") && !root.getPropertyValue("--av-monospace"))
     await new Promise((resolve) => requestAnimationFrame(resolve));
 }
 
-/**
- * A plain loop: several megabytes are compared whenever the page runs again.
- * @param {Uint8Array} one
- * @param {Uint8Array} other
- */
+/** A plain loop: several megabytes are compared whenever the page runs again.
+ * @param {Uint8Array} one @param {Uint8Array} other */
 export function sameBytes(one, other) {
   if (one === other) return true;
   if (one.length !== other.length) return false;
@@ -104,11 +75,8 @@ export function sameBytes(one, other) {
   return true;
 }
 
-/**
- * Whether the host's page is dark: by the lightness of its background.
- * @param {Element} host
- * @returns {"light" | "dark"}
- */
+/** Whether the host's page is dark: by the lightness of its background.
+ * @param {Element} host @returns {"light" | "dark"} */
 export function themeOf(host) {
   const colour = getComputedStyle(host).getPropertyValue("--st-background-color").trim();
   const canvas = document.createElement("canvas");

@@ -4,20 +4,13 @@ const EACH = 100;
 // What the option that is pressed is given; the others share the rest.
 const MOST = 0.6;
 
-/**
- * Nothing guessed yet: as much for each.
- * @param {number} count
- */
+/** Nothing guessed yet: as much for each. @param {number} count */
 export function evenShares(count) {
   return Array.from({length: count}, () => 1 / count);
 }
 
-/**
- * One share is set, and the others keep their proportions in what is left.
- * @param {readonly number[]} shares
- * @param {number} at
- * @param {number} share
- */
+/** One share is set, and the others keep their proportions in what is left.
+ * @param {readonly number[]} shares @param {number} at @param {number} share */
 export function giveShare(shares, at, share) {
   const given = shares.length === 1 ? 1 : Math.min(1, Math.max(0, share));
   const rest = 1 - (shares[at] ?? 0);
@@ -28,19 +21,14 @@ export function giveShare(shares, at, share) {
   });
 }
 
-/**
- * The option that is thought to take most takes it, the others as much as each other.
- * @param {number} count
- * @param {number} at
- */
+/** The option that is thought to take most takes it, the others as much as each other.
+ * @param {number} count @param {number} at */
 export function nameMost(count, at) {
   return giveShare(evenShares(count), at, Math.max(MOST, 1 / count));
 }
 
-/**
- * Whole percents that make 100: what rounding down leaves goes to those that lost most by it.
- * @param {readonly number[]} shares
- */
+/** Whole percents that make 100: what rounding down leaves goes to those that lost most by it.
+ * @param {readonly number[]} shares */
 export function toPercents(shares) {
   const exact = shares.map((share) => share * EACH);
   const found = exact.map(Math.floor);

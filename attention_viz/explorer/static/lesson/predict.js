@@ -4,13 +4,13 @@
 // "5" for the sixth option, "10.60.30" for shares in percent, "shown" for none.
 
 import {element} from "../parts/element.js";
+import {arrowStep} from "../parts/keys.js";
 import {themeOf} from "../hosts/hosting.js";
 import {evenShares, giveShare, nameMost, toPercents} from "./guess.js";
 
 /** @import {Mounting} from "../hosts/hosting.js" */
 
-/**
- * What is asked. `guess` has a share for each option, or 1 for the one that was named; `truth` is null until it is
+/** What is asked. `guess` has a share for each option, or 1 for the one that was named; `truth` is null until it is
  * shown. `pressed` says by option whether pressing it asks for something.
  * @typedef {object} Question
  * @property {string} id
@@ -21,17 +21,10 @@ import {evenShares, giveShare, nameMost, toPercents} from "./guess.js";
  * @property {number[] | null} guess
  * @property {{lengths: number[], written: string[], right: number[]} | null} truth
  * @property {string} source whose numbers are asked for
- * @property {{bars: string, show: string, skip: string, guess: string, asks: string}} words
- */
+ * @property {{bars: string, show: string, skip: string, guess: string, asks: string}} words */
 
-/**
- * @typedef {object} Prediction
- * @property {HTMLElement} root
- * @property {string} id
- * @property {Question} question
- * @property {number[] | null} guess
- * @property {(name: string, value: unknown) => void} tell
- */
+/** @typedef {{root: HTMLElement, id: string, question: Question, guess: number[] | null,
+ *   tell: (name: string, value: unknown) => void}} Prediction */
 
 const ONE_STEP = 0.05;
 /** @type {WeakMap<HTMLElement, Prediction>} */
@@ -65,10 +58,7 @@ function drawPrediction(prediction) {
   refresh(prediction);
 }
 
-/**
- * @param {Prediction} prediction
- * @param {number} at
- */
+/** @param {Prediction} prediction @param {number} at */
 function makeRow(prediction, at) {
   const {question} = prediction;
   const name = question.options[at] ?? "";
@@ -110,10 +100,7 @@ function makeFoot(prediction) {
   return foot;
 }
 
-/**
- * Bars, numbers and what can be pressed, as they stand now.
- * @param {Prediction} prediction
- */
+/** Bars, numbers and what can be pressed, as they stand now. @param {Prediction} prediction */
 function refresh(prediction) {
   const {root, question, guess} = prediction;
   const {truth} = question;
@@ -144,11 +131,8 @@ function refresh(prediction) {
   if (show) show.disabled = guess === null;
 }
 
-/**
- * Before the answer is shown an option that is pressed is the guess; a word asks then.
- * @param {Prediction} prediction
- * @param {number} at
- */
+/** Before the answer is shown an option that is pressed is the guess; a word asks then.
+ * @param {Prediction} prediction @param {number} at */
 function press(prediction, at) {
   const {question} = prediction;
   if (question.truth) {
@@ -162,12 +146,8 @@ function press(prediction, at) {
   refresh(prediction);
 }
 
-/**
- * A bar is pulled, or moved by the arrows.
- * @param {Prediction} prediction
- * @param {HTMLElement} bar
- * @param {number} at
- */
+/** A bar is pulled, or moved by the arrows.
+ * @param {Prediction} prediction @param {HTMLElement} bar @param {number} at */
 function slide(prediction, bar, at) {
   /** @param {number} share */
   const give = (share) => {
@@ -188,22 +168,15 @@ function slide(prediction, bar, at) {
   });
   bar.addEventListener("keydown", (event) => {
     const share = (prediction.guess ?? evenShares(prediction.question.options.length))[at] ?? 0;
-    /** @type {Record<string, number | undefined>} */
-    const found = {
-      ...{ArrowRight: share + ONE_STEP, ArrowUp: share + ONE_STEP, ArrowLeft: share - ONE_STEP},
-      ...{ArrowDown: share - ONE_STEP, Home: 0, End: 1},
-    };
-    const next = found[event.key];
-    if (next === undefined) return;
+    const [down, across] = arrowStep(event.key) ?? [0, 0];
+    if (down || across) give(share + (across - down) * ONE_STEP);
+    else if (event.key === "Home" || event.key === "End") give(Number(event.key === "End"));
+    else return;
     event.preventDefault();
-    give(next);
   });
 }
 
-/**
- * The guess as the address keeps it.
- * @param {Prediction} prediction
- */
+/** The guess as the address keeps it. @param {Prediction} prediction */
 function written({question, guess}) {
   if (!guess) return "shown";
   return question.shares ? toPercents(guess).join(".") : String(guess.indexOf(1));

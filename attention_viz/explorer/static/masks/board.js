@@ -4,16 +4,13 @@ import {layerPlace} from "../heads/numbers.js";
 import {numbersAt, readPayload, readPlane} from "../data/payload.js";
 import {actsIn, both, bytesOf, readsTheSame, softmaxOver, unpackBits} from "./rules.js";
 
-/**
- * @import {Payload, Place} from "../data/payload.js"
+/** @import {Payload, Place} from "../data/payload.js"
  * @import {Message} from "../hosts/hosting.js"
- * @import {Cells, MaskChoice} from "./rules.js"
- */
+ * @import {Cells, MaskChoice} from "./rules.js" */
 
 /** @typedef {{tokens: string[], placed?: (string | null)[] | null, special: number[], padding: number[]}} BoardAxis */
 
-/**
- * What stands before the planes, as `pack_board` in mask_payload.py writes it.
+/** What stands before the planes, as `pack_board` in mask_payload.py writes it.
  * @typedef {object} BoardHeader
  * @property {string} id
  * @property {BoardAxis} queries
@@ -26,44 +23,22 @@ import {actsIn, both, bytesOf, readsTheSame, softmaxOver, unpackBits} from "./ru
  * @property {Place} values  of the head on the screen, a row for each key
  * @property {Place} open
  * @property {Place | null} weights  of all heads, where they are few enough
- * @property {Place[][] | null} opens  of each layer, for each head or once for all
- */
+ * @property {Place[][] | null} opens  of each layer, for each head or once for all */
 
-/**
- * What a run with the mask came to, as `run_of` in mask_payload.py writes it.
- * @typedef {object} PackedRun
- * @property {string} weights
- * @property {string | null} others
- * @property {string} open
- * @property {(number | null)[][]} heads
- * @property {number[]} outputs
- * @property {string[]} said
- * @property {number | null} cosine
- * @property {[token: string, before: number, after: number][]} likelier
- */
+/** What a run with the mask came to, as `run_of` in mask_payload.py writes it.
+ * @typedef {{weights: string, others: string | null, open: string, heads: (number | null)[][], outputs: number[],
+ *   said: string[], cosine: number | null, likelier: [token: string, before: number, after: number][]}} PackedRun */
 
-/**
- * @typedef {object} Run
- * @property {Float64Array} weights  of the head on the screen
- * @property {Uint16Array | null} others
- * @property {Cells} open
- * @property {(number | null)[][]} heads
- * @property {number[]} outputs
- * @property {string[]} said
- * @property {number | null} cosine
- * @property {[token: string, before: number, after: number][]} likelier
- */
+/** A run as it is drawn from, the weights those of the head on the screen.
+ * @typedef {Omit<PackedRun, "weights" | "others" | "open"> &
+ *   {weights: Float64Array, others: Uint16Array | null, open: Cells}} Run */
 
 /** @typedef {"before" | "after" | "difference"} Shown */
 
-/**
- * What the page says: the mask that it shows, its cells, and what it did; `board` names the bytes that it belongs to.
- * @typedef {Message & {board: string, choice: MaskChoice, weights: Shown, added: string, locked: string,
- *   predicts: string, run: PackedRun | null}} BoardMessage
- */
+/** What the page says: the mask that it shows, its cells, and what it did; `board` names the bytes that it belongs to.
+ * @typedef {Message & {board: string, choice: MaskChoice, weights: Shown, added: string, locked: string, predicts: string, run: PackedRun | null}} BoardMessage */
 
-/**
- * The run without the mask.
+/** The run without the mask.
  * @typedef {object} Ground
  * @property {BoardHeader} header
  * @property {number} rows
@@ -74,30 +49,23 @@ import {actsIn, both, bytesOf, readsTheSame, softmaxOver, unpackBits} from "./ru
  * @property {Float64Array} before
  * @property {Uint16Array | null} others
  * @property {Cells[][]} opens
- * @property {number[]} starts  the number of each layer's first head among all
- */
+ * @property {number[]} starts  the number of each layer's first head among all */
 
-/**
- * What is drawn of a head. Without `after` it isn't known yet.
+/** What is drawn of a head. Without `after` it isn't known yet.
  * @typedef {object} Matrices
  * @property {number} layer
  * @property {number} head
  * @property {Float64Array} before
  * @property {Float64Array | null} after
  * @property {Cells} own
- * @property {Cells} open  what is open with the mask
- */
+ * @property {Cells} open  what is open with the mask */
 
 // What a weight of 1 is sent as, as in mask_payload.py.
 const WHOLE = 65_534;
 // A weight that changed by less stays "0.000" as it is written.
 const LEAST_CHANGE = 0.0005;
 
-/**
- * The run without the mask, from its bytes.
- * @param {Uint8Array} bytes
- * @returns {Promise<Ground>}
- */
+/** The run without the mask, from its bytes. @param {Uint8Array} bytes @returns {Promise<Ground>} */
 export async function readGround(bytes) {
   /** @type {Payload<BoardHeader>} */
   const payload = readPayload(bytes);
@@ -119,12 +87,10 @@ export async function readGround(bytes) {
   };
 }
 
-/**
- * What a run came to.
+/** What a run came to.
  * @param {PackedRun} packed
  * @param {number} size  how many cells a head has
- * @returns {Run}
- */
+ * @returns {Run} */
 export function readRun({weights, others, open, ...numbers}, size) {
   return {
     ...numbers,
@@ -139,12 +105,10 @@ function shares(levels) {
   return Float64Array.from(levels, (level) => level / WHOLE);
 }
 
-/**
- * A head before and after the mask: from the run where there is one, else from arithmetic where that is exact.
+/** A head before and after the mask: from the run where there is one, else from arithmetic where that is exact.
  * @param {Ground} ground
  * @param {{choice: MaskChoice, added: Cells, run: Run | null, peek: {layer: number, head: number} | null}} state
- * @returns {Matrices}
- */
+ * @returns {Matrices} */
 export function matricesOf(ground, {choice, added, run, peek}) {
   const {header, logits, columns} = ground;
   const at = peek ?? header;
@@ -164,13 +128,11 @@ export function matricesOf(ground, {choice, added, run, peek}) {
   return {layer, head, own, open, before, after: run?.others ? headOf(ground, run.others, layer, head) : unchanged};
 }
 
-/**
- * How far each query's output of the head on the screen goes, as a share of its length before; null where its weights
+/** How far each query's output of the head on the screen goes, as a share of its length before; null where its weights
  * with the mask aren't known yet, or it has no values, as of weights that nothing was fetched by.
  * @param {Pick<Ground, "values" | "rows" | "columns">} ground
  * @param {Pick<Matrices, "before" | "after">} matrices  of that head
- * @returns {number[] | null}
- */
+ * @returns {number[] | null} */
 export function ownOutputs({values, rows, columns}, {before, after}) {
   if (!after || values.length === 0) return null;
   const width = values.length / columns;
@@ -191,94 +153,63 @@ export function ownOutputs({values, rows, columns}, {before, after}) {
   });
 }
 
-/**
- * @param {Ground} ground
- * @param {Uint16Array} levels
- * @param {number} layer
- * @param {number} head
- */
+/** @param {Ground} ground @param {Uint16Array} levels @param {number} layer @param {number} head */
 function headOf({header, starts, rows, columns}, levels, layer, head) {
   const size = rows * columns;
   const start = (starts[layerPlace(header.layers, layer)] + head) * size;
   return shares(levels.subarray(start, start + size));
 }
 
-/**
- * Whether a head's weights are at hand, so that it can be looked at without being chosen.
- * @param {Ground} ground
- * @param {{layer: number, head: number}} place
- */
+/** Whether a head's weights are at hand, so that it can be looked at without being chosen.
+ * @param {Ground} ground @param {{layer: number, head: number}} place */
 export function isAtHand({header, others}, {layer, head}) {
   return others !== null || (layer === header.layer && head === header.head);
 }
 
-/**
- * A token as it is named beside a cell: a patch or a frame by its place, a word as it is written.
- * @param {Pick<BoardAxis, "tokens" | "placed">} axis
- * @param {number} at
- */
+/** A token as it is named beside a cell: a patch or a frame by its place, a word as it is written.
+ * @param {Pick<BoardAxis, "tokens" | "placed">} axis @param {number} at */
 export function tokenOf({tokens, placed}, at) {
   return placed?.[at] ?? tokens[at];
 }
 
-/**
- * The tokens that are no words.
- * @param {Ground} ground
- */
+/** The tokens that are no words. @param {Ground} ground */
 export function wordless({header: {keys}}) {
   return new Set([...keys.special, ...keys.padding]);
 }
 
-/**
- * Whether the model lets no token look at a later one.
- * @param {Ground} ground
- */
+/** Whether the model lets no token look at a later one. @param {Ground} ground */
 export function looksBack({own, columns}) {
   return !own.some((open, at) => open === 1 && at % columns > Math.floor(at / columns));
 }
 
-/**
- * How many cells are blocked that the model leaves open.
- * @param {Matrices} matrices
- */
+/** How many cells are blocked that the model leaves open. @param {Matrices} matrices */
 export function countCut({own, open}) {
   let count = 0;
   for (let at = 0; at < own.length; at++) count += own[at] & ~open[at];
   return count;
 }
 
-/**
- * The end of a scale for the largest of some numbers: the next round one.
- * @param {number} most
- */
+/** The end of a scale for the largest of some numbers: the next round one. @param {number} most */
 export function roundEnd(most) {
   const ends = [0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1, 1.2, 1.4, 1.6, 2, 3, 4, 6, 10];
   return ends.find((end) => most <= end) ?? most;
 }
 
-/**
- * A share as people write it.
- * @param {number} share
- */
+/** A share as people write it. @param {number} share */
 export function percent(share) {
   if (share < 0.0005) return share > 0 ? "<0.1 %" : "0 %";
   return `${(share * 100).toFixed(share < 0.0995 ? 1 : 0)} %`;
 }
 
-/**
- * How far an output moved, against its length before: from there on a multiple, as a change can be longer than what it
+/** How far an output moved, against its length before: from there on a multiple, as a change can be longer than what it
  * changes.
- * @param {number} share
- */
+ * @param {number} share */
 export function lengths(share) {
   return share < 0.995 ? percent(share) : `${share.toFixed(2)} \u00d7`;
 }
 
-/**
- * Whether a mask leaves some row of a head as it was.
- * @param {Pick<Matrices, "before" | "after">} matrices
- * @param {number} columns
- */
+/** Whether a mask leaves some row of a head as it was.
+ * @param {Pick<Matrices, "before" | "after">} matrices @param {number} columns */
 export function keepsRow({before, after}, columns) {
   if (!after) return false;
   const kept = new Uint8Array(before.length / columns).fill(1);

@@ -5,23 +5,15 @@ import {listenToBars, listenToHeads, markRow} from "./pointing.js";
 import {BATCHED, opens, paint} from "./rules.js";
 import {cellAt} from "./sheet.js";
 import {threeDigits} from "../data/scale.js";
-import {element, within} from "../parts/element.js";
+import {element, listener, within} from "../parts/element.js";
+import {arrowStep} from "../parts/keys.js";
 
-/**
- * @import {Brush} from "./rules.js"
+/** @import {Brush} from "./rules.js"
  * @import {Cell} from "./ink.js"
  * @import {Hear} from "./pointing.js"
- * @import {Stage} from "./stage.js"
- */
+ * @import {Stage} from "./stage.js" */
 
-/** @type {Record<string, [down: number, across: number]>} */
-const ARROWS = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1]};
-
-/**
- * Hear what happens to the matrix, the bars and the heads.
- * @param {Stage} stage
- * @param {Hear} hear
- */
+/** Hear what happens to the matrix, the bars and the heads. @param {Stage} stage @param {Hear} hear */
 export function listenTo(stage, hear) {
   listenToSheet(stage, hear);
   listenToKeys(stage, hear);
@@ -29,79 +21,58 @@ export function listenTo(stage, hear) {
   listenToHeads(stage, hear);
 }
 
-/**
- * Why nothing can be painted now; empty where it can.
- * @param {Stage} stage
- */
+/** Why nothing can be painted now; empty where it can. @param {Stage} stage */
 function unpaintable({message, choice, peek}) {
   if (!message || message.locked) return message?.locked ?? "Not there yet.";
   if (peek) return "Press the head to choose it, then paint.";
   return BATCHED.includes(choice.mask) ? "Two sentences stand here: choose another mask, then paint." : "";
 }
 
-/**
- * @param {Stage} stage
- * @param {Hear} hear
- */
+/** @param {Stage} stage @param {Hear} hear */
 function listenToSheet(stage, hear) {
-  const {signal} = stage.listening;
   const {canvas, node} = stage.sheet;
+  const on = listener(canvas, stage.signal);
   /** @type {{open: boolean, at: Cell} | null} */
   let stroke = null;
-  canvas.addEventListener(
-    "pointerdown",
-    (event) => {
-      const at = cellAt(stage.sheet, event);
-      if (!at || event.button !== 0 || refuse(stage)) return;
-      event.preventDefault();
-      canvas.setPointerCapture(event.pointerId);
-      stroke = {at, open: touch(stage, at, stage.brush, null)};
-      stage.painting = true;
-      stage.pair = at;
-      hear.pointed();
-    },
-    {signal},
-  );
-  canvas.addEventListener(
-    "pointermove",
-    (event) => {
-      const at = cellAt(stage.sheet, event);
-      const same = at?.query === stage.over?.query && at?.key === stage.over?.key;
-      if (stroke && at && (at.query !== stroke.at.query || at.key !== stroke.at.key)) {
-        for (const cell of between(stroke.at, at)) touch(stage, cell, stage.brush, stroke.open);
-        stroke.at = at;
-      }
-      point(stage, at, event);
-      if (!same) hear.pointed();
-    },
-    {signal},
-  );
+  on("pointerdown", (event) => {
+    const at = cellAt(stage.sheet, event);
+    if (!at || event.button !== 0 || refuse(stage)) return;
+    event.preventDefault();
+    canvas.setPointerCapture(event.pointerId);
+    stroke = {at, open: touch(stage, at, stage.brush, null)};
+    stage.painting = true;
+    stage.pair = at;
+    hear.pointed();
+  });
+  on("pointermove", (event) => {
+    const at = cellAt(stage.sheet, event);
+    const same = at?.query === stage.over?.query && at?.key === stage.over?.key;
+    if (stroke && at && (at.query !== stroke.at.query || at.key !== stroke.at.key)) {
+      for (const cell of between(stroke.at, at)) touch(stage, cell, stage.brush, stroke.open);
+      stroke.at = at;
+    }
+    point(stage, at, event);
+    if (!same) hear.pointed();
+  });
   const end = () => {
     if (!stroke) return;
     stroke = null;
     stage.painting = false;
     hear.painted();
   };
-  canvas.addEventListener("pointerup", end, {signal});
-  canvas.addEventListener("pointercancel", end, {signal});
-  canvas.addEventListener("pointerleave", () => stroke ?? (point(stage, null), hear.pointed()), {signal});
-  node.addEventListener(
-    "click",
-    (event) => {
-      const label = within(event, "button");
-      if (!label || refuse(stage)) return;
-      const [row, column] = [label.dataset["row"], label.dataset["column"]];
-      touch(stage, {query: Number(row ?? 0), key: Number(column ?? 0)}, row === undefined ? "column" : "row", null);
-      hear.painted();
-    },
-    {signal},
-  );
+  on("pointerup", end);
+  on("pointercancel", end);
+  on("pointerleave", () => stroke ?? (point(stage, null), hear.pointed()));
+  listener(node, stage.signal)("click", (event) => {
+    const label = within(event, "button");
+    if (!label || refuse(stage)) return;
+    const [row, column] = [label.dataset["row"], label.dataset["column"]];
+    touch(stage, {query: Number(row ?? 0), key: Number(column ?? 0)}, row === undefined ? "column" : "row", null);
+    hear.painted();
+  });
 }
 
-/**
- * Say why nothing can be painted, if so.
- * @param {Stage} stage
- */
+/** Say why nothing can be painted, if so. @param {Stage} stage */
 function refuse(stage) {
   const why = unpaintable(stage);
   if (why) stage.parts.live.textContent = why;
@@ -110,13 +81,8 @@ function refuse(stage) {
   return why !== "";
 }
 
-/**
- * Touch a cell with a brush: what a stroke does is decided where it begins.
- * @param {Stage} stage
- * @param {Cell} at
- * @param {Brush} brush
- * @param {boolean | null} open
- */
+/** Touch a cell with a brush: what a stroke does is decided where it begins.
+ * @param {Stage} stage @param {Cell} at @param {Brush} brush @param {boolean | null} open */
 function touch(stage, at, brush, open) {
   const {ground, added, size} = stage;
   if (!ground) return false;
@@ -128,12 +94,7 @@ function touch(stage, at, brush, open) {
   return does;
 }
 
-/**
- * The cells on the way from one to another.
- * @param {Cell} from
- * @param {Cell} to
- * @returns {Cell[]}
- */
+/** The cells on the way from one to another. @param {Cell} from @param {Cell} to @returns {Cell[]} */
 function between(from, to) {
   const steps = Math.max(Math.abs(to.query - from.query), Math.abs(to.key - from.key), 1);
   return Array.from({length: steps}, (_, at) => ({
@@ -142,12 +103,8 @@ function between(from, to) {
   }));
 }
 
-/**
- * Tell of the cell under the pointer, and mark its row here and its bar.
- * @param {Stage} stage
- * @param {Cell | null} at
- * @param {PointerEvent} [event]
- */
+/** Tell of the cell under the pointer, and mark its row here and its bar.
+ * @param {Stage} stage @param {Cell | null} at @param {PointerEvent} [event] */
 function point(stage, at, event) {
   stage.over = at;
   markRow(stage, at?.query ?? null);
@@ -155,11 +112,8 @@ function point(stage, at, event) {
   else stage.tooltip.hide();
 }
 
-/**
- * A cell in words: its tokens, its weight before and after, and whether it is blocked.
- * @param {Stage} stage
- * @param {Cell} at
- */
+/** A cell in words: its tokens, its weight before and after, and whether it is blocked.
+ * @param {Stage} stage @param {Cell} at */
 function wordsOf(stage, {query, key}) {
   const {ground} = stage;
   if (!ground) return [];
@@ -176,13 +130,10 @@ function wordsOf(stage, {query, key}) {
   ];
 }
 
-/**
- * @param {Stage} stage
- * @param {Hear} hear
- */
+/** @param {Stage} stage @param {Hear} hear */
 function listenToKeys(stage, hear) {
   const {application, live} = stage.parts;
-  const {signal} = stage.listening;
+  const on = listener(application, stage.signal);
   const tell = () => {
     const words = stage.cursor ? wordsOf(stage, stage.cursor) : [];
     live.textContent = words.map((one) => one.textContent).join("");
@@ -190,7 +141,7 @@ function listenToKeys(stage, hear) {
   const move = (/** @type {KeyboardEvent} */ event) => {
     const {ground} = stage;
     if (!ground) return;
-    const way = Object.hasOwn(ARROWS, event.key) ? ARROWS[event.key] : null;
+    const way = arrowStep(event.key);
     const from = stage.cursor ?? stage.pair ?? {query: 0, key: 0};
     if (way) {
       const within_ = (/** @type {number} */ place, /** @type {number} */ count) =>
@@ -210,13 +161,9 @@ function listenToKeys(stage, hear) {
     hear.pointed();
     tell();
   };
-  application.addEventListener("keydown", move, {signal});
-  application.addEventListener(
-    "focusout",
-    () => {
-      stage.cursor = null;
-      hear.pointed();
-    },
-    {signal},
-  );
+  on("keydown", move);
+  on("focusout", () => {
+    stage.cursor = null;
+    hear.pointed();
+  });
 }

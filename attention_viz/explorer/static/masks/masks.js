@@ -10,43 +10,29 @@ import {bitsOf, BATCHED, bytesOf, nameOf, openCells, unpackBits} from "./rules.j
 import {createSheet} from "./sheet.js";
 import {drawPointed, drawStage, takeGround} from "./stage.js";
 import {BRUSHES, createPresets, createStepper, createSwitch, SHOWN} from "./tools.js";
-import {isMeant, latestFor, listenToChannel, sameBytes, themeOf} from "../hosts/hosting.js";
+import {hearLatest, mountComponent, sendChoice, watchSize} from "../hosts/component.js";
 import {element} from "../parts/element.js";
 import {createTooltip} from "../parts/tooltip.js";
 
-/**
- * @import {BoardMessage} from "./board.js"
+/** @import {BoardMessage} from "./board.js"
  * @import {Stage} from "./stage.js"
- * @import {Message, Mounting} from "../hosts/hosting.js"
- */
+ * @import {Mounted} from "../hosts/component.js"
+ * @import {Message, Mounting} from "../hosts/hosting.js" */
 
-const [LEAVING, STAYING] = [50, 1000];
 const MOST_SIZE = 16;
-/** @type {WeakMap<HTMLElement, Stage>} */
-const mounted = new WeakMap();
 
 /** @param {Mounting} mounting */
-export default function masksComponent({data, parentElement, setStateValue}) {
-  const bytes = data instanceof Uint8Array ? data : new Uint8Array(0);
-  const stage = mounted.get(parentElement) ?? create(parentElement, setStateValue);
-  clearTimeout(stage.leaving);
-  stage.setStateValue = setStateValue;
-  stage.root.dataset["theme"] = themeOf(stage.root);
-  if (stage.bytes && sameBytes(stage.bytes, bytes)) drawStage(stage);
-  else load(stage, bytes);
-  return () => cleanUp(parentElement, stage);
+export default function masksComponent(mounting) {
+  return mountComponent(mounting, {selector: ".av-masks", create, load, draw: drawStage, hear: follow});
 }
 
-/**
- * @param {HTMLElement} parentElement
- * @param {Mounting["setStateValue"]} setStateValue
- * @returns {Stage}
- */
-function create(parentElement, setStateValue) {
-  const root = /** @type {HTMLElement} */ (parentElement.querySelector(".av-masks"));
+/** @param {Mounted} base */
+function create(base) {
+  const {root} = base;
   /** @type {Stage} */
   const stage = {
-    ...{root, parentElement, setStateValue, parts: createParts(), sheet: createSheet(), tooltip: createTooltip(root)},
+    ...base,
+    ...{parts: createParts(), sheet: createSheet(), tooltip: createTooltip(root)},
     presets: createPresets((mask) => choosePreset(stage, mask)),
     stepper: createStepper((by) => step(stage, by)),
     sizer: createStepper((by) => {
@@ -66,30 +52,24 @@ function create(parentElement, setStateValue) {
         chooseScope(stage, scope),
       ),
     },
-    ...{cells: new Map(), layout: null, bytes: null, id: "", ground: null, message: null},
+    ...{cells: new Map(), layout: null, id: "", ground: null, message: null},
     choice: {mask: "none", window: 2, prefix: 2, in_layer: null, in_head: null},
     ...{added: new Uint8Array(0), drawn: null, run: null, last: null, shown: "difference", brush: "cell", size: 1},
-    ...{peek: null, pair: null, over: null, overRow: null, cursor: null, painting: false},
-    ...{serial: 0, width: 0, leaving: 0, listening: new AbortController()},
+    ...{peek: null, pair: null, over: null, overRow: null, cursor: null, painting: false, window: ""},
   };
   arrange(stage);
-  const {signal} = stage.listening;
   listenTo(stage, {
     painted: () => finishStroke(stage),
     kept: (place) => send(stage, false, place),
     draw: () => drawStage(stage),
     pointed: () => drawPointed(stage),
   });
-  listenToChannel((message) => follow(stage, message), signal);
-  const observer = new ResizeObserver(() => {
-    if (root.clientWidth === stage.width) return;
-    stage.width = root.clientWidth;
+  watchSize(stage, () => {
+    const size = [root.clientWidth, window.innerHeight, window.devicePixelRatio].join(" ");
+    if (size === stage.window) return;
+    stage.window = size;
     drawStage(stage);
   });
-  observer.observe(root);
-  window.addEventListener("resize", () => drawStage(stage), {signal});
-  signal.addEventListener("abort", () => observer.disconnect());
-  mounted.set(parentElement, stage);
   return stage;
 }
 
@@ -142,29 +122,21 @@ function arrange({root, parts, presets, stepper, sizer, switches, sheet}) {
   root.append(top, element("div", {class: "av-mask-columns"}, left, right));
 }
 
-/**
- * @param {Stage} stage
- * @param {Uint8Array} bytes
- */
+/** @param {Stage} stage @param {Uint8Array} bytes */
 async function load(stage, bytes) {
-  stage.bytes = bytes;
   const ground = await readGround(bytes);
   if (stage.bytes !== bytes) return;
   takeGround(stage, ground);
   stage.message = null;
-  const message = latestFor(stage.parentElement);
-  if (message) follow(stage, message);
+  hearLatest(stage, follow);
 }
 
-/**
- * Show what the page shows, unless the reader has chosen something since that the page hasn't heard of, or the bytes
+/** Show what the page shows, unless the reader has chosen something since that the page hasn't heard of, or the bytes
  * that it belongs to aren't there yet.
- * @param {Stage} stage
- * @param {Message} told
- */
+ * @param {Stage} stage @param {Message} told */
 function follow(stage, told) {
   const {ground} = stage;
-  if (!isMeant(stage.parentElement, told) || !ground) return;
+  if (!ground) return;
   const message = /** @type {BoardMessage} */ (told);
   const {header, rows, columns} = ground;
   if (message.board !== header.id) return;
@@ -186,30 +158,20 @@ function follow(stage, told) {
   drawStage(stage);
 }
 
-/**
- * Tell the page what is chosen now.
+/** Tell the page what is chosen now.
  * @param {Stage} stage
  * @param {boolean} ran  whether what ran stays what is chosen
- * @param {{layer: number, head: number} | null} keep  another head, to be chosen
- */
+ * @param {{layer: number, head: number} | null} keep  another head, to be chosen */
 function send(stage, ran = false, keep = null) {
   const {ground, choice, added, pair, shown} = stage;
   if (!ground) return;
-  stage.serial += 1;
   if (!ran && !keep) stage.run = null;
   const {layer, head} = keep ?? ground.header;
   // Of a batch, whose tokens are others, no cells are handed over: what was painted before holds.
   const own = choice.mask === "drawn" && !BATCHED.includes(stage.message?.choice.mask ?? "");
   const blocked = own ? bitsOf(added.map((cell) => 1 - cell)) : null;
   const place = {layer, head, query: pair?.query ?? null, key: pair?.key ?? null};
-  stage.setStateValue("choice", {
-    ...choice,
-    ...place,
-    cells: blocked,
-    count: ground.columns,
-    weights: shown,
-    serial: stage.serial,
-  });
+  sendChoice(stage, {...choice, ...place, cells: blocked, count: ground.columns, weights: shown});
   drawStage(stage);
 }
 
@@ -223,10 +185,7 @@ function finishStroke(stage) {
   send(stage);
 }
 
-/**
- * @param {Stage} stage
- * @param {string} mask
- */
+/** @param {Stage} stage @param {string} mask */
 function choosePreset(stage, mask) {
   const {ground} = stage;
   if (!ground) return;
@@ -247,10 +206,7 @@ function choosePreset(stage, mask) {
   drawStage(stage);
 }
 
-/**
- * @param {Stage} stage
- * @param {number} by
- */
+/** @param {Stage} stage @param {number} by */
 function step(stage, by) {
   const {ground, choice} = stage;
   const name = choice.mask === "window" ? "window" : "prefix";
@@ -261,31 +217,11 @@ function step(stage, by) {
   send(stage);
 }
 
-/**
- * @param {Stage} stage
- * @param {string} scope
- */
+/** @param {Stage} stage @param {string} scope */
 function chooseScope(stage, scope) {
   const {ground, choice} = stage;
   if (!ground) return;
   const {layer, head} = ground.header;
   stage.choice = {...choice, in_layer: scope === "all" ? null : layer, in_head: scope === "head" ? head : null};
   send(stage);
-}
-
-/**
- * Clean up once the element has left the page; until then it may be called for again.
- * @param {HTMLElement} parentElement
- * @param {Stage} stage
- * @param {number} wait
- */
-function cleanUp(parentElement, stage, wait = LEAVING) {
-  stage.leaving = setTimeout(() => {
-    if (parentElement.isConnected) {
-      cleanUp(parentElement, stage, STAYING);
-      return;
-    }
-    stage.listening.abort();
-    mounted.delete(parentElement);
-  }, wait);
 }

@@ -3,23 +3,15 @@
 import {layerNumber, layerPlace} from "../heads/numbers.js";
 import {isAtHand} from "./board.js";
 import {headByKey} from "../heads/cells.js";
-import {within} from "../parts/element.js";
+import {listener, within} from "../parts/element.js";
 
-/**
- * @import {Head} from "./sides.js"
- * @import {Stage} from "./stage.js"
- */
+/** @import {Head} from "./sides.js"
+ * @import {Stage} from "./stage.js" */
 
-/**
- * What is done when a stroke has ended, a head was pressed, a head or a cell is pointed at.
- * @typedef {{painted: () => void, kept: (place: Head) => void, draw: () => void, pointed: () => void}} Hear
- */
+/** What is done when a stroke has ended, a head was pressed, a head or a cell is pointed at.
+ * @typedef {{painted: () => void, kept: (place: Head) => void, draw: () => void, pointed: () => void}} Hear */
 
-/**
- * Mark a row here and its bar.
- * @param {Stage} stage
- * @param {number | null} row
- */
+/** Mark a row here and its bar. @param {Stage} stage @param {number | null} row */
 export function markRow(stage, row) {
   stage.overRow = row;
   for (const bar of stage.parts.outputs.children)
@@ -29,45 +21,27 @@ export function markRow(stage, row) {
     );
 }
 
-/**
- * Pointing at a bar marks its row.
- * @param {Stage} stage
- * @param {Hear} hear
- */
+/** Pointing at a bar marks its row. @param {Stage} stage @param {Hear} hear */
 export function listenToBars(stage, hear) {
-  const {signal} = stage.listening;
-  const {outputs} = stage.parts;
-  outputs.addEventListener(
-    "pointerover",
-    (event) => {
-      const output = within(event, "[data-output]")?.dataset["output"];
-      const {ground} = stage;
-      const row = Number(output);
-      // Of a model with two texts, what comes out stands beside the other one.
-      if (output === undefined || !ground || stage.last?.said[row] !== ground.header.queries.tokens[row]) return;
-      markRow(stage, row);
-      hear.pointed();
-    },
-    {signal},
-  );
-  outputs.addEventListener(
-    "pointerleave",
-    () => {
-      markRow(stage, null);
-      hear.pointed();
-    },
-    {signal},
-  );
+  const on = listener(stage.parts.outputs, stage.signal);
+  on("pointerover", (event) => {
+    const output = within(event, "[data-output]")?.dataset["output"];
+    const {ground} = stage;
+    const row = Number(output);
+    // Of a model with two texts, what comes out stands beside the other one.
+    if (output === undefined || !ground || stage.last?.said[row] !== ground.header.queries.tokens[row]) return;
+    markRow(stage, row);
+    hear.pointed();
+  });
+  on("pointerleave", () => {
+    markRow(stage, null);
+    hear.pointed();
+  });
 }
 
-/**
- * Pointing at a head puts it into the matrix, pressing it keeps it.
- * @param {Stage} stage
- * @param {Hear} hear
- */
+/** Pointing at a head puts it into the matrix, pressing it keeps it. @param {Stage} stage @param {Hear} hear */
 export function listenToHeads(stage, hear) {
-  const {signal} = stage.listening;
-  const {table} = stage.parts;
+  const on = listener(stage.parts.table, stage.signal);
   const headOf = (/** @type {Event} */ event) => {
     const node = within(event, "[data-head]");
     return node ? {layer: Number(node.dataset["layer"]), head: Number(node.dataset["head"])} : null;
@@ -79,33 +53,25 @@ export function listenToHeads(stage, hear) {
     stage.peek = mine ? null : head;
     hear.draw();
   };
-  table.addEventListener("pointerover", (event) => event.pointerType !== "touch" && peek(headOf(event)), {signal});
-  table.addEventListener("pointerleave", () => peek(null), {signal});
-  table.addEventListener(
-    "click",
-    (event) => {
-      const head = headOf(event);
-      if (head) hear.kept(head);
-    },
-    {signal},
-  );
-  table.addEventListener("focusin", (event) => peek(headOf(event)), {signal});
-  table.addEventListener("focusout", () => peek(null), {signal});
-  table.addEventListener(
-    "keydown",
-    (event) => {
-      const head = headOf(event);
-      if (!head || !stage.ground) return;
-      if (event.key === "Enter" || event.key === " ") hear.kept(head);
-      else {
-        const {layers} = stage.ground.header;
-        const from = {layer: layerPlace(layers, head.layer), head: head.head};
-        const to = headByKey(layers, from, event.key, stage.layout?.turned);
-        if (!to) return;
-        stage.cells.get(`${layerNumber(layers, to.layer)} ${to.head}`)?.focus();
-      }
-      event.preventDefault();
-    },
-    {signal},
-  );
+  on("pointerover", (event) => event.pointerType !== "touch" && peek(headOf(event)));
+  on("pointerleave", () => peek(null));
+  on("click", (event) => {
+    const head = headOf(event);
+    if (head) hear.kept(head);
+  });
+  on("focusin", (event) => peek(headOf(event)));
+  on("focusout", () => peek(null));
+  on("keydown", (event) => {
+    const head = headOf(event);
+    if (!head || !stage.ground) return;
+    if (event.key === "Enter" || event.key === " ") hear.kept(head);
+    else {
+      const {layers} = stage.ground.header;
+      const from = {layer: layerPlace(layers, head.layer), head: head.head};
+      const to = headByKey(layers, from, event.key, stage.layout?.turned);
+      if (!to) return;
+      stage.cells.get(`${layerNumber(layers, to.layer)} ${to.head}`)?.focus();
+    }
+    event.preventDefault();
+  });
 }

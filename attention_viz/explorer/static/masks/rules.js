@@ -2,34 +2,22 @@
 
 import {layerPlace} from "../heads/numbers.js";
 
-/**
- * A mask as the page keeps it: by name with its number, or drawn; null stands for all layers, or all heads.
- * @typedef {object} MaskChoice
- * @property {string} mask
- * @property {number} window
- * @property {number} prefix
- * @property {number | null} in_layer
- * @property {number | null} in_head
- */
+/** A mask as the page keeps it: by name with its number, or drawn; null stands for all layers, or all heads.
+ * @typedef {{mask: string, window: number, prefix: number, in_layer: number | null,
+ *   in_head: number | null}} MaskChoice */
 
 /** @typedef {"cell" | "row" | "column"} Brush */
 
-/**
- * Cells of a matrix, row by row: 1 where a query may look.
- * @typedef {Uint8Array} Cells
- */
+/** Cells of a matrix, row by row: 1 where a query may look. @typedef {Uint8Array} Cells */
 
 // In the order in which they stand; these follow from the number of tokens alone.
 export const COMPUTED = ["none", "causal", "window", "prefix"];
 export const BATCHED = ["padding", "both"];
 
-/**
- * What a mask leaves open, before the model's own is put on top; null for one that follows from more than sizes.
+/** What a mask leaves open, before the model's own is put on top; null for one that follows from more than sizes.
  * @param {string} mask
  * @param {number} count  of tokens
- * @param {{window: number, prefix: number}} numbers
- * @returns {Cells | null}
- */
+ * @param {{window: number, prefix: number}} numbers @returns {Cells | null} */
 export function openCells(mask, count, {window, prefix}) {
   /** @type {Record<string, (query: number, key: number) => boolean>} */
   const rules = {
@@ -45,20 +33,13 @@ export function openCells(mask, count, {window, prefix}) {
   return cells;
 }
 
-/**
- * The cells of eight in a byte, the first one highest.
- * @param {Uint8Array} bytes
- * @param {number} count
- * @returns {Cells}
- */
+/** The cells of eight in a byte, the first one highest.
+ * @param {Uint8Array} bytes @param {number} count @returns {Cells} */
 export function unpackBits(bytes, count) {
   return Uint8Array.from({length: count}, (_, at) => (bytes[at >> 3] >> (7 - (at & 7))) & 1);
 }
 
-/**
- * Cells as letters: eight in a byte, in base64.
- * @param {Cells} cells
- */
+/** Cells as letters: eight in a byte, in base64. @param {Cells} cells */
 export function bitsOf(cells) {
   const bytes = new Uint8Array(Math.ceil(cells.length / 8));
   cells.forEach((cell, at) => {
@@ -69,31 +50,19 @@ export function bitsOf(cells) {
   return btoa(text);
 }
 
-/**
- * The bytes of base64.
- * @param {string} text
- */
+/** The bytes of base64. @param {string} text */
 export function bytesOf(text) {
   return Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 }
 
-/**
- * The cells that are open in both.
- * @param {Cells} one
- * @param {Cells} other
- * @returns {Cells}
- */
+/** The cells that are open in both. @param {Cells} one @param {Cells} other @returns {Cells} */
 export function both(one, other) {
   return one.map((cell, at) => cell & other[at]);
 }
 
-/**
- * Block or open what a brush touches; what the model itself blocks stays as it is.
- * @param {Cells} added
- * @param {Cells} own
- * @param {number} count
- * @param {{brush: Brush, size: number, query: number, key: number, open: boolean}} stroke
- */
+/** Block or open what a brush touches; what the model itself blocks stays as it is.
+ * @param {Cells} added @param {Cells} own @param {number} count
+ * @param {{brush: Brush, size: number, query: number, key: number, open: boolean}} stroke */
 export function paint(added, own, count, {brush, size, query, key, open}) {
   const reach = (/** @type {number} */ place) => {
     const first = Math.max(0, Math.min(place - Math.floor((size - 1) / 2), count - size));
@@ -106,13 +75,10 @@ export function paint(added, own, count, {brush, size, query, key, open}) {
       if (own[row * count + column]) added[row * count + column] = open ? 1 : 0;
 }
 
-/**
- * Whether a stroke that begins here opens cells: where all that it touches are blocked, and the model leaves some open.
- * @param {Cells} added
- * @param {Cells} own
- * @param {number} count
- * @param {{brush: Brush, query: number, key: number}} place
- */
+/** Whether a stroke that begins here opens cells: where all that it touches are blocked, and the model leaves some
+ * open.
+ * @param {Cells} added @param {Cells} own @param {number} count
+ * @param {{brush: Brush, query: number, key: number}} place */
 export function opens(added, own, count, {brush, query, key}) {
   if (brush === "cell") return !added[query * count + key];
   for (let at = 0; at < count; at++) {
@@ -122,25 +88,16 @@ export function opens(added, own, count, {brush, query, key}) {
   return true;
 }
 
-/**
- * The name of the mask that blocks the same cells as a drawing, beside those of the model's own; else "drawn".
- * @param {Cells} added
- * @param {Cells} own
- * @param {number} count
- * @param {{window: number, prefix: number}} numbers
- */
+/** The name of the mask that blocks the same cells as a drawing, beside those of the model's own; else "drawn".
+ * @param {Cells} added @param {Cells} own @param {number} count @param {{window: number, prefix: number}} numbers */
 export function nameOf(added, own, count, numbers) {
   const same = (/** @type {Cells} */ cells) => cells.every((cell, at) => !own[at] || cell === added[at]);
   return COMPUTED.find((mask) => same(/** @type {Cells} */ (openCells(mask, count, numbers)))) ?? "drawn";
 }
 
-/**
- * The softmax of each row over its open cells; a row without any is 0.
- * @param {Float32Array} logits
- * @param {Cells} open
- * @param {number} keys
- * @param {number | null} sink  one more logit, which takes its share
- */
+/** The softmax of each row over its open cells; a row without any is 0.
+ * @param {Float32Array} logits @param {Cells} open @param {number} keys
+ * @param {number | null} sink  one more logit, which takes its share */
 export function softmaxOver(logits, open, keys, sink) {
   const weights = new Float64Array(logits.length);
   for (let start = 0; start < logits.length; start += keys) {
@@ -157,33 +114,20 @@ export function softmaxOver(logits, open, keys, sink) {
   return weights;
 }
 
-/**
- * Whether a mask acts in a head.
- * @param {MaskChoice} choice
- * @param {number} layer
- * @param {number} head
- */
+/** Whether a mask acts in a head. @param {MaskChoice} choice @param {number} layer @param {number} head */
 export function actsIn({in_layer, in_head}, layer, head) {
   return (in_layer ?? layer) === layer && (in_head ?? head) === head;
 }
 
-/**
- * Whether what a layer reads stays as it is: nothing was blocked in a layer before it.
- * @param {MaskChoice} choice
- * @param {number} layer
- * @param {{number?: number}[]} layers  all that attend
- */
+/** Whether what a layer reads stays as it is: nothing was blocked in a layer before it.
+ * @param {MaskChoice} choice @param {number} layer @param {{number?: number}[]} layers  all that attend */
 export function readsTheSame({in_layer}, layer, layers) {
   return in_layer === null ? layerPlace(layers, layer) === 0 : in_layer >= layer;
 }
 
-/**
- * The heaviest link that was cut: between words, where one of at least a twentieth was, else of any tokens.
- * @param {Float64Array} before
- * @param {Cells} open
- * @param {number} keys
- * @param {Set<number>} others  the tokens that are no words
- */
+/** The heaviest link that was cut: between words, where one of at least a twentieth was, else of any tokens.
+ * @param {Float64Array} before @param {Cells} open @param {number} keys
+ * @param {Set<number>} others  the tokens that are no words */
 export function heaviestCut(before, open, keys, others) {
   const heaviest = (/** @type {(query: number, key: number) => boolean} */ counts) => {
     let found = {query: -1, key: -1, weight: 0};
@@ -197,12 +141,7 @@ export function heaviestCut(before, open, keys, others) {
   return ofWords && ofWords.weight >= 0.05 ? ofWords : heaviest(() => true);
 }
 
-/**
- * The place of the largest of a row.
- * @param {Float64Array} matrix
- * @param {number} row
- * @param {number} keys
- */
+/** The place of the largest of a row. @param {Float64Array} matrix @param {number} row @param {number} keys */
 export function largestOf(matrix, row, keys) {
   let best = 0;
   for (let key = 1; key < keys; key++) if (matrix[row * keys + key] > matrix[row * keys + best]) best = key;

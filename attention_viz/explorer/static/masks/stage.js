@@ -10,8 +10,7 @@ import {readsTheSame} from "./rules.js";
 import {axesOf} from "../heads/cells.js";
 import {element} from "../parts/element.js";
 
-/**
- * @import {BoardMessage, Ground, Matrices, Run, Shown} from "./board.js"
+/** @import {BoardMessage, Ground, Matrices, Run, Shown} from "./board.js"
  * @import {Brush, Cells, MaskChoice} from "./rules.js"
  * @import {Cell} from "./ink.js"
  * @import {Sheet} from "./sheet.js"
@@ -19,14 +18,13 @@ import {element} from "../parts/element.js";
  * @import {createPresets, createStepper, createSwitch} from "./tools.js"
  * @import {Tooltip} from "../parts/tooltip.js"
  * @import {Layout} from "../heads/layout.js"
- * @import {Mounting} from "../hosts/hosting.js"
- */
+ * @import {Mounted} from "../hosts/component.js" */
 
 /**
  * The mask as the reader has it, what the page made of it, and what is pointed at.
- * @typedef {object} Stage
- * @property {HTMLElement} root
- * @property {HTMLElement} parentElement
+ * @typedef {Mounted & StageParts} Stage
+ *
+ * @typedef {object} StageParts
  * @property {Record<"claim" | "legend" | "outputs" | "table" | "whole" | "outputsTitle" | "outputsNote" | "headsNote" | "headsTitle" |
  *   "wholeTitle" | "scopeNote" | "live" | "locked" | "application", HTMLElement>} parts
  * @property {ReturnType<typeof createPresets>} presets
@@ -38,7 +36,6 @@ import {element} from "../parts/element.js";
  * @property {Tooltip} tooltip
  * @property {Map<string, HTMLElement>} cells  of the heads
  * @property {Layout | null} layout
- * @property {Uint8Array | null} bytes
  * @property {string} id  of the bytes that are drawn
  * @property {Ground | null} ground
  * @property {BoardMessage | null} message
@@ -56,11 +53,7 @@ import {element} from "../parts/element.js";
  * @property {number | null} overRow
  * @property {Cell | null} cursor
  * @property {boolean} painting  whether a stroke isn't at its end
- * @property {number} serial
- * @property {number} width
- * @property {number} leaving
- * @property {AbortController} listening
- * @property {Mounting["setStateValue"]} setStateValue
+ * @property {string} window  its size when it was last drawn
  */
 
 const WIDE = 760;
@@ -79,10 +72,7 @@ export const NUMBER_WORDS = {
   prefix: (number) => `${number} open to all`,
 };
 
-/**
- * Draw everything anew.
- * @param {Stage} stage
- */
+/** Draw everything anew. @param {Stage} stage */
 export function drawStage(stage) {
   const {ground, message} = stage;
   if (!ground || !message) return;
@@ -92,10 +82,7 @@ export function drawStage(stage) {
   stage.root.dataset["drawn"] = "";
 }
 
-/**
- * Draw what follows the pointer: the matrix, and the sentence above it.
- * @param {Stage} stage
- */
+/** Draw what follows the pointer: the matrix, and the sentence above it. @param {Stage} stage */
 function drawMatrix(stage) {
   const {ground, message} = stage;
   if (!ground || !message) return;
@@ -115,19 +102,15 @@ function drawMatrix(stage) {
   });
 }
 
-/**
- * Draw what follows the pointer, and a stroke that isn't over: the matrix, and this head's own output.
- * @param {Stage} stage
- */
+/** Draw what follows the pointer, and a stroke that isn't over: the matrix, and this head's own output.
+ * @param {Stage} stage */
 export function drawPointed(stage) {
   drawMatrix(stage);
   if (stage.ground && stage.message && !stage.run) drawOutputs(stage, stage.ground);
 }
 
-/**
- * The link that the sentence is about, where one was chosen: a press that paints chooses none for it.
- * @param {Pick<Stage, "choice" | "pair">} stage
- */
+/** The link that the sentence is about, where one was chosen: a press that paints chooses none for it.
+ * @param {Pick<Stage, "choice" | "pair">} stage */
 export function chosenPair({choice, pair}) {
   return choice.mask === "drawn" ? null : pair;
 }
@@ -137,21 +120,14 @@ function roomOf() {
   return Math.max(LEAST_ROOM, Math.min(MOST_ROOM, window.innerHeight - AROUND));
 }
 
-/**
- * Which weights the matrix shows: without a mask there is no difference to be seen.
- * @param {Pick<Stage, "choice" | "shown">} stage
- * @returns {Shown}
- */
+/** Which weights the matrix shows: without a mask there is no difference to be seen.
+ * @param {Pick<Stage, "choice" | "shown">} stage @returns {Shown} */
 function shownOf({choice, shown}) {
   return choice.mask === "none" ? "before" : shown;
 }
 
-/**
- * Which head the matrix is, and what its numbers are.
- * @param {Stage} stage
- * @param {Ground} ground
- * @param {Matrices} matrices
- */
+/** Which head the matrix is, and what its numbers are.
+ * @param {Stage} stage @param {Ground} ground @param {Matrices} matrices */
 function legendWords(stage, {header, columns}, matrices) {
   const {peek, run, choice} = stage;
   const {layer, head} = peek ?? header;
@@ -163,11 +139,7 @@ function legendWords(stage, {header, columns}, matrices) {
   return empty ? `${where}; rows without colour are as before` : where;
 }
 
-/**
- * @param {Stage} stage
- * @param {Ground} ground
- * @param {BoardMessage} message
- */
+/** @param {Stage} stage @param {Ground} ground @param {BoardMessage} message */
 function drawTools({presets, stepper, sizer, switches, choice, ...stage}, ground, {locked}) {
   const {added, drawn, root, parts, shown, brush, size, sheet} = stage;
   const style = getComputedStyle(root);
@@ -199,31 +171,22 @@ function drawTools({presets, stepper, sizer, switches, choice, ...stage}, ground
   parts.locked.hidden = locked === "";
 }
 
-/**
- * @param {MaskChoice} choice
- * @param {Ground} ground
- */
+/** @param {MaskChoice} choice @param {Ground} ground */
 function scopeOf({in_layer, in_head}, {header: {layer, head}}) {
   if (in_layer === null && in_head === null) return "all";
   if (in_layer === layer) return in_head === null ? "layer" : in_head === head ? "head" : null;
   return null;
 }
 
-/**
- * Where a mask acts that was put on for another head than the one on the screen.
- * @param {MaskChoice} choice
- */
+/** Where a mask acts that was put on for another head than the one on the screen. @param {MaskChoice} choice */
 function scopeWords({in_layer, in_head}) {
   const layer = in_layer === null ? "every layer" : `layer ${in_layer}`;
   return `${layer}, ${in_head === null ? "every head" : `head ${in_head}`}`;
 }
 
-/**
- * What the mask did to each token's output. Until the model has run with it, what the head on the screen hands out is
+/** What the mask did to each token's output. Until the model has run with it, what the head on the screen hands out is
  * told instead, where that is exact; where it isn't, what ran last stays, grey.
- * @param {Stage} stage
- * @param {Ground} ground
- */
+ * @param {Stage} stage @param {Ground} ground */
 function drawOutputs(stage, ground) {
   const {root, parts, run, last} = stage;
   const stale = run === null;
@@ -241,11 +204,7 @@ function drawOutputs(stage, ground) {
     parts.outputs.querySelector(`[data-output="${stage.overRow}"]`)?.classList.add("av-marked");
 }
 
-/**
- * @param {Stage} stage
- * @param {Ground} ground
- * @param {{ramp: number[][]}} colours
- */
+/** @param {Stage} stage @param {Ground} ground @param {{ramp: number[][]}} colours */
 function drawSides(stage, ground, {ramp}) {
   drawOutputs(stage, ground);
   const {parts, run, last, cells, message} = stage;
@@ -264,11 +223,7 @@ function drawSides(stage, ground, {ramp}) {
   writeWhole(parts.whole, told);
 }
 
-/**
- * Build the heads' cells, where others are there now.
- * @param {Stage} stage
- * @param {Ground} ground
- */
+/** Build the heads' cells, where others are there now. @param {Stage} stage @param {Ground} ground */
 export function takeGround(stage, ground) {
   stage.ground = ground;
   stage.peek = null;

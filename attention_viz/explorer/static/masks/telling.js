@@ -8,16 +8,12 @@ import {tokenParts} from "../claim/placed.js";
 
 /** @import {BoardAxis, Ground, Matrices, Run} from "./board.js" */
 
-/**
- * The chosen link where it was cut, else the heaviest that was; what its query turns to, and how far that word's output
- * moved; what isn't known yet is left out.
- * @param {Ground} ground
- * @param {Matrices} matrices
- * @param {Run | null} run
+/** The chosen link where it was cut, else the heaviest that was; what its query turns to, and how far that word's
+ * output moved; what isn't known yet is left out.
+ * @param {Ground} ground @param {Matrices} matrices @param {Run | null} run
  * @param {boolean} none  whether no mask is put on
  * @param {{query: number, key: number} | null} pair  the link that was chosen
- * @returns {(Node | string)[]}
- */
+ * @returns {(Node | string)[]} */
 export function claimOf(ground, matrices, run, none, pair = null) {
   if (none) return ["No mask is put on: every word looks where the model lets it."];
   if (!countCut(matrices)) return [...nothingCut(ground, matrices, run)];
@@ -29,33 +25,22 @@ export function claimOf(ground, matrices, run, none, pair = null) {
   return [...cutParts(ground, matrices, cut), ...(after ? outputParts(ground, run, cut.query) : ["."])];
 }
 
-/**
- * The chosen link with what was cut of it; null where nothing was.
- * @param {Ground} ground
- * @param {Matrices} matrices
- * @param {{query: number, key: number} | null} pair
- */
+/** The chosen link with what was cut of it; null where nothing was.
+ * @param {Ground} ground @param {Matrices} matrices @param {{query: number, key: number} | null} pair */
 function chosenCut({columns}, {before, open}, pair) {
   if (!pair) return null;
   const at = pair.query * columns + pair.key;
   return !open[at] && before[at] > 0 ? {...pair, weight: before[at]} : null;
 }
 
-/**
- * Whether every weight that was cut is of a token that only fills up the row.
- * @param {Ground} ground
- * @param {Matrices} matrices
- */
+/** Whether every weight that was cut is of a token that only fills up the row.
+ * @param {Ground} ground @param {Matrices} matrices */
 function isOfFillUp({header: {queries}, columns}, {before, open}) {
   const padding = new Set(queries.padding);
   return before.every((weight, at) => open[at] || !weight || padding.has(Math.floor(at / columns)));
 }
 
-/**
- * @param {Ground} ground
- * @param {Matrices} matrices
- * @param {{query: number, key: number, weight: number}} cut
- */
+/** @param {Ground} ground @param {Matrices} matrices @param {{query: number, key: number, weight: number}} cut */
 function cutParts({header, columns}, {open, before, after}, {query, key, weight}) {
   const from = capital(token(header.queries, query, "av-query"));
   const to = (/** @type {number} */ at) => token(header.keys, at, "av-keys");
@@ -67,11 +52,7 @@ function cutParts({header, columns}, {open, before, after}, {query, key, weight}
   return [...lost, more, ...to(is), " (", number(after[query * columns + is]), ")"];
 }
 
-/**
- * @param {Ground} ground
- * @param {Run | null} run
- * @param {number} query
- */
+/** @param {Ground} ground @param {Run | null} run @param {number} query */
 function outputParts({header}, run, query) {
   if (!run) return ["; how far its output moves is being run \u2026"];
   // Of a model with two texts, what comes out stands beside the other one.
@@ -80,11 +61,7 @@ function outputParts({header}, run, query) {
   return ["; its output moves by ", ...distance(run.outputs[query]), "."];
 }
 
-/**
- * @param {Ground} ground
- * @param {Matrices} matrices
- * @param {Run | null} run
- */
+/** @param {Ground} ground @param {Matrices} matrices @param {Run | null} run */
 function nothingCut({header}, matrices, run) {
   const most = run ? Math.max(...run.outputs) : 0;
   if (run && most > 0) {
@@ -98,30 +75,19 @@ function nothingCut({header}, matrices, run) {
   return ["Nothing is blocked: every word may look at every word."];
 }
 
-/**
- * A token in a sentence: which of several, and its text without the mark of the space before it; a patch by its place.
- * @param {Pick<BoardAxis, "tokens" | "placed">} axis
- * @param {number} at
- * @param {string} role
- * @returns {[string, HTMLElement]}
- */
+/** A token in a sentence: which of several, and its text without the mark of the space before it; a patch by its place.
+ * @param {Pick<BoardAxis, "tokens" | "placed">} axis @param {number} at @param {string} role
+ * @returns {[string, HTMLElement]} */
 function token({tokens, placed}, at, role) {
   return tokenParts(tokens, at, tokens[at].replace(/^\u00b7(?=.)/u, ""), placed?.[at], role);
 }
 
-/**
- * A token that begins a sentence.
- * @param {[string, HTMLElement]} parts
- * @returns {[string, HTMLElement]}
- */
+/** A token that begins a sentence. @param {[string, HTMLElement]} parts @returns {[string, HTMLElement]} */
 function capital([which, shown]) {
   return [which.slice(0, 1).toUpperCase() + which.slice(1), shown];
 }
 
-/**
- * How far an output moved, with what it is measured by.
- * @param {number} share
- */
+/** How far an output moved, with what it is measured by. @param {number} share */
 function distance(share) {
   const [amount, times] = lengths(share).split(/(?= \u00d7)/u);
   return [element("strong", {class: "av-claim-number"}, amount), times ? `${times} its length` : " of its length"];

@@ -5,10 +5,8 @@ import {both, BATCHED, openCells} from "./rules.js";
 import {channels, pixel} from "../data/scale.js";
 import {element, fitCanvas} from "../parts/element.js";
 
-/**
- * @import {Ground, Shown} from "./board.js"
- * @import {Brush, Cells, MaskChoice} from "./rules.js"
- */
+/** @import {Ground, Shown} from "./board.js"
+ * @import {Brush, Cells, MaskChoice} from "./rules.js" */
 
 export const PRESETS = ["none", "causal", "window", "prefix", "padding", "both", "drawn"];
 const PICTURE = 36;
@@ -25,10 +23,7 @@ const MEANINGS = {
   drawn: "what was painted by hand",
 };
 
-/**
- * The buttons of the masks, each with its picture.
- * @param {(mask: string) => void} choose
- */
+/** The buttons of the masks, each with its picture. @param {(mask: string) => void} choose */
 export function createPresets(choose) {
   const buttons = PRESETS.map((mask) => {
     const picture = element("canvas", {"aria-hidden": "true"});
@@ -39,14 +34,9 @@ export function createPresets(choose) {
   return {node, buttons};
 }
 
-/**
- * Draw each mask as it would be here, open cells dark; those of two sentences as a sketch, until one is chosen.
- * @param {HTMLButtonElement[]} buttons
- * @param {Ground} ground
- * @param {MaskChoice} choice
- * @param {{added: Cells, drawn: Cells | null}} cells
- * @param {{open: string, shut: string, ground: string}} colours
- */
+/** Draw each mask as it would be here, open cells dark; those of two sentences as a sketch, until one is chosen.
+ * @param {HTMLButtonElement[]} buttons @param {Ground} ground @param {MaskChoice} choice
+ * @param {{added: Cells, drawn: Cells | null}} cells @param {{open: string, shut: string, ground: string}} colours */
 export function drawPresets(buttons, ground, choice, {added, drawn}, colours) {
   const square = ground.rows === ground.columns;
   for (const button of buttons) {
@@ -61,10 +51,7 @@ export function drawPresets(buttons, ground, choice, {added, drawn}, colours) {
   }
 }
 
-/**
- * Six tokens, of which two fill up.
- * @param {string} mask
- */
+/** Six tokens, of which two fill up. @param {string} mask */
 function sketch(mask) {
   return Uint8Array.from({length: 36}, (_, at) => {
     const [query, key] = [Math.floor(at / 6), at % 6];
@@ -72,12 +59,8 @@ function sketch(mask) {
   });
 }
 
-/**
- * @param {HTMLCanvasElement} canvas
- * @param {number} count
- * @param {Cells} open
- * @param {{open: string, shut: string, ground: string}} colours
- */
+/** @param {HTMLCanvasElement} canvas @param {number} count @param {Cells} open
+ * @param {{open: string, shut: string, ground: string}} colours */
 function drawPicture(canvas, count, open, colours) {
   const context = fitCanvas(canvas, PICTURE, PICTURE);
   const pitch = PICTURE / count;
@@ -96,13 +79,8 @@ function drawPicture(canvas, count, open, colours) {
   if (pitch > 3) ruleCells(context, {...FRAME, cell: {width: pitch, height: pitch}}, count, count, colours.ground);
 }
 
-/**
- * Buttons of which one is pressed.
- * @template {string} T
- * @param {string} label
- * @param {Record<T, string>} options
- * @param {(value: T) => void} choose
- */
+/** Buttons of which one is pressed.
+ * @template {string} T @param {string} label @param {Record<T, string>} options @param {(value: T) => void} choose */
 export function createSwitch(label, options, choose) {
   const values = /** @type {T[]} */ (Object.keys(options));
   const buttons = values.map((value) =>
@@ -122,10 +100,7 @@ export function createSwitch(label, options, choose) {
   };
 }
 
-/**
- * A number with a button on either side.
- * @param {(by: number) => void} step
- */
+/** A number with a button on either side. @param {(by: number) => void} step */
 export function createStepper(step) {
   const value = element("span", {class: "av-stepped", "aria-live": "polite"});
   const buttons = [
@@ -137,11 +112,7 @@ export function createStepper(step) {
   const node = element("div", {class: "av-stepper", role: "group"}, line, means);
   return {
     node,
-    /**
-     * @param {string} label
-     * @param {number | null} number
-     * @param {string} words
-     */
+    /** @param {string} label @param {number | null} number @param {string} words */
     show(label, number, words) {
       node.hidden = number === null;
       node.setAttribute("aria-label", label);
@@ -151,11 +122,9 @@ export function createStepper(step) {
   };
 }
 
-/**
- * What the colours mean, and of which head.
+/** What the colours mean, and of which head.
  * @param {HTMLElement} place
- * @param {{ramp: number[][], end: number, signed: boolean, beyond: boolean, words: string, hatched: boolean}} legend
- */
+ * @param {{ramp: number[][], end: number, signed: boolean, beyond: boolean, words: string, hatched: boolean}} legend */
 export function writeLegend(place, {ramp, end, signed, beyond, words, hatched}) {
   const bar = element("span", {class: "av-legend-bar", "aria-hidden": "true"});
   bar.style.background = `linear-gradient(to right, ${ramp.map((colour) => `rgb(${colour.join(" ")})`).join(", ")})`;

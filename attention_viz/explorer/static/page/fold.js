@@ -23,11 +23,7 @@ export default function foldComponent({data, parentElement}) {
   tell();
 }
 
-/**
- * @param {HTMLElement} line
- * @param {string} name
- * @returns {HTMLElement}
- */
+/** @param {HTMLElement} line @param {string} name @returns {HTMLElement} */
 function partOf(line, name) {
   const found = line.querySelector(`.${name}`);
   if (found instanceof HTMLElement) return found;

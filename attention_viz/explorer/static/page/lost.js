@@ -7,10 +7,7 @@ const TOLD =
   "The server of this app doesn't answer: it was stopped, or the network to it is down. What is on this page, and what " +
   "was typed, stays. Once the server is there again, the page goes on by itself: leave it open.";
 
-/**
- * Tell of a lost server in the app's own words, in the dialog that comes up then.
- * @returns {() => void} ends it
- */
+/** Tell of a lost server in the app's own words, in the dialog that comes up then. @returns {() => void} ends it */
 export function tellOfLoss() {
   const watching = new MutationObserver(retell);
   watching.observe(document.body, {childList: true});

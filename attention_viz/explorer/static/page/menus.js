@@ -4,10 +4,7 @@
 const [OPEN, BODY] = ['[data-testid="stPopoverButton"][aria-expanded="true"]', '[data-testid="stPopoverBody"]'];
 const REACHED = "a[href], button, input, select, textarea, [tabindex]";
 
-/**
- * Have the Tab key go through an open menu where its button stands.
- * @returns {() => void} ends it
- */
+/** Have the Tab key go through an open menu where its button stands. @returns {() => void} ends it */
 export function tabThroughMenus() {
   // One of its own for each call: the one before may end after the next has begun.
   const press = (/** @type {KeyboardEvent} */ event) => goThrough(event);
@@ -39,41 +36,28 @@ function goThrough(event) {
   button.focus();
 }
 
-/**
- * What the Tab key reaches, in order.
- * @param {Element} place
- * @returns {HTMLElement[]}
- */
+/** What the Tab key reaches, in order. @param {Element} place @returns {HTMLElement[]} */
 function reachedIn(place) {
   return [...place.querySelectorAll(REACHED)].flatMap((one) =>
     one instanceof HTMLElement && isReached(one) ? [one] : [],
   );
 }
 
-/**
- * Whether the Tab key stops at something once it is inside: Streamlit takes all of it out of the way while it isn't, and
- * keeps there what it had before.
- * @param {HTMLElement} one
- */
+/** Whether the Tab key stops at something once it is inside: Streamlit takes all of it out of the way while it isn't,
+ * and keeps there what it had before.
+ * @param {HTMLElement} one */
 function isReached(one) {
   const order = Number(one.dataset["tabindex"] ?? one.tabIndex);
   return order >= 0 && !one.matches(":disabled") && one.checkVisibility({visibilityProperty: true});
 }
 
-/**
- * What is reached first: of choices of one question the one that is made.
- * @param {HTMLElement[]} inside
- */
+/** What is reached first: of choices of one question the one that is made. @param {HTMLElement[]} inside */
 function entered(inside) {
   const [first] = inside;
   return inside.find((one) => isBeside(one, first) && one.matches(":checked")) ?? first;
 }
 
-/**
- * Whether both are choices of one question.
- * @param {Element} one
- * @param {Element} other
- */
+/** Whether both are choices of one question. @param {Element} one @param {Element} other */
 function isBeside(one, other) {
   const [left, right] = [one, other].map((each) =>
     each instanceof HTMLInputElement && each.type === "radio" ? each.name : "",

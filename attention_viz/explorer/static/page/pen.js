@@ -3,16 +3,15 @@
 // Streamlit itself tells of clicks on a chart or of drags, never of both at once. What was touched goes to the server as
 // numbered strokes, all that it hasn't seen yet at a time: quick ones would otherwise replace each other on their way.
 
+import {arrowStep} from "../parts/keys.js";
+
 /** @typedef {[row: number, column: number]} CellPlace */
 
-/**
- * What the page hands over: which chart is drawn on, the labels of its rows and columns, the number of the last stroke
+/** What the page hands over: which chart is drawn on, the labels of its rows and columns, the number of the last stroke
  * that it has heard of, what a stroke does, and the colour of the frame.
- * @typedef {{chart: string, labels: string[], seen: number, does: string, colour: string}} PenData
- */
+ * @typedef {{chart: string, labels: string[], seen: number, does: string, colour: string}} PenData */
 
-/**
- * The pen of one chart, kept while the page is drawn anew.
+/** The pen of one chart, kept while the page is drawn anew.
  * @typedef {object} Pen
  * @property {PenData} data
  * @property {(name: string, value: unknown) => void} setStateValue
@@ -25,13 +24,10 @@
  * @property {number | null} pointer
  * @property {AbortController | null} listening
  * @property {HTMLElement | null} frame
- * @property {DOMRect | null} within  where the cells are in the chart
- */
+ * @property {DOMRect | null} within  where the cells are in the chart */
 
 /** @type {Map<string, Pen>} */
 const pens = new Map();
-/** @type {Record<string, [down: number, right: number] | undefined>} */
-const STEPS = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1]};
 
 /** @param {{data: PenData, parentElement: HTMLElement, setStateValue: Pen["setStateValue"]}} mounting */
 export default function penComponent({data, parentElement, setStateValue}) {
@@ -55,13 +51,8 @@ export default function penComponent({data, parentElement, setStateValue}) {
   };
 }
 
-/**
- * @param {PenData} data
- * @param {HTMLElement} root
- * @param {HTMLElement} output
- * @param {Pen["setStateValue"]} setStateValue
- * @returns {Pen}
- */
+/** @param {PenData} data @param {HTMLElement} root @param {HTMLElement} output
+ * @param {Pen["setStateValue"]} setStateValue @returns {Pen} */
 function makePen(data, root, output, setStateValue) {
   return {
     ...{data, root, output, setStateValue, strokes: [], serial: 0, from: null, to: null},
@@ -79,10 +70,7 @@ function explain({root, data: {does}}) {
   );
 }
 
-/**
- * @param {Pen} pen
- * @param {AbortController} listening
- */
+/** @param {Pen} pen @param {AbortController} listening */
 function listen(pen, {signal}) {
   document.addEventListener("pointerdown", (event) => press(pen, event), {signal, capture: true});
   document.addEventListener("pointermove", (event) => move(pen, event), {signal, capture: true});
@@ -92,10 +80,7 @@ function listen(pen, {signal}) {
   pen.root.addEventListener("blur", () => clear(pen), {signal});
 }
 
-/**
- * @param {Pen} pen
- * @param {PointerEvent} event
- */
+/** @param {Pen} pen @param {PointerEvent} event */
 function press(pen, event) {
   if (event.button !== 0 || !isOver(pen, event)) return;
   pen.pointer = event.pointerId;
@@ -103,20 +88,14 @@ function press(pen, event) {
   show(pen);
 }
 
-/**
- * @param {Pen} pen
- * @param {PointerEvent} event
- */
+/** @param {Pen} pen @param {PointerEvent} event */
 function move(pen, event) {
   if (event.pointerId !== pen.pointer) return;
   pen.to = cellAt(pen, event);
   show(pen);
 }
 
-/**
- * @param {Pen} pen
- * @param {PointerEvent} event
- */
+/** @param {Pen} pen @param {PointerEvent} event */
 function lift(pen, event) {
   if (event.pointerId !== pen.pointer) return;
   pen.pointer = null;
@@ -131,12 +110,9 @@ function drop(pen) {
   clear(pen);
 }
 
-/**
- * @param {Pen} pen
- * @param {KeyboardEvent} event
- */
+/** @param {Pen} pen @param {KeyboardEvent} event */
 function key(pen, event) {
-  const to = STEPS[event.key];
+  const to = arrowStep(event.key);
   if (event.key === "Escape" && (pen.pointer !== null || pen.to)) {
     drop(pen);
   } else if (event.key === " " || event.key === "Enter") {
@@ -149,11 +125,7 @@ function key(pen, event) {
   if (pen.to) show(pen);
 }
 
-/**
- * @param {Pen} pen
- * @param {[down: number, right: number]} step
- * @param {boolean} extend
- */
+/** @param {Pen} pen @param {[down: number, right: number]} step @param {boolean} extend */
 function step(pen, [down, right], extend) {
   const last = pen.data.labels.length - 1;
   const inside = (/** @type {number} */ place) => Math.min(Math.max(place, 0), last);
@@ -161,10 +133,7 @@ function step(pen, [down, right], extend) {
   if (!extend || !pen.from) pen.from = pen.to;
 }
 
-/**
- * Tell the server which cells were touched; whether they are blocked or opened is up to it.
- * @param {Pen} pen
- */
+/** Tell the server which cells were touched; whether they are blocked or opened is up to it. @param {Pen} pen */
 function stroke(pen) {
   if (!pen.from || !pen.to) return;
   const [top, bottom, left, right] = bounds(pen.from, pen.to);
@@ -173,27 +142,19 @@ function stroke(pen) {
   pen.setStateValue("strokes", pen.strokes);
 }
 
-/**
- * The first and last row and column between two cells.
- * @param {CellPlace} from
- * @param {CellPlace} to
- */
+/** The first and last row and column between two cells. @param {CellPlace} from @param {CellPlace} to */
 function bounds(from, to) {
   return [0, 1].flatMap((axis) => [Math.min(from[axis], to[axis]), Math.max(from[axis], to[axis])]);
 }
 
-/**
- * Where Plotly hears the pointer: exactly over the cells. Streamlit writes a chart's key into a class around it.
- * @param {Pen} pen
- */
+/** Where Plotly hears the pointer: exactly over the cells. Streamlit writes a chart's key into a class around it.
+ * @param {Pen} pen */
 function areaOf({data}) {
   return document.querySelector(`.st-key-${CSS.escape(data.chart)} .nsewdrag`);
 }
 
-/**
- * Where the cells are on the screen; while they are drawn anew, and nothing hears the pointer, where they were.
- * @param {Pen} pen
- */
+/** Where the cells are on the screen; while they are drawn anew, and nothing hears the pointer, where they were.
+ * @param {Pen} pen */
 function boxOf(pen) {
   const chart = document.querySelector(`.st-key-${CSS.escape(pen.data.chart)}`)?.getBoundingClientRect();
   const cells = areaOf(pen)?.getBoundingClientRect();
@@ -203,10 +164,7 @@ function boxOf(pen) {
   return within ? new DOMRect(chart.x + within.x, chart.y + within.y, within.width, within.height) : null;
 }
 
-/**
- * @param {Pen} pen
- * @param {PointerEvent} event
- */
+/** @param {Pen} pen @param {PointerEvent} event */
 function isOver(pen, {target, clientX, clientY}) {
   const area = areaOf(pen);
   if (area?.getBoundingClientRect().height) return target instanceof Node && area.contains(target);
@@ -214,11 +172,7 @@ function isOver(pen, {target, clientX, clientY}) {
   return box !== null && clientX >= box.left && clientX < box.right && clientY >= box.top && clientY < box.bottom;
 }
 
-/**
- * @param {Pen} pen
- * @param {PointerEvent} event
- * @returns {CellPlace | null}
- */
+/** @param {Pen} pen @param {PointerEvent} event @returns {CellPlace | null} */
 function cellAt(pen, {clientX, clientY}) {
   const box = boxOf(pen);
   if (!box) return pen.to;
@@ -227,10 +181,7 @@ function cellAt(pen, {clientX, clientY}) {
   return [at((clientY - box.top) / box.height), at((clientX - box.left) / box.width)];
 }
 
-/**
- * Frame the touched cells, and say which they are.
- * @param {Pen} pen
- */
+/** Frame the touched cells, and say which they are. @param {Pen} pen */
 function show(pen) {
   const area = areaOf(pen);
   const around = area?.closest(".svg-container");

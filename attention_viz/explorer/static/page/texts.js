@@ -76,10 +76,8 @@ export default function textsComponent({data, setTriggerValue}) {
   return () => mine.abort();
 }
 
-/**
- * What the tab keeps of the page that was here before it was loaded again; nothing where an address was opened.
- * @returns {Record<string, string>}
- */
+/** What the tab keeps of the page that was here before it was loaded again; nothing where an address was opened.
+ * @returns {Record<string, string>} */
 function keptTexts() {
   const [way] = performance.getEntriesByType("navigation");
   const again = way instanceof PerformanceNavigationTiming && way.type !== "navigate";
@@ -107,10 +105,7 @@ function keep({texts, long}) {
   }
 }
 
-/**
- * @param {string} key
- * @returns {HTMLTextAreaElement | null}
- */
+/** @param {string} key @returns {HTMLTextAreaElement | null} */
 function boxOf(key) {
   return document.querySelector(`.st-key-${CSS.escape(key)} textarea`);
 }
@@ -127,11 +122,7 @@ function reopen(box) {
   if (box instanceof HTMLTextAreaElement) delete box.dataset["ran"];
 }
 
-/**
- * Streamlit runs a text at Ctrl+Enter; Shift+Enter stays a line break.
- *
- * @param {KeyboardEvent} event
- */
+/** Streamlit runs a text at Ctrl+Enter; Shift+Enter stays a line break. @param {KeyboardEvent} event */
 function run(event) {
   const {key, target} = event;
   if (key !== "Enter" || event.shiftKey || event.altKey || event.isComposing) return;
@@ -148,12 +139,9 @@ function run(event) {
   box.dispatchEvent(new KeyboardEvent("keydown", {key: "Enter", code: "Enter", ctrlKey: true, bubbles: true}));
 }
 
-/**
- * Has a link wait for what was typed. A field hands that over a moment after it was left, so that a tap on a link would
- * be heard of first: the page would come back, without the text.
- *
- * @param {MouseEvent} event
- */
+/** Has a link wait for what was typed. A field hands that over a moment after it was left, so that a tap on a link
+ * would be heard of first: the page would come back, without the text.
+ * @param {MouseEvent} event */
 function hold(event) {
   const link = event.target instanceof Element ? event.target.closest(LINK) : null;
   const aside = event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey;
@@ -170,12 +158,8 @@ function hold(event) {
   follow();
 }
 
-/**
- * The link that has come in the place of one that is gone.
- *
- * @param {string | null} name
- * @returns {HTMLElement | undefined}
- */
+/** The link that has come in the place of one that is gone.
+ * @param {string | null} name @returns {HTMLElement | undefined} */
 function linkTo(name) {
   const links = Array.from(/** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(LINK)));
   return links.find((one) => one.textContent === name);

@@ -4,13 +4,10 @@ import {LEAST_NUMBER} from "../data/scale.js";
 
 /** @import {Colours} from "./style.js" */
 
-/**
- * A link: where the query and the key stand, how heavy it is, and how strong it looks, 0 to 1.
- * @typedef {{from: number, to: number, weight: number, place: number}} Edge
- */
+/** A link: where the query and the key stand, how heavy it is, and how strong it looks, 0 to 1.
+ * @typedef {{from: number, to: number, weight: number, place: number}} Edge */
 
-/**
- * Where arcs are drawn: over the line at `y`, upwards (-1) or downwards (1), over a height of `room`.
+/** Where arcs are drawn: over the line at `y`, upwards (-1) or downwards (1), over a height of `room`.
  * @typedef {object} ArcPlace
  * @property {number} y
  * @property {1 | -1} up
@@ -18,8 +15,7 @@ import {LEAST_NUMBER} from "../data/scale.js";
  * @property {Readonly<Colours>} colours
  * @property {string} font
  * @property {boolean} faint  in grey: what is there beside what is told
- * @property {boolean} [bold]  what is told: from the query's colour over the accent to the key's
- */
+ * @property {boolean} [bold]  what is told: from the query's colour over the accent to the key's */
 
 const WIDEST = 7;
 // Of the link that is told: of next to no weight, and of all of it.
@@ -33,12 +29,8 @@ const LOWER = 0.72;
 const MOST_NUMBERS = 6;
 const HALO = 4;
 
-/**
- * Draw curves on a canvas, the heaviest last.
- * @param {CanvasRenderingContext2D} context
- * @param {Edge[]} edges
- * @param {ArcPlace} where
- */
+/** Draw curves on a canvas, the heaviest last.
+ * @param {CanvasRenderingContext2D} context @param {Edge[]} edges @param {ArcPlace} where */
 export function drawArcs(context, edges, {y, up, room, colours, faint, bold = false}) {
   for (const {from, to, place} of [...edges].reverse()) {
     const {height, reach} = arcShape(from, to, room);
@@ -51,12 +43,9 @@ export function drawArcs(context, edges, {y, up, room, colours, faint, bold = fa
   context.globalAlpha = 1;
 }
 
-/**
- * Draw curves between a line of keys at `top` and a line of queries at `bottom`.
- * @param {CanvasRenderingContext2D} context
- * @param {Edge[]} edges
- * @param {{top: number, bottom: number, colours: Readonly<Colours>, faint: boolean, bold?: boolean}} where
- */
+/** Draw curves between a line of keys at `top` and a line of queries at `bottom`.
+ * @param {CanvasRenderingContext2D} context @param {Edge[]} edges
+ * @param {{top: number, bottom: number, colours: Readonly<Colours>, faint: boolean, bold?: boolean}} where */
 export function drawLinks(context, edges, {top, bottom, colours, faint, bold = false}) {
   const middle = (top + bottom) / 2;
   for (const {from, to, place} of [...edges].reverse()) {
@@ -68,12 +57,8 @@ export function drawLinks(context, edges, {top, bottom, colours, faint, bold = f
   context.globalAlpha = 1;
 }
 
-/**
- * @param {CanvasRenderingContext2D} context
- * @param {[fromX: number, fromY: number, toX: number, toY: number]} ends
- * @param {number} place
- * @param {{colours: Readonly<Colours>, faint: boolean, bold: boolean}} how
- */
+/** @param {CanvasRenderingContext2D} context @param {[fromX: number, fromY: number, toX: number, toY: number]} ends
+ * @param {number} place @param {{colours: Readonly<Colours>, faint: boolean, bold: boolean}} how */
 function strokeEdge(context, [fromX, fromY, toX, toY], place, {colours, faint, bold}) {
   if (!colours.query || !colours.key) return; // drawn before the style has come; it is drawn again then
   context.strokeStyle = faint ? colours.muted : shaded(context, [fromX, fromY, toX, toY], colours, bold);
@@ -85,13 +70,9 @@ function strokeEdge(context, [fromX, fromY, toX, toY], place, {colours, faint, b
   context.stroke();
 }
 
-/**
- * From the query's colour to the key's.
- * @param {CanvasRenderingContext2D} context
- * @param {[fromX: number, fromY: number, toX: number, toY: number]} ends
- * @param {Readonly<Colours>} colours
- * @param {boolean} bold
- */
+/** From the query's colour to the key's.
+ * @param {CanvasRenderingContext2D} context @param {[fromX: number, fromY: number, toX: number, toY: number]} ends
+ * @param {Readonly<Colours>} colours @param {boolean} bold */
 function shaded(context, [fromX, fromY, toX, toY], {query, accent, key}, bold) {
   const gradient = context.createLinearGradient(fromX, fromY, fromX === toX && fromY === toY ? toX + 1 : toX, toY);
   gradient.addColorStop(0, query);
@@ -101,11 +82,7 @@ function shaded(context, [fromX, fromY, toX, toY], {query, accent, key}, bold) {
   return gradient;
 }
 
-/**
- * @param {number} from
- * @param {number} to
- * @param {number} room
- */
+/** @param {number} from @param {number} to @param {number} room */
 function arcShape(from, to, room) {
   const distance = Math.abs(to - from);
   // A cubic curve rises to three quarters of its control points.
@@ -113,12 +90,8 @@ function arcShape(from, to, room) {
   return {height: to < from ? height * LOWER : height, reach: from === to ? 11 : ASIDE};
 }
 
-/**
- * Write the heaviest weights at the top of their arcs, leaving out those that would lie over another.
- * @param {CanvasRenderingContext2D} context
- * @param {Edge[]} edges
- * @param {ArcPlace} where
- */
+/** Write the heaviest weights at the top of their arcs, leaving out those that would lie over another.
+ * @param {CanvasRenderingContext2D} context @param {Edge[]} edges @param {ArcPlace} where */
 export function drawNumbers(context, edges, {y, up, room, colours, font}) {
   context.font = font;
   context.textAlign = "center";
@@ -146,17 +119,12 @@ export function drawNumbers(context, edges, {y, up, room, colours, font}) {
   }
 }
 
-/**
- * A text of some size around its middle.
- * @typedef {{text: string, x: number, y: number, width: number, height: number}} Label
- */
+/** A text of some size around its middle.
+ * @typedef {{text: string, x: number, y: number, width: number, height: number}} Label */
 
-/**
- * The first labels that lie over none before them.
+/** The first labels that lie over none before them.
  * @param {readonly Label[]} labels the most important first
- * @param {number} most
- * @returns {Label[]}
- */
+ * @param {number} most @returns {Label[]} */
 export function withoutOverlaps(labels, most) {
   /** @type {Label[]} */
   const placed = [];
@@ -167,10 +135,7 @@ export function withoutOverlaps(labels, most) {
   return placed;
 }
 
-/**
- * @param {Label} one
- * @param {Label} other
- */
+/** @param {Label} one @param {Label} other */
 function overlap(one, other) {
   return (
     Math.abs(one.x - other.x) < (one.width + other.width) / 2 &&

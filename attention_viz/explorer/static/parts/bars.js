@@ -1,31 +1,23 @@
 // The chosen token's row and column as bars with numbers; with no token chosen, the head's strongest links.
 
 import {element} from "./element.js";
-import {linksOf, wordsOf} from "../data/pair.js";
+import {linksOf} from "../data/pair.js";
 import {lengthOf, threeDigits} from "../data/scale.js";
 import {Strongest} from "../data/strongest.js";
 
-/**
- * @import {Part, View} from "./view.js"
+/** @import {Part, View} from "./view.js"
  * @import {Places} from "../data/head.js"
  * @import {AnyHead} from "../data/recording.js"
- * @import {Axis} from "../data/tokens.js"
- */
+ * @import {Axis} from "../data/tokens.js" */
 
 /** @typedef {Pick<View, "store" | "now" | "active" | "pin">} BarsView */
 
-/**
- * A row or a column: its heaviest places, and what the open ones come to.
- * @typedef {{top: {place: number, weight: number}[], open: number, blocked: number, total: number}} Summary
- */
+/** A row or a column: its heaviest places, and what the open ones come to.
+ * @typedef {{top: {place: number, weight: number}[], open: number, blocked: number, total: number}} Summary */
 
 const MOST = 7;
 
-/**
- * Two short lists of bars.
- * @param {BarsView} view
- * @returns {Part}
- */
+/** Two short lists of bars. @param {BarsView} view @returns {Part} */
 export function createBars(view) {
   const node = element("section", {
     class: "av-bars",
@@ -41,10 +33,7 @@ export function createBars(view) {
   };
 }
 
-/**
- * @param {BarsView} view
- * @param {AnyHead} head
- */
+/** @param {BarsView} view @param {AnyHead} head */
 function listsOf(view, head) {
   const {query, key} = view.active();
   if (query === null && key === null) return [strongestBars(view, head)];
@@ -54,11 +43,7 @@ function listsOf(view, head) {
   ];
 }
 
-/**
- * @param {BarsView} view
- * @param {AnyHead} head
- * @param {number} query
- */
+/** @param {BarsView} view @param {AnyHead} head @param {number} query */
 function rowBars(view, head, query) {
   const {columns, stream} = view.now;
   const all = summed(columns, (key) => (head.isBlocked(query, key) ? null : head.at(query, key)));
@@ -67,11 +52,7 @@ function rowBars(view, head, query) {
   return list(view, title, sum, all, stream.keys, "av-keys");
 }
 
-/**
- * @param {BarsView} view
- * @param {AnyHead} head
- * @param {number} key
- */
+/** @param {BarsView} view @param {AnyHead} head @param {number} key */
 function columnBars(view, head, key) {
   const {rows, stream} = view.now;
   const all = summed(rows, (query) => (head.isBlocked(query, key) ? null : head.at(query, key)));
@@ -79,10 +60,7 @@ function columnBars(view, head, key) {
   return list(view, title, null, all, stream.queries, "av-query");
 }
 
-/**
- * @param {BarsView} view
- * @param {AnyHead} head
- */
+/** @param {BarsView} view @param {AnyHead} head */
 function strongestBars(view, head) {
   const {rows, columns, stream} = view.now;
   const words = linksOf(head, rows, columns, stream).slice(0, 2 * MOST + 2);
@@ -121,13 +99,10 @@ function strongestBars(view, head) {
   );
 }
 
-/**
- * What the words' rows give to what stands for nothing in the text, as one number.
- * @param {BarsView} view
- * @param {AnyHead} head
- */
+/** What the words' rows give to what stands for nothing in the text, as one number.
+ * @param {BarsView} view @param {AnyHead} head */
 function restOf({now: {rows, columns, stream}}, head) {
-  const words = wordsOf(stream.queries);
+  const {words} = stream.queries;
   const looking = rows.filter((query) => words[query] && (stream.name !== "decoder" || query > 0));
   const special = columns.filter((key) => stream.keys.dimmed[key]);
   const keys = special.length ? special : stream.name === "decoder" ? columns.subarray(0, 1) : special;
@@ -138,11 +113,8 @@ function restOf({now: {rows, columns, stream}}, head) {
   return restWords(names, special.length > 0, sum / looking.length);
 }
 
-/**
- * @param {string[]} names  of the tokens that stand for nothing in the text, or of the first one
- * @param {boolean} special
- * @param {number} share
- */
+/** @param {string[]} names  of the tokens that stand for nothing in the text, or of the first one
+ * @param {boolean} special @param {number} share */
 export function restWords(names, special, share) {
   const listed = names.slice(0, 3).join(" and ");
   const who = special
@@ -151,12 +123,8 @@ export function restWords(names, special, share) {
   return `${who} ${Math.round(100 * share)} % of the average word\u2019s row.`;
 }
 
-/**
- * The heaviest of some places; `weightAt` gives null for a blocked one.
- * @param {Places} places
- * @param {(place: number) => number | null} weightAt
- * @returns {Summary}
- */
+/** The heaviest of some places; `weightAt` gives null for a blocked one.
+ * @param {Places} places @param {(place: number) => number | null} weightAt @returns {Summary} */
 function summed(places, weightAt) {
   const heaviest = new Strongest(MOST);
   let [open, total] = [0, 0];
@@ -171,14 +139,8 @@ function summed(places, weightAt) {
   return {top, open, blocked: places.length - open, total};
 }
 
-/**
- * @param {BarsView} view
- * @param {HTMLElement} title
- * @param {HTMLElement | null} note
- * @param {Summary} all
- * @param {Axis} axis
- * @param {string} role
- */
+/** @param {BarsView} view @param {HTMLElement} title @param {HTMLElement | null} note @param {Summary} all
+ * @param {Axis} axis @param {string} role */
 function list(view, title, note, {top, open, blocked, total}, axis, role) {
   const rest = open - top.length;
   const above = top.reduce((sum, {weight}) => sum + weight, 0);
@@ -193,13 +155,11 @@ function list(view, title, note, {top, open, blocked, total}, axis, role) {
   );
 }
 
-/**
- * @param {BarsView} view
+/** @param {BarsView} view
  * @param {number} weight
  * @param {number} most
  * @param {string} role
- * @param {HTMLElement} label
- */
+ * @param {HTMLElement} label */
 function bar(view, weight, most, role, label) {
   const fill = element("span", {class: `av-fill ${role}-fill`});
   fill.style.width = `${100 * lengthOf(view.store.state.scale, weight, most)}%`;
@@ -212,11 +172,7 @@ function bar(view, weight, most, role, label) {
   );
 }
 
-/**
- * @param {Axis} axis
- * @param {number} place
- * @param {string} role
- */
+/** @param {Axis} axis @param {number} place @param {string} role */
 function token(axis, place, role) {
   return element(
     "bdi",

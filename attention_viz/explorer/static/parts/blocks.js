@@ -7,32 +7,26 @@ import {HeadMap} from "../data/blockmap.js";
 import {ComputedHead, MOST_COMPUTED} from "../data/computed.js";
 import {Part, WithoutHidden} from "../data/part.js";
 
-/**
- * @import {View, Writes} from "./view.js"
+/** @import {View, Writes} from "./view.js"
  * @import {BlockMap} from "../data/blockmap.js"
- * @import {Places} from "../data/head.js"
- */
+ * @import {Places} from "../data/head.js" */
 
 /** @typedef {"largest" | "mean"} BlockKind */
 
-/**
- * What the matrix is painted from.
+/** What the matrix is painted from.
  * @typedef {object} Drawn
  * @property {(width: number, height: number) => Uint16Array} sample  the number under each pixel
  * @property {ArrayLike<number>} values  the weight that each number stands for
- * @property {boolean} relative  whether the deepest colour is the largest weight that is drawn
- */
+ * @property {boolean} relative  whether the deepest colour is the largest weight that is drawn */
 
 /** @typedef {Pick<View, "now" | "recording"> & Writes<"blocks">} BlockView */
 
-/**
- * Blocks that are being computed for what is on the screen, a step at a time.
+/** Blocks that are being computed for what is on the screen, a step at a time.
  * @typedef {object} Work
  * @property {Part | WithoutHidden | null} blocks  null where those of the whole are drawn
  * @property {Iterator<void> | null} steps
  * @property {number} timer
- * @property {number} shown  when they were last painted
- */
+ * @property {number} shown  when they were last painted */
 
 /** @type {readonly {value: BlockKind, label: string, title: string}[]} */
 const KINDS = [
@@ -43,12 +37,9 @@ const KINDS = [
 // meanwhile; in milliseconds.
 const [SLICE, REST, AGAIN] = [10, 80, 200];
 
-/**
- * The switch and the note below the matrix of a long text, in a short one there is neither; and what the matrix is
+/** The switch and the note below the matrix of a long text, in a short one there is neither; and what the matrix is
  * painted from. `repaint` is called when blocks have been computed.
- * @param {BlockView} view
- * @param {() => void} repaint
- */
+ * @param {BlockView} view @param {() => void} repaint */
 export function createBlocks(view, repaint) {
   const {store, recording} = view;
   const kinds = segments("Each block", KINDS, (blocks) => store.set({blocks}));
@@ -58,12 +49,8 @@ export function createBlocks(view, repaint) {
   const work = {blocks: null, steps: null, timer: 0, shown: 0};
   return {
     node,
-    /**
-     * What some rows and columns of the head on the screen are painted from; null before there is anything.
-     * @param {Places} rows
-     * @param {Places} columns
-     * @returns {Drawn | null}
-     */
+    /** What some rows and columns of the head on the screen are painted from; null before there is anything.
+     * @param {Places} rows @param {Places} columns @returns {Drawn | null} */
     drawn(rows, columns) {
       const {head, picture} = view.now;
       if (!inBlocks(head, rows, columns)) {
@@ -84,12 +71,8 @@ export function createBlocks(view, repaint) {
       const sample = blocks ? blocks.sample.bind(blocks) : whole.sample.bind(whole, rows, columns);
       return {sample, values: whole.values, relative};
     },
-    /**
-     * Say what was drawn, and how much the deepest colour stands for.
-     * @param {Places} rows
-     * @param {Places} columns
-     * @param {number} deepest
-     */
+    /** Say what was drawn, and how much the deepest colour stands for.
+     * @param {Places} rows @param {Places} columns @param {number} deepest */
     tell(rows, columns, deepest) {
       const {head} = view.now;
       // Nothing moves while one zooms: where single weights are on the screen there is only nothing to choose.
@@ -101,25 +84,15 @@ export function createBlocks(view, repaint) {
   };
 }
 
-/**
- * Whether so many cells of a head are drawn in blocks.
- * @param {View["now"]["head"]} head
- * @param {Places} rows
- * @param {Places} columns
- * @returns {head is ComputedHead}
- */
+/** Whether so many cells of a head are drawn in blocks.
+ * @param {View["now"]["head"]} head @param {Places} rows @param {Places} columns @returns {head is ComputedHead} */
 function inBlocks(head, rows, columns) {
   return head instanceof ComputedHead && rows.length * columns.length > MOST_COMPUTED;
 }
 
-/**
- * Begin with other blocks, unless these are on the screen already.
- * @param {Work} work
- * @param {BlockMap} whole
- * @param {Places} rows
- * @param {Places} columns
- * @param {() => Part | WithoutHidden | null} begin
- */
+/** Begin with other blocks, unless these are on the screen already.
+ * @param {Work} work @param {BlockMap} whole @param {Places} rows @param {Places} columns
+ * @param {() => Part | WithoutHidden | null} begin */
 function beginWith(work, whole, rows, columns, begin) {
   const {blocks} = work;
   if (blocks?.whole === whole && isSame(blocks.rows, rows) && isSame(blocks.columns, columns)) return;
@@ -146,12 +119,8 @@ function anew({now}, head, whole, rows, columns) {
   return new (all ? WithoutHidden : Part)(head, whole, rows, columns);
 }
 
-/**
- * Compute what is missing, in slices between which the page draws and answers.
- * @param {Work} work
- * @param {HTMLElement} node
- * @param {() => void} repaint
- */
+/** Compute what is missing, in slices between which the page draws and answers.
+ * @param {Work} work @param {HTMLElement} node @param {() => void} repaint */
 function goOn(work, node, repaint) {
   if (!work.blocks || work.blocks.done || work.timer) return;
   work.shown = performance.now();
@@ -169,21 +138,13 @@ function goOn(work, node, repaint) {
   }
 }
 
-/**
- * @param {Places} one
- * @param {Places} other
- */
+/** @param {Places} one @param {Places} other */
 function isSame(one, other) {
   return one.buffer === other.buffer && one.byteOffset === other.byteOffset && one.length === other.length;
 }
 
-/**
- * @param {BlockView} view
- * @param {Work["blocks"]} blocks
- * @param {Places} rows
- * @param {Places} columns
- * @param {number} deepest
- */
+/** @param {BlockView} view @param {Work["blocks"]} blocks @param {Places} rows @param {Places} columns
+ * @param {number} deepest */
 function wording({store, now}, blocks, rows, columns, deepest) {
   const {head, picture} = now;
   if (picture instanceof HeadMap) {

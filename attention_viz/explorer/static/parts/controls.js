@@ -3,18 +3,14 @@
 import {element} from "./element.js";
 import {SCALES, SCALE_NAMES} from "../data/scale.js";
 
-/**
- * @import {Part, View, Writes} from "./view.js"
- * @import {Axis} from "../data/tokens.js"
- */
+/** @import {Part, View, Writes} from "./view.js"
+ * @import {Axis} from "../data/tokens.js" */
 
 let groups = 0;
 
-/**
- * The controls and the readout.
+/** The controls and the readout.
  * @param {Pick<View, "recording" | "now" | "choose" | "open"> & Writes<"scale" | "scaleChosen" | "hideSpecial">} view
- * @returns {Part}
- */
+ * @returns {Part} */
 export function createControls(view) {
   const {store, recording} = view;
   const readout = element("p", {class: "av-readout", "data-testid": "explorer-readout"});
@@ -71,10 +67,8 @@ export function createControls(view) {
   };
 }
 
-/**
- * A button that leads to what becomes of the output without the head on the screen.
- * @param {Pick<View, "open">} view
- */
+/** A button that leads to what becomes of the output without the head on the screen.
+ * @param {Pick<View, "open">} view */
 function createMatters({open}) {
   const title = "Silence this head, and see what changes";
   const given = {type: "button", class: "av-how", "data-testid": "explorer-matters", title};
@@ -91,13 +85,9 @@ function hidingText(axes) {
   return special ? "Hide special tokens and padding" : "Hide padding";
 }
 
-/**
- * Radio buttons drawn as one bar.
- * @template {string} V
- * @param {string} legend
- * @param {readonly {value: V, label: string, title: string}[]} entries
- * @param {(value: V) => void} onChoice
- */
+/** Radio buttons drawn as one bar.
+ * @template {string} V @param {string} legend @param {readonly {value: V, label: string, title: string}[]} entries
+ * @param {(value: V) => void} onChoice */
 export function segments(legend, entries, onChoice) {
   const group = `av-group-${++groups}`;
   /** @type {Map<V, HTMLInputElement>} */

@@ -4,12 +4,10 @@ import {drawArcs, drawLinks, drawNumbers} from "./arcs.js";
 import {fitCanvas} from "./element.js";
 import {lengthOf} from "../data/scale.js";
 
-/**
- * @import {ArcPlace, Edge} from "./arcs.js"
+/** @import {ArcPlace, Edge} from "./arcs.js"
  * @import {Line} from "./line.js"
  * @import {Strip} from "./strip.js"
- * @import {AnyHead} from "../data/recording.js"
- */
+ * @import {AnyHead} from "../data/recording.js" */
 
 // How high arcs may rise above the line of tokens, and fall below it, in pixels; the style sheet keeps the room.
 const ABOVE = 84;
@@ -17,10 +15,7 @@ const BELOW = 46;
 const MOST_EDGES = 120;
 const FAINTEST_EDGE = 0.01;
 
-/**
- * Draw the links of the tokens on the screen over the strip.
- * @param {Strip} strip
- */
+/** Draw the links of the tokens on the screen over the strip. @param {Strip} strip */
 export function drawEdges(strip) {
   const {view, canvas, scroller, lines, node} = strip;
   node.classList.toggle("av-more-before", scroller.scrollLeft > 1);
@@ -45,18 +40,11 @@ export function drawEdges(strip) {
   else drawCross(context, strip, links, alone);
 }
 
-/**
- * The links of the active token's row and column, or the head's strongest ones.
- * @typedef {{strongest: () => Edge[], row: () => Edge[], column: () => Edge[], pair: () => Edge[]}} Links
- */
+/** The links of the active token's row and column, or the head's strongest ones.
+ * @typedef {{strongest: () => Edge[], row: () => Edge[], column: () => Edge[], pair: () => Edge[]}} Links */
 
-/**
- * Arcs over one line of tokens: above it what the active one looks at, below it who looks at that.
- * @param {CanvasRenderingContext2D} context
- * @param {Strip} strip
- * @param {Links} links
- * @param {boolean} alone
- */
+/** Arcs over one line of tokens: above it what the active one looks at, below it who looks at that.
+ * @param {CanvasRenderingContext2D} context @param {Strip} strip @param {Links} links @param {boolean} alone */
 function drawOwn(context, strip, links, alone) {
   const {colours, fonts} = strip.view;
   const {offsetTop, offsetHeight} = strip.lines[0].node;
@@ -78,13 +66,8 @@ function drawOwn(context, strip, links, alone) {
   }
 }
 
-/**
- * Curves between a line of keys and the line of queries below it.
- * @param {CanvasRenderingContext2D} context
- * @param {Strip} strip
- * @param {Links} links
- * @param {boolean} alone
- */
+/** Curves between a line of keys and the line of queries below it.
+ * @param {CanvasRenderingContext2D} context @param {Strip} strip @param {Links} links @param {boolean} alone */
 function drawCross(context, strip, links, alone) {
   const [keys, queries] = strip.lines.map((line) => line.node);
   const top = keys.offsetTop + keys.offsetHeight + 2;
@@ -94,11 +77,7 @@ function drawCross(context, strip, links, alone) {
   if (!alone) drawLinks(context, links.pair(), {...where, faint: false, bold: true});
 }
 
-/**
- * The link that is told of the head.
- * @param {Strip} strip
- * @param {AnyHead} head
- */
+/** The link that is told of the head. @param {Strip} strip @param {AnyHead} head */
 function pairEdges(strip, head) {
   const {pair} = strip.view.now;
   if (pair === null || head.isBlocked(pair.query, pair.key)) return [];
@@ -107,25 +86,15 @@ function pairEdges(strip, head) {
   return edge(strip, pair.query, pair.key, weight).map((one) => ({...one, place}));
 }
 
-/**
- * A link, where both of its tokens have a place on the screen.
- * @param {Strip} strip
- * @param {number} query
- * @param {number} key
- * @param {number} weight
- * @returns {Edge[]}
- */
+/** A link, where both of its tokens have a place on the screen.
+ * @param {Strip} strip @param {number} query @param {number} key @param {number} weight @returns {Edge[]} */
 function edge({lines}, query, key, weight) {
   const from = lines[lines.length - 1].centres.get(query);
   const to = lines[0].centres.get(key);
   return from === undefined || to === undefined ? [] : [{from, to, weight, place: 0}];
 }
 
-/**
- * The head's heaviest links between tokens that are in sight.
- * @param {Strip} strip
- * @param {AnyHead} head
- */
+/** The head's heaviest links between tokens that are in sight. @param {Strip} strip @param {AnyHead} head */
 function strongestEdges(strip, head) {
   const {rows, columns, stream} = strip.view.now;
   const {scrollLeft, clientWidth} = strip.scroller;
@@ -145,11 +114,7 @@ function strongestEdges(strip, head) {
   );
 }
 
-/**
- * @param {Strip} strip
- * @param {AnyHead} head
- * @param {number | null} query
- */
+/** @param {Strip} strip @param {AnyHead} head @param {number | null} query */
 function rowEdges(strip, head, query) {
   if (query === null) return [];
   const keys = [...strip.lines[0].centres.keys()];
@@ -159,11 +124,7 @@ function rowEdges(strip, head, query) {
   );
 }
 
-/**
- * @param {Strip} strip
- * @param {AnyHead} head
- * @param {number | null} key
- */
+/** @param {Strip} strip @param {AnyHead} head @param {number | null} key */
 function columnEdges(strip, head, key) {
   if (key === null) return [];
   const queries = [...strip.lines[strip.lines.length - 1].centres.keys()];
@@ -173,11 +134,8 @@ function columnEdges(strip, head, key) {
   );
 }
 
-/**
- * Those that can be seen, heaviest first, each with its strength on the screen.
- * @param {Strip} strip
- * @param {Edge[]} edges
- */
+/** Those that can be seen, heaviest first, each with its strength on the screen.
+ * @param {Strip} strip @param {Edge[]} edges */
 function visibleEdges({view}, edges) {
   const seen = edges.filter(({weight}) => weight >= 0.002);
   seen.sort((a, b) => b.weight - a.weight).splice(MOST_EDGES);

@@ -1,19 +1,12 @@
 // Elements of the page. Whatever comes from a text is only ever set as text, never as markup.
 
-/**
- * Attributes by name; names with `on…` are listeners. True is an attribute without a value, false, null and undefined
+/** Attributes by name; names with `on…` are listeners. True is an attribute without a value, false, null and undefined
  * none at all.
- * @typedef {Record<string, string | number | boolean | null | undefined | ((event: any) => unknown)>} Attributes
- */
+ * @typedef {Record<string, string | number | boolean | null | undefined | ((event: any) => unknown)>} Attributes */
 
-/**
- * An element with attributes and children; null children are left out.
- * @template {keyof HTMLElementTagNameMap} T
- * @param {T} tag
- * @param {Attributes} attributes
- * @param {...(Node | string | null | undefined)} children
- * @returns {HTMLElementTagNameMap[T]}
- */
+/** An element with attributes and children; null children are left out.
+ * @template {keyof HTMLElementTagNameMap} T @param {T} tag @param {Attributes} attributes
+ * @param {...(Node | string | null | undefined)} children @returns {HTMLElementTagNameMap[T]} */
 export function element(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
   // What is isolated mixes a word with marks and numbers: of one from right to left they stand where they always do.
@@ -27,22 +20,16 @@ export function element(tag, attributes = {}, ...children) {
   return node;
 }
 
-/**
- * Attributes of an element of a drawing, by name; false, null and undefined are none at all.
- * @typedef {Record<string, string | number | boolean | null | undefined>} Marks
- */
+/** Attributes of an element of a drawing, by name; false, null and undefined are none at all.
+ * @typedef {Record<string, string | number | boolean | null | undefined>} Marks */
 
 // The name of SVG's space, as the browser has it: a page that is one file names no host, not even this one.
 /** @type {string | null} */
 let svgSpace = null;
 
-/**
- * An element of a drawing; children that are null or undefined are left out.
- * @param {string} tag
- * @param {Marks} attributes
- * @param {...(Node | string | null | undefined)} children
- * @returns {SVGElement}
- */
+/** An element of a drawing; children that are null or undefined are left out.
+ * @param {string} tag @param {Marks} attributes @param {...(Node | string | null | undefined)} children
+ * @returns {SVGElement} */
 export function svg(tag, attributes = {}, ...children) {
   svgSpace ??= new DOMParser().parseFromString("<svg>", "text/html").querySelector("svg")?.namespaceURI ?? null;
   const node = /** @type {SVGElement} */ (document.createElementNS(svgSpace, tag));
@@ -52,30 +39,26 @@ export function svg(tag, attributes = {}, ...children) {
   return node;
 }
 
-/**
- * The element that fits a selector and that an event happened in, or null.
- * @param {Event} event
- * @param {string} selector
- */
+/** The element that fits a selector and that an event happened in, or null.
+ * @param {Event} event @param {string} selector */
 export function within(event, selector) {
   return event.target instanceof Element ? /** @type {HTMLElement | null} */ (event.target.closest(selector)) : null;
 }
 
-/**
- * What has the keyboard's focus, in the document or the shadow root that a node is in.
- * @param {Node} node
- */
+/** What hears events on a node until a signal aborts. @param {EventTarget} node @param {AbortSignal} signal */
+export function listener(node, signal) {
+  /** @template {keyof HTMLElementEventMap} N @param {N} name @param {(event: HTMLElementEventMap[N]) => unknown} hear */
+  return (name, hear) => node.addEventListener(name, /** @type {EventListener} */ (hear), {signal});
+}
+
+/** What has the keyboard's focus, in the document or the shadow root that a node is in. @param {Node} node */
 export function focused(node) {
   const root = node.getRootNode();
   return root instanceof Document || root instanceof ShadowRoot ? root.activeElement : null;
 }
 
-/**
- * Fit a canvas to a size in CSS pixels at the screen's own resolution; its context then draws in CSS pixels.
- * @param {HTMLCanvasElement} canvas
- * @param {number} width
- * @param {number} height
- */
+/** Fit a canvas to a size in CSS pixels at the screen's own resolution; its context then draws in CSS pixels.
+ * @param {HTMLCanvasElement} canvas @param {number} width @param {number} height */
 export function fitCanvas(canvas, width, height) {
   const ratio = window.devicePixelRatio || 1;
   const [w, h] = [Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio))];

@@ -1,29 +1,25 @@
 // What the reader does to the matrix: pointing, choosing, zooming and moving, and the same from the keyboard.
 
 import {element, focused} from "./element.js";
+import {arrowStep} from "./keys.js";
 import {threeDigits} from "../data/scale.js";
 import {isWhole, panned, showing, zoomed} from "../data/viewport.js";
 
-/**
- * @import {BlockView, createBlocks} from "./blocks.js"
+/** @import {BlockView, createBlocks} from "./blocks.js"
  * @import {MatrixView} from "./matrix.js"
  * @import {Plot} from "./plot.js"
  * @import {View} from "./view.js"
  * @import {AnyHead} from "../data/recording.js"
- * @import {Viewport} from "../data/viewport.js"
- */
+ * @import {Viewport} from "../data/viewport.js" */
 
 /**
  * @typedef {MatrixView & BlockView & Pick<View, "tooltip" | "active" | "point" | "pin" | "announceCell" | "room" | "resized">} MapView
  */
 
-/**
- * A press that may become a drag: where it began, and with two fingers how far apart they were.
- * @typedef {{x: number, y: number, window: Viewport, moved: boolean, apart: number}} Drag
- */
+/** A press that may become a drag: where it began, and with two fingers how far apart they were.
+ * @typedef {{x: number, y: number, window: Viewport, moved: boolean, apart: number}} Drag */
 
-/**
- * The matrix as heatmap.js keeps it; `show` draws another part of it, null all of it.
+/** The matrix as heatmap.js keeps it; `show` draws another part of it, null all of it.
  * @typedef {object} MatrixMap
  * @property {MapView} view
  * @property {HTMLElement} node
@@ -38,18 +34,12 @@ import {isWhole, panned, showing, zoomed} from "../data/viewport.js";
  * @property {Plot | null} plot  null until it has been drawn
  * @property {Drag | null} drag
  * @property {Map<number, [x: number, y: number]>} touches
- * @property {(window: Viewport | null) => void} show
- */
+ * @property {(window: Viewport | null) => void} show */
 
 export const CLOSER = 0.75;
-/** @type {Record<string, [down: number, across: number] | undefined>} */
-const STEPS = {ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0]};
 
-/**
- * The cell under a pointer, as places in the matrix (not yet tokens), or null beside it.
- * @param {MatrixMap} map
- * @param {MouseEvent} event
- */
+/** The cell under a pointer, as places in the matrix (not yet tokens), or null beside it.
+ * @param {MatrixMap} map @param {MouseEvent} event */
 function cellAt({plot, stage}, event) {
   if (plot === null) return null;
   const box = stage.getBoundingClientRect();
@@ -60,10 +50,7 @@ function cellAt({plot, stage}, event) {
   return {row, column};
 }
 
-/**
- * Listen to pointer, wheel and keys on the matrix.
- * @param {MatrixMap} map
- */
+/** Listen to pointer, wheel and keys on the matrix. @param {MatrixMap} map */
 export function listenToMatrix(map) {
   const {stage, view} = map;
   stage.onpointermove = (event) => (map.drag ? drag(map, map.drag, event) : hover(map, event));
@@ -81,10 +68,7 @@ export function listenToMatrix(map) {
   }
 }
 
-/**
- * @param {MatrixMap} map
- * @param {PointerEvent} event
- */
+/** @param {MatrixMap} map @param {PointerEvent} event */
 function hover(map, event) {
   const {view} = map;
   const {head} = view.now;
@@ -99,12 +83,7 @@ function hover(map, event) {
   view.tooltip.show(event.clientX, event.clientY, ...describe(view, head, query, place));
 }
 
-/**
- * @param {MapView} view
- * @param {AnyHead} head
- * @param {number} query
- * @param {number} key
- */
+/** @param {MapView} view @param {AnyHead} head @param {number} query @param {number} key */
 function describe(view, head, query, key) {
   const {stream} = view.now;
   const from = element("bdi", {class: "av-query"}, stream.queries.names[query]);
@@ -113,11 +92,8 @@ function describe(view, head, query, key) {
   return [element("span", {class: "av-pair"}, from, " \u2192 ", to), number];
 }
 
-/**
- * Two fingers pinch, one finger or the pressed button moves a zoomed matrix; a short press chooses.
- * @param {MatrixMap} map
- * @param {PointerEvent} event
- */
+/** Two fingers pinch, one finger or the pressed button moves a zoomed matrix; a short press chooses.
+ * @param {MatrixMap} map @param {PointerEvent} event */
 function startDrag(map, event) {
   map.touches.set(event.pointerId, [event.clientX, event.clientY]);
   map.drag = {x: event.clientX, y: event.clientY, window: map.window, moved: false, apart: apart(map)};
@@ -130,11 +106,7 @@ function apart({touches}) {
   return two ? Math.hypot(one[0] - two[0], one[1] - two[1]) : 0;
 }
 
-/**
- * @param {MatrixMap} map
- * @param {Drag} start
- * @param {PointerEvent} event
- */
+/** @param {MatrixMap} map @param {Drag} start @param {PointerEvent} event */
 function drag(map, start, event) {
   const {plot} = map;
   map.touches.set(event.pointerId, [event.clientX, event.clientY]);
@@ -152,10 +124,7 @@ function drag(map, start, event) {
   }
 }
 
-/**
- * @param {MatrixMap} map
- * @param {PointerEvent} event
- */
+/** @param {MatrixMap} map @param {PointerEvent} event */
 function endDrag(map, event) {
   map.touches.delete(event.pointerId);
   const {drag: start, view} = map;
@@ -165,11 +134,8 @@ function endDrag(map, event) {
   if (cell) view.pin({query: view.now.rows[cell.row], key: view.now.columns[cell.column]}, {pair: true});
 }
 
-/**
- * The wheel zooms a large matrix; a small one lets the page scroll, and so does one that can go no farther.
- * @param {MatrixMap} map
- * @param {WheelEvent} event
- */
+/** The wheel zooms a large matrix; a small one lets the page scroll, and so does one that can go no farther.
+ * @param {MatrixMap} map @param {WheelEvent} event */
 function wheel(map, event) {
   if (map.zoom.hidden || !map.plot) return;
   const cell = cellAt(map, event);
@@ -181,11 +147,7 @@ function wheel(map, event) {
   map.show(zoomed(map.window, factor, cell.row, cell.column));
 }
 
-/**
- * Zoom around the cell pointed at, or the middle.
- * @param {MatrixMap} map
- * @param {number} factor
- */
+/** Zoom around the cell pointed at, or the middle. @param {MatrixMap} map @param {number} factor */
 export function zoomAt(map, factor) {
   const {view, window} = map;
   const active = view.active();
@@ -200,14 +162,11 @@ export function zoomAt(map, factor) {
   );
 }
 
-/**
- * @param {MatrixMap} map
- * @param {KeyboardEvent} event
- */
+/** @param {MatrixMap} map @param {KeyboardEvent} event */
 function press(map, event) {
   const {view} = map;
   const {rows, columns} = view.now;
-  const step = STEPS[event.key];
+  const step = arrowStep(event.key);
   const active = view.active();
   if (step) {
     const [down, across] = step;

@@ -2,23 +2,16 @@
 
 import {LABEL_LINE, middleOf} from "./plot.js";
 
-/**
- * @import {MatrixView} from "./matrix.js"
+/** @import {MatrixView} from "./matrix.js"
  * @import {Plot, Side} from "./plot.js"
  * @import {Places} from "../data/head.js"
- * @import {Axis} from "../data/tokens.js"
- */
+ * @import {Axis} from "../data/tokens.js" */
 
 // The least a label needs beside its neighbour.
 const LABEL_PITCH = 10.5;
 
-/**
- * @param {CanvasRenderingContext2D} context
- * @param {MatrixView} view
- * @param {Plot} plot
- * @param {Places} rows
- * @param {Places} columns
- */
+/** @param {CanvasRenderingContext2D} context @param {MatrixView} view @param {Plot} plot @param {Places} rows
+ * @param {Places} columns */
 export function paintLabels(context, view, plot, rows, columns) {
   const {stream} = view.now;
   rows.forEach((query, down) => {
@@ -30,17 +23,9 @@ export function paintLabels(context, view, plot, rows, columns) {
   });
 }
 
-/**
- * Write one row's or column's label; a marked one in the colour of its role, over whatever labels lie below it.
- * @param {CanvasRenderingContext2D} context
- * @param {MatrixView} view
- * @param {Plot} plot
- * @param {Side} side
- * @param {number} index
- * @param {Axis} axis
- * @param {number} place
- * @param {boolean} marked
- */
+/** Write one row's or column's label; a marked one in the colour of its role, over whatever labels lie below it.
+ * @param {CanvasRenderingContext2D} context @param {MatrixView} view @param {Plot} plot @param {Side} side
+ * @param {number} index @param {Axis} axis @param {number} place @param {boolean} marked */
 export function paintLabel(context, view, plot, side, index, axis, place, marked) {
   const {colours} = view;
   const lying = side === "row" || plot.lying;
@@ -66,24 +51,15 @@ export function paintLabel(context, view, plot, side, index, axis, place, marked
   context.restore();
 }
 
-/**
- * Every how many rows or columns there is room for a label.
- * @param {Plot} plot
- * @param {Side} side
- */
+/** Every how many rows or columns there is room for a label. @param {Plot} plot @param {Side} side */
 function labelStep({cell, lying}, side) {
   if (side === "column" && lying) return 1;
   return Math.max(1, Math.ceil(LABEL_PITCH / (side === "row" ? cell.height : cell.width)));
 }
 
-/**
- * Cover the labels that a marked one would lie over.
- * @param {CanvasRenderingContext2D} context
- * @param {MatrixView} view
- * @param {Plot} plot
- * @param {Side} side
- * @param {number} index
- */
+/** Cover the labels that a marked one would lie over.
+ * @param {CanvasRenderingContext2D} context @param {MatrixView} view @param {Plot} plot @param {Side} side
+ * @param {number} index */
 function coverNeighbours(context, view, plot, side, index) {
   const [step, middle] = [labelStep(plot, side), middleOf(plot, side, index)];
   const count = side === "row" ? plot.down : plot.across;
@@ -97,12 +73,8 @@ function coverNeighbours(context, view, plot, side, index) {
   }
 }
 
-/**
- * A text cut to a width, with an ellipsis where something is missing.
- * @param {CanvasRenderingContext2D} context
- * @param {string} text
- * @param {number} room
- */
+/** A text cut to a width, with an ellipsis where something is missing.
+ * @param {CanvasRenderingContext2D} context @param {string} text @param {number} room */
 function shortened(context, text, room) {
   if (context.measureText(text).width <= room) return text;
   const signs = [...text];

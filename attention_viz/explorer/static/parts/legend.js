@@ -6,17 +6,12 @@ import {MARKS} from "../data/spelling.js";
 import {hasAny} from "../data/store.js";
 import {ORIGINS, ORIGIN_NAMES} from "../data/tokens.js";
 
-/**
- * @import {Part, View} from "./view.js"
+/** @import {Part, View} from "./view.js"
  * @import {Recording, Stream} from "../data/recording.js"
- * @import {Places} from "../data/head.js"
- */
+ * @import {Places} from "../data/head.js" */
 
-/**
- * The bar of colours with its range, the hatched sample, and the marks of tokens.
- * @param {Pick<View, "store" | "recording" | "now" | "colours">} view
- * @returns {Part}
- */
+/** The bar of colours with its range, the hatched sample, and the marks of tokens.
+ * @param {Pick<View, "store" | "recording" | "now" | "colours">} view @returns {Part} */
 export function createLegend(view) {
   const bar = element("div", {class: "av-bar"});
   const ticks = element("div", {class: "av-ticks"});
@@ -56,10 +51,7 @@ export function createLegend(view) {
   };
 }
 
-/**
- * A sample of the line below each kind of token that is told apart.
- * @param {Recording} recording
- */
+/** A sample of the line below each kind of token that is told apart. @param {Recording} recording */
 function originEntries({streams}) {
   const there = new Set(streams.flatMap(({queries, keys}) => [...queries.origins, ...keys.origins]));
   return ORIGIN_NAMES.filter((origin) => there.has(origin)).map((origin) =>
@@ -72,11 +64,8 @@ function originEntries({streams}) {
   );
 }
 
-/**
- * The lines below: marks in the tokens, sums while tokens are hidden, and how far the drawing is from the trace.
- * @param {Pick<View, "store" | "recording" | "now">} view
- * @returns {Part & {sums: HTMLElement}}
- */
+/** The lines below: marks in the tokens, sums while tokens are hidden, and how far the drawing is from the trace.
+ * @param {Pick<View, "store" | "recording" | "now">} view @returns {Part & {sums: HTMLElement}} */
 export function createNotes(view) {
   const {header, streams} = view.recording;
   const axes = streams.flatMap(({queries, keys}) => [queries, keys]);
@@ -108,10 +97,8 @@ export function createNotes(view) {
   };
 }
 
-/**
- * How much of a long text there is: from how many of its rows its small pictures are, and of which heads the numbers.
- * @param {Pick<View, "store" | "recording" | "now">} view
- */
+/** How much of a long text there is: from how many of its rows its small pictures are, and of which heads the numbers.
+ * @param {Pick<View, "store" | "recording" | "now">} view */
 function longNotes({store, recording, now: {stream}}) {
   if (!recording.header.long) return [];
   const tokens = stream.queries.count;
@@ -121,21 +108,14 @@ function longNotes({store, recording, now: {stream}}) {
   ];
 }
 
-/**
- * What a file has no numbers of.
- * @param {Stream} stream
- */
+/** What a file has no numbers of. @param {Stream} stream */
 function notHere({layers}) {
   const there = layers.flatMap(({terms, number}, layer) => (Object.keys(terms).length ? [number ?? layer] : []));
   return `this file has the numbers of layer ${there.join(", ")}; of this head it has the small picture alone`;
 }
 
-/**
- * Why tokens are dimmed, as long as such tokens are on the screen.
- * @param {Stream} stream
- * @param {Places} rows
- * @param {Places} columns
- */
+/** Why tokens are dimmed, as long as such tokens are on the screen.
+ * @param {Stream} stream @param {Places} rows @param {Places} columns */
 function dimmedFor({queries, keys}, rows, columns) {
   const shown = rows.some((place) => queries.dimmed[place]) || columns.some((place) => keys.dimmed[place]);
   const reasons = [

@@ -3,13 +3,10 @@
 import {element} from "./element.js";
 import {begins, writeToken} from "../data/tokens.js";
 
-/**
- * @import {Places} from "../data/head.js"
- * @import {Axis} from "../data/tokens.js"
- */
+/** @import {Places} from "../data/head.js"
+ * @import {Axis} from "../data/tokens.js" */
 
-/**
- * One line of tokens: their elements, where the middle of each lies, and how each looks now.
+/** One line of tokens: their elements, where the middle of each lies, and how each looks now.
  * @typedef {object} Line
  * @property {HTMLElement} node
  * @property {Axis} axis
@@ -20,8 +17,7 @@ import {begins, writeToken} from "../data/tokens.js";
  * @property {number} from  the first that is on the page
  * @property {number} average  how wide a token is on average, with its gap; 0 before it was measured
  * @property {number} moved  by how much the tokens that stayed have moved when others came
- * @property {[HTMLElement, HTMLElement]} room  before and after
- */
+ * @property {[HTMLElement, HTMLElement]} room  before and after */
 
 // A line of up to so many tokens is on the page whole; of a longer one so many are, more than any screen has room for.
 const WHOLE_LINE = 512;
@@ -29,13 +25,8 @@ const MOST_TOKENS = 240;
 // An estimate until the first tokens are measured, in pixels.
 const USUAL_WIDTH = 48;
 
-/**
- * A line of tokens, at its beginning.
- * @param {Axis} axis
- * @param {Places} places
- * @param {string} label
- * @returns {Line}
- */
+/** A line of tokens, at its beginning.
+ * @param {Axis} axis @param {Places} places @param {string} label @returns {Line} */
 export function createLine(axis, places, label) {
   const node = element("div", {
     class: "av-line",
@@ -56,11 +47,7 @@ export function createLine(axis, places, label) {
   return line;
 }
 
-/**
- * Put those tokens on the page that begin at a place of the line.
- * @param {Line} line
- * @param {number} from
- */
+/** Put those tokens on the page that begin at a place of the line. @param {Line} line @param {number} from */
 function fill(line, from) {
   const {node, axis, places, tokens, looks, centres, room} = line;
   const shown = places.length <= WHOLE_LINE ? places : places.subarray(from, from + MOST_TOKENS);
@@ -75,11 +62,7 @@ function fill(line, from) {
   node.replaceChildren(...(before ? [room[0]] : []), ...tokens.values(), ...(after ? [room[1]] : []));
 }
 
-/**
- * @param {Axis} axis
- * @param {Places} places
- * @param {number} place
- */
+/** @param {Axis} axis @param {Places} places @param {number} place */
 function tokenAt(axis, places, place) {
   const token = element("div", {
     class: "av-token",
@@ -102,10 +85,7 @@ function tokenAt(axis, places, place) {
   return writeToken(token, axis, place);
 }
 
-/**
- * Find out where the tokens on the page lie.
- * @param {Line} line
- */
+/** Find out where the tokens on the page lie. @param {Line} line */
 export function measureLine(line) {
   const {node, tokens, centres, places, room} = line;
   for (const [place, token] of tokens) centres.set(place, node.offsetLeft + token.offsetLeft + token.offsetWidth / 2);
@@ -115,11 +95,8 @@ export function measureLine(line) {
   room[1].style.width = `${(places.length - line.from - tokens.size) * line.average}px`;
 }
 
-/**
- * Have a token on the page; tells whether the line had to turn to it.
- * @param {Line | undefined} line
- * @param {number | null} place
- */
+/** Have a token on the page; tells whether the line had to turn to it.
+ * @param {Line | undefined} line @param {number | null} place */
 export function showPlace(line, place) {
   if (!line || place === null || line.tokens.has(place)) return false;
   const at = line.places.indexOf(place);
@@ -128,14 +105,12 @@ export function showPlace(line, place) {
   return true;
 }
 
-/**
- * Have the tokens around a point of the line on the page; tells whether the line had to turn to them.
+/** Have the tokens around a point of the line on the page; tells whether the line had to turn to them.
  *
  * `moved` then says by how much those moved that were there before, as tokens are wider or narrower than the average.
  * @param {Line} line
  * @param {number} middle  in pixels
- * @param {number} width  of what is in sight
- */
+ * @param {number} width  of what is in sight */
 export function turnTo(line, middle, width) {
   const {places, tokens, centres, from} = line;
   if (tokens.size === places.length || centres.size === 0) return false;
@@ -154,10 +129,7 @@ export function turnTo(line, middle, width) {
   return true;
 }
 
-/**
- * @param {Line} line
- * @param {number} at
- */
+/** @param {Line} line @param {number} at */
 function firstAround({places}, at) {
   return Math.min(Math.max(0, at - MOST_TOKENS / 2), Math.max(0, places.length - MOST_TOKENS));
 }

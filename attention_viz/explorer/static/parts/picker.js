@@ -5,20 +5,14 @@ import {findToken} from "../data/finding.js";
 
 /** @import {Axis} from "../data/tokens.js" */
 
-/**
- * A picker of one token: `fill` with those there are, `show` the one that is chosen.
- * @typedef {{node: HTMLElement, fill: (axis: Axis) => void, show: (place: number | null) => void}} Picker
- */
+/** A picker of one token: `fill` with those there are, `show` the one that is chosen.
+ * @typedef {{node: HTMLElement, fill: (axis: Axis) => void, show: (place: number | null) => void}} Picker */
 
 // A list of more tokens than this is one that nobody looks through.
 const LONGEST_LIST = 1000;
 
-/**
- * @param {string} role  its class
- * @param {string} label
- * @param {(place: number) => void} choose
- * @returns {Picker}
- */
+/** @param {string} role  its class
+ * @param {string} label @param {(place: number) => void} choose @returns {Picker} */
 export function createPicker(role, label, choose) {
   const list = element("select", {class: role, "aria-label": label});
   const box = element("input", {

@@ -5,21 +5,16 @@ import {createPicker} from "./picker.js";
 import {threeDigits} from "../data/scale.js";
 import {hasAny} from "../data/store.js";
 
-/**
- * @import {Part, View, Writes} from "./view.js"
- * @import {RankedHead} from "../data/ranking.js"
- */
+/** @import {Part, View, Writes} from "./view.js"
+ * @import {RankedHead} from "../data/ranking.js" */
 
 /** @typedef {Pick<View, "recording" | "now" | "pin" | "choose"> & Writes<"query" | "key" | "pairQuery" | "pairKey" | "pairChosen">} SearchView */
 
 const MOST_HEADS = 10;
 const ARRIVING = "Of the layers that are here so far:";
 
-/**
- * Two pickers and a ranked list; choosing a cell of the matrix fills the pickers.
- * @param {SearchView} view
- * @returns {Part}
- */
+/** Two pickers and a ranked list; choosing a cell of the matrix fills the pickers.
+ * @param {SearchView} view @returns {Part} */
 export function createSearch(view) {
   const {store} = view;
   // Both are then chosen here: a token pinned alone would have its own key.
@@ -59,19 +54,13 @@ export function createSearch(view) {
   };
 }
 
-/**
- * The pair whose heads are listed: the one on the screen.
- * @param {SearchView} view
- * @returns {{query: number | null, key: number | null}}
- */
+/** The pair whose heads are listed: the one on the screen.
+ * @param {SearchView} view @returns {{query: number | null, key: number | null}} */
 function pairOn({now: {pair}, store: {state}}) {
   return pair ?? {query: state.pairQuery, key: state.pairKey};
 }
 
-/**
- * @param {SearchView} view
- * @param {HTMLElement} list
- */
+/** @param {SearchView} view @param {HTMLElement} list */
 function rank(view, list) {
   const {stream} = view.store.state;
   const {query: pairQuery, key: pairKey} = pairOn(view);
@@ -90,11 +79,8 @@ function rank(view, list) {
   list.replaceChildren(...(first ? [first, ...entries.slice(0, -1)] : entries));
 }
 
-/**
- * Of a long text not every head is here: a button that has the others asked, or words that say which were.
- * @param {SearchView} view
- * @param {number} total
- */
+/** Of a long text not every head is here: a button that has the others asked, or words that say which were.
+ * @param {SearchView} view @param {number} total */
 function askForAll({recording, store}, total) {
   const {ask, header} = recording;
   if (ask === null) return element("li", {class: "av-quiet"}, "Of the heads that were read here:");
@@ -107,10 +93,7 @@ function askForAll({recording, store}, total) {
   );
 }
 
-/**
- * @param {SearchView} view
- * @param {RankedHead} ranked
- */
+/** @param {SearchView} view @param {RankedHead} ranked */
 function rankedHead(view, {layer, head, weight}) {
   const {state} = view.store;
   const fillBar = element("span", {class: "av-fill av-accent-fill"});

@@ -2,30 +2,25 @@
 
 import {drawEdges} from "./edges.js";
 import {element, within} from "./element.js";
+import {focusOne, placeByKey} from "./keys.js";
 import {createLine, measureLine, showPlace, turnTo} from "./line.js";
 import {hasAny} from "../data/store.js";
 
-/**
- * @import {Line} from "./line.js"
+/** @import {Line} from "./line.js"
  * @import {Part, Pair, State, View} from "./view.js"
  * @import {Places} from "../data/head.js"
- * @import {Axis} from "../data/tokens.js"
- */
+ * @import {Axis} from "../data/tokens.js" */
 
-/**
- * @typedef {Pick<View, "store" | "recording" | "now" | "colours" | "fonts" | "active" | "point" | "pin">} StripView
- */
+/** @typedef {Pick<View, "store" | "recording" | "now" | "colours" | "fonts" | "active" | "point" | "pin">} StripView */
 
-/**
- * @typedef {object} Strip
+/** @typedef {object} Strip
  * @property {StripView} view
  * @property {HTMLElement} node
  * @property {HTMLCanvasElement} canvas
  * @property {HTMLElement} scroller
  * @property {HTMLElement} hint
  * @property {Line[]} lines  one, or of cross-attention that of the keys and that of the queries
- * @property {string} revealed  the link that was last scrolled into sight
- */
+ * @property {string} revealed  the link that was last scrolled into sight */
 
 /** @typedef {(place: number) => Pair} Roles  what a token of a line is when it is chosen */
 
@@ -33,11 +28,7 @@ const HINT = "Point at a token, or press Enter on it: above, what it looks at; b
 const SIDES = "; arcs that go left are lower";
 const CROSS_HINT = "Point at a token, or press Enter on it, to see its links alone.";
 
-/**
- * The line of tokens; for cross-attention two lines, keys above queries.
- * @param {StripView} view
- * @returns {Part}
- */
+/** The line of tokens; for cross-attention two lines, keys above queries. @param {StripView} view @returns {Part} */
 export function createStrip(view) {
   const canvas = element("canvas", {class: "av-arcs", "aria-hidden": "true"});
   const scroller = element("div", {class: "av-scroll"});
@@ -86,13 +77,7 @@ function buildLines(strip) {
   );
 }
 
-/**
- * @param {Strip} strip
- * @param {Axis} axis
- * @param {Places} places
- * @param {string} label
- * @param {Roles} roles
- */
+/** @param {Strip} strip @param {Axis} axis @param {Places} places @param {string} label @param {Roles} roles */
 function buildLine(strip, axis, places, label, roles) {
   const {view} = strip;
   const line = createLine(axis, places, label);
@@ -113,36 +98,23 @@ function buildLine(strip, axis, places, label, roles) {
   return line;
 }
 
-/**
- * Pin a token, or let it go where it is pinned already.
- * @param {StripView} view
- * @param {Pair} pair
- */
+/** Pin a token, or let it go where it is pinned already. @param {StripView} view @param {Pair} pair */
 function pinToken(view, {query, key}) {
   const {state} = view.store;
   const again = state.query === query && state.key === key;
   view.pin(again ? {query: null, key: null} : {query, key}, {pair: false});
 }
 
-/**
- * @param {Strip} strip
- * @param {KeyboardEvent} event
- * @param {Line} line
- * @param {Roles} roles
- */
+/** @param {Strip} strip @param {KeyboardEvent} event @param {Line} line @param {Roles} roles */
 function walk(strip, event, line, roles) {
   const {view} = strip;
   const {places, tokens} = line;
   const at = places.indexOf(Number(within(event, ".av-token")?.dataset["place"]));
-  /** @type {Record<string, number | undefined>} */
-  const steps = {ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: places.length - 1};
-  const step = steps[event.key];
-  if (step !== undefined) {
+  const step = placeByKey(event.key, at, places.length);
+  if (step !== null) {
     const place = places[Math.min(Math.max(step, 0), places.length - 1)];
     if (showPlace(line, place)) redraw(strip);
-    const next = tokens.get(place);
-    for (const token of tokens.values()) token.setAttribute("tabindex", token === next ? "0" : "-1");
-    next?.focus();
+    focusOne(tokens.values(), tokens.get(place));
     view.point(roles(place), true);
   } else if (event.key === "Enter" || event.key === " ") {
     pinToken(view, roles(places[at]));
@@ -160,20 +132,14 @@ function measure(strip) {
   for (const line of strip.lines) measureLine(line);
 }
 
-/**
- * The line has other tokens than before: find out where they lie, and how they look.
- * @param {Strip} strip
- */
+/** The line has other tokens than before: find out where they lie, and how they look. @param {Strip} strip */
 function redraw(strip) {
   measure(strip);
   drawEdges(strip);
   tint(strip);
 }
 
-/**
- * While a long text is scrolled, the tokens in sight come and those far from it go.
- * @param {Strip} strip
- */
+/** While a long text is scrolled, the tokens in sight come and those far from it go. @param {Strip} strip */
 function scrolled(strip) {
   const {scroller, lines} = strip;
   const middle = scroller.scrollLeft + scroller.clientWidth / 2;
@@ -185,12 +151,9 @@ function scrolled(strip) {
   if (turned.length) tint(strip);
 }
 
-/**
- * Scroll a token that was pointed at or chosen elsewhere into sight, with what it looks at where both fit; with nothing
- * pointed at, the link that is told.
- * @param {Strip} strip
- * @param {Set<keyof State>} changed
- */
+/** Scroll a token that was pointed at or chosen elsewhere into sight, with what it looks at where both fit; with
+ * nothing pointed at, the link that is told.
+ * @param {Strip} strip @param {Set<keyof State>} changed */
 function reveal(strip, changed) {
   const {view, scroller, lines} = strip;
   const {query, key} = shownPair(view);
@@ -209,20 +172,14 @@ function reveal(strip, changed) {
   scroller.scrollLeft = (fit ? (Math.max(...places) + Math.min(...places)) / 2 : places[0]) - width / 2;
 }
 
-/**
- * What is pointed at or pinned; at rest the link that is told.
- * @param {StripView} view
- * @returns {Pair}
- */
+/** What is pointed at or pinned; at rest the link that is told. @param {StripView} view @returns {Pair} */
 function shownPair(view) {
   const active = view.active();
   return active.query === null && active.key === null ? (view.now.pair ?? active) : active;
 }
 
-/**
- * Tint tokens with the key's colour as far as the active token looks at them, and frame the active ones.
- * @param {Strip} strip
- */
+/** Tint tokens with the key's colour as far as the active token looks at them, and frame the active ones.
+ * @param {Strip} strip */
 function tint({view, lines}) {
   const {head, stream} = view.now;
   const {query, key} = shownPair(view);

@@ -2,34 +2,28 @@
 
 import {channels, onRamp, pixel} from "../data/scale.js";
 
-/**
- * @import {Hatching} from "../data/raster.js"
- * @import {Colour} from "../data/scale.js"
- */
+/** @import {Hatching} from "../data/raster.js"
+ * @import {Colour} from "../data/scale.js" */
 
-/**
- * The colours of the theme, as the style sheet writes them and as canvases need them.
- * @typedef {object} Colours
- * @property {string} background
- * @property {string} surface
- * @property {string} ink
- * @property {string} muted
- * @property {string} line
- * @property {string} accent
- * @property {string} query
- * @property {string} key
- * @property {string} blocked
- * @property {string[]} rampText
- * @property {Colour[]} ramp
- */
+const NAMES = /** @type {const} */ ([
+  "background",
+  "surface",
+  "ink",
+  "muted",
+  "line",
+  "accent",
+  "query",
+  "key",
+  "blocked",
+]);
+
+/** The colours of the theme, as the style sheet writes them and as canvases need them.
+ * @typedef {Record<typeof NAMES[number], string> & {rampText: string[], ramp: Colour[]}} Colours */
 
 /** @typedef {{small: string, strong: string, number: string, smallNumber: string, largeNumber: string}} Fonts */
 
-/**
- * The colours and fonts that the style sheet gives this theme, for what is drawn on canvases.
- * @param {HTMLElement} root
- * @returns {{colours: Colours, fonts: Fonts}}
- */
+/** The colours and fonts that the style sheet gives this theme, for what is drawn on canvases.
+ * @param {HTMLElement} root @returns {{colours: Colours, fonts: Fonts}} */
 export function readStyle(root) {
   const style = getComputedStyle(root);
   const value = (/** @type {string} */ name) => style.getPropertyValue(`--av-${name}`).trim();
@@ -43,29 +37,15 @@ export function readStyle(root) {
       smallNumber: `9px ${mono}`,
       largeNumber: `15px ${mono}`,
     },
-    colours: {
-      ink: value("ink"),
-      background: value("background"),
-      surface: value("surface"),
-      muted: value("muted"),
-      line: value("line"),
-      accent: value("accent"),
-      query: value("query"),
-      key: value("key"),
-      blocked: value("blocked"),
-      rampText,
-      ramp: rampText.map(channels),
-    },
+    colours: /** @type {Colours} */ ({
+      ...Object.fromEntries(NAMES.map((name) => [name, value(name)])),
+      ...{rampText, ramp: rampText.map(channels)},
+    }),
   };
 }
 
-/**
- * How blocked cells are hatched.
- * @param {Readonly<Colours>} colours
- * @param {number} period
- * @param {number} strength
- * @returns {Hatching}
- */
+/** How blocked cells are hatched.
+ * @param {Readonly<Colours>} colours @param {number} period @param {number} strength @returns {Hatching} */
 export function hatchingOf({background, blocked}, period, strength) {
   return {
     ground: pixel(channels(background)),

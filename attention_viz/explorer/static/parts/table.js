@@ -4,18 +4,13 @@ import {element} from "./element.js";
 import {hasAny} from "../data/store.js";
 import {tableOf} from "../data/table.js";
 
-/**
- * @import {Part, View} from "./view.js"
- * @import {AnyHead} from "../data/recording.js"
- */
+/** @import {Part, View} from "./view.js"
+ * @import {AnyHead} from "../data/recording.js" */
 
 /** @typedef {Pick<View, "store" | "recording" | "now">} TableView */
 
-/**
- * A table that is made when it is opened: the whole head, or one query's row where the head is too large.
- * @param {TableView} view
- * @returns {Part}
- */
+/** A table that is made when it is opened: the whole head, or one query's row where the head is too large.
+ * @param {TableView} view @returns {Part} */
 export function createTable(view) {
   const place = element("div", {
     class: "av-table-place",
@@ -42,10 +37,7 @@ export function createTable(view) {
   };
 }
 
-/**
- * @param {TableView} view
- * @param {AnyHead} head
- */
+/** @param {TableView} view @param {AnyHead} head */
 function buildTable(view, head) {
   const {layer, head: number, query, pairQuery} = view.store.state;
   const name = view.recording.headName(view.now.stream, layer, number);
@@ -59,10 +51,7 @@ function buildTable(view, head) {
   );
 }
 
-/**
- * @param {"row" | "col"} scope
- * @param {string} text
- */
+/** @param {"row" | "col"} scope @param {string} text */
 function heading(scope, text) {
   return element("th", {scope, dir: "auto"}, text);
 }

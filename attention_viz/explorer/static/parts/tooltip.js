@@ -2,22 +2,14 @@
 
 import {element} from "./element.js";
 
-/**
- * A label beside the pointer: `show` at a place of the window, and `hide`; `into` moves it into what has the screen to
+/** A label beside the pointer: `show` at a place of the window, and `hide`; `into` moves it into what has the screen to
  * itself, null back.
- * @typedef {object} Tooltip
- * @property {(x: number, y: number, ...children: Node[]) => void} show
- * @property {() => void} hide
- * @property {(place: HTMLElement | null) => void} into
- */
+ * @typedef {{show: (x: number, y: number, ...children: Node[]) => void, hide: () => void,
+ *   into: (place: HTMLElement | null) => void}} Tooltip */
 
 const FROM_POINTER = 14;
 
-/**
- * A tooltip inside `root`, never outside the window.
- * @param {HTMLElement} root
- * @returns {Tooltip}
- */
+/** A tooltip inside `root`, never outside the window. @param {HTMLElement} root @returns {Tooltip} */
 export function createTooltip(root) {
   const node = element("div", {class: "av-tooltip", role: "tooltip", hidden: true});
   let around = root;

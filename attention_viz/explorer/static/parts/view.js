@@ -6,8 +6,7 @@ import {hatchingOf, readStyle} from "./style.js";
 import {hasLinks, keyFollows, pairIn, pairOfPinned} from "../data/pair.js";
 import {positions} from "../data/tokens.js";
 
-/**
- * @import {BlockKind} from "./blocks.js"
+/** @import {BlockKind} from "./blocks.js"
  * @import {Colours, Fonts} from "./style.js"
  * @import {Tooltip} from "./tooltip.js"
  * @import {Hatching} from "../data/raster.js"
@@ -16,18 +15,13 @@ import {positions} from "../data/tokens.js";
  * @import {ScaleName} from "../data/scale.js"
  * @import {Store} from "../data/store.js"
  * @import {Direction} from "../seen/patches.js"
- * @import {Said} from "../seen/telling.js"
- */
+ * @import {Said} from "../seen/telling.js" */
 
-/**
- * A query and a key, as positions; null where none is meant.
- * @typedef {{query: number | null, key: number | null}} Pair
- */
+/** A query and a key, as positions; null where none is meant.
+ * @typedef {{query: number | null, key: number | null}} Pair */
 
-/**
- * A head that is shown while it is pointed at, with the pair that is meant in it, if one is.
- * @typedef {{stream?: string, layer: number, head: number, query: number | null, key: number | null}} Preview
- */
+/** A head that is shown while it is pointed at, with the pair that is meant in it, if one is.
+ * @typedef {{stream?: string, layer: number, head: number, query: number | null, key: number | null}} Preview */
 
 /**
  * What the reader has chosen and points at. Only `Store.set` changes it, and everybody hears which names changed.
@@ -96,50 +90,31 @@ import {positions} from "../data/tokens.js";
  * @property {(() => Said[] | null) | null} told  what is said of a picture or a sound, in place of what is said of a text
  */
 
-/**
- * The values of the state that an element writes.
+/** The values of the state that an element writes.
  * @template {keyof State} Names
- * @typedef {{store: {readonly state: Readonly<State>, set: (values: Partial<Pick<State, Names>>) => void}}} Writes
- */
+ * @typedef {{store: {readonly state: Readonly<State>, set: (values: Partial<Pick<State, Names>>) => void}}} Writes */
 
-/**
- * An element of the explorer: its node, and drawing it anew after some names of the state changed.
- * @typedef {{node: HTMLElement, draw: (changed: Set<keyof State>) => void}} Part
- */
+/** An element of the explorer: its node, and drawing it anew after some names of the state changed.
+ * @typedef {{node: HTMLElement, draw: (changed: Set<keyof State>) => void}} Part */
 
-/**
- * The view as the explorer itself keeps it: there alone the store, what is shown and the colours are set.
- * @typedef {Omit<View, "store"> & {store: Store<State>, live: HTMLElement}} OwnView
- */
+/** The view as the explorer itself keeps it: there alone the store, what is shown and the colours are set.
+ * @typedef {Omit<View, "store"> & {store: Store<State>, live: HTMLElement}} OwnView */
 
 /** @typedef {"query" | "key" | "overQuery" | "overKey" | "overLine" | "preview" | "pairQuery" | "pairKey" | "pairChosen"} Chosen */
 
 /** @type {Readonly<Pick<State, Chosen>>} */
 export const NOTHING_CHOSEN = {
-  query: null,
-  key: null,
-  overQuery: null,
-  overKey: null,
-  overLine: false,
-  preview: null,
-  pairQuery: null,
-  pairKey: null,
-  pairChosen: false,
+  ...{query: null, key: null, overQuery: null, overKey: null, overLine: false},
+  ...{preview: null, pairQuery: null, pairKey: null, pairChosen: false},
 };
 // How high grid and matrix may be in a window `at` pixels high; a taller window gives them what it has more.
 // Two lines of tokens take `lines` more than one.
 const ROOM = {least: 384, at: 860, most: 640, lines: 44};
 
-/**
- * The view of an explorer that is drawn inside `root`, which is on the page already; `onChoice` hears of heads that the
- * reader chooses.
- * @param {HTMLElement} root
- * @param {Store<State>} store
- * @param {Recording} recording
- * @param {(choice: HeadChoice) => void} onChoice
- * @param {((page: string) => void) | null} onOpen
- * @returns {OwnView}
- */
+/** The view of an explorer that is drawn inside `root`, which is on the page already; `onChoice` hears of heads that
+ * the reader chooses.
+ * @param {HTMLElement} root @param {Store<State>} store @param {Recording} recording
+ * @param {(choice: HeadChoice) => void} onChoice @param {((page: string) => void) | null} onOpen @returns {OwnView} */
 export function createView(root, store, recording, onChoice, onOpen) {
   const live = element("p", {class: "av-live", "aria-live": "polite"});
   const tooltip = createTooltip(root);
@@ -194,13 +169,10 @@ export function createView(root, store, recording, onChoice, onOpen) {
   return view;
 }
 
-/**
- * What is on the screen.
- * @param {Readonly<State>} state
- * @param {Recording} recording
+/** What is on the screen.
+ * @param {Readonly<State>} state @param {Recording} recording
  * @param {boolean} soon  whether the links of a long text's head are only looked for later, where they aren't known
- * @returns {Shown}
- */
+ * @returns {Shown} */
 export function look(state, recording, soon = false) {
   const stream = recording.stream(state.stream);
   const at = {
@@ -218,71 +190,48 @@ export function look(state, recording, soon = false) {
   return {...drawn, pair: soon && linksAreMissing(recording, drawn) ? null : pairShown(state, recording, drawn)};
 }
 
-/**
- * Whether it takes a while to tell the links of the head on the screen: of a long text they are looked for in its map.
- * @param {Recording} recording
- * @param {Pick<Shown, "head" | "rows" | "columns">} drawn
- */
+/** Whether it takes a while to tell the links of the head on the screen: of a long text they are looked for in its map.
+ * @param {Recording} recording @param {Pick<Shown, "head" | "rows" | "columns">} drawn */
 export function linksAreMissing({header}, {head, rows, columns}) {
   return Boolean(header.long) && head !== null && !hasLinks(head, rows, columns);
 }
 
-/**
- * The link that is told: the one that the reader chose, else the head's own.
- * @param {Readonly<State>} state
- * @param {Recording} recording
- * @param {Omit<Shown, "pair">} drawn
- */
+/** The link that is told: the one that the reader chose, else the head's own.
+ * @param {Readonly<State>} state @param {Recording} recording @param {Omit<Shown, "pair">} drawn */
 function pairShown({preview, pairQuery, pairKey, pairChosen}, recording, drawn) {
   if (preview && preview.query !== null && preview.key !== null) return {query: preview.query, key: preview.key};
   if (pairQuery !== null && pairKey !== null && pairChosen) return {query: pairQuery, key: pairKey};
   return pairIn(recording, drawn, drawn.at);
 }
 
-/**
- * What the host is told of a choice; a pair that the reader didn't choose is the head's own.
- * @param {Readonly<State>} state
- * @returns {HeadChoice}
- */
+/** What the host is told of a choice; a pair that the reader didn't choose is the head's own.
+ * @param {Readonly<State>} state @returns {HeadChoice} */
 export function choiceOf({stream, layer, head, pairQuery, pairKey, pairChosen}) {
   return {stream, layer, head, query: pairChosen ? pairQuery : null, key: pairChosen ? pairKey : null};
 }
 
-/**
- * Turn to a head; what was chosen of another stream's tokens is let go.
- * @param {Store<State>} store
- * @param {HeadChoice} choice
- */
+/** Turn to a head; what was chosen of another stream's tokens is let go.
+ * @param {Store<State>} store @param {HeadChoice} choice */
 export function showHead(store, {stream, layer, head}) {
   const elsewhere = stream === store.state.stream ? {} : NOTHING_CHOSEN;
   store.set({...elsewhere, stream, layer, head});
 }
 
-/**
- * @param {number} width
- * @param {boolean} own
- */
+/** @param {number} width @param {boolean} own */
 function roomOf(width, own) {
   if (width < 720) return Math.min(Math.max(width, 260), 440);
   const least = ROOM.least - (own ? 0 : ROOM.lines);
   return Math.min(Math.max(least + window.innerHeight - ROOM.at, least), ROOM.most);
 }
 
-/**
- * @param {Pick<OwnView, "now" | "live">} view
- * @param {number} query
- * @param {number} key
- */
+/** @param {Pick<OwnView, "now" | "live">} view @param {number} query @param {number} key */
 function announceCell({now: {head, stream}, live}, query, key) {
   if (head === null) return;
   const weight = head.isBlocked(query, key) ? "blocked" : head.at(query, key).toFixed(3);
   live.textContent = `${stream.queries.spoken[query]} looks at ${stream.keys.spoken[key]}, ${weight}`;
 }
 
-/**
- * @param {Pick<OwnView, "now" | "live">} view
- * @param {number} query
- */
+/** @param {Pick<OwnView, "now" | "live">} view @param {number} query */
 function announceRow({now: {head, columns, stream}, live}, query) {
   if (head === null) return;
   const best = columns.reduce((most, key) => (head.at(query, key) > head.at(query, most) ? key : most), columns[0]);

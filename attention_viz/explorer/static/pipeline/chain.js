@@ -7,8 +7,7 @@ import {present, rowOf, signed, written} from "./numbers.js";
 // How high a step is that has a number, one of many, and one that is a line that says that nothing changed.
 const [ROOMY, CROWDED, SKIPPED] = [80, 62, 52];
 
-/**
- * One step of a score.
+/** One step of a score.
  * @typedef {object} ChainStep
  * @property {string} name  of the step
  * @property {string} label
@@ -16,17 +15,12 @@ const [ROOMY, CROWDED, SKIPPED] = [80, 62, 52];
  * @property {number} value  after it
  * @property {string} how  what it does, in a few signs
  * @property {boolean} skipped  whether it changed nothing in the whole row
- * @property {Part[]} [parts]  of a bias, what it is the sum of, where that is known
- */
+ * @property {Part[]} [parts]  of a bias, what it is the sum of, where that is known */
 
 /** @typedef {{name: string, value: number}} Part */
 
-/**
- * The steps from the sum of the terms to what enters the softmax, the sum itself first.
- * @param {Opened} opened
- * @param {Pair} pair
- * @returns {ChainStep[]}
- */
+/** The steps from the sum of the terms to what enters the softmax, the sum itself first.
+ * @param {Opened} opened @param {Pair} pair @returns {ChainStep[]} */
 export function chainOf(opened, pair) {
   const {header} = opened;
   const row = header.queries.indexOf(pair.query);
@@ -44,10 +38,8 @@ export function chainOf(opened, pair) {
   return chain;
 }
 
-/**
- * How high each step is after the first: what changes nothing is a line, anything else a number.
- * @param {ChainStep[]} chain
- */
+/** How high each step is after the first: what changes nothing is a line, anything else a number.
+ * @param {ChainStep[]} chain */
 export function heightsOf(chain) {
   return chain.slice(1).map(({skipped}) => (skipped ? SKIPPED : chain.length > 3 ? CROWDED : ROOMY));
 }
@@ -69,12 +61,7 @@ const HOW = {
   allowed: (opened, pair) => ({how: blocking(opened, pair), skipped: pair.blocked === 0}),
 };
 
-/**
- * @param {Opened} opened
- * @param {Pair} pair
- * @param {number} row
- * @returns {Part[]}
- */
+/** @param {Opened} opened @param {Pair} pair @param {number} row @returns {Part[]} */
 function partsOf(opened, {key}, row) {
   return opened.header.parts.map((name, at) => ({name, value: present(rowOf(opened, `part ${at}`, row))[key]}));
 }
@@ -86,10 +73,7 @@ export function scaling({scale, d_k: width}) {
   return `\u00f7 \u221a${width} = ${Math.sqrt(width).toFixed(2)}`;
 }
 
-/**
- * @param {Opened} opened
- * @param {Pair} pair
- */
+/** @param {Opened} opened @param {Pair} pair */
 function blocking(opened, pair) {
   if (pair.blocked === 0) return "nothing blocked: skipped";
   const reasons = new Set(
@@ -99,23 +83,15 @@ function blocking(opened, pair) {
   return `${pair.blocked} ${kind}${pair.blocked === 1 ? "key" : "keys"} blocked`;
 }
 
-/**
- * Why a query may not look at a key: it is padding, it comes later, or a mask says so.
- * @param {Opened} opened
- * @param {{query: number}} pair
- * @param {number} key
- * @returns {"padding" | "later" | "mask"}
- */
+/** Why a query may not look at a key: it is padding, it comes later, or a mask says so.
+ * @param {Opened} opened @param {{query: number}} pair @param {number} key @returns {"padding" | "later" | "mask"} */
 export function reasonOf({header}, {query}, key) {
   if (header.axes[header.axis.key].padding.includes(key)) return "padding";
   return header.stream === "decoder" && key > query ? "later" : "mask";
 }
 
-/**
- * How a number came about, for the line of arithmetic.
- * @param {ChainStep} step
- * @param {{softcap: number | null}} header
- */
+/** How a number came about, for the line of arithmetic.
+ * @param {ChainStep} step @param {{softcap: number | null}} header */
 export function stepTold({name, before, value, how, parts = []}, {softcap}) {
   const [from, to] = [written(before), written(value)];
   if (name === "scaled") return `${from} ${how.split(" = ")[0]} = ${to}`;

@@ -4,18 +4,11 @@ import {flow, label, tidy} from "./scene.js";
 import {svg} from "../parts/element.js";
 import {rowOf} from "./numbers.js";
 
-/**
- * @import {Places} from "./geometry.js"
+/** @import {Places} from "./geometry.js"
  * @import {Opened, Pair} from "./numbers.js"
- * @import {Box, Said, Scene} from "./scene.js"
- */
+ * @import {Box, Said, Scene} from "./scene.js" */
 
-/**
- * @param {Scene} scene
- * @param {Opened} opened
- * @param {Pair} pair
- * @param {Places} places
- */
+/** @param {Scene} scene @param {Opened} opened @param {Pair} pair @param {Places} places */
 export function drawEntering(scene, opened, pair, places) {
   const {header, queries, keys} = opened;
   const {top, room, entering, factors, narrow} = places;
@@ -61,36 +54,23 @@ export function drawEntering(scene, opened, pair, places) {
   if (header.known.includes("key")) scene.add("enters-key key", subscripted(start + 22, low - 6, "av-k", "K"));
 }
 
-/**
- * W with an index.
- * @param {number} x
- * @param {number} y
- * @param {string} role
- * @param {string} index
- */
+/** W with an index. @param {number} x @param {number} y @param {string} role @param {string} index */
 function subscripted(x, y, role, index) {
   const node = label(x, y, `av-below ${role}`, "W");
   node.append(svg("tspan", {dy: 3, class: "av-index"}, index));
   return node;
 }
 
-/**
- * How large a number of a vector has the full colour.
- * @param {Float32Array} vector
- */
+/** How large a number of a vector has the full colour. @param {Float32Array} vector */
 export function fullOf(vector) {
   const sizes = [...vector].map(Math.abs).sort((one, other) => one - other);
   // A few numbers of a hidden state are often a hundred times the others: they may be as deep as it gets.
   return sizes[Math.floor((sizes.length - 1) * 0.97)] || 1;
 }
 
-/**
- * A vector as a strip of colours: the stronger, the further from 0; grey where it is less than that.
- * @param {Float32Array} vector
- * @param {Box} box
- * @param {string} role
- * @param {number} full  how large a number has the full colour
- */
+/** A vector as a strip of colours: the stronger, the further from 0; grey where it is less than that.
+ * @param {Float32Array} vector @param {Box} box @param {string} role
+ * @param {number} full  how large a number has the full colour */
 export function stripOf(vector, {x, y, width, height}, role, full = fullOf(vector)) {
   const each = height / vector.length;
   const parts = [...vector].map((number, at) =>

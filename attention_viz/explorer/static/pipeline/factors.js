@@ -5,27 +5,20 @@ import {svg} from "../parts/element.js";
 import {drawEntering} from "./entering.js";
 import {present, signed, written} from "./numbers.js";
 
-/**
- * @import {Places} from "./geometry.js"
+/** @import {Places} from "./geometry.js"
  * @import {Opened, Pair} from "./numbers.js"
- * @import {Said, Scene} from "./scene.js"
- */
+ * @import {Said, Scene} from "./scene.js" */
 
-/**
- * A column of bars: from where they begin, by how much a number is long, and where it is 0.
- * @typedef {{x: number, width: number, zero: number, unit: number}} Axle
- */
+/** A column of bars: from where they begin, by how much a number is long, and where it is 0.
+ * @typedef {{x: number, width: number, zero: number, unit: number}} Axle */
 
 // Wider vectors are shown in parts: neighbours together.
 const WIDEST = 160;
 // Numbers beside bars need so much from one to the next.
 const NUMBER_PITCH = 11;
 
-/**
- * Neighbouring dimensions that share a line; of most models each has one of its own.
- * @param {number} count
- * @returns {number[][]}
- */
+/** Neighbouring dimensions that share a line; of most models each has one of its own.
+ * @param {number} count @returns {number[][]} */
 export function linesOf(count) {
   const each = count > WIDEST ? Math.ceil(count / 128) : 1;
   const lines = Array.from({length: Math.ceil(count / each)}, () => /** @type {number[]} */ ([]));
@@ -33,14 +26,9 @@ export function linesOf(count) {
   return lines;
 }
 
-/**
- * Draw what enters, the query, the key and their products; gives where the products' bars end, by dimension.
- * @param {Scene} scene
- * @param {Opened} opened
- * @param {Pair} pair
- * @param {Places} places
- * @returns {(dimension: number) => {x: number, y: number}}
- */
+/** Draw what enters, the query, the key and their products; gives where the products' bars end, by dimension.
+ * @param {Scene} scene @param {Opened} opened @param {Pair} pair @param {Places} places
+ * @returns {(dimension: number) => {x: number, y: number}} */
 export function drawFactors(scene, opened, pair, places) {
   drawEntering(scene, opened, pair, places);
   const {x, width} = places.factors;
@@ -66,22 +54,15 @@ export function drawFactors(scene, opened, pair, places) {
   };
 }
 
-/**
- * One number for a line: its own, or of several the one that is furthest from 0.
- * @param {ArrayLike<number>} numbers
- * @param {number[]} line
- */
+/** One number for a line: its own, or of several the one that is furthest from 0.
+ * @param {ArrayLike<number>} numbers @param {number[]} line */
 function together(numbers, line) {
   return line.reduce((best, at) => (Math.abs(numbers[at]) > Math.abs(best) ? numbers[at] : best), 0);
 }
 
-/**
- * @param {number} x
- * @param {number} width
- * @param {number[]} numbers
+/** @param {number} x @param {number} width @param {number[]} numbers
  * @param {number} margin  for numbers beside the bars
- * @returns {Axle}
- */
+ * @returns {Axle} */
 function axleOf(x, width, numbers, margin) {
   const [low, high] = [Math.min(0, ...numbers), Math.max(0, ...numbers)];
   const zero = Math.max(x + margin, Math.min(x + width - margin, x + (width * -low) / (high - low || 1)));
@@ -89,13 +70,7 @@ function axleOf(x, width, numbers, margin) {
   return {x, width, zero, unit: Number.isFinite(unit) ? unit : 0};
 }
 
-/**
- * @param {Scene} scene
- * @param {Opened} opened
- * @param {Pair} pair
- * @param {number} y
- * @param {Axle[]} axles
- */
+/** @param {Scene} scene @param {Opened} opened @param {Pair} pair @param {number} y @param {Axle[]} axles */
 function drawTitles(scene, opened, pair, y, [query, key, product]) {
   const {header, queries, keys} = opened;
   const signs = Math.max(4, Math.floor((key.x - query.x) / 8) - 1);
@@ -106,14 +81,8 @@ function drawTitles(scene, opened, pair, y, [query, key, product]) {
   scene.title("", "q × k", product.x + 6, y, {below: `${header.d_k} terms`});
 }
 
-/**
- * @param {Scene} scene
- * @param {Pair} pair
- * @param {Places} places
- * @param {number[][]} lines
- * @param {number[][]} columns
- * @param {Axle[]} axles
- */
+/** @param {Scene} scene @param {Pair} pair @param {Places} places @param {number[][]} lines
+ * @param {number[][]} columns @param {Axle[]} axles */
 function drawBars(scene, pair, places, lines, columns, axles) {
   const {top, room, factors} = places;
   const step = room / lines.length;
@@ -144,12 +113,8 @@ function drawBars(scene, pair, places, lines, columns, axles) {
   }
 }
 
-/**
- * One product, or those of neighbouring dimensions together.
- * @param {Pair} pair
- * @param {number[]} line
- * @returns {Said[]}
- */
+/** One product, or those of neighbouring dimensions together.
+ * @param {Pair} pair @param {number[]} line @returns {Said[]} */
 export function termTold({q, k, terms}, line) {
   const one = line[0];
   if (line.length === 1)
@@ -172,14 +137,8 @@ export function termTold({q, k, terms}, line) {
   return [`dimensions ${one} to ${line[line.length - 1]}: `, ...parts, " = ", [signed(sum), "av-strong"]];
 }
 
-/**
- * The factors of the named terms, largest first, where they stand apart enough.
- * @param {Scene} scene
- * @param {Pair} pair
- * @param {Places} places
- * @param {number[][]} lines
- * @param {Axle[]} axles
- */
+/** The factors of the named terms, largest first, where they stand apart enough.
+ * @param {Scene} scene @param {Pair} pair @param {Places} places @param {number[][]} lines @param {Axle[]} axles */
 function drawNumbers(scene, pair, {top, room}, lines, axles) {
   const step = room / lines.length;
   if (lines.length > 64 || lines.length < pair.q.length) return;
@@ -193,28 +152,17 @@ function drawNumbers(scene, pair, {top, room}, lines, axles) {
       const value = vector[dimension];
       const x = axles[number].zero + (value < 0 ? 4 : -4);
       const words = written(value, Math.abs(value) >= 9.95 ? 1 : 2);
-      const node = label(x, y + 4, `av-factor ${number ? "av-k" : "av-q"}`, words, {
-        "text-anchor": value < 0 ? "start" : "end",
-      });
+      const node = label(x, y + 4, `av-factor ${number ? "av-k" : "av-q"}`, words, value < 0 ? "start" : "end");
       scene.add(`${number ? "key" : "query"} term-${dimension} terms`, node);
     }
   }
 }
 
-/**
- * Which dimension is which: four numbers beside the first column.
- * @param {Scene} scene
- * @param {Places} places
- * @param {number[][]} lines
- */
+/** Which dimension is which: four numbers beside the first column.
+ * @param {Scene} scene @param {Places} places @param {number[][]} lines */
 function drawTicks(scene, {top, room, factors}, lines) {
   const step = room / lines.length;
   const apart = Math.max(1, Math.round(lines.length / 4));
   for (let at = 0; at < lines.length; at += apart)
-    scene.add(
-      "",
-      label(factors.x - 8, top + (at + 0.5) * step + 4, "av-tick", String(present(lines[at])[0]), {
-        "text-anchor": "end",
-      }),
-    );
+    scene.add("", label(factors.x - 8, top + (at + 0.5) * step + 4, "av-tick", String(present(lines[at])[0]), "end"));
 }

@@ -1,7 +1,6 @@
 // Where the parts of the pipeline stand: from left to right, or one below the other on a narrow screen.
 
-/**
- * Places in pixels.
+/** Places in pixels.
  * @typedef {object} Places
  * @property {boolean} narrow
  * @property {number} width
@@ -15,8 +14,7 @@
  * @property {Column} values
  * @property {Span & {top: number, room: number}} joined
  * @property {number} lane  how high a lane is
- * @property {number} term  how high a term of the sum is
- */
+ * @property {number} term  how high a term of the sum is */
 
 /** @typedef {{x: number, width: number}} Span */
 /** @typedef {Span & {top: number}} Column */
@@ -30,28 +28,17 @@ const [LEAST, MOST, BELOW] = [536, 760, 34];
 // On a narrow screen the vectors' titles stand below that of what enters.
 const [TOP, TOP_BELOW] = [40, 60];
 
-/**
- * What has to fit: lanes, terms of the sum, and how high each step of the score is.
- * @typedef {{lanes: number, terms: number, steps: number[]}} Counts
- */
+/** What has to fit: lanes, terms of the sum, and how high each step of the score is.
+ * @typedef {{lanes: number, terms: number, steps: number[]}} Counts */
 
-/**
- * @param {number} width  of the drawing
+/** @param {number} width  of the drawing
  * @param {number} screen  how high the screen is
- * @param {{d_k: number}} header
- * @param {Counts} counts
- * @returns {Places}
- */
+ * @param {{d_k: number}} header @param {Counts} counts @returns {Places} */
 export function placesFor(width, screen, header, counts) {
   return width < NARROW ? below(width, header, counts) : beside(width, screen, counts);
 }
 
-/**
- * @param {number} width
- * @param {number} screen
- * @param {Counts} counts
- * @returns {Places}
- */
+/** @param {number} width @param {number} screen @param {Counts} counts @returns {Places} */
 function beside(width, screen, {lanes, terms, steps}) {
   const scale = width / DRAWN;
   const room = Math.max(LEAST, Math.min(MOST, screen - AROUND));
@@ -71,12 +58,7 @@ function beside(width, screen, {lanes, terms, steps}) {
   };
 }
 
-/**
- * @param {number} width
- * @param {{d_k: number}} header
- * @param {Counts} counts
- * @returns {Places}
- */
+/** @param {number} width @param {{d_k: number}} header @param {Counts} counts @returns {Places} */
 function below(width, {d_k: count}, {lanes, terms, steps}) {
   const [room, lane, term] = [Math.max(320, Math.min(count, 128) * 6), lanes < 2 ? 64 : 30, 32];
   const sum = TOP_BELOW + room + 104;

@@ -5,25 +5,18 @@ import {flow, label, tidy} from "./scene.js";
 import {svg} from "../parts/element.js";
 import {furthest, present, rowOf, written} from "./numbers.js";
 
-/**
- * @import {Places} from "./geometry.js"
+/** @import {Places} from "./geometry.js"
  * @import {Opened, PipelineHeader} from "./numbers.js"
- * @import {Box, Said, Scene} from "./scene.js"
- */
+ * @import {Box, Said, Scene} from "./scene.js" */
 
 const PARTS = 16;
 // How wide a vector's strip is, and how far the strips stand apart, in pixels.
 const [STRIP, APART] = [14, 6];
 const NOT_RECORDED = "What the heads are joined to was not recorded";
 
-/**
- * All heads' outputs side by side, this head's among them, what it adds by its rows of W_O, and what all add up to.
- * @param {Scene} scene
- * @param {Opened} opened
- * @param {number} row
- * @param {Places} places
- * @param {number} output  where the head's own output stands
- */
+/** All heads' outputs side by side, this head's among them, what it adds by its rows of W_O, and what all add up to.
+ * @param {Scene} scene @param {Opened} opened @param {number} row @param {Places} places
+ * @param {number} output  where the head's own output stands */
 export function drawJoined(scene, opened, row, {joined, values, narrow}, output) {
   const {header} = opened;
   const {x, top, width, room} = joined;
@@ -47,13 +40,8 @@ export function drawJoined(scene, opened, row, {joined, values, narrow}, output)
   scene.add("output this-head", flow(path, "av-v", 3.5, {x: before + 4, y: middle, towards: "right"}));
 }
 
-/**
- * What this head alone adds, and the joined vector beside it: both by the joined one's scale.
- * @param {Scene} scene
- * @param {Opened} opened
- * @param {number} row
- * @param {Box} first  the left one's place
- */
+/** What this head alone adds, and the joined vector beside it: both by the joined one's scale.
+ * @param {Scene} scene @param {Opened} opened @param {number} row @param {Box} first  the left one's place */
 function drawStrips(scene, opened, row, first) {
   const {header} = opened;
   const [adds, made] = [rowOf(opened, "adds", row), rowOf(opened, "joined", row)];
@@ -67,9 +55,13 @@ function drawStrips(scene, opened, row, first) {
     scene.add(
       tag,
       made && vector ? stripOf(vector, place, role, fullOf(made)) : svg("rect", {...place, class: "av-unknown"}),
-      label(box.x + STRIP / 2, box.y + box.height + 14, `av-tick ${tag === "joined" ? "" : "av-v av-strong"}`, name, {
-        "text-anchor": "middle",
-      }),
+      label(
+        box.x + STRIP / 2,
+        box.y + box.height + 14,
+        `av-tick ${tag === "joined" ? "" : "av-v av-strong"}`,
+        name,
+        "middle",
+      ),
     );
   }
   const numbers = `${header.heads} heads side by side${header.known.includes("output") ? " \u00b7 W_O" : ""}: ${header.d_model} numbers`;
@@ -89,13 +81,11 @@ function drawStrips(scene, opened, row, first) {
   });
 }
 
-/**
- * What one head adds to the joined vector, or why that can't be told.
+/** What one head adds to the joined vector, or why that can't be told.
  * @param {Pick<PipelineHeader, "head" | "heads" | "known" | "d_v">} header
  * @param {Float32Array | null} adding  how long both vectors are, and how much of the joined one is this head's
  * @param {boolean} isRecorded  whether there is a joined vector
- * @returns {Said[]}
- */
+ * @returns {Said[]} */
 export function addsTold({head, heads, known, d_v: width}, adding, isRecorded) {
   if (!isRecorded) return [NOT_RECORDED];
   if (!adding)
@@ -115,14 +105,8 @@ export function addsTold({head, heads, known, d_v: width}, adding, isRecorded) {
   ];
 }
 
-/**
- * @param {Scene} scene
- * @param {{head: number, d_v: number, heads: number}} header
- * @param {number} head
- * @param {Float32Array} numbers
- * @param {Box} box
- * @param {number} largest
- */
+/** @param {Scene} scene @param {{head: number, d_v: number, heads: number}} header @param {number} head
+ * @param {Float32Array} numbers @param {Box} box @param {number} largest */
 function drawHead(scene, header, head, numbers, {x, y, width, height}, largest) {
   const isOwn = head === header.head;
   const parts = Math.min(PARTS, numbers.length, Math.max(1, Math.floor(height / 2)));
@@ -156,9 +140,7 @@ function drawHead(scene, header, head, numbers, {x, y, width, height}, largest) 
   if (height >= 12 || isOwn)
     scene.add(
       `heads head-${head}`,
-      label(x - 5, y + height / 2 + 4, `av-tick ${isOwn ? "av-v av-strong" : ""}`, String(head), {
-        "text-anchor": "end",
-      }),
+      label(x - 5, y + height / 2 + 4, `av-tick ${isOwn ? "av-v av-strong" : ""}`, String(head), "end"),
     );
   const [first, last] = [head * header.d_v, (head + 1) * header.d_v - 1];
   /** @type {Said[]} */

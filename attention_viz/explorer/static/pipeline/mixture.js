@@ -6,23 +6,16 @@ import {svg} from "../parts/element.js";
 import {furthest, present, rowOf, share, written} from "./numbers.js";
 import {tagOf} from "./row.js";
 
-/**
- * @import {Places} from "./geometry.js"
+/** @import {Places} from "./geometry.js"
  * @import {Lane, Opened, Pair} from "./numbers.js"
- * @import {Said, Scene} from "./scene.js"
- */
+ * @import {Said, Scene} from "./scene.js" */
 
 // From this weight on a value is shown itself, too, pale behind what is taken of it.
 const SEEN = 0.02;
 // How far the output's bars go, up or down, in pixels.
 const OUTPUT = 30;
 
-/**
- * @param {Scene} scene
- * @param {Opened} opened
- * @param {Pair} pair
- * @param {Places} places
- */
+/** @param {Scene} scene @param {Opened} opened @param {Pair} pair @param {Places} places */
 export function drawMixture(scene, opened, pair, places) {
   const row = opened.header.queries.indexOf(pair.query);
   const output = present(rowOf(opened, "output", row));
@@ -41,32 +34,18 @@ export function drawMixture(scene, opened, pair, places) {
   drawJoined(scene, opened, row, places, bottom + 72);
 }
 
-/**
- * @param {Scene} scene
- * @param {Lane} one
- * @param {Places} places
- * @param {number} y
- */
+/** @param {Scene} scene @param {Lane} one @param {Places} places @param {number} y */
 function nameLane(scene, one, {values: {x}, lane}, y) {
   const role = one.kind === "key" ? "av-k av-mono" : "av-below";
   scene.add(`value value-${tagOf(one)}`, label(x, y - lane * 0.24, `${role} av-small av-over-bars`, cut(one.name, 14)));
 }
 
-/**
- * By how much a lane's value is multiplied: all others' is their weighted sum already.
- * @param {Lane} one
- */
+/** By how much a lane's value is multiplied: all others' is their weighted sum already. @param {Lane} one */
 function factorOf({kind, weight}) {
   return kind === "others" ? 1 : weight;
 }
 
-/**
- * @param {Scene} scene
- * @param {Lane} one
- * @param {Places} places
- * @param {number} y
- * @param {number} unit
- */
+/** @param {Scene} scene @param {Lane} one @param {Places} places @param {number} y @param {number} unit */
 function drawValue(scene, one, {values: {x, width}, row, lane, narrow}, y, unit) {
   const tag = tagOf(one);
   const tags = `value value-${tag}`;
@@ -114,14 +93,8 @@ function drawValue(scene, one, {values: {x, width}, row, lane, narrow}, y, unit)
   });
 }
 
-/**
- * @param {Scene} scene
- * @param {Pair} pair
- * @param {Float32Array} output
- * @param {Places} places
- * @param {number} bottom
- * @param {number} unit
- */
+/** @param {Scene} scene @param {Pair} pair @param {Float32Array} output @param {Places} places @param {number} bottom
+ * @param {number} unit */
 function drawOutput(scene, pair, output, {values: {x, width}}, bottom, unit) {
   const zero = bottom + 72;
   scene.add(
@@ -135,7 +108,7 @@ function drawOutput(scene, pair, output, {values: {x, width}}, bottom, unit) {
   scene.title("output", "Output", x, bottom + 34, {role: "av-v"});
   // Beside the title and the button of its matrix.
   const summed = width > 172 ? "sum of solid" : "their sum";
-  if (width > 148) scene.add("output", label(x + width, bottom + 34, "av-below", summed, {"text-anchor": "end"}));
+  if (width > 148) scene.add("output", label(x + width, bottom + 34, "av-below", summed, "end"));
   scene.add("output", svg("path", {d: `M${tidy(x)} ${tidy(zero)}h${tidy(width)}`, class: "av-axis"}));
   const each = width / output.length;
   for (const [at, number] of output.entries()) {
@@ -154,13 +127,8 @@ function drawOutput(scene, pair, output, {values: {x, width}}, bottom, unit) {
   }
 }
 
-/**
- * One number of the output, and the key that gives it most.
- * @param {Pair} pair
- * @param {number} number
- * @param {number} at
- * @returns {Said[]}
- */
+/** One number of the output, and the key that gives it most.
+ * @param {Pair} pair @param {number} number @param {number} at @returns {Said[]} */
 function outputTold({lanes}, number, at) {
   const parts = lanes.flatMap((one) => (one.value === null ? [] : [{one, part: factorOf(one) * one.value[at]}]));
   const {one, part} = parts.reduce((best, other) => (Math.abs(other.part) > Math.abs(best.part) ? other : best));

@@ -3,13 +3,10 @@
 import {readPayload} from "../data/payload.js";
 import {readAxis} from "../data/tokens.js";
 
-/**
- * @import {PackedAxis} from "../data/payload.js"
- * @import {Axis} from "../data/tokens.js"
- */
+/** @import {PackedAxis} from "../data/payload.js"
+ * @import {Axis} from "../data/tokens.js" */
 
-/**
- * What stands before the numbers, as pipeline_payload.py writes it.
+/** What stands before the numbers, as pipeline_payload.py writes it.
  * @typedef {object} PipelineHeader
  * @property {string} stream
  * @property {number} layer
@@ -30,20 +27,16 @@ import {readAxis} from "../data/tokens.js";
  * @property {boolean} whole  whether every row and every key is there
  * @property {number[]} queries  the rows that are there
  * @property {number[]} keys  the keys whose vectors are there
- * @property {Record<string, [start: number, rows: number, columns: number]>} arrays
- */
+ * @property {Record<string, [start: number, rows: number, columns: number]>} arrays */
 
-/**
- * One head opened.
+/** One head opened.
  * @typedef {object} Opened
  * @property {PipelineHeader} header
  * @property {Axis} queries
  * @property {Axis} keys
- * @property {Float32Array} numbers  of all arrays
- */
+ * @property {Float32Array} numbers  of all arrays */
 
-/**
- * What one key is to the chosen query, or all keys without a lane of their own together, or the sink.
+/** What one key is to the chosen query, or all keys without a lane of their own together, or the sink.
  * @typedef {object} Lane
  * @property {"key" | "others" | "sink"} kind
  * @property {number} key  its position; -1 for what is no key
@@ -51,11 +44,9 @@ import {readAxis} from "../data/tokens.js";
  * @property {number} entry  what enters the softmax; of others the least
  * @property {number} most  of others the largest entry
  * @property {number} weight
- * @property {ArrayLike<number> | null} value  of others their weighted sum; null for the sink
- */
+ * @property {ArrayLike<number> | null} value  of others their weighted sum; null for the sink */
 
-/**
- * A pair of positions, with all numbers on its way.
+/** A pair of positions, with all numbers on its way.
  * @typedef {object} Pair
  * @property {number} query
  * @property {number} key
@@ -69,16 +60,12 @@ import {readAxis} from "../data/tokens.js";
  * @property {number} blocked  how many keys the query may not look at
  * @property {Float32Array} row  what enters the softmax, by key
  * @property {Float32Array} weights  by key
- * @property {Lane[]} lanes
- */
+ * @property {Lane[]} lanes */
 
 // The same numbers as in pipeline_payload.py: how many keys have a lane each, and how many where there are more.
 const [MOST_LANES, HEAVIEST_LANES] = [25, 12];
 
-/**
- * @param {Uint8Array} bytes
- * @returns {Opened}
- */
+/** @param {Uint8Array} bytes @returns {Opened} */
 export function readOpened(bytes) {
   /** @type {{header: PipelineHeader, body: Uint8Array}} */
   const {header, body} = readPayload(bytes);
@@ -86,12 +73,8 @@ export function readOpened(bytes) {
   return {header, queries, keys, numbers: new Float32Array(body.slice().buffer)};
 }
 
-/**
- * One row of a matrix, or null where there is no such matrix or row.
- * @param {Opened} opened
- * @param {string} name
- * @param {number} row  counted among the rows that are there
- */
+/** One row of a matrix, or null where there is no such matrix or row.
+ * @param {Opened} opened @param {string} name @param {number} row  counted among the rows that are there */
 export function rowOf({header, numbers}, name, row) {
   const place = header.arrays[name];
   if (!place || row < 0 || row >= place[1]) return null;
@@ -99,24 +82,15 @@ export function rowOf({header, numbers}, name, row) {
   return numbers.subarray(start + row * columns, start + (row + 1) * columns);
 }
 
-/**
- * Whether all numbers of a pair are there.
- * @param {Opened} opened
- * @param {number} query
- * @param {number} key
- */
+/** Whether all numbers of a pair are there. @param {Opened} opened @param {number} query @param {number} key */
 export function hasPair({header}, query, key) {
   return header.queries.includes(query) && header.keys.includes(key);
 }
 
-/**
- * A pair, opened.
- * @param {Opened} opened
- * @param {number} query
- * @param {number} key
+/** A pair, opened.
+ * @param {Opened} opened @param {number} query @param {number} key
  * @param {number} count  how many terms are named
- * @returns {Pair}
- */
+ * @returns {Pair} */
 export function openPair(opened, query, key, count) {
   const row = opened.header.queries.indexOf(query);
   const [q, masked, weights] = ["query", "masked", "weights"].map((name) => present(rowOf(opened, name, row)));
@@ -134,14 +108,9 @@ export function openPair(opened, query, key, count) {
   };
 }
 
-/**
- * What each key is to the query, in the text's order; of a long text the heaviest, the chosen one, and all others.
- * @param {Opened} opened
- * @param {number} key
- * @param {Float32Array} masked
- * @param {Float32Array} weights
- * @returns {Lane[]}
- */
+/** What each key is to the query, in the text's order; of a long text the heaviest, the chosen one, and all others.
+ * @param {Opened} opened @param {number} key @param {Float32Array} masked @param {Float32Array} weights
+ * @returns {Lane[]} */
 function lanesOf(opened, key, masked, weights) {
   const {header, keys} = opened;
   const shown = header.whole ? lanesAmong(weights, key) : header.keys;
@@ -158,10 +127,7 @@ function lanesOf(opened, key, masked, weights) {
   return lanes;
 }
 
-/**
- * @param {Float32Array} weights
- * @param {number} key
- */
+/** @param {Float32Array} weights @param {number} key */
 export function lanesAmong(weights, key) {
   const all = [...weights.keys()];
   if (all.length <= MOST_LANES) return all;
@@ -169,14 +135,9 @@ export function lanesAmong(weights, key) {
   return [...new Set([...heaviest, key])].sort((one, other) => one - other);
 }
 
-/**
- * All keys without a lane of their own.
- * @param {Opened} opened
- * @param {Set<number>} shown
- * @param {Float32Array} masked
- * @param {Float32Array} weights
- * @returns {Lane}
- */
+/** All keys without a lane of their own.
+ * @param {Opened} opened @param {Set<number>} shown @param {Float32Array} masked @param {Float32Array} weights
+ * @returns {Lane} */
 function othersOf(opened, shown, masked, weights) {
   const others = [...weights.keys()].filter((at) => !shown.has(at));
   const entries = others.map((at) => masked[at]).filter((entry) => entry !== -Infinity);
@@ -191,12 +152,8 @@ function othersOf(opened, shown, masked, weights) {
   };
 }
 
-/**
- * The weighted sum of some keys' values, all of which are there.
- * @param {Opened} opened
- * @param {number[]} keys
- * @param {Float32Array} weights
- */
+/** The weighted sum of some keys' values, all of which are there.
+ * @param {Opened} opened @param {number[]} keys @param {Float32Array} weights */
 function mixed(opened, keys, weights) {
   const sum = new Float64Array(opened.header.d_v);
   for (const at of keys) {
@@ -206,57 +163,38 @@ function mixed(opened, keys, weights) {
   return sum;
 }
 
-/**
- * @template T
- * @param {T | null} found
- * @returns {T}
- */
+/** @template T @param {T | null} found @returns {T} */
 export function present(found) {
   if (found === null) throw new Error("the pipeline was handed fewer numbers than it shows");
   return found;
 }
 
-/**
- * How far from 0 the furthest of some numbers is.
- * @param {ArrayLike<number>} numbers
- */
+/** How far from 0 the furthest of some numbers is. @param {ArrayLike<number>} numbers */
 export function furthest(numbers) {
   return Math.max(...Array.from(numbers, Math.abs));
 }
 
-/**
- * A number with so many digits after the point, and with a minus that is one.
- * @param {number} number
- * @param {number} digits
- */
+/** A number with so many digits after the point, and with a minus that is one.
+ * @param {number} number @param {number} digits */
 export function written(number, digits = 2) {
   if (!Number.isFinite(number)) return number < 0 ? "\u2212\u221e" : "\u221e";
   const text = Math.abs(number) >= 1e5 ? Math.abs(number).toExponential(2) : Math.abs(number).toFixed(digits);
   return (number < 0 && Number(text) !== 0 ? "\u2212" : "") + text;
 }
 
-/**
- * The same with its sign.
- * @param {number} number
- */
+/** The same with its sign. @param {number} number */
 export function signed(number) {
   const text = written(number);
   return text.startsWith("\u2212") ? text : `+${text}`;
 }
 
-/**
- * A weight: three digits, 0 only where it is 0.
- * @param {number} weight
- */
+/** A weight: three digits, 0 only where it is 0. @param {number} weight */
 export function share(weight) {
   if (weight === 0) return "0";
   return weight < 0.0005 ? "<0.001" : weight.toFixed(3);
 }
 
-/**
- * A weight in words: neither nothing nor everything is said of what is only near it.
- * @param {number} weight
- */
+/** A weight in words: neither nothing nor everything is said of what is only near it. @param {number} weight */
 export function percent(weight) {
   if (weight === 0) return "nothing";
   if (weight < 0.01) return "less than 1 %";

@@ -13,117 +13,70 @@ import {saidNodes, tellWay} from "./reading.js";
 import {drawRow} from "./row.js";
 import {drawSum, sumTerms} from "./sum.js";
 import {createScene, drawDescent, finish} from "./scene.js";
-import {isMeant, latestFor, listenToChannel, sameBytes, themeOf} from "../hosts/hosting.js";
-import {element, focused, within, svg} from "../parts/element.js";
+import {hearLatest, mountComponent, sendChoice, takesChoice, watchSize} from "../hosts/component.js";
+import {element, focused, listener, within, svg} from "../parts/element.js";
+import {arrowStep, focusOne} from "../parts/keys.js";
 
-/**
+/** @import {Mounted} from "../hosts/component.js"
  * @import {Message, Mounting} from "../hosts/hosting.js"
  * @import {Opened, Pair} from "./numbers.js"
- * @import {Scene} from "./scene.js"
- */
+ * @import {Scene} from "./scene.js" */
 
 /** @typedef {Message & {terms: number}} PipelineMessage */
 
-/**
- * A pipeline on the page.
- * @typedef {object} Pipeline
- * @property {HTMLElement} root
- * @property {HTMLElement} parentElement
- * @property {HTMLElement} claim
- * @property {HTMLElement} strip
- * @property {SVGSVGElement} stage
- * @property {HTMLElement} reading
- * @property {Uint8Array | null} bytes
- * @property {Opened | null} opened
- * @property {{query: number, key: number} | null} chosen
- * @property {number} terms  how many are named
- * @property {Scene | null} scene
- * @property {Pair | null} pair
- * @property {Element | null} told  the place that is pointed at
- * @property {string} drawn  what is on the screen
- * @property {number} serial  of the reader's last choice
- * @property {number} leaving
- * @property {AbortController} listening
- * @property {Mounting["setStateValue"]} setStateValue
- * @property {Mounting["setTriggerValue"]} setTriggerValue
- */
-
-const [SOON, AGAIN] = [50, 1000];
-/** @type {WeakMap<HTMLElement, Pipeline>} */
-const pipelines = new WeakMap();
+/** A pipeline on the page: `terms` are how many are named, `told` the place that is pointed at, `drawn` what is on the
+ * screen.
+ * @typedef {Mounted & {claim: HTMLElement, strip: HTMLElement, stage: SVGSVGElement, reading: HTMLElement, opened: Opened | null, chosen: {query: number, key: number} | null, terms: number, scene: Scene | null, pair: Pair | null, told: Element | null, drawn: string}} Pipeline */
 
 /** @param {Mounting} mounting */
-export default function pipelineComponent({data, parentElement, setStateValue, setTriggerValue}) {
-  const bytes = data instanceof Uint8Array ? data : new Uint8Array(0);
-  const pipeline = pipelines.get(parentElement) ?? begin(parentElement, setStateValue, setTriggerValue);
-  clearTimeout(pipeline.leaving);
-  Object.assign(pipeline, {setStateValue, setTriggerValue});
-  pipeline.root.dataset["theme"] = themeOf(pipeline.root);
-  if (!pipeline.bytes || !sameBytes(pipeline.bytes, bytes)) {
-    Object.assign(pipeline, {bytes, opened: readOpened(bytes), drawn: ""});
-    const message = latestFor(parentElement);
-    if (message) hear(pipeline, message);
-  }
-  show(pipeline);
-  return () => leave(parentElement, pipeline);
+export default function pipelineComponent(mounting) {
+  return mountComponent(mounting, {
+    ...{selector: ".av-pipeline", create, draw: show},
+    load(pipeline, bytes) {
+      Object.assign(pipeline, {opened: readOpened(bytes), drawn: ""});
+      hearLatest(pipeline, hear);
+      show(pipeline);
+    },
+    hear,
+  });
 }
 
-/**
- * @param {HTMLElement} parentElement
- * @param {Mounting["setStateValue"]} setStateValue
- * @param {Mounting["setTriggerValue"]} setTriggerValue
- * @returns {Pipeline}
- */
-function begin(parentElement, setStateValue, setTriggerValue) {
-  const root = /** @type {HTMLElement} */ (parentElement.querySelector(".av-pipeline"));
+/** @param {Mounted} base */
+function create(base) {
   const claim = element("p", {class: "av-claim", "data-testid": "pipeline-claim"});
   const strip = element("div", {class: "av-pair-words"});
   const stage = /** @type {SVGSVGElement} */ (
     svg("svg", {class: "av-flowchart", role: "group", "aria-label": "From two words to one head\u2019s output"})
   );
   const reading = element("div", {class: "av-reading", role: "status", "data-testid": "pipeline-reading"});
-  root.replaceChildren(element("div", {class: "av-top"}, claim, strip), stage, reading);
+  base.root.replaceChildren(element("div", {class: "av-top"}, claim, strip), stage, reading);
   /** @type {Pipeline} */
   const pipeline = {
-    ...{root, parentElement, claim, strip, stage, reading, setStateValue, setTriggerValue},
-    ...{bytes: null, opened: null, chosen: null, terms: 6, scene: null, pair: null, told: null, drawn: ""},
-    ...{serial: 0, leaving: 0, listening: new AbortController()},
+    ...base,
+    ...{claim, strip, stage, reading, opened: null, chosen: null, terms: 6},
+    ...{scene: null, pair: null, told: null, drawn: ""},
   };
   attend(pipeline);
-  pipelines.set(parentElement, pipeline);
   return pipeline;
 }
 
-/**
- * Follow the page, unless the reader has chosen something since that the page hasn't heard of.
- * @param {Pipeline} pipeline
- * @param {Message} message
- */
+/** Follow the page, unless the reader has chosen something since that the page hasn't heard of.
+ * @param {Pipeline} pipeline @param {Message} message */
 function hear(pipeline, message) {
-  if (!isMeant(pipeline.parentElement, message)) return;
-  const {query, key, seen = 0, terms} = /** @type {PipelineMessage} */ (message);
+  const {query, key, terms} = /** @type {PipelineMessage} */ (message);
   pipeline.terms = terms;
-  if (query == null || key == null || (pipeline.chosen && seen < pipeline.serial)) return;
-  pipeline.serial = Math.max(pipeline.serial, seen);
-  pipeline.chosen = {query, key};
-}
-
-/**
- * @param {Pipeline} pipeline
- * @param {number} query
- * @param {number} key
- */
-function choosePair(pipeline, query, key) {
-  pipeline.serial += 1;
-  pipeline.chosen = {query, key};
-  pipeline.setStateValue("choice", {query, key, serial: pipeline.serial});
+  if (query != null && key != null && takesChoice(pipeline, message)) pipeline.chosen = {query, key};
   show(pipeline);
 }
 
-/**
- * Draw what is chosen, if its numbers are there and it isn't on the screen.
- * @param {Pipeline} pipeline
- */
+/** @param {Pipeline} pipeline @param {number} query @param {number} key */
+function choosePair(pipeline, query, key) {
+  pipeline.chosen = {query, key};
+  sendChoice(pipeline, pipeline.chosen);
+  show(pipeline);
+}
+
+/** Draw what is chosen, if its numbers are there and it isn't on the screen. @param {Pipeline} pipeline */
 function show(pipeline) {
   const {opened, chosen, stage, terms} = pipeline;
   const width = stage.clientWidth;
@@ -143,12 +96,7 @@ function show(pipeline) {
   pipeline.drawn = state;
 }
 
-/**
- * @param {Pipeline} pipeline
- * @param {Opened} opened
- * @param {Pair} pair
- * @param {number} width
- */
+/** @param {Pipeline} pipeline @param {Opened} opened @param {Pair} pair @param {number} width */
 function paint(pipeline, opened, pair, width) {
   const {stage} = pipeline;
   const steps = heightsOf(chainOf(opened, pair));
@@ -183,11 +131,8 @@ function paint(pipeline, opened, pair, width) {
   if (again instanceof SVGElement) again.focus({preventScroll: true});
 }
 
-/**
- * Tell of the place that is pointed at, and let all else fade.
- * @param {Pipeline} pipeline
- * @param {Element | null} node
- */
+/** Tell of the place that is pointed at, and let all else fade.
+ * @param {Pipeline} pipeline @param {Element | null} node */
 function point(pipeline, node) {
   const {scene, stage, reading} = pipeline;
   if (!scene || pipeline.told === node) return;
@@ -204,11 +149,7 @@ function point(pipeline, node) {
   reading.replaceChildren(element("p", {}, ...saidNodes(hit.told)), ends);
 }
 
-/**
- * What a press does: open a matrix, or choose a key.
- * @param {Pipeline} pipeline
- * @param {Event} event
- */
+/** What a press does: open a matrix, or choose a key. @param {Pipeline} pipeline @param {Event} event */
 function press(pipeline, event) {
   const opens = within(event, "[data-open]");
   if (opens) {
@@ -221,64 +162,32 @@ function press(pipeline, event) {
 
 /** @param {Pipeline} pipeline */
 function attend(pipeline) {
-  const {root, stage, listening} = pipeline;
-  const {signal} = listening;
+  const on = listener(pipeline.stage, pipeline.signal);
   const hitOf = (/** @type {Event} */ event) => within(event, ".av-hit");
-  stage.addEventListener("pointerover", (event) => point(pipeline, hitOf(event)), {signal});
-  stage.addEventListener("pointerleave", () => point(pipeline, null), {signal});
-  stage.addEventListener("focusin", (event) => point(pipeline, hitOf(event)), {signal});
-  stage.addEventListener("focusout", () => point(pipeline, null), {signal});
-  stage.addEventListener("click", (event) => press(pipeline, event), {signal});
-  stage.addEventListener("keydown", (event) => walkHits(pipeline, event), {signal});
-  listenToChannel((message) => {
-    hear(pipeline, message);
-    show(pipeline);
-  }, signal);
-  const observer = new ResizeObserver(() => show(pipeline));
-  observer.observe(root);
-  const resized = () => show(pipeline);
-  window.addEventListener("resize", resized, {signal});
-  signal.addEventListener("abort", () => observer.disconnect());
+  for (const name of /** @type {const} */ (["pointerover", "focusin"]))
+    on(name, (event) => point(pipeline, hitOf(event)));
+  for (const name of /** @type {const} */ (["pointerleave", "focusout"])) on(name, () => point(pipeline, null));
+  on("click", (event) => press(pipeline, event));
+  on("keydown", (event) => walkHits(pipeline, event));
+  watchSize(pipeline, () => show(pipeline));
 }
 
-/**
- * Arrow keys go to the next place of the same group; Enter and Space press.
- * @param {Pipeline} pipeline
- * @param {KeyboardEvent} event
- */
+/** Arrow keys go to the next place of the same group; Enter and Space press.
+ * @param {Pipeline} pipeline @param {KeyboardEvent} event */
 function walkHits(pipeline, event) {
   if (event.key === "Enter" || event.key === " ") {
     event.preventDefault();
     press(pipeline, event);
     return;
   }
-  const step = {ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1}[event.key];
+  const [down, across] = arrowStep(event.key) ?? [0, 0];
   const hit = pipeline.scene?.hits.get(/** @type {Element} */ (event.target));
-  if (!step || !hit || !pipeline.scene) return;
+  if (!(down || across) || !hit || !pipeline.scene) return;
   const group = [...pipeline.scene.hits]
     .filter(([, other]) => other.group === hit.group)
     .map(([node]) => /** @type {SVGElement} */ (node));
-  const next = group[group.indexOf(/** @type {SVGElement} */ (event.target)) + step];
+  const next = group[group.indexOf(/** @type {SVGElement} */ (event.target)) + down + across];
   if (!next) return;
   event.preventDefault();
-  for (const node of group) node.setAttribute("tabindex", node === next ? "0" : "-1");
-  next.focus();
-}
-
-/**
- * Streamlit lets go of an element for a moment now and then: it is looked at a little later.
- * @param {HTMLElement} parentElement
- * @param {Pipeline} pipeline
- * @param {number} wait
- */
-function leave(parentElement, pipeline, wait = SOON) {
-  clearTimeout(pipeline.leaving);
-  pipeline.leaving = window.setTimeout(() => {
-    if (parentElement.isConnected) {
-      leave(parentElement, pipeline, AGAIN);
-      return;
-    }
-    pipeline.listening.abort();
-    pipelines.delete(parentElement);
-  }, wait);
+  focusOne(group, next);
 }

@@ -4,15 +4,11 @@ import {chainOf} from "./chain.js";
 import {element} from "../parts/element.js";
 import {share, written} from "./numbers.js";
 
-/**
- * @import {Opened, Pair} from "./numbers.js"
- * @import {Said} from "./scene.js"
- */
+/** @import {Opened, Pair} from "./numbers.js"
+ * @import {Said} from "./scene.js" */
 
-/**
- * The line at rest: the pair's whole way.
- * @param {{opened: Opened | null, pair: Pair | null, reading: HTMLElement}} pipeline
- */
+/** The line at rest: the pair's whole way.
+ * @param {{opened: Opened | null, pair: Pair | null, reading: HTMLElement}} pipeline */
 export function tellWay({opened, pair, reading}) {
   if (!opened || !pair) return;
   /** @type {Said[]} */

@@ -5,11 +5,9 @@ import {svg} from "../parts/element.js";
 import {share, written} from "./numbers.js";
 import {entryTold, exponentials, weightTold} from "./told.js";
 
-/**
- * @import {Places} from "./geometry.js"
+/** @import {Places} from "./geometry.js"
  * @import {Lane, Opened, Pair} from "./numbers.js"
- * @import {Said, Scene} from "./scene.js"
- */
+ * @import {Said, Scene} from "./scene.js" */
 
 /** @typedef {{words: number, scores: number, soft: number, weights: number, wide: number, full: number}} RowSpans */
 
@@ -18,13 +16,8 @@ const GAP = 34;
 const SIGN = 7.9;
 const SMALL_SIGN = 6.6;
 
-/**
- * @param {Scene} scene
- * @param {Opened} opened
- * @param {Pair} pair
- * @param {Places} places
- * @param {{x: number, y: number, turned: boolean}} score  where the score's way begins
- */
+/** @param {Scene} scene @param {Opened} opened @param {Pair} pair @param {Places} places
+ * @param {{x: number, y: number, turned: boolean}} score  where the score's way begins */
 export function drawRow(scene, opened, pair, places, score) {
   const {row, lane} = places;
   const {lanes} = pair;
@@ -50,11 +43,7 @@ function rowWords({header}) {
   return header.scale === 1 && changed === "scaled" ? "scores" : changed;
 }
 
-/**
- * @param {Places} places
- * @param {Lane[]} lanes
- * @returns {RowSpans}
- */
+/** @param {Places} places @param {Lane[]} lanes @returns {RowSpans} */
 function spansOf({row: {x, width}}, lanes) {
   const longest = Math.max(...lanes.map(({name}) => Math.min(12, [...name].length)));
   const wide = Math.max(40, longest * SIGN + 20);
@@ -64,10 +53,7 @@ function spansOf({row: {x, width}}, lanes) {
   return {words: x, scores, soft: scores + half * 0.46 + GAP / 2, weights, wide, full: half * 0.46};
 }
 
-/**
- * @param {Lane[]} lanes
- * @param {RowSpans} spans
- */
+/** @param {Lane[]} lanes @param {RowSpans} spans */
 function scaleOf(lanes, {scores, full}) {
   const ends = lanes.flatMap(({kind, entry}) => (kind === "others" || !Number.isFinite(entry) ? [] : [entry]));
   const [low, high] = [Math.min(0, ...ends), Math.max(0, ...ends)];
@@ -75,18 +61,11 @@ function scaleOf(lanes, {scores, full}) {
   return {zero: scores - low * unit, unit};
 }
 
-/**
- * @param {Scene} scene
- * @param {Pair} pair
- * @param {number} top
- * @param {number} height
- * @param {RowSpans} spans
- */
+/** @param {Scene} scene @param {Pair} pair @param {number} top @param {number} height @param {RowSpans} spans */
 function drawSoftmax(scene, {lanes}, top, height, {soft}) {
   const box = {x: tidy(soft - 9), y: top, width: 18, height: tidy(height)};
   const turned = `translate(${tidy(soft + 4.5)} ${tidy(top + height / 2)}) rotate(-90)`;
-  const words = label(0, 0, "av-below", "softmax", {transform: turned, "text-anchor": "middle"});
-  words.removeAttribute("x");
+  const words = svg("text", {y: 0, class: "av-below", transform: turned, "text-anchor": "middle"}, "softmax");
   scene.add("softmax", svg("rect", {...box, rx: 9, class: "av-pill"}), words);
   const {sum, largest} = exponentials(lanes);
   /** @type {Said[]} */
@@ -97,13 +76,9 @@ function drawSoftmax(scene, {lanes}, top, height, {soft}) {
   scene.hit(box, {group: "softmax", tags: ["softmax", "entry", "weight"], told, from: "the whole row", to: "weights"});
 }
 
-/**
- * The way of the chosen score to its lane.
- * @param {Scene} scene
- * @param {Pair} pair
- * @param {Places} places
- * @param {{x: number, y: number, turned: boolean}} score
- */
+/** The way of the chosen score to its lane.
+ * @param {Scene} scene @param {Pair} pair @param {Places} places
+ * @param {{x: number, y: number, turned: boolean}} score */
 function drawArrival(scene, pair, {row, lane}, score) {
   const place = pair.lanes.findIndex(({key}) => key === pair.key);
   const target = row.top + (place + 0.5) * lane;
@@ -122,13 +97,8 @@ function drawArrival(scene, pair, {row, lane}, score) {
   );
 }
 
-/**
- * @param {Scene} scene
- * @param {Opened} opened
- * @param {Pair} pair
- * @param {Lane} one
- * @param {{y: number, lane: number, x: number, spans: RowSpans, scale: {zero: number, unit: number}}} place
- */
+/** @param {Scene} scene @param {Opened} opened @param {Pair} pair @param {Lane} one
+ * @param {{y: number, lane: number, x: number, spans: RowSpans, scale: {zero: number, unit: number}}} place */
 function drawLane(scene, opened, pair, one, {y, lane, x, spans, scale}) {
   const isChosen = one.kind === "key" && one.key === pair.key;
   const tag = tagOf(one);
@@ -165,12 +135,8 @@ export function tagOf({kind, key}) {
   return kind === "key" ? String(key) : kind;
 }
 
-/**
- * @param {Scene} scene
- * @param {Lane} one
- * @param {boolean} isChosen
- * @param {{x: number, y: number, lane: number, wide: number}} place
- */
+/** @param {Scene} scene @param {Lane} one @param {boolean} isChosen
+ * @param {{x: number, y: number, lane: number, wide: number}} place */
 function drawWord(scene, one, isChosen, {x, y, lane, wide}) {
   const tag = tagOf(one);
   const height = Math.min(26, lane * 0.9);
@@ -182,18 +148,11 @@ function drawWord(scene, one, isChosen, {x, y, lane, wide}) {
     );
   const role = isChosen ? "av-on-chip" : one.kind === "key" ? "av-k av-mono" : "av-below";
   const small = lane < 18 ? "av-small" : "";
-  scene.add(
-    tags,
-    label(x + wide - 8, y + 4.5, `${role} ${small} av-lane-word`, cut(one.name, 12), {"text-anchor": "end"}),
-  );
+  scene.add(tags, label(x + wide - 8, y + 4.5, `${role} ${small} av-lane-word`, cut(one.name, 12), "end"));
 }
 
-/**
- * @param {Scene} scene
- * @param {Lane} one
- * @param {boolean} isChosen
- * @param {{y: number, lane: number, spans: RowSpans, scale: {zero: number, unit: number}}} place
- */
+/** @param {Scene} scene @param {Lane} one @param {boolean} isChosen
+ * @param {{y: number, lane: number, spans: RowSpans, scale: {zero: number, unit: number}}} place */
 function drawEntry(scene, one, isChosen, {y, lane, spans, scale: {zero, unit}}) {
   const tags = `entry entry-${tagOf(one)}`;
   const thick = Math.min(20, lane * 0.62);
@@ -217,18 +176,11 @@ function drawEntry(scene, one, isChosen, {y, lane, spans, scale: {zero, unit}}) 
   const end = low < 0 ? zero - length : zero + length;
   const x = inside ? (low < 0 ? end + 4 : end - 4) : fits ? (low < 0 ? zero : end) + 4 : (low < 0 ? end : zero) - 4;
   const anchor = inside ? (low < 0 ? "start" : "end") : fits ? "start" : "end";
-  scene.add(
-    tags,
-    label(x, y + 4, `av-small ${inside && isChosen ? "av-on-chip" : ""}`, words, {"text-anchor": anchor}),
-  );
+  scene.add(tags, label(x, y + 4, `av-small ${inside && isChosen ? "av-on-chip" : ""}`, words, anchor));
 }
 
-/**
- * @param {Scene} scene
- * @param {Lane} one
- * @param {boolean} isChosen
- * @param {{y: number, lane: number, spans: RowSpans}} place
- */
+/** @param {Scene} scene @param {Lane} one @param {boolean} isChosen
+ * @param {{y: number, lane: number, spans: RowSpans}} place */
 function drawWeight(scene, one, isChosen, {y, lane, spans}) {
   const tags = `weight weight-${tagOf(one)}`;
   const thick = Math.min(20, lane * 0.62);
@@ -250,8 +202,12 @@ function drawWeight(scene, one, isChosen, {y, lane, spans}) {
   const kind = `${lane < 18 ? "av-small" : "av-weighed"} ${isChosen ? "av-strong" : ""} ${inside && isChosen ? "av-on-weight" : ""} ${blocked ? "av-muted" : ""}`;
   scene.add(
     tags,
-    label(spans.weights + (inside ? length - 5 : length + 5), y + 4.5, kind, share(one.weight), {
-      "text-anchor": inside ? "end" : "start",
-    }),
+    label(
+      spans.weights + (inside ? length - 5 : length + 5),
+      y + 4.5,
+      kind,
+      share(one.weight),
+      inside ? "end" : "start",
+    ),
   );
 }

@@ -6,24 +6,17 @@ import {bar, flow, label, tidy} from "./scene.js";
 import {svg} from "../parts/element.js";
 import {signed, written} from "./numbers.js";
 
-/**
- * @import {Places} from "./geometry.js"
+/** @import {Places} from "./geometry.js"
  * @import {ChainStep} from "./chain.js"
  * @import {Opened, Pair} from "./numbers.js"
- * @import {Hit, Said, Scene} from "./scene.js"
- */
+ * @import {Hit, Said, Scene} from "./scene.js" */
 
 /** @typedef {{dimension: number | null, value: number, before: number}} SumTerm */
 
-/**
- * Draw the terms and their sum; gives where its way to the row begins.
- * @param {Scene} scene
- * @param {Opened} opened
- * @param {Pair} pair
- * @param {Places} places
+/** Draw the terms and their sum; gives where its way to the row begins.
+ * @param {Scene} scene @param {Opened} opened @param {Pair} pair @param {Places} places
  * @param {(dimension: number) => {x: number, y: number}} product  where a product's bar ends
- * @returns {{x: number, y: number, turned: boolean}}
- */
+ * @returns {{x: number, y: number, turned: boolean}} */
 export function drawSum(scene, opened, pair, places, product) {
   const {sum: column, term} = places;
   const chain = chainOf(opened, pair);
@@ -33,11 +26,7 @@ export function drawSum(scene, opened, pair, places, product) {
   return drawChain(scene, opened, places, chain, column.top + 6 + terms.length * term + 28);
 }
 
-/**
- * The terms that are named, and all others as one.
- * @param {Pair} pair
- * @returns {SumTerm[]}
- */
+/** The terms that are named, and all others as one. @param {Pair} pair @returns {SumTerm[]} */
 export function sumTerms({named, terms, rest, q}) {
   /** @type {SumTerm[]} */
   const found = [];
@@ -51,13 +40,8 @@ export function sumTerms({named, terms, rest, q}) {
   return found;
 }
 
-/**
- * @param {Scene} scene
- * @param {Pair} pair
- * @param {Places} places
- * @param {SumTerm[]} terms
- * @param {(dimension: number) => {x: number, y: number}} product
- */
+/** @param {Scene} scene @param {Pair} pair @param {Places} places @param {SumTerm[]} terms
+ * @param {(dimension: number) => {x: number, y: number}} product */
 function drawTerms(scene, pair, {sum: {x, width, top}, narrow, term: step}, terms, product) {
   const ends = terms.flatMap(({before, value}) => [before, before + value]);
   const [low, high] = [Math.min(0, ...ends), Math.max(0, ...ends)];
@@ -87,7 +71,7 @@ function drawTerms(scene, pair, {sum: {x, width, top}, narrow, term: step}, term
     scene.add(
       `${tag} sum`,
       label(x, y + 11, "av-below", name),
-      label(x + width, y + 11, "av-term", signed(value), {"text-anchor": "end"}),
+      label(x + width, y + 11, "av-term", signed(value), "end"),
       joint,
       bar(zero + before * unit, y + 16, value * unit, thick, `av-solid ${role} ${dimension === null ? "av-pale" : ""}`),
     );
@@ -103,13 +87,8 @@ function drawTerms(scene, pair, {sum: {x, width, top}, narrow, term: step}, term
   }
 }
 
-/**
- * @param {Scene} scene
- * @param {Opened} opened
- * @param {Places} places
- * @param {ChainStep[]} chain
- * @param {number} start
- */
+/** @param {Scene} scene @param {Opened} opened @param {Places} places @param {ChainStep[]} chain
+ * @param {number} start */
 function drawChain(scene, {header}, {sum: {x, width}}, chain, start) {
   const heights = heightsOf(chain);
   const right = x + width;
@@ -139,9 +118,7 @@ function drawChain(scene, {header}, {sum: {x, width}}, chain, start) {
     if (!skipped)
       scene.add(
         tag,
-        label(right, y + 5, `av-big ${step.value === -Infinity ? "av-muted" : ""}`, written(step.value), {
-          "text-anchor": "end",
-        }),
+        label(right, y + 5, `av-big ${step.value === -Infinity ? "av-muted" : ""}`, written(step.value), "end"),
       );
     const box = skipped
       ? {x, y: y + 5, width, height: 18}
@@ -152,12 +129,7 @@ function drawChain(scene, {header}, {sum: {x, width}}, chain, start) {
   return {x: right, y: last, turned: chain[chain.length - 1].skipped};
 }
 
-/**
- * @param {{softcap: number | null}} header
- * @param {ChainStep[]} chain
- * @param {number} at
- * @returns {Hit}
- */
+/** @param {{softcap: number | null}} header @param {ChainStep[]} chain @param {number} at @returns {Hit} */
 function chainHit(header, chain, at) {
   const step = chain[at];
   const [before, after] = [chain[at - 1], chain[at + 1]];

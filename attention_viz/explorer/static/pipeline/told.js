@@ -3,10 +3,8 @@
 import {reasonOf} from "./chain.js";
 import {share, written} from "./numbers.js";
 
-/**
- * @import {Lane, Opened, Pair} from "./numbers.js"
- * @import {Said} from "./scene.js"
- */
+/** @import {Lane, Opened, Pair} from "./numbers.js"
+ * @import {Said} from "./scene.js" */
 
 const REASONS = {
   padding: "it is padding",
@@ -14,10 +12,8 @@ const REASONS = {
   mask: "a mask doesn\u2019t allow it",
 };
 
-/**
- * What the softmax divides by, once the row's largest entry is taken off: of a long text it follows from a weight.
- * @param {Lane[]} lanes
- */
+/** What the softmax divides by, once the row's largest entry is taken off: of a long text it follows from a weight.
+ * @param {Lane[]} lanes */
 export function exponentials(lanes) {
   const entries = lanes.filter(({kind}) => kind !== "others");
   const largest = Math.max(...entries.map(({entry}) => entry));
@@ -25,12 +21,7 @@ export function exponentials(lanes) {
   return {largest, sum: heaviest && heaviest.weight > 0 ? 1 / heaviest.weight : 0};
 }
 
-/**
- * @param {Opened} opened
- * @param {Pair} pair
- * @param {Lane} one
- * @returns {Said[]}
- */
+/** @param {Opened} opened @param {Pair} pair @param {Lane} one @returns {Said[]} */
 export function entryTold(opened, pair, one) {
   if (one.kind === "sink")
     return ["sink: one more entry, learned, ", [written(one.entry), "av-strong"], "; its share goes to no token"];
@@ -45,11 +36,7 @@ export function entryTold(opened, pair, one) {
   return [[one.name, "av-k"], ": enters the softmax as ", [written(one.entry), "av-strong"]];
 }
 
-/**
- * @param {Pair} pair
- * @param {Lane} one
- * @returns {Said[]}
- */
+/** @param {Pair} pair @param {Lane} one @returns {Said[]} */
 export function weightTold({lanes}, one) {
   if (one.entry === -Infinity) return [`${one.name}: blocked, so its weight is `, ["0", "av-strong"]];
   if (one.kind === "others") return [`${one.name} together: `, [share(one.weight), "av-strong"]];

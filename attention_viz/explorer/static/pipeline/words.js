@@ -1,39 +1,29 @@
 // The claim, and the two rows of words in which the pair is chosen.
 
 import {element, focused, svg} from "../parts/element.js";
+import {focusOne, placeByKey} from "../parts/keys.js";
 import {percent} from "./numbers.js";
 import {setApart} from "../data/spelling.js";
 import {placeInWords} from "../data/tokens.js";
 import {tidy} from "./scene.js";
 
-/**
- * @import {Opened, Pair} from "./numbers.js"
- * @import {Axis} from "../data/tokens.js"
- */
+/** @import {Opened, Pair} from "./numbers.js"
+ * @import {Axis} from "../data/tokens.js" */
 
 // Of a very long text so many words stand on each side of the chosen one.
 const AROUND_WORD = 200;
 // How wide the name of a row is, before its words.
 const LABEL = 52;
 
-/**
- * What the pair says, in a sentence.
- * @param {Opened} opened
- * @param {Pair} pair
- * @returns {(Node | string)[]}
- */
+/** What the pair says, in a sentence. @param {Opened} opened @param {Pair} pair @returns {(Node | string)[]} */
 export function claimOf({queries, keys}, {query, key, weight, isBlocked}) {
   const [from, to] = [wordAt(queries, query, "av-query"), wordAt(keys, key, "av-keys")];
   if (isBlocked) return [from, " may not look at ", to, "."];
   return [from, ` takes ${percent(weight)} of what it fetches here from `, to, "."];
 }
 
-/**
- * A word in its role's colour, with its position where the text has it several times.
- * @param {Axis} axis
- * @param {number} at
- * @param {string} role
- */
+/** A word in its role's colour, with its position where the text has it several times.
+ * @param {Axis} axis @param {number} at @param {string} role */
 function wordAt(axis, at, role) {
   const {spellings, names} = axis;
   const placed = placeInWords(axis, at);
@@ -42,13 +32,9 @@ function wordAt(axis, at, role) {
   return element("bdi", {class: `${role} av-mono`}, text, text === names[at] ? null : element("sub", {}, String(at)));
 }
 
-/**
- * Both rows of words, each of which scrolls by itself, and lines between them as thick as the weights.
- * @param {HTMLElement} strip
- * @param {Opened} opened
- * @param {Pair} pair
- * @param {(query: number, key: number) => void} choose
- */
+/** Both rows of words, each of which scrolls by itself, and lines between them as thick as the weights.
+ * @param {HTMLElement} strip @param {Opened} opened @param {Pair} pair
+ * @param {(query: number, key: number) => void} choose */
 export function writeWords(strip, {queries, keys}, pair, choose) {
   const scrolled = [...strip.querySelectorAll(".av-words")].map((row) => row.scrollLeft);
   const reached = focused(strip)?.getAttribute("data-word") ?? "";
@@ -67,13 +53,9 @@ export function writeWords(strip, {queries, keys}, pair, choose) {
   drawBetween(lines, above, under, pair);
 }
 
-/**
- * @param {"query" | "key"} side
- * @param {Axis} axis
- * @param {number} chosen
+/** @param {"query" | "key"} side @param {Axis} axis @param {number} chosen
  * @param {Pair | null} pair  of keys: which of them may be looked at
- * @param {(at: number) => void} choose
- */
+ * @param {(at: number) => void} choose */
 function wordRow(side, axis, chosen, pair, choose) {
   const [first, last] = [Math.max(0, chosen - AROUND_WORD), Math.min(axis.count, chosen + AROUND_WORD + 1)];
   const buttons = Array.from({length: last - first}, (_, number) => {
@@ -106,27 +88,17 @@ function wordRow(side, axis, chosen, pair, choose) {
   return row;
 }
 
-/**
- * Arrow keys go from word to word; Enter and Space press.
- * @param {KeyboardEvent} event
- * @param {HTMLElement[]} buttons
- */
+/** Arrow keys go from word to word; Enter and Space press.
+ * @param {KeyboardEvent} event @param {HTMLElement[]} buttons */
 function walk(event, buttons) {
   const at = buttons.indexOf(/** @type {HTMLElement} */ (event.target));
-  const to = {ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: buttons.length - 1}[event.key];
-  if (at < 0 || to === undefined || !buttons[to]) return;
+  const to = placeByKey(event.key, at, buttons.length);
+  if (at < 0 || to === null || !buttons[to]) return;
   event.preventDefault();
-  buttons[at].tabIndex = -1;
-  buttons[to].tabIndex = 0;
-  buttons[to].focus();
+  focusOne(buttons, buttons[to]);
 }
 
-/**
- * @param {SVGElement} lines
- * @param {HTMLElement} above
- * @param {HTMLElement} under
- * @param {Pair} pair
- */
+/** @param {SVGElement} lines @param {HTMLElement} above @param {HTMLElement} under @param {Pair} pair */
 function drawBetween(lines, above, under, {query, key, weights, row}) {
   lines.replaceChildren();
   const from = /** @type {HTMLElement | null} */ (above.querySelector(`[data-at="${query}"]`));
@@ -142,19 +114,13 @@ function drawBetween(lines, above, under, {query, key, weights, row}) {
   }
 }
 
-/**
- * Where the middle of a word is seen in its row; one that is scrolled out of sight, at the row's edge.
- * @param {HTMLElement} row
- * @param {HTMLElement} word
- */
+/** Where the middle of a word is seen in its row; one that is scrolled out of sight, at the row's edge.
+ * @param {HTMLElement} row @param {HTMLElement} word */
 function middleIn(row, word) {
   return Math.min(row.clientWidth, Math.max(LABEL, word.offsetLeft + word.offsetWidth / 2 - row.scrollLeft));
 }
 
-/**
- * Bring a row's chosen word into sight.
- * @param {HTMLElement} row
- */
+/** Bring a row's chosen word into sight. @param {HTMLElement} row */
 function showChosen(row) {
   /** @type {HTMLElement | null} */
   const chosen = row.querySelector("[aria-pressed=true]");

@@ -3,10 +3,8 @@
 import {element} from "../parts/element.js";
 import {forRoom} from "./slides.js";
 
-/**
- * @import {Row} from "./slides.js"
- * @import {Room} from "./line.js"
- */
+/** @import {Row} from "./slides.js"
+ * @import {Room} from "./line.js" */
 
 // A bar's row is at least so high.
 export const LEAST_ROW = 44;
@@ -15,11 +13,8 @@ const LEAST = 0.005;
 // Letters from which on a name, or what stands behind a bar, needs more room.
 const [LONG_NAME, LONG_VALUE] = [14, 6];
 
-/**
- * The picture; its parts of class `av-blind` are seen while the class is asked, those of class `av-told` afterwards.
- * @param {Row} row
- * @param {Room} room
- */
+/** The picture; its parts of class `av-blind` are seen while the class is asked, those of class `av-told` afterwards.
+ * @param {Row} row @param {Room} room */
 export function drawBars({tokens, values, before, dim, query, key, cuts, unit, written, asked, neutral}, room) {
   const numbers = [...values, ...before, 0].map((value) => value ?? 0);
   const [low, high] = [Math.min(...numbers), Math.max(...numbers)];
@@ -70,22 +65,15 @@ export function drawBars({tokens, values, before, dim, query, key, cuts, unit, w
   return list;
 }
 
-/**
- * A word; where another stands in its place after a change, first the one and then the other.
- * @param {string} before
- * @param {string} now
- */
+/** A word; where another stands in its place after a change, first the one and then the other.
+ * @param {string} before @param {string} now */
 function bothNames(before, now) {
   if (before === now) return [element("bdi", {}, now)];
   return [element("bdi", {class: "av-blind"}, before), element("bdi", {class: "av-told"}, now)];
 }
 
-/**
- * @param {string} name
- * @param {number} value
- * @param {(value: number) => number} share
- * @param {(value: number) => number} start
- */
+/** @param {string} name @param {number} value @param {(value: number) => number} share
+ * @param {(value: number) => number} start */
 function bar(name, value, share, start) {
   const node = element("i", {class: `av-bar ${name}`});
   node.style.left = `calc(${start(value)} * var(--full) / 100)`;
@@ -93,23 +81,16 @@ function bar(name, value, share, start) {
   return node;
 }
 
-/**
- * Where a number stands: at the end of its own bar, though the frame of what it was before goes further; where there is
- * no bar, behind that frame.
- * @param {number | null} value
- * @param {number | null | undefined} was
- */
+/** Where a number stands: at the end of its own bar, though the frame of what it was before goes further; where there
+ * is no bar, behind that frame.
+ * @param {number | null} value @param {number | null | undefined} was */
 export function endOf(value, was) {
   return Math.max(value ?? was ?? 0, 0);
 }
 
-/**
- * The number behind a bar.
- * @param {string} text
- * @param {number} value
- * @param {(value: number) => number} share
- * @param {(value: number) => number} start
- */
+/** The number behind a bar.
+ * @param {string} text @param {number} value @param {(value: number) => number} share
+ * @param {(value: number) => number} start */
 function after(text, value, share, start) {
   const node = element("span", {class: "av-value av-told"}, text);
   node.style.left = `calc(${start(value) + share(value)} * var(--full) / 100 + 16px)`;

@@ -4,10 +4,7 @@ import {element} from "../parts/element.js";
 
 /** @typedef {{title: string, rows: string[], columns: string[], cells: string[][], wrong: [row: number, column: number][]}} Given */
 
-/**
- * @param {Given[]} tables
- * @param {boolean} beside  whether they stand beside a picture, where there is less room
- */
+/** @param {Given[]} tables @param {boolean} beside  whether they stand beside a picture, where there is less room */
 export function drawGiven(tables, beside) {
   const place = element("div", {class: "av-given"});
   const most = Math.max(...tables.map(({rows}) => rows.length));
@@ -33,10 +30,7 @@ function drawTable({title, rows, columns, cells, wrong}) {
   return element("table", {}, element("caption", {}, title), head, ...body);
 }
 
-/**
- * @param {string} name
- * @param {string} scope
- */
+/** @param {string} name @param {string} scope */
 function tableHead(name, scope) {
   return element("th", {scope}, element("bdi", {}, name));
 }

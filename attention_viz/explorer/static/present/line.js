@@ -5,27 +5,19 @@ import {svg} from "../parts/element.js";
 import {SMALLEST, onLine} from "./room.js";
 import {forRoom} from "./slides.js";
 
-/**
- * @import {Row} from "./slides.js"
- * @import {Colours} from "../parts/style.js"
- */
+/** @import {Row} from "./slides.js"
+ * @import {Colours} from "../parts/style.js" */
 
-/**
- * What a picture is drawn with: how large it may be, the theme's colours, and which word the class has chosen.
- * @typedef {{width: number, height: number, colours: Colours, mono: string, vote: number | null}} Room
- */
+/** What a picture is drawn with: how large it may be, the theme's colours, and which word the class has chosen.
+ * @typedef {{width: number, height: number, colours: Colours, mono: string, vote: number | null}} Room */
 
 const [THICKEST, THINNEST, LEAST_TOLD] = [26, 2, 0.05];
 // Sizes of the number that is asked for and of the others; of these, how wide a digit is.
 const [LARGE, SMALL, DIGIT] = [76, 36, 0.58];
 let gradients = 0;
 
-/**
- * The largest size at which words fit on a line, with the width of each.
- * @param {string[]} tokens
- * @param {number[]} cuts
- * @param {Room} room
- */
+/** The largest size at which words fit on a line, with the width of each.
+ * @param {string[]} tokens @param {number[]} cuts @param {Room} room */
 function measured(tokens, cuts, {width, mono}) {
   const context = /** @type {CanvasRenderingContext2D} */ (document.createElement("canvas").getContext("2d"));
   for (let size = 54; ; size -= 2) {
@@ -35,11 +27,8 @@ function measured(tokens, cuts, {width, mono}) {
   }
 }
 
-/**
- * The picture; its parts of class `av-blind` are seen while the class is asked, those of class `av-told` afterwards.
- * @param {Row} row
- * @param {Room} room
- */
+/** The picture; its parts of class `av-blind` are seen while the class is asked, those of class `av-told` afterwards.
+ * @param {Row} row @param {Room} room */
 export function drawLine(row, room) {
   const {tokens, values, query, key, dim, cuts} = row;
   const {size, widths} = measured(tokens, cuts, room);
@@ -90,35 +79,21 @@ export function drawLine(row, room) {
   return picture;
 }
 
-/**
- * The number below a word, empty where it has none.
- * @param {number | null} weight
- * @param {boolean} asked  whether it is the one that is asked for
- */
+/** The number below a word, empty where it has none.
+ * @param {number | null} weight @param {boolean} asked  whether it is the one that is asked for */
 function textOf(weight, asked) {
   if (weight === null) return "—";
   return asked || weight >= LEAST_TOLD ? forRoom(weight) : "";
 }
 
-/**
- * @param {number} x
- * @param {number} y
- * @param {string} name
- * @param {number} size
- * @param {string} text
- */
+/** @param {number} x @param {number} y @param {string} name @param {number} size @param {string} text */
 function number(x, y, name, size, text) {
   return svg("text", {x, y, class: `av-number av-told ${name}`, "font-size": size}, text);
 }
 
-/**
- * From the word that looks to all others: dashed, and as thick as the weight.
- * @param {Row} row
- * @param {(place: number) => number} centre
- * @param {number} base
- * @param {number} most
- * @param {Room} room
- */
+/** From the word that looks to all others: dashed, and as thick as the weight.
+ * @param {Row} row @param {(place: number) => number} centre @param {number} base @param {number} most
+ * @param {Room} room */
 function links({tokens, values, query, key}, centre, base, most, {colours}) {
   const from = Number(query);
   const furthest = Math.max(...tokens.map((_, place) => Math.abs(centre(place) - centre(from))), 1);

@@ -7,13 +7,10 @@ import {themeOf} from "../hosts/hosting.js";
 import {actOf, moved, pastEnd, readPlace, slidesOrNone, written} from "./slides.js";
 import {showSlide, showStep} from "./stage.js";
 
-/**
- * @import {Act, Place, Slide} from "./slides.js"
- * @import {Mounting} from "../hosts/hosting.js"
- */
+/** @import {Act, Place, Slide} from "./slides.js"
+ * @import {Mounting} from "../hosts/hosting.js" */
 
-/**
- * What all slides of a visit have in common: those of this page, and whether they are shown.
+/** What all slides of a visit have in common: those of this page, and whether they are shown.
  * @typedef {object} Talk
  * @property {HTMLElement | null} parent  where the slides of this page are
  * @property {Slide[]} slides
@@ -28,8 +25,7 @@ import {showSlide, showStep} from "./stage.js";
  * @property {boolean} full
  * @property {number} asked  how often the page was asked for slides that weren't there yet
  * @property {number} idle
- * @property {number} hints
- */
+ * @property {number} hints */
 
 const BUTTON = ".st-key-present button";
 const [HINTS, STILL, GONE] = [4000, 2000, 400];
@@ -80,10 +76,7 @@ function begin() {
   show(place);
 }
 
-/**
- * The slides of a page that is gone are shown no more.
- * @param {HTMLElement} parent
- */
+/** The slides of a page that is gone are shown no more. @param {HTMLElement} parent */
 function forget(parent) {
   if (talk.parent !== parent || parent.isConnected) return;
   if (talk.open) leave();
@@ -189,10 +182,7 @@ function fill(dialog) {
   window.addEventListener("blur", () => dialog.classList.remove("av-pointing"));
 }
 
-/**
- * @param {HTMLDialogElement} dialog
- * @param {KeyboardEvent} event
- */
+/** @param {HTMLDialogElement} dialog @param {KeyboardEvent} event */
 function press(dialog, event) {
   // The page has keys of its own.
   event.stopPropagation();
@@ -216,10 +206,7 @@ function press(dialog, event) {
   else go(act);
 }
 
-/**
- * To another step or slide; past the end the page is asked for the slides that follow, once.
- * @param {Act} act
- */
+/** To another step or slide; past the end the page is asked for the slides that follow, once. @param {Act} act */
 function go(act) {
   const by = pastEnd(talk.place, act, talk.slides.length);
   if (by === 0) show(moved(talk.place, act, talk.slides.length));
@@ -230,11 +217,8 @@ function go(act) {
   }
 }
 
-/**
- * A word is what the class says; anywhere else goes on, or back on the left.
- * @param {HTMLDialogElement} dialog
- * @param {MouseEvent} event
- */
+/** A word is what the class says; anywhere else goes on, or back on the left.
+ * @param {HTMLDialogElement} dialog @param {MouseEvent} event */
 function choose(dialog, event) {
   const target = event.composedPath()[0];
   if (!(target instanceof Element) || target.closest(".av-leave")) return;
@@ -252,10 +236,7 @@ function vote(word) {
   show(talk.place, true);
 }
 
-/**
- * @param {Place} place
- * @param {boolean} [afresh]
- */
+/** @param {Place} place @param {boolean} [afresh] */
 function show(place, afresh = false) {
   const dialog = dialogHere();
   const stage = /** @type {HTMLElement | null} */ (dialog?.querySelector(".av-stage") ?? null);
@@ -274,11 +255,7 @@ function show(place, afresh = false) {
   keepPlace(written(place));
 }
 
-/**
- * The keys, for a moment or until they are hidden.
- * @param {boolean} seen
- * @param {boolean} [stays]
- */
+/** The keys, for a moment or until they are hidden. @param {boolean} seen @param {boolean} [stays] */
 function hint(seen, stays = false) {
   const dialog = dialogHere();
   clearTimeout(talk.hints);
@@ -286,10 +263,7 @@ function hint(seen, stays = false) {
   if (seen && !stays) talk.hints = setTimeout(() => dialog?.classList.remove("av-help"), HINTS);
 }
 
-/**
- * The address keeps slide and step; the server isn't asked.
- * @param {string} place
- */
+/** The address keeps slide and step; the server isn't asked. @param {string} place */
 function keepPlace(place) {
   const address = new URL(location.href);
   if (place) address.searchParams.set("slide", place);

@@ -6,22 +6,16 @@ const [WIDTH, HEIGHT, LEAST_SCALE] = [1920, 1080, 2 / 3];
 export const NARROW = 1000;
 export const SMALLEST = 30;
 
-/**
- * The stage in a room of so many pixels.
- * @param {number} width
- * @param {number} height
- */
+/** The stage in a room of so many pixels. @param {number} width @param {number} height */
 export function stageOf(width, height) {
   const scale = Math.max(LEAST_SCALE, Math.min(width / WIDTH, height / HEIGHT));
   return {scale, width: width / scale, height: height / scale};
 }
 
-/**
- * Where words of these widths stand on a line: the left edge of each, with a sign in place of those left out.
+/** Where words of these widths stand on a line: the left edge of each, with a sign in place of those left out.
  * @param {number[]} widths
  * @param {number[]} cuts  the places before which words are left out
- * @param {number} room
- */
+ * @param {number} room */
 export function onLine(widths, cuts, room) {
   const [gap, sign] = [16, 40];
   const count = widths.length;

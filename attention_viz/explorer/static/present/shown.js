@@ -2,8 +2,7 @@
 
 import {element, svg} from "../parts/element.js";
 
-/**
- * A picture and the weights of its patches, row by row, as Python's `ShownPicture` tells them.
+/** A picture and the weights of its patches, row by row, as Python's `ShownPicture` tells them.
  * @typedef {object} Shown
  * @property {number} seen  its place among the pictures that came with the slides
  * @property {number} down
@@ -11,26 +10,20 @@ import {element, svg} from "../parts/element.js";
  * @property {(number | null)[]} weights  null where a patch may not be looked at
  * @property {number | null} query
  * @property {number | null} key
- * @property {[row: number, column: number, down: number, across: number][]} boxes
- */
+ * @property {[row: number, column: number, down: number, across: number][]} boxes */
 
 // How pale a patch without weight is; and a frame's line as a part of the picture.
 const [PALEST, LINE] = [0.82, 0.011];
 
-/**
- * How pale each patch is once it is answered: 0 of the one with the most weight.
- * @param {(number | null)[]} weights
- */
+/** How pale each patch is once it is answered: 0 of the one with the most weight. @param {(number | null)[]} weights */
 export function palenessOf(weights) {
   const most = Math.max(0, ...weights.map((weight) => weight ?? 0)) || 1;
   return weights.map((weight) => PALEST * (1 - Math.max(0, weight ?? 0) / most));
 }
 
-/**
- * @param {Shown} shown
+/** @param {Shown} shown
  * @param {string} file  the picture, as an address that holds it
- * @param {{width: number, height: number}} room
- */
+ * @param {{width: number, height: number}} room */
 export function drawShown({down, across, weights, query, key, boxes}, file, {width, height}) {
   const scale = Math.min(width / across, height / down);
   const sides = {width: across * scale, height: down * scale};
@@ -52,12 +45,8 @@ export function drawShown({down, across, weights, query, key, boxes}, file, {wid
   return place;
 }
 
-/**
- * A frame that is seen on light and on dark: its line, and a wider one of the page's colour beneath.
- * @param {string} name
- * @param {[row: number, column: number, down: number, across: number]} box
- * @param {number} line
- */
+/** A frame that is seen on light and on dark: its line, and a wider one of the page's colour beneath.
+ * @param {string} name @param {[row: number, column: number, down: number, across: number]} box @param {number} line */
 function frame(name, [row, column, down, across], line) {
   const box = {x: column, y: row, width: across, height: down, fill: "none"};
   return [

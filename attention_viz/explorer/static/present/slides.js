@@ -2,8 +2,7 @@
 
 /** @typedef {[text: string, role: string]} Words  a part of a sentence and its role: query, key, number or none */
 
-/**
- * One row of numbers over words, as Python's `Picture` tells it.
+/** One row of numbers over words, as Python's `Picture` tells it.
  * @typedef {object} Row
  * @property {"line" | "bars"} form
  * @property {string[]} tokens
@@ -16,24 +15,19 @@
  * @property {string} unit
  * @property {string[]} written  what stands behind each bar in place of its number; empty where the number does
  * @property {boolean} neutral  whether the names are no words of the text
- * @property {string[]} asked  what each word is while `before` is shown; empty where it is the same
- */
+ * @property {string[]} asked  what each word is while `before` is shown; empty where it is the same */
 
-/**
- * @import {Given} from "./given.js"
- * @import {Shown} from "./shown.js"
- */
+/** @import {Given} from "./given.js"
+ * @import {Shown} from "./shown.js" */
 
-/**
- * One slide: the question with the picture blind, then the answer in the same place.
+/** One slide: the question with the picture blind, then the answer in the same place.
  * @typedef {object} Slide
  * @property {Words[]} ask
  * @property {Words[]} tell
  * @property {Row | null} picture
  * @property {string} source
  * @property {Given[]} given
- * @property {Shown | null} shown  the picture that was read, beside the bars
- */
+ * @property {Shown | null} shown  the picture that was read, beside the bars */
 
 /** @typedef {{at: number, step: number}} Place  the slide, from 0; 0 asks, 1 answers */
 
@@ -69,31 +63,19 @@ const NOTHING = {
   shown: null,
 };
 
-/**
- * The slides, or one that says there are none.
- * @param {Slide[] | undefined} slides
- */
+/** The slides, or one that says there are none. @param {Slide[] | undefined} slides */
 export function slidesOrNone(slides) {
   return slides?.length ? slides : [NOTHING];
 }
 
-/**
- * What a key does: an act, or the number of a slide from 0.
- * @param {string} key
- * @returns {Act | null}
- */
+/** What a key does: an act, or the number of a slide from 0. @param {string} key @returns {Act | null} */
 export function actOf(key) {
   if (/^[1-9]$/.test(key)) return Number(key) - 1;
   return Object.hasOwn(ACTS, key) ? ACTS[key] : null;
 }
 
-/**
- * Where an act leads; the same place where there is nothing further.
- * @param {Place} place
- * @param {Act} act
- * @param {number} count
- * @returns {Place}
- */
+/** Where an act leads; the same place where there is nothing further.
+ * @param {Place} place @param {Act} act @param {number} count @returns {Place} */
 export function moved({at, step}, act, count) {
   if (typeof act === "number") return act < count ? {at: act, step: 0} : {at, step};
   if (act === "first") return {at: 0, step: 0};
@@ -103,31 +85,20 @@ export function moved({at, step}, act, count) {
   return {at: next >> 1, step: next & 1};
 }
 
-/**
- * Whether an act leads past an end, where other slides may follow: 1 after the last, −1 before the first, else 0.
- * @param {Place} place
- * @param {Act} act
- * @param {number} count
- */
+/** Whether an act leads past an end, where other slides may follow: 1 after the last, −1 before the first, else 0.
+ * @param {Place} place @param {Act} act @param {number} count */
 export function pastEnd({at, step}, act, count) {
   if (act === "on" && at === count - 1 && step === 1) return 1;
   return act === "back" && at === 0 && step === 0 ? -1 : 0;
 }
 
-/**
- * A place as the address keeps it: slide and step from 1.
- * @param {Place} place
- */
+/** A place as the address keeps it: slide and step from 1. @param {Place} place */
 export function written({at, step}) {
   return `${at + 1}.${step + 1}`;
 }
 
-/**
- * The place that an address asks for, as far in as there are slides; null where it asks for none.
- * @param {string | null} text
- * @param {number} count
- * @returns {Place | null}
- */
+/** The place that an address asks for, as far in as there are slides; null where it asks for none.
+ * @param {string | null} text @param {number} count @returns {Place | null} */
 export function readPlace(text, count) {
   const found = /^([1-9]\d{0,2})\.([12])$/.exec(text ?? "");
   if (!found) return null;
@@ -135,10 +106,7 @@ export function readPlace(text, count) {
   return at < count ? {at, step: Number(found[2]) - 1} : {at: count - 1, step: 0};
 }
 
-/**
- * A number for a room: two digits after the point, more where it would read as 0.
- * @param {number} value
- */
+/** A number for a room: two digits after the point, more where it would read as 0. @param {number} value */
 export function forRoom(value) {
   if (value === 0 || Math.abs(value) >= 0.005) return value.toFixed(2).replace("-", "\u2212");
   return Math.abs(value) < 0.0005 ? "~0" : value.toFixed(3).replace("-", "\u2212");

@@ -8,9 +8,7 @@ import {drawLine} from "./line.js";
 import {NARROW, stageOf} from "./room.js";
 import {drawShown} from "./shown.js";
 
-/**
- * @import {Row, Slide, Words} from "./slides.js"
- */
+/** @import {Row, Slide, Words} from "./slides.js" */
 
 /** @type {Record<string, string>} */
 const ROLES = {query: "av-q", key: "av-k", next: "av-next", number: "av-n", small: "av-small"};
@@ -23,13 +21,10 @@ const SOURCE = 80;
 // What a table beside a picture leaves to that.
 const LEFT = 0.38;
 
-/**
- * Show a slide in place of what the stage showed.
+/** Show a slide in place of what the stage showed.
  * @param {HTMLElement} root  covers the room
- * @param {HTMLElement} stage
- * @param {Slide} slide
- * @param {{step: number, vote: number | null, pictures: string[]}} shown
- */
+ * @param {HTMLElement} stage @param {Slide} slide
+ * @param {{step: number, vote: number | null, pictures: string[]}} shown */
 export function showSlide(root, stage, slide, {step, vote, pictures}) {
   const {scale, width, height} = stageOf(root.clientWidth, root.clientHeight);
   // First of all: measuring below lays the slide out, and what is laid out as asked would fade into its answer.
@@ -83,24 +78,17 @@ export function showSlide(root, stage, slide, {step, vote, pictures}) {
   showStep(stage, step);
 }
 
-/**
- * Where bars below a table would run into each other, the table is written smaller, and then the sentence.
+/** Where bars below a table would run into each other, the table is written smaller, and then the sentence.
  * @param {HTMLElement} picture  of the bars
- * @param {Element} tables
- * @param {HTMLElement} claim
- * @param {number} count  of bars
- */
+ * @param {Element} tables @param {HTMLElement} claim
+ * @param {number} count  of bars */
 function makeRoom(picture, tables, claim, count) {
   const narrow = () => picture.clientHeight < LEAST_ROW * count;
   if (narrow()) tables.classList.add("av-dense");
   if (narrow()) for (const words of claim.children) words.classList.add("av-very-long");
 }
 
-/**
- * Ask, or answer: nothing moves but what is revealed.
- * @param {HTMLElement} stage
- * @param {number} step
- */
+/** Ask, or answer: nothing moves but what is revealed. @param {HTMLElement} stage @param {number} step */
 export function showStep(stage, step) {
   stage.dataset["step"] = String(step);
   stage.querySelector(".av-ask")?.toggleAttribute("hidden", false);
@@ -108,28 +96,19 @@ export function showStep(stage, step) {
     stage.querySelector(name)?.setAttribute("aria-hidden", String(own !== step));
 }
 
-/**
- * Letters of a claim, without what stands smaller below it.
- * @param {Words[]} words
- */
+/** Letters of a claim, without what stands smaller below it. @param {Words[]} words */
 function lettersOf(words) {
   return words.reduce((sum, [text, role]) => sum + (role === "small" ? 0 : text.length), 0);
 }
 
-/**
- * @param {Words[]} words
- * @param {Row | null} picture
- */
+/** @param {Words[]} words @param {Row | null} picture */
 function named(words, picture) {
   const key = picture?.key ?? -1;
   const marked = (picture?.asked[key] ?? picture?.tokens[key])?.replace("\u2026", "");
   return marked !== undefined && words.some(([text, role]) => role === "key" && text.includes(marked));
 }
 
-/**
- * @param {Words[]} words
- * @returns {(Node | string)[]}
- */
+/** @param {Words[]} words @returns {(Node | string)[]} */
 function sentence(words) {
   // A word from right to left is set apart inside its quotes, which stand as the sentence does.
   return words.map(([text, role]) => (ROLES[role] ? element("bdi", {class: ROLES[role], dir: "ltr"}, text) : text));

@@ -7,22 +7,15 @@ import {SHOWN_ROW, lineOf, overPatches, regionOf} from "./patches.js";
 import {calledPatch, chosenPosition} from "./chosen.js";
 import {nameOfRegion} from "./telling.js";
 
-/**
- * @import {Part, View} from "../parts/view.js"
- * @import {Patches, Region} from "./patches.js"
- */
+/** @import {Part, View} from "../parts/view.js"
+ * @import {Patches, Region} from "./patches.js" */
 
 /** @typedef {Pick<View, "store" | "recording" | "now" | "choose" | "preview">} ListsView */
 /** @typedef {{label: string, weight: number, even?: number, layer?: number, head?: number}} Line */
 
 const [MOST_LINES, MOST_LOOKING] = [8, 9];
 
-/**
- * The two lists.
- * @param {ListsView} view
- * @param {Patches} patches
- * @returns {Part}
- */
+/** The two lists. @param {ListsView} view @param {Patches} patches @returns {Part} */
 export function createPictureLists(view, patches) {
   const goes = element("section", {class: "av-list"});
   const heads = element("section", {class: "av-list av-links", "data-testid": "picture-heads"});
@@ -58,14 +51,9 @@ export function createPictureLists(view, patches) {
   };
 }
 
-/**
- * @param {ListsView} view
- * @param {Float32Array} line
- * @param {Region} region
- * @param {Patches} patches
+/** @param {ListsView} view @param {Float32Array} line @param {Region} region @param {Patches} patches
  * @param {number} whole  what the row sums to: hundreds of weights that are each rounded don't add up to it
- * @returns {Line[]}
- */
+ * @returns {Line[]} */
 function parts(view, line, region, patches, whole) {
   const rest = patches.others.reduce((left, position) => left - line[position], whole - region.share);
   const here = region.patches.length / patches.positions.length;
@@ -76,12 +64,7 @@ function parts(view, line, region, patches, whole) {
   ];
 }
 
-/**
- * @param {ListsView} view
- * @param {Float32Array} line
- * @param {Patches} patches
- * @returns {Line[]}
- */
+/** @param {ListsView} view @param {Float32Array} line @param {Patches} patches @returns {Line[]} */
 function lookers(view, line, patches) {
   const order = Array.from(line.keys()).sort((one, other) => line[other] - line[one]);
   return order
@@ -89,14 +72,8 @@ function lookers(view, line, patches) {
     .map((position) => ({label: calledPatch(view, patches, position), weight: line[position]}));
 }
 
-/**
- * The heads that have been read, by what the chosen position gives to a region, or by the largest that it is given.
- * @param {ListsView} view
- * @param {number} chosen
- * @param {Region} region
- * @param {Patches} patches
- * @returns {Line[]}
- */
+/** The heads that have been read, by what the chosen position gives to a region, or by the largest that it is given.
+ * @param {ListsView} view @param {number} chosen @param {Region} region @param {Patches} patches @returns {Line[]} */
 function ranked({recording, now: {stream}, store: {state}}, chosen, region, patches) {
   const keys = region.patches.map((at) => patches.positions[at]);
   const found = stream.layers.flatMap(({heads}, layer) =>
@@ -113,12 +90,7 @@ function ranked({recording, now: {stream}, store: {state}}, chosen, region, patc
   return found.sort((one, other) => other.weight - one.weight).slice(0, MOST_LOOKING);
 }
 
-/**
- * @param {HTMLElement} place
- * @param {string} title
- * @param {string} note
- * @param {Line[]} lines
- */
+/** @param {HTMLElement} place @param {string} title @param {string} note @param {Line[]} lines */
 function fillList(place, title, note, lines) {
   const heading = element("header", {}, element("h2", {}, title), element("span", {class: "av-sum"}, note));
   place.replaceChildren(heading, element("ol", {}, ...lines.map(lineNode)));

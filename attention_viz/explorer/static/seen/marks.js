@@ -4,17 +4,11 @@ import {element} from "../parts/element.js";
 import {chosenPosition} from "./chosen.js";
 import {tellPatch} from "./telling.js";
 
-/**
- * @import {StageView} from "./chosen.js"
- * @import {Patches} from "./patches.js"
- */
+/** @import {StageView} from "./chosen.js"
+ * @import {Patches} from "./patches.js" */
 
-/**
- * The frames around the chosen patch and around what it looks at, with how much that is.
- * @param {StageView} view
- * @param {HTMLElement} place
- * @param {Patches} patches
- */
+/** The frames around the chosen patch and around what it looks at, with how much that is.
+ * @param {StageView} view @param {HTMLElement} place @param {Patches} patches */
 export function placeMarks(view, place, patches) {
   const {head, stream} = view.now;
   const {direction} = view.store.state;
@@ -28,12 +22,8 @@ export function placeMarks(view, place, patches) {
   place.replaceChildren(...marks);
 }
 
-/**
- * The patches that the chosen position may not look at, hatched.
- * @param {StageView} view
- * @param {Patches} patches
- * @param {number} chosen
- */
+/** The patches that the chosen position may not look at, hatched.
+ * @param {StageView} view @param {Patches} patches @param {number} chosen */
 function blockedOf({now: {head}}, patches, chosen) {
   if (head === null) return [];
   return Array.from(patches.positions.keys())
@@ -41,12 +31,7 @@ function blockedOf({now: {head}}, patches, chosen) {
     .map((at) => markOf([at], patches, "av-patch-blocked", ""));
 }
 
-/**
- * @param {number[]} numbers
- * @param {Patches} patches
- * @param {string} role
- * @param {string} label
- */
+/** @param {number[]} numbers @param {Patches} patches @param {string} role @param {string} label */
 function markOf(numbers, {down, across}, role, label) {
   const [rows, columns] = [numbers.map((at) => Math.floor(at / across)), numbers.map((at) => at % across)];
   const [top, left] = [Math.min(...rows), Math.min(...columns)];

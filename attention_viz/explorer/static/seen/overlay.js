@@ -5,30 +5,21 @@ import {chosenPosition} from "./chosen.js";
 import {lineOf, overPatches} from "./patches.js";
 import {veilOf} from "./veil.js";
 
-/**
- * @import {PackedPicture} from "../data/payload.js"
+/** @import {PackedPicture} from "../data/payload.js"
  * @import {StageView} from "./chosen.js"
- * @import {Patches} from "./patches.js"
- */
+ * @import {Patches} from "./patches.js" */
 
 /** The picture's dots: in colour, and in grey under a veil of the page's colour. @typedef {{colour: HTMLCanvasElement, veiled: HTMLCanvasElement}} Dots */
 
-/**
- * The dots as they came; as large as the picture is on the screen, since making them so takes longer than laying one over
- * the other; and the veil, which is painted anew for each patch.
- * @typedef {{dots: Dots, sized: Dots, veil: HTMLCanvasElement}} Sheets
- */
+/** The dots as they came; as large as the picture is on the screen, since making them so takes longer than laying one
+ * over the other; and the veil, which is painted anew for each patch.
+ * @typedef {{dots: Dots, sized: Dots, veil: HTMLCanvasElement}} Sheets */
 
 // How many dots the veil has where it is smooth; where it isn't, a dot a patch.
 const SMOOTH = 208;
 const [VEIL_LIGHT, VEIL_DARK] = [0.62, 0.72];
 
-/**
- * @param {StageView} view
- * @param {Uint8Array} dots
- * @param {PackedPicture} packed
- * @returns {Sheets}
- */
+/** @param {StageView} view @param {Uint8Array} dots @param {PackedPicture} packed @returns {Sheets} */
 export function sheetsOf(view, dots, {rows, columns}) {
   const [colour, veiled] = [canvasOf(columns, rows), canvasOf(columns, rows)];
   const dark = view.root.dataset["theme"] === "dark";
@@ -46,10 +37,7 @@ export function sheetsOf(view, dots, {rows, columns}) {
   return {dots: {colour, veiled}, sized: {colour: canvasOf(0, 0), veiled: canvasOf(0, 0)}, veil: canvasOf(0, 0)};
 }
 
-/**
- * @param {number} width
- * @param {number} height
- */
+/** @param {number} width @param {number} height */
 function canvasOf(width, height) {
   return element("canvas", {width, height});
 }
@@ -59,14 +47,9 @@ function contextOf(canvas) {
   return /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
 }
 
-/**
- * Draw the picture, and the veil over it where the weights aren't.
- * @param {StageView} view
- * @param {HTMLCanvasElement} canvas
- * @param {Sheets} sheets
- * @param {Patches} patches
- * @param {number} side
- */
+/** Draw the picture, and the veil over it where the weights aren't.
+ * @param {StageView} view @param {HTMLCanvasElement} canvas @param {Sheets} sheets @param {Patches} patches
+ * @param {number} side */
 export function paintOverlay(view, canvas, {dots, sized, veil}, patches, side) {
   const ratio = Math.min(2, window.devicePixelRatio || 1);
   const size = Math.round(side * ratio);
@@ -92,12 +75,7 @@ export function paintOverlay(view, canvas, {dots, sized, veil}, patches, side) {
   context.drawImage(sized.colour, 0, 0);
 }
 
-/**
- * @param {Dots} dots
- * @param {Dots} sized
- * @param {number} width
- * @param {number} height
- */
+/** @param {Dots} dots @param {Dots} sized @param {number} width @param {number} height */
 function enlarge(dots, sized, width, height) {
   for (const which of /** @type {(keyof Dots)[]} */ (["colour", "veiled"])) {
     Object.assign(sized[which], {width, height});
@@ -105,12 +83,7 @@ function enlarge(dots, sized, width, height) {
   }
 }
 
-/**
- * @param {HTMLCanvasElement} veil
- * @param {Float32Array} weights
- * @param {Patches} patches
- * @param {boolean} smooth
- */
+/** @param {HTMLCanvasElement} veil @param {Float32Array} weights @param {Patches} patches @param {boolean} smooth */
 function paintVeil(veil, weights, patches, smooth) {
   const size = smooth ? SMOOTH : Math.max(patches.down, patches.across);
   if (veil.width !== size) Object.assign(veil, {width: size, height: size});

@@ -1,19 +1,15 @@
 // A picture's patches: where each stands, what one of them looks at or is looked at by, and which lie together.
 
-/**
- * @import {Axis} from "../data/tokens.js"
- * @import {State} from "../parts/view.js"
- */
+/** @import {Axis} from "../data/tokens.js"
+ * @import {State} from "../parts/view.js" */
 
-/**
- * How the positions of a picture stand in it.
+/** How the positions of a picture stand in it.
  * @typedef {object} Patches
  * @property {number} down  rows of patches
  * @property {number} across
  * @property {Int32Array} positions  of each patch, row by row
  * @property {Int32Array} numbers  of each position: which patch it is, from 0, or -1
- * @property {number[]} others  positions that are no patch, such as the class token
- */
+ * @property {number[]} others  positions that are no patch, such as the class token */
 
 /** Whether a chosen patch looks, or is looked at. @typedef {"from" | "to"} Direction */
 
@@ -24,11 +20,8 @@
 // Patches that lie together have at least this share of the largest weight among them.
 const TOGETHER = 0.5;
 
-/**
- * The patches along an axis; null where none of its positions has a row and a column.
- * @param {Pick<Axis, "place" | "count">} axis
- * @returns {Patches | null}
- */
+/** The patches along an axis; null where none of its positions has a row and a column.
+ * @param {Pick<Axis, "place" | "count">} axis @returns {Patches | null} */
 export function patchesOf({place, count}) {
   const seen = (place ?? []).flatMap((one, position) =>
     one && one.length === 2 ? [{position, row: one[0], column: one[1]}] : [],
@@ -45,19 +38,11 @@ export function patchesOf({place, count}) {
   return {down, across, positions, numbers, others};
 }
 
-/**
- * What decides which row of which head is shown, and whether it is there.
- * @type {(keyof State)[]}
- */
+/** What decides which row of which head is shown, and whether it is there. @type {(keyof State)[]} */
 export const SHOWN_ROW = ["loaded", "layer", "head", "preview", "overQuery", "query", "pairQuery", "pairKey"];
 
-/**
- * What each position has to do with a chosen one: what it gives to each, or what each gives to it.
- * @param {Weights} head
- * @param {number} chosen
- * @param {number} count
- * @param {Direction} direction
- */
+/** What each position has to do with a chosen one: what it gives to each, or what each gives to it.
+ * @param {Weights} head @param {number} chosen @param {number} count @param {Direction} direction */
 export function lineOf(head, chosen, count, direction) {
   const line = new Float32Array(count);
   for (let other = 0; other < count; other++)
@@ -65,24 +50,17 @@ export function lineOf(head, chosen, count, direction) {
   return line;
 }
 
-/**
- * The weights of the patches alone, row by row.
- * @param {Float32Array} line
- * @param {Patches} patches
- */
+/** The weights of the patches alone, row by row. @param {Float32Array} line @param {Patches} patches */
 export function overPatches(line, {positions}) {
   const found = new Float32Array(positions.length);
   for (let at = 0; at < found.length; at++) found[at] = positions[at] < 0 ? 0 : line[positions[at]];
   return found;
 }
 
-/**
- * The patches around the one with the most weight that touch each other and have at least half of what it has; none
+/** The patches around the one with the most weight that touch each other and have at least half of what it has; none
  * where no patch has any weight. Python's `touching` has the same rule.
  * @param {Float32Array} weights  of the patches
- * @param {Pick<Patches, "down" | "across">} patches
- * @returns {Region}
- */
+ * @param {Pick<Patches, "down" | "across">} patches @returns {Region} */
 export function regionOf(weights, patches) {
   const most = weights.reduce((best, weight, at) => (weight > weights[best] ? at : best), 0);
   if (!(weights[most] > 0)) return {patches: [], share: 0};
@@ -98,11 +76,7 @@ export function regionOf(weights, patches) {
   return {patches: all, share: all.reduce((sum, at) => sum + weights[at], 0)};
 }
 
-/**
- * The patches above, below and beside one.
- * @param {number} at
- * @param {Pick<Patches, "down" | "across">} patches
- */
+/** The patches above, below and beside one. @param {number} at @param {Pick<Patches, "down" | "across">} patches */
 function besides(at, {down, across}) {
   const [row, column] = [Math.floor(at / across), at % across];
   return [
@@ -113,10 +87,7 @@ function besides(at, {down, across}) {
   ];
 }
 
-/**
- * How many patches hold half of the weight of all, those with the most first.
- * @param {Float32Array} weights
- */
+/** How many patches hold half of the weight of all, those with the most first. @param {Float32Array} weights */
 export function halfOn(weights) {
   const sorted = [...weights].sort((one, other) => other - one);
   const half = sorted.reduce((sum, weight) => sum + weight, 0) / 2;

@@ -12,15 +12,10 @@ import {chosenPosition, saidOfPicture} from "./chosen.js";
 import {createStage} from "./stage.js";
 import {paintTile} from "./tiles.js";
 
-/**
- * @import {OwnView, Part} from "../parts/view.js"
- */
+/** @import {OwnView, Part} from "../parts/view.js" */
 
-/**
- * The parts of an explorer of a picture, in the order in which they are drawn; null where the trace is of none.
- * @param {OwnView} view
- * @returns {{first: Part[], later: Part[]} | null}
- */
+/** The parts of an explorer of a picture, in the order in which they are drawn; null where the trace is of none.
+ * @param {OwnView} view @returns {{first: Part[], later: Part[]} | null} */
 export function pictureParts(view) {
   const packed = view.recording.header.seen?.picture;
   const patches = packed ? patchesOf(view.now.stream.keys) : null;

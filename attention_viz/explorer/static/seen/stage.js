@@ -9,21 +9,14 @@ import {paintOverlay, sheetsOf} from "./overlay.js";
 import {SHOWN_ROW, lineOf, overPatches} from "./patches.js";
 import {createTools} from "./tools.js";
 
-/**
- * @import {Part} from "../parts/view.js"
+/** @import {Part} from "../parts/view.js"
  * @import {PackedPicture} from "../data/payload.js"
  * @import {StageView} from "./chosen.js"
  * @import {Sheets} from "./overlay.js"
- * @import {Patches} from "./patches.js"
- */
+ * @import {Patches} from "./patches.js" */
 
-/**
- * The picture, and what is chosen of it.
- * @param {StageView} view
- * @param {Patches} patches
- * @param {PackedPicture} packed
- * @returns {Part}
- */
+/** The picture, and what is chosen of it.
+ * @param {StageView} view @param {Patches} patches @param {PackedPicture} packed @returns {Part} */
 export function createStage(view, patches, packed) {
   const canvas = element("canvas", {role: "img", tabindex: "0", "data-testid": "picture"});
   const marks = element("div", {class: "av-picture-marks", "aria-hidden": "true"});
@@ -65,10 +58,7 @@ export function createStage(view, patches, packed) {
   };
 }
 
-/**
- * @param {StageView} view
- * @param {Patches} patches
- */
+/** @param {StageView} view @param {Patches} patches */
 function captionOf({now, store}, patches) {
   if (now.head === null) return "Reading the layer …";
   const line = lineOf(now.head, chosenPosition({now, store}), now.stream.keys.count, store.state.direction);
@@ -77,11 +67,7 @@ function captionOf({now, store}, patches) {
   return `Full colour: ${most.toFixed(3)}, the patch with the most. Grey: 0.${sum} “Patch 3, 5” is in row 3, column 5, from 0. Arrow keys move, Enter keeps.`;
 }
 
-/**
- * @param {StageView} view
- * @param {HTMLCanvasElement} canvas
- * @param {Patches} patches
- */
+/** @param {StageView} view @param {HTMLCanvasElement} canvas @param {Patches} patches */
 function listenToPicture(view, canvas, patches) {
   const {down, across, positions} = patches;
   const at = (/** @type {MouseEvent} */ {clientX, clientY}) => {

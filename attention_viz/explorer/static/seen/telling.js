@@ -1,12 +1,11 @@
 // What a head does with a chosen patch, in a sentence of parts with their roles.
 
+import {said} from "../parts/said.js";
 import {patchAt} from "../data/tokens.js";
 import {halfOn, lineOf, overPatches, regionOf} from "./patches.js";
 
-/**
- * @import {Axis} from "../data/tokens.js"
- * @import {Direction, Patches, Region, Weights} from "./patches.js"
- */
+/** @import {Axis} from "../data/tokens.js"
+ * @import {Direction, Patches, Region, Weights} from "./patches.js" */
 
 /** @typedef {[text: string, role: "" | "query" | "key" | "number"]} Said */
 
@@ -16,23 +15,16 @@ const [LEAST, TIMES] = [0.12, 2];
 const RESTS = 0.4;
 const [A_TENTH, NO_WEIGHT] = [0.1, 1e-9];
 
-/**
- * A position in words: a patch by its row and column from 0, as its label.
- * @param {Patches} patches
- * @param {Pick<Axis, "labels">} axis
- * @param {number} position
- */
+/** A position in words: a patch by its row and column from 0, as its label.
+ * @param {Patches} patches @param {Pick<Axis, "labels">} axis @param {number} position */
 export function nameOfPatch(patches, {labels}, position) {
   const number = patches.numbers[position];
   if (number < 0) return labels[position] === "[CLS]" ? "the class token" : labels[position];
   return patchAt(Math.floor(number / patches.across), number % patches.across);
 }
 
-/**
- * Where a region is: the name of its patch where it is one, else the middle of its patches.
- * @param {Region} region
- * @param {Pick<Patches, "across">} patches
- */
+/** Where a region is: the name of its patch where it is one, else the middle of its patches.
+ * @param {Region} region @param {Pick<Patches, "across">} patches */
 export function nameOfRegion({patches: all}, {across}) {
   const middle = (/** @type {number[]} */ numbers) =>
     Math.round(numbers.reduce((sum, one) => sum + one, 0) / numbers.length);
@@ -41,45 +33,31 @@ export function nameOfRegion({patches: all}, {across}) {
   return all.length === 1 ? where : `${all.length} patches around ${where}`;
 }
 
-/**
- * What a head does with a chosen position.
- * @param {Weights} head
- * @param {number} chosen
- * @param {Direction} direction
- * @param {Patches} patches
- * @param {Pick<Axis, "labels" | "count">} axis
- * @returns {{said: Said[], region: Region | null}}
- */
+/** What a head does with a chosen position.
+ * @param {Weights} head @param {number} chosen @param {Direction} direction @param {Patches} patches
+ * @param {Pick<Axis, "labels" | "count">} axis @returns {{said: Said[], region: Region | null}} */
 export function tellPatch(head, chosen, direction, patches, axis) {
   const line = lineOf(head, chosen, axis.count, direction);
   const weights = overPatches(line, patches);
   const name = nameOfPatch(patches, axis, chosen);
+  const named = /** @type {Said} */ ([name.slice(0, 1).toUpperCase() + name.slice(1), "query"]);
   if (direction === "to") return {said: tellColumn(line, name), region: null};
   const rest = patches.others.reduce(
     (best, position) => (line[position] > (line[best] ?? -1) ? position : best),
     patches.others[0] ?? -1,
   );
   if (rest >= 0 && line[rest] > RESTS) {
-    const kept = rest === chosen;
-    const to = /** @type {Said[]} */ (
-      kept
-        ? [[" keeps to itself: ", ""]]
-        : [
-            [" rests on ", ""],
-            [nameOfPatch(patches, axis, rest), "key"],
-            [": ", ""],
-          ]
-    );
-    return {said: [[beginning(name), "query"], ...to, [line[rest].toFixed(2), "number"]], region: null};
+    const where = nameOfPatch(patches, axis, rest);
+    /** @type {Said[]} */
+    const to = rest === chosen ? said` keeps to itself: ` : said` rests on ${[where, "key"]}: `;
+    return {said: said`${named}${to}${[line[rest].toFixed(2), "number"]}`, region: null};
   }
   const region = regionOf(weights, patches);
   const times = region.share / (region.patches.length / weights.length);
   if (region.share < LEAST || times < TIMES) {
-    const said = /** @type {Said[]} */ ([
-      [beginning(name), "query"],
-      [" looks widely: half of what it gives to patches is on ", ""],
-    ]);
-    return {said: [...said, [`${halfOn(weights)}`, "number"], [` of ${weights.length}`, ""]], region: null};
+    const half = /** @type {Said} */ ([String(halfOn(weights)), "number"]);
+    const widely = said`${named} looks widely: half of what it gives to patches is on ${half} of ${weights.length}`;
+    return {said: widely, region: null};
   }
   const own = region.patches.includes(patches.numbers[chosen]);
   const where =
@@ -88,41 +66,18 @@ export function tellPatch(head, chosen, direction, patches, axis) {
       : own
         ? `itself and around: ${region.patches.length} patches`
         : nameOfRegion(region, patches);
-  return {
-    said: [
-      [beginning(name), "query"],
-      [" looks at ", ""],
-      [where, "key"],
-      [": ", ""],
-      [region.share.toFixed(2), "number"],
-    ],
-    region,
-  };
+  return {said: said`${named} looks at ${[where, "key"]}: ${[region.share.toFixed(2), "number"]}`, region};
 }
 
-/**
- * What looks at a position: its column, which doesn't add up to 1.
- * @param {Float32Array} line
- * @param {string} name
- * @returns {Said[]}
- */
+/** What looks at a position: its column, which doesn't add up to 1.
+ * @param {Float32Array} line @param {string} name @returns {Said[]} */
 function tellColumn(line, name) {
   const many = line.filter((weight) => weight >= A_TENTH).length;
   const most = line.reduce((so, weight) => Math.max(so, weight), 0);
-  if (most < NO_WEIGHT)
-    return [
-      ["Nothing looks at ", ""],
-      [name, "key"],
-    ];
-  return [
+  if (most < NO_WEIGHT) return said`Nothing looks at ${[name, "key"]}`;
+  const [count, of] = /** @type {[Said, Said]} */ ([
     [String(many), "number"],
-    [` of ${line.length} give `, ""],
     [name, "key"],
-    [" a tenth of their weight or more", ""],
-  ];
-}
-
-/** @param {string} text */
-function beginning(text) {
-  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
+  ]);
+  return said`${count} of ${line.length} give ${of} a tenth of their weight or more`;
 }

@@ -4,24 +4,16 @@ import {element, fitCanvas} from "../parts/element.js";
 import {channels, onRamp, pixel} from "../data/scale.js";
 import {lineOf, overPatches} from "./patches.js";
 
-/**
- * @import {View} from "../parts/view.js"
+/** @import {View} from "../parts/view.js"
  * @import {Picture} from "../data/recording.js"
  * @import {Patches} from "./patches.js"
- * @import {Layout} from "../heads/layout.js"
- */
+ * @import {Layout} from "../heads/layout.js" */
 
 const SHADES = 64;
 
-/**
- * Draw what a chosen position looks at in a head.
- * @param {Pick<View, "store" | "now" | "colours">} view
- * @param {Patches} patches
- * @param {HTMLCanvasElement} canvas
- * @param {Picture} head
- * @param {number} chosen
- * @param {Pick<Layout, "width" | "height">} layout
- */
+/** Draw what a chosen position looks at in a head.
+ * @param {Pick<View, "store" | "now" | "colours">} view @param {Patches} patches @param {HTMLCanvasElement} canvas
+ * @param {Picture} head @param {number} chosen @param {Pick<Layout, "width" | "height">} layout */
 export function paintTile(view, patches, canvas, head, chosen, {width, height}) {
   if (!("at" in head)) return;
   const {store, now, colours} = view;
@@ -37,11 +29,7 @@ export function paintTile(view, patches, canvas, head, chosen, {width, height}) 
   context.drawImage(sheetOf(weights, patches, colours.rampText), (width - side) / 2, (height - down) / 2, side, down);
 }
 
-/**
- * @param {Float32Array} weights
- * @param {Patches} patches
- * @param {string[]} ramp
- */
+/** @param {Float32Array} weights @param {Patches} patches @param {string[]} ramp */
 function sheetOf(weights, {down, across}, ramp) {
   const most = weights.reduce((so, weight) => Math.max(so, weight), 0) || 1;
   const table = shadesOf(ramp);

@@ -5,16 +5,11 @@ import {segments} from "../parts/controls.js";
 import {chosenPosition, pinPatch} from "./chosen.js";
 import {lineOf} from "./patches.js";
 
-/**
- * @import {StageView} from "./chosen.js"
- * @import {Patches} from "./patches.js"
- */
+/** @import {StageView} from "./chosen.js"
+ * @import {Patches} from "./patches.js" */
 
-/**
- * The chips of what is no patch, and how the weights are laid over the picture.
- * @param {StageView} view
- * @param {Patches} patches
- */
+/** The chips of what is no patch, and how the weights are laid over the picture.
+ * @param {StageView} view @param {Patches} patches */
 export function createTools(view, patches) {
   const {store} = view;
   const {labels} = view.now.stream.queries;
@@ -64,12 +59,8 @@ export function createTools(view, patches) {
   return {tools, select};
 }
 
-/**
- * A position that is no patch, and how much it has.
- * @param {StageView} view
- * @param {number} position
- * @param {string} label
- */
+/** A position that is no patch, and how much it has.
+ * @param {StageView} view @param {number} position @param {string} label */
 function createChip(view, position, label) {
   const share = element("span", {});
   const chip = element(

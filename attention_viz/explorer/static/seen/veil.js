@@ -1,13 +1,9 @@
 // How much of a veil lies over each dot of a picture: none where the most weight is, all of it where there is none.
 
-/**
- * The veil's strength for each dot, 0 to 255, `size` rows of `size`: by patch, or going over from the middle of one
+/** The veil's strength for each dot, 0 to 255, `size` rows of `size`: by patch, or going over from the middle of one
  * patch to that of the next, which shows no more than the patches do.
  * @param {Float32Array} weights  of the patches, row by row
- * @param {{down: number, across: number}} patches
- * @param {number} size
- * @param {boolean} smooth
- */
+ * @param {{down: number, across: number}} patches @param {number} size @param {boolean} smooth */
 export function veilOf(weights, {down, across}, size, smooth) {
   const most = weights.reduce((so, weight) => Math.max(so, weight), 0);
   const veil = new Uint8ClampedArray(size * size);
@@ -25,12 +21,8 @@ export function veilOf(weights, {down, across}, size, smooth) {
   return veil;
 }
 
-/**
- * Between which two patches each dot lies, and how far it is from the first to the second.
- * @param {number} count
- * @param {number} size
- * @param {boolean} smooth
- */
+/** Between which two patches each dot lies, and how far it is from the first to the second.
+ * @param {number} count @param {number} size @param {boolean} smooth */
 function stepsOf(count, size, smooth) {
   const [first, second, part] = [new Int32Array(size), new Int32Array(size), new Float32Array(size)];
   for (let at = 0; at < size; at++) {

@@ -4,16 +4,11 @@ import {meaningOf, plainNumber, signed, wordAt, wordsFor} from "./reading.js";
 import {amount} from "./sum.js";
 import {element} from "../parts/element.js";
 
-/**
- * @import {Place, WhyView} from "./map.js"
- * @import {WhyHeader} from "./reading.js"
- */
+/** @import {Place, WhyView} from "./map.js"
+ * @import {WhyHeader} from "./reading.js" */
 
-/**
- * The text with where the chosen head looks, and what it wrote from each word.
- * @param {WhyHeader} header
- * @param {Place} place
- */
+/** The text with where the chosen head looks, and what it wrote from each word.
+ * @param {WhyHeader} header @param {Place} place */
 export function drawWords(header, place) {
   const sources = new Map((header.sources[place.join(" ")] ?? []).map(([at, ...two]) => [at, two]));
   const full = Math.max(...[...sources.values()].map(([, number]) => Math.abs(number)), 1e-9);
@@ -56,11 +51,7 @@ export function drawWords(header, place) {
   );
 }
 
-/**
- * The chosen head in words.
- * @param {WhyHeader} header
- * @param {WhyView} view
- */
+/** The chosen head in words. @param {WhyHeader} header @param {WhyView} view */
 export function drawMeaning(header, {chosen: [layer, head], by, after: numbers, writes}) {
   const name = `${layer} ${head}`;
   const wrote = header.map[layer]?.[head] ?? 0;
@@ -82,10 +73,8 @@ export function drawMeaning(header, {chosen: [layer, head], by, after: numbers, 
   );
 }
 
-/**
- * The words that a head's output promotes and suppresses, of all that the model knows.
- * @param {[string[], string[]] | undefined} writes
- */
+/** The words that a head's output promotes and suppresses, of all that the model knows.
+ * @param {[string[], string[]] | undefined} writes */
 function wordsOf(writes) {
   if (!writes?.[0].length) return [];
   const [promoted, suppressed] = writes.map((words) => words.join(", "));
@@ -101,13 +90,8 @@ function wordsOf(writes) {
   ];
 }
 
-/**
- * What becomes of the number, in words.
- * @param {WhyHeader} header
- * @param {WhyView["by"]} by
- * @param {number} wrote
- * @param {number | undefined} after
- */
+/** What becomes of the number, in words.
+ * @param {WhyHeader} header @param {WhyView["by"]} by @param {number} wrote @param {number | undefined} after */
 function cameOf({total}, by, wrote, after) {
   if (after === undefined) return by === "put" ? "" : "The model runs without this head …";
   const became = `${plainNumber(total)} becomes ${plainNumber(after)}.`;

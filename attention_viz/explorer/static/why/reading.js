@@ -3,18 +3,13 @@
 import {whichOf} from "../claim/ordinal.js";
 import {setApart} from "../data/spelling.js";
 
-/**
- * A line of the sum: what wrote it, and how much; `head` where it is one.
- * @typedef {{label: string, number: number, head: [number, number] | null}} SumLine
- */
+/** A line of the sum: what wrote it, and how much; `head` where it is one.
+ * @typedef {{label: string, number: number, head: [number, number] | null}} SumLine */
 
-/**
- * A part of the sum. `towards` is "more", "less", or empty where it is told as one.
- * @typedef {{kind: string, towards: string, sum: number, lines: SumLine[]}} SumGroup
- */
+/** A part of the sum. `towards` is "more", "less", or empty where it is told as one.
+ * @typedef {{kind: string, towards: string, sum: number, lines: SumLine[]}} SumGroup */
 
-/**
- * What `pack_why` packs.
+/** What `pack_why` packs.
  * @typedef {object} WhyHeader
  * @property {string} name  of the number, told apart from any other by it
  * @property {string} more
@@ -34,34 +29,24 @@ import {setApart} from "../data/spelling.js";
  * @property {SumGroup[]} groups
  * @property {{at: number | null, count?: number, number: number}[]} words
  * @property {Record<string, [number, number, number][]>} sources
- * @property {[number, number][]} listed
- */
+ * @property {[number, number][]} listed */
 
 // Below this a number is told as next to nothing; within this share two numbers are told as the same.
 const [NOTHING, ALIKE] = [0.1, 0.25];
 
-/**
- * A number with its sign, a real minus.
- * @param {number} number
- */
+/** A number with its sign, a real minus. @param {number} number */
 export function signed(number) {
   const text = Math.abs(number).toFixed(2);
   if (Number(text) === 0) return text;
   return `${number < 0 ? "−" : "+"}${text}`;
 }
 
-/**
- * A number with a minus where it is below 0.
- * @param {number} number
- */
+/** A number with a minus where it is below 0. @param {number} number */
 export function plainNumber(number) {
   return number.toFixed(2).replace("-", "−");
 }
 
-/**
- * A number next to nothing as a power of ten, such as 2×10⁻⁷.
- * @param {number} number
- */
+/** A number next to nothing as a power of ten, such as 2×10⁻⁷. @param {number} number */
 export function tiny(number) {
   if (number === 0) return "0";
   const [digit, power] = Math.abs(number).toExponential(0).split("e");
@@ -69,23 +54,18 @@ export function tiny(number) {
   return `${digit}×10${raised}`;
 }
 
-/**
- * What stands at a place: a word in quotes, told apart where it stands in the text several times; a patch or a frame.
+/** What stands at a place: a word in quotes, told apart where it stands in the text several times; a patch or a frame.
  * @param {Pick<WhyHeader, "queries" | "keys" | "units">} header
  * @param {"query" | "key"} side  whether it looks or is looked at
- * @param {number} at
- */
+ * @param {number} at */
 export function wordAt({queries, keys, units}, side, at) {
   const words = side === "key" ? keys : queries;
   if (units[side] !== "word") return whichOf(words, at) + words[at];
   return `${whichOf(words, at)}“${setApart(words[at])}”`;
 }
 
-/**
- * What it means that a head wrote one number and that another is missing when it is silenced.
- * @param {number} direct
- * @param {number} missing
- */
+/** What it means that a head wrote one number and that another is missing when it is silenced.
+ * @param {number} direct @param {number} missing */
 export function meaningOf(direct, missing) {
   if (Math.abs(direct) < NOTHING && Math.abs(missing) < NOTHING) return "Next to nothing either way.";
   if (Math.abs(missing - direct) <= ALIKE * Math.abs(direct)) return "Confirmed: about as much is missing as it wrote.";
@@ -95,21 +75,14 @@ export function meaningOf(direct, missing) {
   return "It also acts through what comes after, which reads what it writes.";
 }
 
-/**
- * Whether others write more of the same when a head is silenced: less is missing than it wrote, or the opposite.
- * @param {number} direct
- * @param {number} missing
- */
+/** Whether others write more of the same when a head is silenced: less is missing than it wrote, or the opposite.
+ * @param {number} direct @param {number} missing */
 export function isMadeUpFor(direct, missing) {
   const isLess = Math.sign(direct) !== Math.sign(missing) || Math.abs(missing) < Math.abs(direct);
   return isLess && Math.abs(missing - direct) > ALIKE * Math.abs(direct);
 }
 
-/**
- * Where a head looks from a row, most first.
- * @param {WhyHeader} header
- * @param {[number, number, number][]} sources
- */
+/** Where a head looks from a row, most first. @param {WhyHeader} header @param {[number, number, number][]} sources */
 export function looksAt(header, sources) {
   const best = [...sources].sort((one, other) => other[1] - one[1]).slice(0, 2);
   return best
@@ -118,21 +91,15 @@ export function looksAt(header, sources) {
     .join(" · ");
 }
 
-/**
- * How deep a number's colour is on a scale of roots, from 0 to 1.
- * @param {number} number
- * @param {number} full
- */
+/** How deep a number's colour is on a scale of roots, from 0 to 1. @param {number} number @param {number} full */
 export function depthOf(number, full) {
   return full > 0 ? Math.sqrt(Math.min(1, Math.abs(number) / full)) : 0;
 }
 
-/**
- * What is missing of a number without each head, where that is known; null where it isn't.
+/** What is missing of a number without each head, where that is known; null where it isn't.
  * @param {WhyHeader} header
  * @param {Map<string, number>} silenced  what the number is without a head
- * @returns {(number | null)[][]}
- */
+ * @returns {(number | null)[][]} */
 export function missingOf({map, total}, silenced) {
   return map.map((row, layer) =>
     row.map((_, head) => {
@@ -142,12 +109,8 @@ export function missingOf({map, total}, silenced) {
   );
 }
 
-/**
- * The heads with the largest numbers, for or against; at most `count` of them.
- * @param {(number | null)[][]} numbers
- * @param {number} count
- * @returns {[number, number][]}
- */
+/** The heads with the largest numbers, for or against; at most `count` of them.
+ * @param {(number | null)[][]} numbers @param {number} count @returns {[number, number][]} */
 export function largestOf(numbers, count) {
   return numbers
     .flatMap((row, layer) =>
@@ -179,10 +142,7 @@ const WORDS = {
   },
 };
 
-/**
- * How the page speaks of what heads are coloured and ordered by.
- * @param {"wrote" | "silenced" | "put"} by
- */
+/** How the page speaks of what heads are coloured and ordered by. @param {"wrote" | "silenced" | "put"} by */
 export function wordsFor(by) {
   return WORDS[by];
 }

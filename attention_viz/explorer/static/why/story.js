@@ -3,39 +3,28 @@
 import {isMadeUpFor, signed, wordAt} from "./reading.js";
 import {element} from "../parts/element.js";
 
-/**
- * @import {Place} from "./map.js"
- * @import {WhyHeader} from "./reading.js"
- */
+/** @import {Place} from "./map.js"
+ * @import {WhyHeader} from "./reading.js" */
 
-/**
- * What a step shows when it is pressed: a head, the score of a pair in a head, or the other side of the score.
- * @typedef {{head: Place} | {pair: [number, number, number, number]} | {side: "key" | "query"}} StoryPress
- */
+/** What a step shows when it is pressed: a head, the score of a pair in a head, or the other side of the score.
+ * @typedef {{head: Place} | {pair: [number, number, number, number]} | {side: "key" | "query"}} StoryPress */
 
 /** @typedef {{words: string, press: StoryPress}} StoryStep */
 
 // A head that wrote less is no step of a story.
 const LEAST = 0.3;
 
-/**
- * The steps of a story.
+/** The steps of a story.
  * @param {WhyHeader} header
  * @param {Map<string, number>} silenced  what the number is without a head
- * @returns {StoryStep[]}
- */
+ * @returns {StoryStep[]} */
 export function storyOf(header, silenced) {
   const [top] = header.listed;
   if (!top) return [];
   return header.less ? ofWord(header, silenced, top) : ofPair(header, top);
 }
 
-/**
- * @param {WhyHeader} header
- * @param {Map<string, number>} silenced
- * @param {Place} top
- * @returns {StoryStep[]}
- */
+/** @param {WhyHeader} header @param {Map<string, number>} silenced @param {Place} top @returns {StoryStep[]} */
 function ofWord(header, silenced, top) {
   const looked = lookedAt(header, top);
   const word = wordAt(header, "key", looked);
@@ -64,11 +53,7 @@ function ofWord(header, silenced, top) {
   return steps;
 }
 
-/**
- * @param {WhyHeader} header
- * @param {Place} top
- * @returns {StoryStep[]}
- */
+/** @param {WhyHeader} header @param {Place} top @returns {StoryStep[]} */
 function ofPair(header, top) {
   const wrote = header.map[top[0]][top[1]];
   const embedding = header.groups.find(({kind}) => kind.toLowerCase() === `${header.unit} embedding`);
@@ -87,21 +72,14 @@ function ofPair(header, top) {
   ];
 }
 
-/**
- * Where a head looks from the row that is told of.
- * @param {WhyHeader} header
- * @param {Place} place
- */
+/** Where a head looks from the row that is told of. @param {WhyHeader} header @param {Place} place */
 function lookedAt({sources}, place) {
   const most = [...(sources[place.join(" ")] ?? [])].sort((one, other) => other[1] - one[1])[0];
   return most ? most[0] : 0;
 }
 
-/**
- * For which of the two words a head writes, where it looks at one of them.
- * @param {WhyHeader} header
- * @param {Place} place
- */
+/** For which of the two words a head writes, where it looks at one of them.
+ * @param {WhyHeader} header @param {Place} place */
 function writes(header, place) {
   const wrote = header.map[place[0]][place[1]];
   const word = `“${header.keys[lookedAt(header, place)]}”`;
@@ -109,12 +87,8 @@ function writes(header, place) {
   return `writes ${(word === header.more) === wrote > 0 ? "for" : "against"} it`;
 }
 
-/**
- * Whether what comes after makes up for a head that wrote something.
- * @param {WhyHeader} header
- * @param {Map<string, number>} silenced
- * @param {Place} place
- */
+/** Whether what comes after makes up for a head that wrote something.
+ * @param {WhyHeader} header @param {Map<string, number>} silenced @param {Place} place */
 function isReplaced(header, silenced, place) {
   const [wrote, after] = [header.map[place[0]][place[1]], silenced.get(place.join(" "))];
   return after !== undefined && wrote >= LEAST && isMadeUpFor(wrote, header.total - after);
@@ -125,11 +99,7 @@ function nameOfHead([layer, head]) {
   return `${layer}·${head}`;
 }
 
-/**
- * @param {WhyHeader} header
- * @param {Map<string, number>} silenced
- * @param {(press: StoryPress) => void} press
- */
+/** @param {WhyHeader} header @param {Map<string, number>} silenced @param {(press: StoryPress) => void} press */
 export function drawStory(header, silenced, press) {
   const steps = storyOf(header, silenced).map((step, at) =>
     element(

@@ -5,12 +5,9 @@ import {element} from "../parts/element.js";
 
 /** @import {SumGroup, WhyHeader} from "./reading.js" */
 
-/**
- * @param {WhyHeader} header
+/** @param {WhyHeader} header
  * @param {Set<string>} open  which parts are opened
- * @param {(name: string) => void} toggle
- * @param {(head: [number, number]) => void} choose
- */
+ * @param {(name: string) => void} toggle @param {(head: [number, number]) => void} choose */
 export function drawSum(header, open, toggle, choose) {
   const parts = header.groups;
   const ends = parts.map((_, upTo) => parts.slice(0, upTo + 1).reduce((sum, part) => sum + part.sum, 0));
@@ -48,15 +45,8 @@ export function drawSum(header, open, toggle, choose) {
   );
 }
 
-/**
- * @param {WhyHeader} header
- * @param {SumGroup} part
- * @param {number[]} ends
- * @param {number} zero
- * @param {Set<string>} open
- * @param {(name: string) => void} toggle
- * @param {(head: [number, number]) => void} choose
- */
+/** @param {WhyHeader} header @param {SumGroup} part @param {number[]} ends @param {number} zero
+ * @param {Set<string>} open @param {(name: string) => void} toggle @param {(head: [number, number]) => void} choose */
 function groupRow(header, part, ends, zero, open, toggle, choose) {
   const name = `${part.kind} ${part.towards}`;
   const label = part.towards ? `${part.kind} ${towards(header, part.towards)}` : part.kind;
@@ -71,22 +61,16 @@ function groupRow(header, part, ends, zero, open, toggle, choose) {
   );
 }
 
-/**
- * @param {WhyHeader} header
- * @param {string} way
- */
+/** @param {WhyHeader} header @param {string} way */
 function towards({more, less}, way) {
   if (less) return `towards ${way === "more" ? more : less}`;
   return way === "more" ? "that add" : "that take away";
 }
 
-/**
- * A press opens what it is made of.
- * @param {string} label
- * @param {number} number
+/** A press opens what it is made of.
+ * @param {string} label @param {number} number
  * @param {boolean | null} opened  null where there is nothing to open
- * @param {() => void} press
- */
+ * @param {() => void} press */
 function opener(label, number, opened, press) {
   const sign = element("span", {class: "av-opens", "aria-hidden": "true"}, opened === null ? "" : opened ? "▾" : "▸");
   const words = [sign, element("span", {class: "av-named"}, label), amount(number)];
@@ -98,11 +82,8 @@ function opener(label, number, opened, press) {
   );
 }
 
-/**
- * @param {import("./reading.js").SumLine} line
- * @param {import("./reading.js").SumLine[]} lines
- * @param {(head: [number, number]) => void} choose
- */
+/** @param {import("./reading.js").SumLine} line @param {import("./reading.js").SumLine[]} lines
+ * @param {(head: [number, number]) => void} choose */
 function sumLine(line, lines, choose) {
   const parts = [element("span", {class: "av-named"}, line.label), smallBar(line.number, lines), amount(line.number)];
   const {head} = line;
@@ -111,11 +92,7 @@ function sumLine(line, lines, choose) {
     : element("div", {class: "av-sumline"}, ...parts);
 }
 
-/**
- * @param {WhyHeader} header
- * @param {Set<string>} open
- * @param {(name: string) => void} toggle
- */
+/** @param {WhyHeader} header @param {Set<string>} open @param {(name: string) => void} toggle */
 function wordRows(header, open, toggle) {
   if (header.words.length === 0) return [];
   const sum = header.words.reduce((total, {number}) => total + number, 0);
@@ -153,11 +130,8 @@ function quiet(words) {
   return element("span", {class: "av-quiet"}, words);
 }
 
-/**
- * @param {number[]} ends  in percent of the width
- * @param {number} zero
- * @param {string} kind
- */
+/** @param {number[]} ends  in percent of the width
+ * @param {number} zero @param {string} kind */
 function bar([from, to], zero, kind) {
   return element(
     "div",
@@ -167,12 +141,8 @@ function bar([from, to], zero, kind) {
   );
 }
 
-/**
- * A bar on a scale that all lines beside it share, 0 in its middle.
- * @param {number} number
- * @param {{number: number}[]} beside
- * @param {string} kind
- */
+/** A bar on a scale that all lines beside it share, 0 in its middle.
+ * @param {number} number @param {{number: number}[]} beside @param {string} kind */
 export function smallBar(number, beside, kind = "") {
   const full = Math.max(...beside.map((one) => Math.abs(one.number)), 1e-9);
   const length = (Math.abs(number) / full) * 50;
