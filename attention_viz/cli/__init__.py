@@ -13,8 +13,11 @@ import warnings
 from collections.abc import Generator, Sequence
 from typing import Any
 
-from attention_viz.cli.options import parser
+from click import shell_completion
+
+from attention_viz.cli.arguments import COMPLETE
 from attention_viz.cli.output import one_line, report
+from attention_viz.cli.program import PROGRAM, program, run
 from attention_viz.errors import AttentionVizError, AttentionVizWarning
 
 __all__ = ["main"]
@@ -31,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: the words after the program's name; those it was started with by default.
 
     Returns:
-        The exit code: 0 fine, 1 a check that failed or something refused, 130 Ctrl-C, 141 nobody reads on.
+        The exit code: 0 fine, 1 a check failed or something was refused, 2 wrong usage, 130 Ctrl-C, 141 closed pipe.
     """
     with _interrupts() as interrupts, _warnings_on_a_line():
         try:
@@ -52,8 +55,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: Sequence[str] | None) -> int:
     try:
-        arguments = parser().parse_args(argv)
-        return arguments.run(arguments)
+        if completion := os.environ.get(COMPLETE):
+            return shell_completion.shell_complete(program, {}, PROGRAM, COMPLETE, completion)
+        return run(sys.argv[1:] if argv is None else argv)
     finally:
         sys.stdout.flush()
 

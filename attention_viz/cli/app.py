@@ -2,19 +2,31 @@
 
 import socket
 import sys
-from argparse import Namespace
+from types import SimpleNamespace
 
+from attention_viz.cli.arguments import command, option, port
 from attention_viz.cli.output import report
 from attention_viz.cli.server import HOME, exit_on_signals, start, stop, wait_until_healthy
 from attention_viz.errors import AttentionVizError
 from attention_viz.sources.catalogue import how_to_install
 
-__all__ = ["run_app"]
+__all__ = ["app"]
 
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
-def run_app(arguments: Namespace) -> int:
+@command(
+    "Start the app and print its address.",
+    "app --port 8502",
+    option("--port", "N", "the port on which it listens", type=port, default=8501),
+    option(
+        "--host",
+        "ADDRESS",
+        "who may connect: with 127.0.0.1 this machine only, with 0.0.0.0 others in the room, too",
+        default="127.0.0.1",
+    ),
+)
+def app(arguments: SimpleNamespace) -> int:
     """Serve the app until Ctrl-C."""
     host: str = arguments.host
     port: int = arguments.port

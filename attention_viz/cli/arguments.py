@@ -1,114 +1,136 @@
-"""Commands' common parts: adding one, and shared arguments."""
+"""How commands are made, and the options they share."""
 
-import argparse
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import click
 
 from attention_viz.cli.output import FORMATS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from click.shell_completion import CompletionItem
 
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # pyright: ignore[reportPrivateUsage] -- has no other
+    Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 __all__ = [
-    "MODEL",
-    "TEXT",
-    "add_format",
-    "add_model",
-    "add_stream",
-    "add_text",
-    "command_of",
-    "count",
-    "place",
-    "places",
-    "port",
-]
+    "COMPLETE", "FORMAT", "MODEL", "STREAM", "TEXT", "argument", "command", "count", "inputs", "model", "option",
+    "place", "places", "port", "top",
+]  # fmt: skip
 
 TEXT = "the text; - reads it from standard input"
 MODEL = "a name that `attention-viz models` lists, a folder, or a hub id"
 
+# A shell with our completion script sets this variable.
+COMPLETE = "_ATTENTION_VIZ_COMPLETE"
+# The kinds of paths that shells offer for values with these names.
+_PATHS = {"FILE": "file", "CORPUS": "file", "DIR": "dir", "MODEL": "dir"}
 
-def command_of(
-    added: "Commands",
-    name: str,
-    purpose: str,
-    example: str,
-    run: "Callable[[argparse.Namespace], int] | None",
-) -> argparse.ArgumentParser:
-    """A command with its help; `run` does it."""
-    command = added.add_parser(
-        name,
-        help=purpose,
-        description=purpose,
-        epilog=f"Example:\n  attention-viz {example}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+
+def command(
+    purpose: str, example: str, *parameters: click.Parameter, note: str = ""
+) -> Callable[[Callable[[SimpleNamespace], int]], click.Command]:
+    """Make a command of the decorated function, which gets the parsed words and returns the exit code."""
+
+    def made(run: Callable[[SimpleNamespace], int]) -> click.Command:
+        def call(**parsed: object) -> int:
+            return run(SimpleNamespace(**parsed))
+
+        return click.Command(
+            run.__name__,
+            callback=call,
+            params=list(parameters),
+            help=purpose,
+            short_help=purpose,
+            epilog=f"Example:\n\n\b\nattention-viz {example}\n\n{note}",
+        )
+
+    return made
+
+
+def option(name: str, metavar: str | None, purpose: str, **more: Any) -> click.Option:
+    """Return an option; without a metavar, its type names the values."""
+    return click.Option(
+        [name], metavar=metavar, help=purpose, show_default=True, shell_complete=_completer(metavar), **more
     )
-    command.set_defaults(run=run)
-    return command
 
 
-def add_model(command: argparse.ArgumentParser, *, required: bool = True) -> None:
-    """Add the model option; optional if a trace file knows its own."""
-    command.add_argument(
-        "--model",
-        required=required,
-        metavar="MODEL",
-        help=MODEL if required else f"{MODEL}; not needed with a saved trace, which names its model",
-    )
+def argument(name: str, purpose: str, **more: Any) -> click.Argument:
+    """Return a positional argument."""
+    return click.Argument([name], metavar=name.upper(), help=purpose, shell_complete=_completer(name.upper()), **more)
 
 
-def add_text(
-    command: argparse.ArgumentParser, name: str = "text", *, several: bool = False, again: bool = False
-) -> None:
-    """Add a text, or a trace file instead."""
-    if name == "text":
-        command.add_argument("text", nargs="*" if several else "?", metavar="TEXT", help=TEXT)
-    else:
-        command.add_argument(name, metavar="TEXT", help=TEXT)
-    if several:
-        command.add_argument("--texts", metavar="FILE", help="a file with one text on each line; added to every TEXT")
+def model(*, required: bool = True) -> click.Option:
+    """Return the model option; optional if a trace file names the model."""
+    purpose = MODEL if required else f"{MODEL}; not needed with a saved trace, which names its model"
+    return option("--model", "MODEL", purpose, required=required)
+
+
+def inputs(name: str = "text", *, several: bool = False, again: bool = False) -> tuple[click.Parameter, ...]:
+    """Return the options for a text, or a trace file instead.
+
+    Args:
+        name: "text" as an argument, "--text" as an option.
+        several: allow several texts.
+        again: the command runs a saved trace's text again.
+    """
+    nargs = -1 if several else 1
+    text = argument("text", TEXT, nargs=nargs, required=False) if name == "text" else option(name, "TEXT", TEXT)
+    texts = option("--texts", "FILE", "a file with one text on each line; added to every TEXT")
     runs = "its model runs its text again" if again else "no model runs for it"
-    command.add_argument("--trace", action="append", metavar="FILE", help=f"a saved trace in place of a text; {runs}")
-    add_model(command, required=False)
-    command.set_defaults(usage_error=command.error)
+    trace = option("--trace", "FILE", f"a saved trace in place of a text; {runs}", multiple=True)
+    return (text, *([texts] if several else []), trace, model(required=False))
 
 
-def add_stream(command: argparse.ArgumentParser) -> None:
-    """Which attention of an encoder–decoder."""
-    command.add_argument(
-        "--stream", metavar="NAME", help="which attention of an encoder–decoder: encoder, decoder or cross"
-    )
+def top(purpose: str, default: int | None = 20) -> click.Option:
+    """Return the option that limits rows."""
+    return option("--top", "N", purpose, type=count, default=default)
 
 
-def add_format(command: argparse.ArgumentParser) -> None:
-    """How a table is printed."""
-    command.add_argument("--format", choices=FORMATS, default="table", help="how to print it (default: table)")
+def _completer(metavar: str | None) -> "Completer | None":
+    kind = _PATHS.get(metavar or "")
+
+    def complete(_context: click.Context, _parameter: click.Parameter, word: str) -> "list[CompletionItem]":
+        from click.shell_completion import CompletionItem
+
+        names = list[str]()
+        if metavar == "MODEL":
+            from attention_viz.sources import CATALOGUE
+
+            names = [name for name in CATALOGUE if name.startswith(word)]
+        return [CompletionItem(word, kind or ""), *map(CompletionItem, names)]
+
+    return complete if kind else None
 
 
-def port(word: str) -> int:
-    """A port's number."""
+def port(word: str | int) -> int:
+    """Parse a port's number."""
     return _number(word, 1, 65535)
 
 
-def count(word: str) -> int:
-    """A whole number from 1."""
+def count(word: str | int) -> int:
+    """Parse a whole number from 1."""
     return _number(word, 1, None)
 
 
-def place(word: str) -> int:
-    """A whole number from 0."""
+def place(word: str | int) -> int:
+    """Parse a whole number from 0."""
     return _number(word, 0, None)
 
 
-def places(word: str) -> tuple[int, ...]:
-    """Whole numbers from 0, such as 0,3,5."""
-    return tuple(place(one.strip()) for one in word.split(","))
+def places(words: str) -> tuple[int, ...]:
+    """Parse whole numbers from 0, such as 0,3,5."""
+    return tuple(place(one.strip()) for one in words.split(","))
 
 
-def _number(word: str, least: int, most: int | None) -> int:
+def _number(word: str | int, least: int, most: int | None) -> int:
+    word = str(word)
     number = int(word) if word.isascii() and word.isdigit() else -1
     if number < least or (most is not None and number > most):
         span = f"{least} or more" if most is None else f"{least} to {most}"
-        raise argparse.ArgumentTypeError(f"{word!r}: it has to be a whole number, {span}")
+        raise click.BadParameter(f"{word!r}: it has to be a whole number, {span}")
     return number
+
+
+STREAM = option("--stream", "NAME", "which attention of an encoder–decoder: encoder, decoder or cross")
+FORMAT = option("--format", None, "how to print it", type=click.Choice(list(FORMATS)), default="table")

@@ -1,9 +1,12 @@
 """Commands about several runs, or about a number's causes."""
 
 import math
-from argparse import Namespace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
+import click
+
+from attention_viz.cli.arguments import FORMAT, STREAM, command, inputs, model, option, place, top
 from attention_viz.cli.given import given, model_behind, pretrained, report_without, trace_of
 from attention_viz.cli.output import report, show, show_with_origin
 from attention_viz.errors import AttentionVizError
@@ -16,13 +19,43 @@ if TYPE_CHECKING:
 __all__ = ["circuits", "compare", "effects", "patch", "why"]
 
 
-def compare(arguments: Namespace) -> int:
+_MARY = "When Mary and John went to the store, John gave a drink to"
+_TOKEN = option("--token", "WORD", "the word that might come next", required=True)
+_AGAINST = option("--against", "WORD", "subtract the logit of this word")
+_POSITION = option("--position", "N", "the token after which WORD comes; -1 is the last", type=int, default=-1)
+_OTHER_TRACE = option("--other-trace", "FILE", "a saved trace in place of --other")
+
+
+def _choice(name: str, default: str, other: str, purpose: str) -> click.Option:
+    return option(name, None, purpose, type=click.Choice([default, other]), default=default)
+
+
+@command(
+    "List the heads that differ most between two texts, or the weights of one head that do.",
+    'compare --text "The bank of the river was flooded" --other "The bank of the city was flooded" --model '
+    "SmolLM2-135M-Instruct",
+    *inputs("--text"),
+    option("--other", "TEXT", "the text to compare with"),
+    _OTHER_TRACE,
+    option("--layer", "N", "compare one head only: its layer, from 0", type=place),
+    option("--head", "N", "compare one head only: its number, from 0", type=place),
+    _choice(
+        "--align",
+        "position",
+        "token",
+        "position: compare a word with the one that replaces it; token: compare the same words only",
+    ),
+    top("how many rows"),
+    STREAM,
+    FORMAT,
+)
+def compare(arguments: SimpleNamespace) -> int:
     """Print heads that differ most, or one head's cells."""
     import attention_viz as av
 
     where = (arguments.layer, arguments.head)
     if (where[0] is None) != (where[1] is None):
-        arguments.usage_error("needed: --layer and --head together, or neither")
+        raise click.UsageError("needed: --layer and --head together, or neither")
     (one,), model = given(arguments)
     two, _ = trace_of(arguments, arguments.other, arguments.other_trace, one, model, "--other")
     texts = {"text": one.provenance.text, "other": two.provenance.text}
@@ -40,14 +73,30 @@ def compare(arguments: Namespace) -> int:
     return 0
 
 
-def why(arguments: Namespace) -> int:
+@command(
+    "Open a number, a next word's logit or the score of a pair, into what each part of the model wrote of it.",
+    f'why --text "{_MARY}" --token Mary --against John --model SmolLM2-135M-Instruct',
+    *inputs("--text", again=True),
+    option("--token", "WORD", "the word that might come next"),
+    _AGAINST,
+    _POSITION,
+    option("--layer", "N", "for a score: the layer, from 0", type=place),
+    option("--head", "N", "for a score: the head, from 0", type=place),
+    option("--query", "WORD", "for a score: the word that looks, or its position"),
+    option("--key", "WORD", "for a score: the word that is looked at, or its position"),
+    option("--relative", None, "for a score: subtract the mean score of the other keys", is_flag=True),
+    top("how many rows at most for each side of a score, or for the logit"),
+    STREAM,
+    FORMAT,
+)
+def why(arguments: SimpleNamespace) -> int:
     """Print what wrote a number, largest first."""
     import attention_viz as av
 
     score = [getattr(arguments, name) for name in ("layer", "head", "query", "key")]
     asks_score = any(one is not None for one in score)
     if asks_score == (arguments.token is not None) or (asks_score and None in score):
-        arguments.usage_error("needed: --token, or --layer, --head, --query and --key together")
+        raise click.UsageError("needed: --token, or --layer, --head, --query and --key together")
     (read,), loaded = given(arguments)
     model, (made,) = model_behind(arguments, [read], loaded)
     if asks_score:
@@ -75,7 +124,17 @@ def why(arguments: Namespace) -> int:
     return 0
 
 
-def circuits(arguments: Namespace) -> int:
+@command(
+    "Print what the weights alone tell of each head, or which earlier heads one head reads; no text is needed.",
+    "circuits --model induction --layer 1 --head 1",
+    model(),
+    option("--layer", "N", "the layer of the head that reads others, from 0", type=place),
+    option("--head", "N", "the number of the head that reads others, from 0", type=place),
+    top("with --layer and --head: how many of the heads that it reads"),
+    STREAM,
+    FORMAT,
+)
+def circuits(arguments: SimpleNamespace) -> int:
     """Print heads by weights, or one head's sources."""
     import pandas
 
@@ -83,7 +142,7 @@ def circuits(arguments: Namespace) -> int:
 
     place = (arguments.layer, arguments.head)
     if (place[0] is None) != (place[1] is None):
-        arguments.usage_error("needed: --layer and --head together, or neither")
+        raise click.UsageError("needed: --layer and --head together, or neither")
     model = pretrained(arguments.model)
     report_without({model.name: model.layers})
     if place[0] is None:
@@ -99,13 +158,31 @@ def circuits(arguments: Namespace) -> int:
     return 0
 
 
-def effects(arguments: Namespace) -> int:
+@command(
+    "Take out each head by itself and print how a next word's logit or probability changes, largest effect first.",
+    f'effects "{_MARY}" --token Mary --model SmolLM2-135M-Instruct',
+    *inputs(several=True, again=True),
+    _TOKEN,
+    _AGAINST,
+    option("--probability", None, "measure the probability of WORD instead of its logit", is_flag=True),
+    _POSITION,
+    _choice(
+        "--to",
+        "mean",
+        "zero",
+        "what takes the place of a head's output: its mean over the positions of this text, or 0",
+    ),
+    top("how many heads"),
+    STREAM,
+    FORMAT,
+)
+def effects(arguments: SimpleNamespace) -> int:
     """Print a number without each head, largest effect first."""
     import attention_viz as av
     from attention_viz.circuits.patching.effects import mean_effects
 
     if arguments.probability and arguments.against is not None:
-        arguments.usage_error("argument --probability: it has no other word; leave out --against")
+        raise click.UsageError("argument --probability: it has no other word; leave out --against")
     read, loaded = given(arguments)
     model, traces = model_behind(arguments, read, loaded)
     asked = (
@@ -134,7 +211,30 @@ def effects(arguments: Namespace) -> int:
     return 0
 
 
-def patch(arguments: Namespace) -> int:
+@command(
+    "Put each head from one text into another and print how a next word's logit changes: its total effect.",
+    f'patch --text "{_MARY}" --other "When Mary and John went to the store, Mary gave a drink to" --token Mary '
+    "--against John --model SmolLM2-135M-Instruct",
+    *inputs("--text", again=True),
+    option("--other", "TEXT", "the text to take heads from; it should differ in one thing"),
+    _OTHER_TRACE,
+    _TOKEN,
+    _AGAINST,
+    _POSITION,
+    _choice(
+        "--direction",
+        "noising",
+        "denoising",
+        "noising: put heads of the other text into this one; denoising: heads of this text into the other",
+    ),
+    _choice("--parts", "heads", "mlps", "what is put into the text: heads, or the MLP of each layer"),
+    _choice("--by", "head", "position", "head: at all positions at once; position: at each position alone"),
+    option("--aligned", None, "allow texts of different lengths, whose tokens are then paired", is_flag=True),
+    option("--confirm", "N", "run only the N with the largest estimates by gradient", type=place),
+    top("how many rows"),
+    FORMAT,
+)
+def patch(arguments: SimpleNamespace) -> int:
     """Print heads' patch effects, largest first."""
     import attention_viz as av
 

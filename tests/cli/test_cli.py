@@ -20,9 +20,10 @@ import pytest
 
 import attention_viz as av
 from attention_viz.cli import app, main
+from attention_viz.cli.arguments import COMPLETE
 from attention_viz.cli.files import ENDINGS
-from attention_viz.cli.options import parser
 from attention_viz.cli.output import show
+from attention_viz.cli.program import program
 from attention_viz.errors import AttentionVizError
 from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.scratch.model import Scratch
@@ -60,12 +61,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
     """Runs a command in this process: its exit code, standard output and standard error."""
 
     def go(*words: str) -> tuple[int, str, str]:
-        try:
-            code = main(words)
-        except SystemExit as end:
-            code = end.code
-        assert isinstance(code, int)
-        return code, *capsys.readouterr()
+        return main(words), *capsys.readouterr()
 
     return go
 
@@ -122,7 +118,8 @@ def test_help_and_the_guide_name_the_same_options(command: str, run: Run) -> Non
 def test_the_help_lists_every_command_and_the_guide_has_a_section_for_each(run: Run) -> None:
     code, out, _ = run("--help")
     assert code == 0
-    assert tuple(re.findall(r"^    ([a-z]+)(?: |$)", out, re.MULTILINE)) == COMMANDS
+    listed = out.partition("Commands:\n")[2].partition("\n\n")[0]
+    assert tuple(re.findall(r"^  ([a-z]+)(?: |$)", listed, re.MULTILINE)) == COMMANDS
     assert tuple(re.findall(r"^## (\w+)", GUIDE, re.MULTILINE)) == COMMANDS
 
 
@@ -132,7 +129,8 @@ def test_every_example_is_one_that_the_parser_takes(run: Run) -> None:
     assert list(map(len, examples)) == [len(COMMANDS), *[1] * len(COMMANDS)]
     assert examples[0] == [example for some in examples[1:] for example in some]
     for example in examples[0]:
-        parser().parse_args(shlex.split(example))
+        name, *words = shlex.split(example)
+        program.commands[name].make_context(name, words)
 
 
 def test_the_guide_names_every_ending_and_the_document_of_the_metrics() -> None:
@@ -148,8 +146,8 @@ def test_the_version_is_the_package_s(run: Run) -> None:
 def test_help_loads_nothing_heavy() -> None:
     ask = (
         "import sys; from attention_viz.cli import main\n"
-        "try: main(['trace', '--help'])\n"
-        "except SystemExit: print(*{'torch', 'transformers', 'pandas', 'plotly', 'numpy'} & sys.modules.keys(), 'end')"
+        "main(['trace', '--help'])\n"
+        "print(*{'torch', 'transformers', 'pandas', 'plotly', 'numpy'} & sys.modules.keys(), 'end')"
     )
     told = subprocess.run([sys.executable, "-c", ask], cwd=ROOT, capture_output=True, text=True, check=True)
     assert told.stdout.splitlines()[-1].strip() == "end"
@@ -158,16 +156,17 @@ def test_help_loads_nothing_heavy() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "the following arguments are required: COMMAND"),
-        (("nothing",), "invalid choice: 'nothing'"),
-        (("trace", "a b"), "required: --out"),
+        ((), "Missing command"),
+        (("nothing",), "No such command 'nothing'"),
+        (("trace", "a b"), "Missing option '--out'"),
         (("trace", "a b", "--out", "w.csv"), "required: --model"),
         (("heads",), "needed: a text, or --trace FILE"),
         (("find", "a", "b", "--text", "a b", "--trace", "w.safetensors", "--model", "scratch"), "about one text"),
         (("find", "a", "b", "--text", "a b", "--trace", "w.safetensors"), "about one text"),
         (("heads", "a b", "--model", "scratch", "--top", "3"), "of which metric"),
         (("patch", "--text", "a", "--token", "b", "--model", "induction"), "needed: --other TEXT or --other-trace"),
-        (("models", "--format", "xml"), "invalid choice: 'xml'"),
+        (("models", "--format", "xml"), "'xml' is not one of 'table', 'csv', 'json'"),
+        (("models", "induction"), "unexpected words: induction; --install NAME"),
         (("app", "--port", "0"), "'0': it has to be a whole number, 1 to 65535"),
         (("app", "--port", "70000"), "1 to 65535"),
         (("find", "a", "b", "--text", "a b", "--model", "scratch", "--top", "0"), "'0': .* whole number, 1 or more"),
@@ -597,23 +596,50 @@ def test_a_saved_trace_stands_for_a_text_everywhere_and_its_path_is_never_read_a
         (("heads", "--format", ""), {"table", "csv", "json"}),
         (("why", "--model", "ind"), {"induction"}),
         (("completion", "--he"), {"--help"}),
-        (("completion", ""), {"bash", "zsh"}),
+        (("completion", ""), {"bash", "zsh", "fish"}),
         (("verify", "all-M"), {"all-MiniLM-L6-v2"}),
     ],
 )
-def test_shells_complete_what_the_parser_takes(line: tuple[str, ...], expected: set[str], run: Run) -> None:
-    # Under these options bashcompinit calls functions that are written for bash.
-    for shell, begin in (("bash", ""), ("zsh", "setopt ksharrays shwordsplit\n")):
+def test_shells_complete_what_the_parser_takes(
+    line: tuple[str, ...], expected: set[str], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for shell in ("bash", "zsh"):
+        monkeypatch.setenv("COMP_WORDS", shlex.join(("attention-viz", *line)))
+        monkeypatch.setenv("COMP_CWORD", str(len(line)))
+        monkeypatch.setenv(COMPLETE, f"{shell}_complete")
+        code, out, err = run()
+        words = {one.partition(",")[2] for one in out.splitlines() if one.startswith("plain,")}
+        # zsh has a line each for a word's type, the word and what it is.
+        words = words if shell == "bash" else set(out.splitlines()[1::3]) - {line[-1]}
+        assert (code, words, err) == (0, expected, ""), shell
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+@pytest.mark.parametrize(("line", "expected"), [("com", "compare completion"), ("verify all-M", "all-MiniLM-L6-v2")])
+def test_a_shell_s_script_asks_the_program(line: str, expected: str, run: Run, tmp_path: Path) -> None:
+    code, script, _ = run("completion", "bash")
+    (tmp_path / "attention-viz").write_text(f'#!/bin/sh\nexec {shlex.join(PROGRAM)} "$@"\n')
+    (tmp_path / "attention-viz").chmod(0o755)
+    words = f"attention-viz {line}"
+    # compopt works only inside of a completion that the shell itself began.
+    ask = f"compopt() {{ :; }}\n{script}\nCOMP_WORDS=({words}); COMP_CWORD={len(line.split())}; "
+    ask += '_attention_viz_completion attention-viz; echo "${COMPREPLY[@]}"'
+    environment = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-c", ask], cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    assert (code, done.stdout, done.stderr) == (0, f"{expected}\n", "")
+    assert "complete -o nosort -F _attention_viz_completion attention-viz" in script
+    for shell in ("zsh", "fish"):
         code, script, _ = run("completion", shell)
-        assert ("bashcompinit" in script) == (shell == "zsh")
-        if shutil.which(shell) is None:
-            continue
-        words = " ".join(shlex.quote(word) for word in ("attention-viz", *line))
-        ask = f'{script}\n{begin}COMP_WORDS=({words}); COMP_CWORD={len(line)}; _attention_viz; echo "${{COMPREPLY[@]}}"'
-        done = subprocess.run([shell, "-c", ask], capture_output=True, text=True, check=True)
-        found = set(done.stdout.split())
-        # zsh leaves it to its own completion to choose among them by what is typed.
-        assert code == 0 and (found == expected if shell == "bash" else found >= expected), shell
+        assert code == 0 and f"{COMPLETE}={shell}_complete" in script and ("compinit" in script) == (shell == "zsh")
+
+
+def test_models_takes_names_after_install(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed: list[str] = []
+    monkeypatch.setattr("attention_viz.models.sources.install.install", lambda name, _: installed.append(name))
+    monkeypatch.setattr("attention_viz.models.sources.install.installable", lambda *, here: ["here" if here else "all"])
+    for words in (("--install",), ("--install", "a", "b"), ("--convert",), ("--install", "--format", "json")):
+        assert run("models", *words) == (0, "", "")
+    assert installed == ["all", "a", "b", "here", "all"]
 
 
 def test_circuits_are_what_the_library_says(run: Run) -> None:
@@ -766,7 +792,7 @@ def test_a_message_of_several_lines_is_told_in_one(run: Run, monkeypatch: pytest
     def refuse() -> None:
         raise AttentionVizError("first\n  second \x1b[2J")
 
-    monkeypatch.setattr("attention_viz.models.catalogue", refuse)
+    monkeypatch.setattr("attention_viz.sources.catalogue", refuse)
     assert run("models") == (1, "", "attention-viz: first second \\x1b[2J\n")
 
 
@@ -774,7 +800,7 @@ def test_ctrl_c_is_130_without_a_word(run: Run, monkeypatch: pytest.MonkeyPatch)
     def interrupt() -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("attention_viz.models.catalogue", interrupt)
+    monkeypatch.setattr("attention_viz.sources.catalogue", interrupt)
     assert run("models") == (130, "", "")
 
 
@@ -785,7 +811,7 @@ def test_ctrl_c_under_another_name_is_130_too(run: Run, monkeypatch: pytest.Monk
         except KeyboardInterrupt as error:
             raise ModuleNotFoundError("could not import a module") from error
 
-    monkeypatch.setattr("attention_viz.models.catalogue", interrupt)
+    monkeypatch.setattr("attention_viz.sources.catalogue", interrupt)
     assert run("models") == (130, "", "")
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
@@ -794,7 +820,7 @@ def test_an_error_that_is_not_ours_keeps_its_traceback(monkeypatch: pytest.Monke
     def fail() -> None:
         raise RuntimeError("a mistake of ours")
 
-    monkeypatch.setattr("attention_viz.models.catalogue", fail)
+    monkeypatch.setattr("attention_viz.sources.catalogue", fail)
     with pytest.raises(RuntimeError, match="a mistake of ours"):
         main(["models"])
 

@@ -6,6 +6,9 @@ term        = "not" term | "(" pattern ")" | comparison
 comparison  = value [ ("==" | "!=" | "<" | "<=" | ">" | ">=") value | "in" "(" text { "," text } ")" ]
 value       = side { ".previous" | ".next" } "." attribute [ ("+" | "-") number ] | text | number
 side        = "query" | "key"
+
+Python's own parser can't read it. `ast.parse` takes a backslash in a text for an escape, refuses 007 and line ends, and
+fails at 5,000 sums. It also drops brackets, whose depth is limited here, and doesn't say what is needed at a place.
 """
 
 import operator
