@@ -103,7 +103,7 @@ def app_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def idle() -> Callable[[Page], None]:
-    """Waits until the app has done what was asked of it: `idle(screen)` after every click."""
+    """Waits until the app has done what was asked of it: `idle(page)` after every click."""
 
     def wait(page: Page) -> None:
         page.evaluate("window.atRestSince = undefined; window.atRestFrames = 0")
@@ -143,10 +143,10 @@ def spare_pages() -> list[Watched]:
 
 
 @pytest.fixture
-def page(
+def open_page(
     browser: Browser, spare_pages: list[Watched], idle: Callable[[Page], None], request: pytest.FixtureRequest
 ) -> Iterator[OpenPage]:
-    """Opens pages, each with nothing of another in it: `screen = page("/steps?layer=1", dark=True, width=390)`.
+    """Opens pages, each with nothing of another in it: `page = open_page("/steps?layer=1", dark=True, width=390)`.
 
     An address that begins with a slash is one of the app's; any other (`file:` for an exported explorer) is taken as it
     is. After the test, an error on the console, a request to another host, or an exception in the app fails it.
@@ -154,7 +154,7 @@ def page(
     opened: list[Watched] = []
     before: dict[Server, int] = {}
 
-    def open_page(address: str = "/", *, dark: bool = False, width: int = 1360, height: int = 860) -> Page:
+    def go(address: str = "/", *, dark: bool = False, width: int = 1360, height: int = 860) -> Page:
         in_app = address.startswith("/")
         if in_app:
             server = request.config.stash[RUNNING] = request.getfixturevalue("app_server")
@@ -163,14 +163,14 @@ def page(
             before.setdefault(server, server.exceptions())
         opened.append(spare_page(spare_pages, browser))
         opened[-1].host = urlsplit(address).netloc
-        screen = opened[-1].dress(dark, width, height)
-        screen.goto(address)
+        page = opened[-1].dress(dark, width, height)
+        page.goto(address)
         if in_app:
-            wait_until_drawn(screen, idle)
+            wait_until_drawn(page, idle)
             assert not uncaught(before), UNCAUGHT  # at once: nothing that a test waits for would appear
-        return screen
+        return page
 
-    yield open_page
+    yield go
     problems = problems_of(opened, before)
     hand_on(opened, spare_pages)
     assert not problems, "\n".join(problems)
@@ -193,12 +193,12 @@ def stay(
     idle: Callable[[Page], None],
     request: pytest.FixtureRequest,
 ) -> Iterator[OpenPage]:
-    """Goes to an address on one page that stays open: `screen = stay("/steps?layer=1")`; `page`'s rules hold.
+    """Goes to an address on one page that stays open: `page = stay("/steps?layer=1")`; `open_page`'s rules hold.
 
     Its address changes as Back and Forward change it, in the session of the tests before, so this is for claims that
     hold whatever was on the screen; some of what an address leaves out stays, so it names all that the claim needs, but
     for the example's text. What is told of a first visit, of files, or of a text that its address can't carry takes
-    `page`; and so does a second page beside the first. After a failure the next test gets a new one.
+    `open_page`; and so does a second page beside the first. After a failure the next test gets a new one.
     """
     request.config.stash[RUNNING] = app_server
     before = {app_server: app_server.exceptions()}
@@ -215,12 +215,12 @@ def stay(
             # A run that the test before has left going would write its own address over this one.
             standing[0].page.locator(RESTING).wait_for(timeout=90_000)
             was_dark = standing[0].page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
-            screen = standing[0].dress(dark, width, height)
+            page = standing[0].dress(dark, width, height)
             if dark != was_dark:
                 # Run in its new colours first: that run would overtake the one for the new address.
-                screen.wait_for_timeout(250)
-                idle(screen)
-            screen.evaluate(GO, with_text(address))
+                page.wait_for_timeout(250)
+                idle(page)
+            page.evaluate(GO, with_text(address))
             idle(standing[0].page)
         assert not uncaught(before), UNCAUGHT
         return standing[0].page
@@ -235,14 +235,14 @@ def stay(
 
 @pytest.fixture(scope="session")
 def recolour(idle: Callable[[Page], None]) -> Recolour:
-    """Has an open page of the app go dark or light with its system: `recolour(screen, True)`."""
+    """Has an open page of the app go dark or light with its system: `recolour(page, True)`."""
 
-    def to(screen: Page, dark: bool) -> None:
-        screen.emulate_media(color_scheme="dark" if dark else "light")
+    def to(page: Page, dark: bool) -> None:
+        page.emulate_media(color_scheme="dark" if dark else "light")
         background = "rgb(14, 17, 23)" if dark else "rgb(255, 255, 255)"
-        expect(screen.get_by_test_id("stApp")).to_have_css("background-color", background)
-        screen.wait_for_timeout(250)  # milliseconds: until the page has asked to be drawn in its new colours
-        idle(screen)
+        expect(page.get_by_test_id("stApp")).to_have_css("background-color", background)
+        page.wait_for_timeout(250)  # milliseconds: until the page has asked to be drawn in its new colours
+        idle(page)
 
     return to
 
@@ -289,7 +289,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     report = yield
     item.stash[FAILED] = report.failed or item.stash.get(FAILED, False)
     server = item.config.stash.get(RUNNING, None)
-    if report.failed and server and {"page", "stay", "app_server"} & set(getattr(item, "fixturenames", ())):
+    if report.failed and server and {"open_page", "stay", "app_server"} & set(getattr(item, "fixturenames", ())):
         printed = server.log.read_text(errors="replace").splitlines()[-60:]
         report.sections.append(("the app's log, its end", "\n".join(printed)))
     return report

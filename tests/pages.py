@@ -65,20 +65,20 @@ def in_frames(place: Locator, said: str) -> list[Any]:
     return answers
 
 
-def open_menu(screen: Page, name: str) -> Locator:
+def open_menu(page: Page, name: str) -> Locator:
     """What stands behind a button of the row, such as "Export"; it may be open already."""
-    inside = screen.get_by_test_id("stPopoverBody")
+    inside = page.get_by_test_id("stPopoverBody")
     if not inside.is_visible():
-        screen.get_by_role("button", name=name, exact=True).click()
+        page.get_by_role("button", name=name, exact=True).click()
     return inside
 
 
-def exported(screen: Page, label: str, timeout: float = 30_000) -> Download:
+def exported(page: Page, label: str, timeout: float = 30_000) -> Download:
     """The file that a button behind "Export" hands out; the menu is closed again."""
-    button = open_menu(screen, "Export").get_by_role("button", name=label)
-    with screen.expect_download(timeout=timeout) as download:
+    button = open_menu(page, "Export").get_by_role("button", name=label)
+    with page.expect_download(timeout=timeout) as download:
         button.click()
-    screen.keyboard.press("Escape")
+    page.keyboard.press("Escape")
     return download.value
 
 
@@ -159,9 +159,9 @@ def spare_page(spare_pages: list[Watched], browser: Browser) -> Watched:
     """A page that is empty: one that was handed on, or else a new one."""
     if spare_pages:
         return spare_pages.pop()
-    screen = browser.new_context().new_page()
-    screen.add_init_script(LISTEN)
-    return Watched(screen)
+    page = browser.new_context().new_page()
+    page.add_init_script(LISTEN)
+    return Watched(page)
 
 
 def hand_on(opened: list[Watched], spare_pages: list[Watched]) -> None:
@@ -172,15 +172,15 @@ def hand_on(opened: list[Watched], spare_pages: list[Watched]) -> None:
             spare_pages.append(watched)
 
 
-def wait_until_drawn(screen: Page, idle: Callable[[Page], None]) -> None:
+def wait_until_drawn(page: Page, idle: Callable[[Page], None]) -> None:
     """Wait for a page that has just been opened: before its first run has begun it is at rest as well."""
-    box = screen.get_by_role("textbox", name="Sentence", exact=True)
+    box = page.get_by_role("textbox", name="Sentence", exact=True)
     # Presented, it has none; on a phone it stands behind a line.
-    others = screen.get_by_role("button", name=re.compile(r"^Sentence(, model, layer and head| and lesson)"))
+    others = page.get_by_role("button", name=re.compile(r"^Sentence(, model, layer and head| and lesson)"))
     # A picture or a sound stands in its place.
-    field = screen.locator(".st-key-texts").get_by_test_id("stPopoverButton")
+    field = page.locator(".st-key-texts").get_by_test_id("stPopoverButton")
     box.or_(others).or_(field).filter(visible=True).first.wait_for(timeout=90_000)
-    idle(screen)
+    idle(page)
 
 
 def uncaught(before: dict[Server, int]) -> bool:

@@ -109,21 +109,21 @@ def test_the_wheel_asks_for_no_package_with_a_model(wheel: Path) -> None:
 
 
 def test_the_installed_app_opens_without_a_package_of_models_and_says_how_to_get_them(
-    installed: Path, tmp_path: Path, page: OpenPage, monkeypatch: pytest.MonkeyPatch
+    installed: Path, tmp_path: Path, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path / "empty"))
     port = serve.free_port()
     with started([installed, "app", "--port", str(port)], tmp_path, port) as address:
-        screen = page(f"{address}/steps")
-        expect(screen.get_by_text("Verified").first).to_be_visible(timeout=60_000)
-        screen.get_by_role("link", name="Explore").click()
-        expect(screen.get_by_test_id("explorer")).to_be_visible(timeout=60_000)
-        expect(screen.get_by_label("Sentence", exact=True)).to_have_value(CATALOGUE["coreference"].examples[0])
+        page = open_page(f"{address}/steps")
+        expect(page.get_by_text("Verified").first).to_be_visible(timeout=60_000)
+        page.get_by_role("link", name="Explore").click()
+        expect(page.get_by_test_id("explorer")).to_be_visible(timeout=60_000)
+        expect(page.get_by_label("Sentence", exact=True)).to_have_value(CATALOGUE["coreference"].examples[0])
         missing = "Not on this machine yet: all-MiniLM-L6-v2, SmolLM2-135M-Instruct, dinov2-small and whisper-tiny.en."
-        expect(screen.get_by_text(f"{missing} The command attention-viz models --install brings them.")).to_be_visible()
+        expect(page.get_by_text(f"{missing} The command attention-viz models --install brings them.")).to_be_visible()
         assert missing in (tmp_path / "log").read_text()
         # Streamlit's own menu would be there, had the app's configuration stayed behind.
-        expect(screen.get_by_test_id("stSidebarNav")).to_have_count(0)
+        expect(page.get_by_test_id("stSidebarNav")).to_have_count(0)
 
 
 def test_the_installed_package_is_the_one_that_answers(installed: Path, tmp_path: Path) -> None:

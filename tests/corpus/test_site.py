@@ -40,9 +40,9 @@ def test_what_a_scan_does_not_know_has_no_number_and_no_row(scanned: av.Scan, tm
     assert list(earlier.table) == list(scanned.table)
     assert earlier.table["variance"].isna().all() and (earlier.table["variance_n"] == 0).all()
     earlier.site(tmp_path)
-    page = (tmp_path / "head-decoder-1-1.html").read_text("utf-8")
+    html = (tmp_path / "head-decoder-1-1.html").read_text("utf-8")
     row = '<th scope="row">Variance</th>'
-    assert row not in page and "Patch above" not in page
+    assert row not in html and "Patch above" not in html
     assert row in scanned.site(tmp_path / "now").with_name("head-decoder-1-1.html").read_text("utf-8")
 
 
@@ -51,15 +51,15 @@ def test_every_head_has_its_page_with_the_weights_of_its_examples(scanned: av.Sc
     index = first.read_text("utf-8")
     pages = set(re.findall(r'href="(head-[^"]+)"', index))
     assert pages == {f"head-decoder-{layer}-{head}.html" for layer in (0, 1) for head in range(4)}
-    page = (tmp_path / "head-decoder-1-1.html").read_text("utf-8")
+    html = (tmp_path / "head-decoder-1-1.html").read_text("utf-8")
     told = scanned.roles.loc[(1, 1)]
     often = f"in {told['role induction_holds']} of {told['role induction_texts']} texts that can show it"
-    assert f'Head 1·1: Induction <span class="w">{often}</span>' in page
-    assert f"{told['role induction_holds']} holds</span>" in page
+    assert f'Head 1·1: Induction <span class="w">{often}</span>' in html
+    assert f"{told['role induction_holds']} holds</span>" in html
     best = scanned.examples(1, 1, "induction").iloc[0]
     trace = shipped("induction").trace(best["said"])
     row = trace.weights(1, 1)[int(best["query"])]
-    shown = re.findall(r"title=([\d.]+)>([^<]*)</i>", page)[: len(row)]
+    shown = re.findall(r"title=([\d.]+)>([^<]*)</i>", html)[: len(row)]
     assert [float(weight) for weight, _ in shown] == pytest.approx(row.tolist(), abs=1e-4)
     assert [token for _, token in shown[1:]] == list(trace.query_tokens().written[1:])
     assert shown[0][1] == "&lt;s&gt;"
@@ -75,8 +75,8 @@ def test_every_head_has_its_page_with_the_weights_of_its_examples(scanned: av.Sc
 def test_cross_attention_names_the_word_that_asks(tmp_path: Path) -> None:
     found = av.scan(shipped("translation"), TRANSLATED, tmp_path / "scan")
     found.site(tmp_path / "site")
-    page = (tmp_path / "site" / "head-cross-0-0.html").read_text("utf-8")
-    assert re.search(r'<b class="query">[^<]+</b> asks: <i', page)
+    html = (tmp_path / "site" / "head-cross-0-0.html").read_text("utf-8")
+    assert re.search(r'<b class="query">[^<]+</b> asks: <i', html)
 
 
 def test_a_site_that_can_not_be_written_is_refused(
@@ -90,59 +90,59 @@ def test_a_site_that_can_not_be_written_is_refused(
         scanned.site(tmp_path)
 
 
-def assert_open_to_all(screen: Page) -> None:
+def assert_open_to_all(page: Page) -> None:
     """Nothing that axe finds grave, in the dark and in light, and nothing that sticks out, narrow and wide."""
-    screen.evaluate(AXE)
+    page.evaluate(AXE)
     # Style sheets are not fetched once more: a page from a file may not.
     for dark in (True, False):
         rules, theme = [] if dark else OF_COLOURS, "dark" if dark else "light"
-        screen.emulate_media(color_scheme=theme, reduced_motion="reduce")
+        page.emulate_media(color_scheme=theme, reduced_motion="reduce")
         # The explorer follows a moment later; without motion no colour is on its way.
-        screen.wait_for_function(
+        page.wait_for_function(
             """theme => [...document.querySelectorAll('[data-testid="explorer"]')]
                 .every(one => one.dataset.theme === theme)""",
             arg=theme,
         )
-        found = screen.evaluate(RUN.replace("axe.run(document, {", "axe.run(document, {preload: false,"), rules)
+        found = page.evaluate(RUN.replace("axe.run(document, {", "axe.run(document, {preload: false,"), rules)
         grave = [one for one in found if one["impact"] in ("serious", "critical")]
         assert not grave, [(one["id"], node["html"][:200]) for one in grave for node in one["nodes"]]
     for width in (390, 1360):
-        screen.set_viewport_size({"width": width, "height": 844})
+        page.set_viewport_size({"width": width, "height": 844})
         # The explorer is drawn anew for another width, a moment later.
-        screen.wait_for_function("width => document.documentElement.scrollWidth <= width", arg=width)
+        page.wait_for_function("width => document.documentElement.scrollWidth <= width", arg=width)
 
 
 def test_a_site_opens_from_a_file_is_searched_and_shuts_nobody_out(
-    studied: av.Scan, page: OpenPage, tmp_path: Path
+    studied: av.Scan, open_page: OpenPage, tmp_path: Path
 ) -> None:
     first = studied.site(tmp_path)
-    screen = page(first.as_uri(), dark=True, width=390, height=844)
-    assert_open_to_all(screen)
-    screen.get_by_label("Search heads, roles and examples").fill("induction")
-    found = screen.locator("#found a")
+    page = open_page(first.as_uri(), dark=True, width=390, height=844)
+    assert_open_to_all(page)
+    page.get_by_label("Search heads, roles and examples").fill("induction")
+    found = page.locator("#found a")
     expect(found).to_have_count(int((studied.roles["role"] == "induction").to_numpy().sum()))
     found.filter(has_text="Head 1·1").click()
-    expect(screen.get_by_role("heading", level=1)).to_contain_text("Head 1·1: Induction")
-    assert_open_to_all(screen)
-    small = screen.locator("#atlas a")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Head 1·1: Induction")
+    assert_open_to_all(page)
+    small = page.locator("#atlas a")
     expect(small).to_have_count(8)
     small.nth(2).focus()
-    expect(screen.locator("#atlas")).to_contain_text("Head 0·2 · ")
+    expect(page.locator("#atlas")).to_contain_text("Head 0·2 · ")
     # Of a head with a strongest example by the metric of its role.
-    screen.get_by_role("link", name="In the explorer").first.click()
-    expect(screen.get_by_test_id("explorer")).to_be_visible()
-    expect(screen.get_by_role("heading", level=1)).to_have_text("An example of head 1·1, with the others of its layer")
-    cell = screen.get_by_role("gridcell", name="Layer 1 head 1")
+    page.get_by_role("link", name="In the explorer").first.click()
+    expect(page.get_by_test_id("explorer")).to_be_visible()
+    expect(page.get_by_role("heading", level=1)).to_have_text("An example of head 1·1, with the others of its layer")
+    cell = page.get_by_role("gridcell", name="Layer 1 head 1")
     expect(cell).to_have_attribute("aria-selected", "true")
-    assert_open_to_all(screen)
-    screen.get_by_role("link", name="Back to the head").click()
-    expect(screen.get_by_role("heading", level=1)).to_contain_text("Head 1·1: Induction")
+    assert_open_to_all(page)
+    page.get_by_role("link", name="Back to the head").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Head 1·1: Induction")
 
 
 def test_the_strongest_examples_come_as_the_explorer_draws_them(scanned: av.Scan, tmp_path: Path) -> None:
     scanned.site(tmp_path)
-    page = (tmp_path / "head-decoder-1-1.html").read_text("utf-8")
-    links = re.findall(r'href="explorer\.html#head-decoder-1-1/(\d)"', page)
+    html = (tmp_path / "head-decoder-1-1.html").read_text("utf-8")
+    links = re.findall(r'href="explorer\.html#head-decoder-1-1/(\d)"', html)
     packed = json.loads(
         (tmp_path / "explored" / "head-decoder-1-1.js").read_text("utf-8").split(" = ")[1].rstrip(";\n")
     )
@@ -167,12 +167,12 @@ def test_a_site_says_what_a_study_found(studied: av.Scan, tmp_path: Path) -> Non
     assert f"{first} Without it, over 5 texts, the loss {moved} nats a token" in index
     pair = min(records_of(studied.alike.reset_index()), key=lambda one: one["apart"])
     assert f"{pair['apart']:.2f} apart</li>" in index.partition("most alike</h2>")[2][:400]
-    page = (tmp_path / "head-decoder-1-1.html").read_text("utf-8")
+    html = (tmp_path / "head-decoder-1-1.html").read_text("utf-8")
     near = studied.alike.loc[(1, 1)].iloc[0]
     link = f"head-decoder-{near['other_layer']:.0f}-{near['other_head']:.0f}.html"
-    assert f'Heads most like it</h2><ol class="bars"><li><a href="{link}">' in page
+    assert f'Heads most like it</h2><ol class="bars"><li><a href="{link}">' in html
     kept = [studied.texts["said"].iloc[at] for at in numpy.argsort(lots(studied.texts["text"].tolist()))[:2]]
     counted = [token for text in kept for token in shipped("induction").tokens_of(text).written[1:]]
-    assert re.findall(r"<title>query ([^<]*)</title>", page) == counted
+    assert re.findall(r"<title>query ([^<]*)</title>", html) == counted
     words = next(one for one in studied.studied("written") if (one["layer"], one["head"]) == (1, 1))["words"]
-    assert f'makes likelier: <span class="mono">{words}</span>' in page
+    assert f'makes likelier: <span class="mono">{words}</span>' in html

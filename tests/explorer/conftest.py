@@ -103,15 +103,15 @@ def bank(model: av.AttentionModel) -> Trace:
 
 
 @pytest.fixture
-def show(page: Callable[..., Page], tmp_path: Path) -> Callable[..., Page]:
+def show(open_page: Callable[..., Page], tmp_path: Path) -> Callable[..., Page]:
     """Saves an explorer as a file and opens it, drawn: `show(trace, layer=0, head=4, dark=True, width=390)`."""
 
     def open_explorer(
-        trace: Trace, *, stream: str | None = None, layer: int = 0, head: int = 0, **screen: object
+        trace: Trace, *, stream: str | None = None, layer: int = 0, head: int = 0, **size: object
     ) -> Page:
         file = tmp_path / "explorer.html"
         explore(trace, stream=stream, layer=layer, head=head).save_html(file)
-        shown = page(file.as_uri(), **screen)
+        shown = open_page(file.as_uri(), **size)
         shown.locator('[data-testid="explorer-bars"] li').first.wait_for()
         return shown
 

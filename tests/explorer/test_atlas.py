@@ -34,15 +34,15 @@ def packed(trace: Trace) -> list[int]:
 
 
 @pytest.fixture
-def host(page: Callable[..., Page], tmp_path: Path) -> Page:
+def host(open_page: Callable[..., Page], tmp_path: Path) -> Page:
     file = tmp_path / "page.html"
     file.write_text("<!DOCTYPE html>")
-    screen = page(file.as_uri())
+    page = open_page(file.as_uri())
     html, css, js = atlas_source(420)
-    screen.evaluate(HOST, {"html": html, "css": css, "js": js, "channel": channel_source()[2]})
-    screen.evaluate("bytes => { call(bytes); choose({layer: 0, head: 0, seen: 0}); }", packed(self_attention(5)))
-    cell(screen, 0, 0).wait_for()
-    return screen
+    page.evaluate(HOST, {"html": html, "css": css, "js": js, "channel": channel_source()[2]})
+    page.evaluate("bytes => { call(bytes); choose({layer: 0, head: 0, seen: 0}); }", packed(self_attention(5)))
+    cell(page, 0, 0).wait_for()
+    return page
 
 
 def cell(host: Page, layer: int, head: int) -> Locator:

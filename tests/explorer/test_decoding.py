@@ -36,12 +36,12 @@ READ = """async (packed) => {
 
 
 @pytest.fixture
-def read(page: Callable[..., Page]) -> Callable[[Trace], dict[str, Any]]:
+def read(open_page: Callable[..., Page]) -> Callable[[Trace], dict[str, Any]]:
     """Packs a trace and reads it in the browser, from bytes that lie at an odd address as Streamlit's do."""
-    screen = page("about:blank")
-    screen.add_script_tag(content=component_source()[2] + "\nglobalThis.Recording = Recording;", type="module")
-    screen.wait_for_function("globalThis.Recording !== undefined")  # a module runs once the page has come so far
-    return lambda trace: screen.evaluate(READ, base64.b64encode(pack(trace)).decode())
+    page = open_page("about:blank")
+    page.add_script_tag(content=component_source()[2] + "\nglobalThis.Recording = Recording;", type="module")
+    page.wait_for_function("globalThis.Recording !== undefined")  # a module runs once the page has come so far
+    return lambda trace: page.evaluate(READ, base64.b64encode(pack(trace)).decode())
 
 
 def test_weights_blocked_cells_and_sums_arrive_as_they_are(read: Callable[..., Any], many_kinds: Trace) -> None:

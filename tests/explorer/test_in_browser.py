@@ -24,8 +24,8 @@ INK = """canvas => {
 }"""
 
 
-def part(screen: Page, name: str) -> Locator:
-    return screen.get_by_test_id(f"explorer-{name}")
+def part(page: Page, name: str) -> Locator:
+    return page.get_by_test_id(f"explorer-{name}")
 
 
 def redrawn(canvas: Locator, before: int) -> int:
@@ -35,9 +35,9 @@ def redrawn(canvas: Locator, before: int) -> int:
     return canvas.evaluate(INK)
 
 
-def open_table(screen: Page) -> list[list[str]]:
+def open_table(page: Page) -> list[list[str]]:
     """The table's cells as text, without its heading."""
-    table = part(screen, "table")
+    table = part(page, "table")
     if table.get_attribute("open") is None:
         table.locator("summary").click()
     table.locator("td").first.wait_for()
@@ -51,14 +51,14 @@ def read(cell: str) -> str:
     return "0.000" if cell == "<0.001" else cell
 
 
-def assert_nothing_overflows(screen: Page) -> None:
-    width, room = screen.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+def assert_nothing_overflows(page: Page) -> None:
+    width, room = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
     assert width <= room
 
 
 def test_the_table_has_the_numbers_of_the_trace(show: Show, bank: Trace) -> None:
-    screen = show(bank, layer=0, head=4)
-    rows = open_table(screen)
+    page = show(bank, layer=0, head=4)
+    rows = open_table(page)
     exact = bank.weights(0, 4)
     assert [row[0] for row in rows] == list(bank.query_tokens().labels)
     for row, weights in zip(rows, exact, strict=True):
@@ -67,42 +67,42 @@ def test_the_table_has_the_numbers_of_the_trace(show: Show, bank: Trace) -> None
 
 
 def test_another_head_redraws_matrix_and_table(show: Show, bank: Trace) -> None:
-    screen = show(bank, layer=0, head=4)
-    before, canvas = open_table(screen), part(screen, "heatmap").locator("canvas").first
+    page = show(bank, layer=0, head=4)
+    before, canvas = open_table(page), part(page, "heatmap").locator("canvas").first
     ink = canvas.evaluate(INK)
-    screen.get_by_role("gridcell", name="Layer 5 head 6", exact=True).click()
-    expect(part(screen, "readout")).to_have_text("Layer 5 · Head 6")
+    page.get_by_role("gridcell", name="Layer 5 head 6", exact=True).click()
+    expect(part(page, "readout")).to_have_text("Layer 5 · Head 6")
     # The name changes with the click, the drawings with the next frame.
-    row = part(screen, "table").locator("tbody tr").nth(2)
+    row = part(page, "table").locator("tbody tr").nth(2)
     expect(row.locator("th, td").nth(6)).to_have_text(f"{bank.weights(5, 6)[2, 5]:.3f}")
-    assert open_table(screen) != before
+    assert open_table(page) != before
     redrawn(canvas, ink)
 
 
 def test_the_grid_is_walked_with_the_keyboard(show: Show, bank: Trace) -> None:
-    screen = show(bank, layer=0, head=4)
-    cells = part(screen, "grid").get_by_role("gridcell")
+    page = show(bank, layer=0, head=4)
+    cells = part(page, "grid").get_by_role("gridcell")
     assert cells.count() == 72
-    assert part(screen, "grid").locator('[role=gridcell][tabindex="0"]').count() == 1
-    part(screen, "grid").locator('[tabindex="0"]').focus()
+    assert part(page, "grid").locator('[role=gridcell][tabindex="0"]').count() == 1
+    part(page, "grid").locator('[tabindex="0"]').focus()
     for key in ("ArrowDown", "ArrowRight", "ArrowRight", "ArrowUp", "ArrowLeft", "ArrowDown"):
-        screen.keyboard.press(key)
-    expect(part(screen, "readout")).to_have_text("Layer 1 · Head 5")
-    screen.keyboard.press("End")
-    screen.keyboard.press("ArrowRight")
-    screen.keyboard.press("PageDown")
-    expect(part(screen, "readout")).to_have_text("Layer 5 · Head 11")
-    focused = part(screen, "grid").locator(":focus")
+        page.keyboard.press(key)
+    expect(part(page, "readout")).to_have_text("Layer 1 · Head 5")
+    page.keyboard.press("End")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("PageDown")
+    expect(part(page, "readout")).to_have_text("Layer 5 · Head 11")
+    focused = part(page, "grid").locator(":focus")
     expect(focused).to_have_attribute("aria-label", "Layer 5 head 11")
     expect(focused).to_have_attribute("aria-selected", "true")
 
 
 @pytest.mark.parametrize(("layers", "heads"), [(6, 12), (30, 9), (32, 32), (48, 64)])
 def test_cells_of_any_number_of_heads_stand_apart_inside_their_place(show: Show, layers: int, heads: int) -> None:
-    screen = show(self_attention(3, layers=layers, heads=heads))
-    place, matrix = (part(screen, name).bounding_box() for name in ("grid", "heatmap"))
+    page = show(self_attention(3, layers=layers, heads=heads))
+    place, matrix = (part(page, name).bounding_box() for name in ("grid", "heatmap"))
     assert place and matrix
-    cells = part(screen, "grid").get_by_role("gridcell")
+    cells = part(page, "grid").get_by_role("gridcell")
     boxes = cells.evaluate_all(
         """cells => cells.map(cell => cell.getBoundingClientRect())
             .map(({x, y, width, height}) => [x, y, width, height])"""
@@ -119,46 +119,46 @@ def test_cells_of_any_number_of_heads_stand_apart_inside_their_place(show: Show,
     # matrix stands beside it.
     assert place["y"] + place["height"] <= 860 or layers * 18 > 860 - place["y"]
     assert place["x"] + place["width"] < matrix["x"] and matrix["y"] + matrix["height"] <= 860
-    assert_nothing_overflows(screen)
+    assert_nothing_overflows(page)
 
 
 def test_pointing_at_a_token_shows_its_row_and_its_column(show: Show, bank: Trace) -> None:
-    screen = show(bank, layer=0, head=4)
-    part(screen, "arcs").get_by_role("option", name="bank").hover()
-    bars = part(screen, "bars")
+    page = show(bank, layer=0, head=4)
+    part(page, "arcs").get_by_role("option", name="bank").hover()
+    bars = part(page, "bars")
     expect(bars.locator("h2").first).to_have_text("bank looks at")
     expect(bars.locator("li").first).to_have_text(re.compile(r"^river0\.580$"))
     expect(bars).to_contain_text("row sums to 1.000")
     expect(bars.locator("h2").nth(1)).to_have_text("Who looks at bank")
-    screen.mouse.move(5, 5)
+    page.mouse.move(5, 5)
     expect(bars.locator("h2").first).to_have_text("Strongest links between words, in this head")
 
 
 def test_a_token_is_pinned_and_read_out_from_the_keyboard(show: Show, bank: Trace) -> None:
-    screen = show(bank, layer=0, head=4)
-    part(screen, "arcs").locator('[role=option][tabindex="0"]').focus()
+    page = show(bank, layer=0, head=4)
+    part(page, "arcs").locator('[role=option][tabindex="0"]').focus()
     for key in ("ArrowRight", "ArrowRight", "Enter"):
-        screen.keyboard.press(key)
-    expect(screen.locator("[aria-live]")).to_have_text("bank looks mostly at river, 0.580")
-    expect(part(screen, "arcs").locator('[aria-selected="true"]')).to_have_text("bank")
-    screen.keyboard.press("Escape")
-    expect(part(screen, "arcs").locator('[aria-selected="true"]')).to_have_count(0)
+        page.keyboard.press(key)
+    expect(page.locator("[aria-live]")).to_have_text("bank looks mostly at river, 0.580")
+    expect(part(page, "arcs").locator('[aria-selected="true"]')).to_have_text("bank")
+    page.keyboard.press("Escape")
+    expect(part(page, "arcs").locator('[aria-selected="true"]')).to_have_count(0)
 
 
 def test_pointing_at_a_cell_tells_its_exact_number_inside_the_window(show: Show, bank: Trace) -> None:
-    screen = show(bank, layer=0, head=4)
-    stage = part(screen, "heatmap").get_by_role("application")
+    page = show(bank, layer=0, head=4)
+    stage = part(page, "heatmap").get_by_role("application")
     stage.focus()
     for key in ["ArrowDown"] * 3 + ["ArrowRight"] * 6:
-        screen.keyboard.press(key)
-    expect(screen.locator("[aria-live]")).to_have_text(
+        page.keyboard.press(key)
+    expect(page.locator("[aria-live]")).to_have_text(
         re.compile(r"^bank looks at the \(position 4\), 0\.\d{3}$|^bank looks at ")
     )
     box = stage.bounding_box()
     assert box is not None
     for x, y in ((0.3, 0.5), (0.6, 0.95)):
-        screen.mouse.move(box["x"] + box["width"] * x, box["y"] + box["height"] * y)
-        tip = screen.get_by_role("tooltip")
+        page.mouse.move(box["x"] + box["width"] * x, box["y"] + box["height"] * y)
+        tip = page.get_by_role("tooltip")
         expect(tip).to_have_text(re.compile(r"→.*(0\.\d{3}|1\.000)$"))
         edge = tip.bounding_box()
         assert edge is not None
@@ -167,8 +167,8 @@ def test_pointing_at_a_cell_tells_its_exact_number_inside_the_window(show: Show,
 
 
 def test_heads_are_ranked_for_a_pair_and_choosing_one_shows_it(show: Show, bank: Trace) -> None:
-    screen = show(bank, layer=2, head=1)
-    search = part(screen, "search")
+    page = show(bank, layer=2, head=1)
+    search = part(page, "search")
     search.get_by_label("Query token").select_option(label="bank")
     search.get_by_label("Key token").select_option(label="river")
     found = search.get_by_role("button")
@@ -176,71 +176,71 @@ def test_heads_are_ranked_for_a_pair_and_choosing_one_shows_it(show: Show, bank:
     expect(found.nth(1)).to_have_text("Layer 0 · Head 100.490")
     assert found.count() == 10
     found.nth(1).click()
-    expect(part(screen, "readout")).to_have_text("Layer 0 · Head 10")
+    expect(part(page, "readout")).to_have_text("Layer 0 · Head 10")
 
 
 def test_choosing_a_cell_fills_the_search_and_repeated_words_tell_their_position(show: Show, bank: Trace) -> None:
-    screen = show(bank, layer=0, head=4)
-    expect(part(screen, "sentence")).to_have_text("“bank” looks at “river”: 0.58")
-    search = part(screen, "search")
+    page = show(bank, layer=0, head=4)
+    expect(part(page, "sentence")).to_have_text("“bank” looks at “river”: 0.58")
+    search = part(page, "search")
     expect(search.get_by_label("Query token")).to_have_value("2")
     expect(search.get_by_label("Key token")).to_have_value("5")
-    stage = part(screen, "heatmap").get_by_role("application")
+    stage = part(page, "heatmap").get_by_role("application")
     stage.focus()
     for key in ["ArrowDown"] * 2 + ["ArrowRight"] * 4 + ["Enter"]:
-        screen.keyboard.press(key)
+        page.keyboard.press(key)
     expect(search.get_by_label("Query token")).to_have_value("1")
     expect(search.get_by_label("Key token").locator("option:checked")).to_have_text("the₄")
 
 
 def test_the_sentence_is_about_the_head_on_the_screen_until_a_pair_is_chosen(show: Show, bank: Trace) -> None:
-    screen = show(bank, layer=0, head=4)
+    page = show(bank, layer=0, head=4)
     river = "“bank” looks at “river”: 0.58"
-    expect(part(screen, "sentence")).to_have_text(river)
-    screen.get_by_role("gridcell", name="Layer 5 head 8", exact=True).click()
+    expect(part(page, "sentence")).to_have_text(river)
+    page.get_by_role("gridcell", name="Layer 5 head 8", exact=True).click()
     # Of words alone, and no word with itself.
     weights = bank.weights(5, 8)[1:-1, 1:-1].clone().fill_diagonal_(0)
     query, key = divmod(int(weights.argmax()), weights.shape[1])
-    words, place = bank.query_tokens().labels[1:-1], screen.get_by_test_id("explorer-claim").locator(".av-where")
+    words, place = bank.query_tokens().labels[1:-1], page.get_by_test_id("explorer-claim").locator(".av-where")
     expect(place).to_have_text("layer 5, head 8")
-    expect(part(screen, "sentence")).to_contain_text(f"“{words[query]}”")
-    expect(part(screen, "sentence")).to_contain_text(f"“{words[key]}”: {weights.max():.2f}")
-    part(screen, "search").get_by_label("Query token").select_option(label="bank")
-    part(screen, "search").get_by_label("Key token").select_option(label="river")
-    screen.get_by_role("gridcell", name="Layer 0 head 4", exact=True).click()
-    expect(part(screen, "sentence")).to_have_text(river)
-    screen.get_by_role("gridcell", name="Layer 5 head 6", exact=True).click()
-    expect(part(screen, "sentence")).to_have_text(f"“bank” looks at “river”: {bank.weights(5, 6)[2, 5]:.2f}")
+    expect(part(page, "sentence")).to_contain_text(f"“{words[query]}”")
+    expect(part(page, "sentence")).to_contain_text(f"“{words[key]}”: {weights.max():.2f}")
+    part(page, "search").get_by_label("Query token").select_option(label="bank")
+    part(page, "search").get_by_label("Key token").select_option(label="river")
+    page.get_by_role("gridcell", name="Layer 0 head 4", exact=True).click()
+    expect(part(page, "sentence")).to_have_text(river)
+    page.get_by_role("gridcell", name="Layer 5 head 6", exact=True).click()
+    expect(part(page, "sentence")).to_have_text(f"“bank” looks at “river”: {bank.weights(5, 6)[2, 5]:.2f}")
 
 
 def test_a_finding_is_shown_while_it_is_pointed_at_and_kept_when_it_is_pressed(show: Show, bank: Trace) -> None:
-    screen = show(bank, layer=5, head=8)
-    findings, found = screen.get_by_test_id("finding"), av.findings(bank)
+    page = show(bank, layer=5, head=8)
+    findings, found = page.get_by_test_id("finding"), av.findings(bank)
     expect(findings).to_have_count(len(found))
-    before, place = part(screen, "sentence").inner_text(), (5, 8)
+    before, place = part(page, "sentence").inner_text(), (5, 8)
     one = next(finding for finding in found if (finding.layer, finding.head) != place)
     button = findings.nth(found.index(one))
     button.hover()
-    expect(part(screen, "sentence")).to_have_text(one.text)
-    expect(part(screen, "readout")).to_have_text(f"Layer {one.layer} · Head {one.head}")
-    screen.mouse.move(5, 855)
-    expect(part(screen, "sentence")).to_have_text(before)
+    expect(part(page, "sentence")).to_have_text(one.text)
+    expect(part(page, "readout")).to_have_text(f"Layer {one.layer} · Head {one.head}")
+    page.mouse.move(5, 855)
+    expect(part(page, "sentence")).to_have_text(before)
     button.click()
     expect(button).to_have_attribute("aria-pressed", "true")
-    screen.mouse.move(5, 855)
-    expect(part(screen, "sentence")).to_have_text(one.text)
+    page.mouse.move(5, 855)
+    expect(part(page, "sentence")).to_have_text(one.text)
 
 
 def test_a_head_is_shown_while_it_is_pointed_at(show: Show, bank: Trace) -> None:
-    screen = show(bank, layer=0, head=4)
-    before = part(screen, "bars").inner_text()
-    screen.get_by_role("gridcell", name="Layer 3 head 1", exact=True).hover()
-    expect(part(screen, "readout")).to_have_text("Layer 3 · Head 1")
-    expect(part(screen, "bars")).not_to_have_text(before)
-    expect(screen.get_by_role("gridcell", selected=True)).to_have_attribute("aria-label", "Layer 0 head 4")
-    screen.mouse.move(5, 855)
-    expect(part(screen, "readout")).to_have_text("Layer 0 · Head 4")
-    assert part(screen, "bars").inner_text() == before
+    page = show(bank, layer=0, head=4)
+    before = part(page, "bars").inner_text()
+    page.get_by_role("gridcell", name="Layer 3 head 1", exact=True).hover()
+    expect(part(page, "readout")).to_have_text("Layer 3 · Head 1")
+    expect(part(page, "bars")).not_to_have_text(before)
+    expect(page.get_by_role("gridcell", selected=True)).to_have_attribute("aria-label", "Layer 0 head 4")
+    page.mouse.move(5, 855)
+    expect(part(page, "readout")).to_have_text("Layer 0 · Head 4")
+    assert part(page, "bars").inner_text() == before
 
 
 def test_a_text_of_one_word_searches_for_that_word(show: Show, model: AttentionModel) -> None:
@@ -257,37 +257,37 @@ def test_a_pair_is_only_called_blocked_once_every_layer_has_been_read(show: Show
 
 
 def test_without_special_tokens_the_page_says_what_rows_sum_to(show: Show, bank: Trace) -> None:
-    screen = show(bank, layer=0, head=4)
-    expect(part(screen, "sums")).to_be_hidden()
-    screen.get_by_label("Hide special tokens").check()
+    page = show(bank, layer=0, head=4)
+    expect(part(page, "sums")).to_be_hidden()
+    page.get_by_label("Hide special tokens").check()
     sums = bank.weights(0, 4)[1:-1, 1:-1].sum(-1)
-    expect(part(screen, "sums")).to_contain_text(f"from {sums.min():.3f} to {sums.max():.3f}")
-    assert len(open_table(screen)) == len(bank.query_tokens()) - 2
+    expect(part(page, "sums")).to_contain_text(f"from {sums.min():.3f} to {sums.max():.3f}")
+    assert len(open_table(page)) == len(bank.query_tokens()) - 2
 
 
 @pytest.mark.parametrize(("scale", "ends"), [("0 to 1", ("0", "1")), ("Logarithmic", ("0.001", "1"))])
 def test_the_legend_follows_the_scale(show: Show, bank: Trace, scale: str, ends: tuple[str, str]) -> None:
-    screen = show(bank, layer=0, head=4)
-    screen.get_by_role("radio", name=scale).check()
+    page = show(bank, layer=0, head=4)
+    page.get_by_role("radio", name=scale).check()
     name = f"Colours of the weights, from {ends[0]} to {ends[1]}"
-    expect(part(screen, "legend").get_by_role("img")).to_have_attribute("aria-label", name)
-    expect(part(screen, "legend")).not_to_contain_text("blocked")
+    expect(part(page, "legend").get_by_role("img")).to_have_attribute("aria-label", name)
+    expect(part(page, "legend")).not_to_contain_text("blocked")
 
 
 def test_the_scale_to_the_maximum_tells_that_maximum(show: Show, bank: Trace) -> None:
-    screen = show(bank, layer=0, head=4)
-    screen.get_by_role("radio", name="To maximum").check()
+    page = show(bank, layer=0, head=4)
+    page.get_by_role("radio", name="To maximum").check()
     most = f"{bank.weights(0, 4).max():.3f}"
-    expect(part(screen, "legend").locator(".av-ticks span").last).to_have_text(most)
+    expect(part(page, "legend").locator(".av-ticks span").last).to_have_text(most)
 
 
 def test_streams_are_switched_and_cross_attention_has_two_lines(show: Show, many_kinds: Trace) -> None:
-    screen = show(many_kinds)
-    assert part(screen, "arcs").get_by_role("listbox").count() == 1
-    screen.get_by_role("radio", name="cross").check()
-    expect(part(screen, "arcs").get_by_role("listbox")).to_have_count(2)
-    expect(part(screen, "legend")).to_contain_text("blocked")
-    rows = open_table(screen)
+    page = show(many_kinds)
+    assert part(page, "arcs").get_by_role("listbox").count() == 1
+    page.get_by_role("radio", name="cross").check()
+    expect(part(page, "arcs").get_by_role("listbox")).to_have_count(2)
+    expect(part(page, "legend")).to_contain_text("blocked")
+    rows = open_table(page)
     exact = many_kinds.weights(0, 0, "cross")
     assert (len(rows), len(rows[0])) == (7, 14)
     assert rows[2][1:] == ["blocked"] * 13
@@ -298,34 +298,34 @@ def test_streams_are_switched_and_cross_attention_has_two_lines(show: Show, many
 
 
 def test_a_strongest_link_pins_its_pair(show: Show, bank: Trace) -> None:
-    screen = show(bank, layer=0, head=4)
-    part(screen, "bars").get_by_role("button", name="bank → river").click()
-    expect(part(screen, "bars").locator("h2").first).to_have_text("bank looks at")
-    expect(part(screen, "search").get_by_label("Key token")).to_have_value("5")
+    page = show(bank, layer=0, head=4)
+    part(page, "bars").get_by_role("button", name="bank → river").click()
+    expect(part(page, "bars").locator("h2").first).to_have_text("bank looks at")
+    expect(part(page, "search").get_by_label("Key token")).to_have_value("5")
 
 
 def test_sinks_show_in_the_sum_of_a_row(show: Show, many_kinds: Trace) -> None:
-    screen = show(many_kinds, stream="decoder")
-    part(screen, "arcs").get_by_role("option", name="t3").hover()
+    page = show(many_kinds, stream="decoder")
+    part(page, "arcs").get_by_role("option", name="t3").hover()
     total = float(many_kinds.weights(0, 0, "decoder")[3].sum())
     assert total < 0.9995
-    expect(part(screen, "bars")).to_contain_text(f"row sums to {total:.3f}")
+    expect(part(page, "bars")).to_contain_text(f"row sums to {total:.3f}")
 
 
 def test_no_piece_is_shown_as_the_tokenizer_writes_it(show: Show, many_kinds: Trace) -> None:
-    screen = show(many_kinds, stream="encoder")
-    option = part(screen, "arcs").locator("[role=option]", has_text="bank")
+    page = show(many_kinds, stream="encoder")
+    option = part(page, "arcs").locator("[role=option]", has_text="bank")
     expect(option).to_have_attribute("title", "·bank")
-    said = screen.evaluate(
+    said = page.evaluate(
         "[...document.querySelectorAll('.av-explorer *')].map(node => `${node.title} ${node.ariaLabel}`).join()"
     )
-    assert "Ġ" not in said + screen.locator(".av-explorer").inner_text()
+    assert "Ġ" not in said + page.locator(".av-explorer").inner_text()
 
 
 def test_labels_that_break_pages_are_shown_and_harm_nothing(show: Show, many_kinds: Trace) -> None:
-    screen = show(many_kinds)
-    assert screen.locator("img, [onerror]").count() == 0
-    shown = part(screen, "arcs").get_by_role("option").all_text_contents()
+    page = show(many_kinds)
+    assert page.locator("img, [onerror]").count() == 0
+    shown = part(page, "arcs").get_by_role("option").all_text_contents()
     assert len(shown) == len(WILD)
     assert {
         "</script>",
@@ -339,8 +339,8 @@ def test_labels_that_break_pages_are_shown_and_harm_nothing(show: Show, many_kin
     } <= set(shown)
     # A heading that shows nothing is no heading: what can't be seen has the sign that it has in the picture.
     expected = [set_apart("".join(spell(label))) for label in WILD]
-    assert [row[0] for row in open_table(screen)] == expected
-    headings = part(screen, "table").locator("thead th").all_text_contents()
+    assert [row[0] for row in open_table(page)] == expected
+    headings = part(page, "table").locator("thead th").all_text_contents()
     assert headings[1:] == expected
 
 
@@ -349,20 +349,20 @@ def test_labels_that_break_pages_are_shown_and_harm_nothing(show: Show, many_kin
 )
 def test_any_length_fits_any_width_in_light_and_dark(show: Show, count: int, dark: bool, width: int) -> None:
     trace = self_attention(count)
-    screen = show(trace, dark=dark, width=width)
-    assert_nothing_overflows(screen)
-    expect(screen.get_by_test_id("explorer")).to_have_attribute("data-theme", "dark" if dark else "light")
-    assert part(screen, "arcs").get_by_role("option").count() == count
-    stage = part(screen, "heatmap").locator("canvas").first.bounding_box()
+    page = show(trace, dark=dark, width=width)
+    assert_nothing_overflows(page)
+    expect(page.get_by_test_id("explorer")).to_have_attribute("data-theme", "dark" if dark else "light")
+    assert part(page, "arcs").get_by_role("option").count() == count
+    stage = part(page, "heatmap").locator("canvas").first.bounding_box()
     assert stage is not None and 0 < stage["width"] <= width
-    rows = open_table(screen)
+    rows = open_table(page)
     assert len(rows) == count
-    assert_nothing_overflows(screen)
+    assert_nothing_overflows(page)
 
 
 def test_a_long_matrix_zooms_with_wheel_buttons_and_keys(show: Show) -> None:
-    screen = show(self_attention(128))
-    heatmap = part(screen, "heatmap")
+    page = show(self_attention(128))
+    heatmap = part(page, "heatmap")
     canvas, whole = heatmap.locator("canvas").first, heatmap.get_by_role("button", name="Show the whole matrix")
     ink = canvas.evaluate(INK)
     expect(whole).to_be_disabled()
@@ -371,14 +371,14 @@ def test_a_long_matrix_zooms_with_wheel_buttons_and_keys(show: Show) -> None:
     closer = redrawn(canvas, ink)
     stage = heatmap.get_by_role("application")
     stage.focus()
-    screen.keyboard.press("Shift+ArrowLeft")
-    screen.keyboard.press("+")
+    page.keyboard.press("Shift+ArrowLeft")
+    page.keyboard.press("+")
     redrawn(canvas, closer)
-    screen.keyboard.press("0")
+    page.keyboard.press("0")
     expect(whole).to_be_disabled()
     assert canvas.evaluate(INK) == ink
     stage.hover()
-    screen.mouse.wheel(0, -300)
+    page.mouse.wheel(0, -300)
     expect(whole).to_be_enabled()
     stage.dblclick()
     expect(whole).to_be_disabled()
@@ -404,12 +404,12 @@ def test_the_page_says_how_exact_it_is(drawn: Page) -> None:
     expect(drawn.get_by_test_id("explorer")).to_contain_text("drawn to ±0.00013; downloads are exact")
 
 
-def test_a_fixed_theme_wins_over_the_system(bank: Trace, page: Callable[..., Page], tmp_path) -> None:
+def test_a_fixed_theme_wins_over_the_system(bank: Trace, open_page: Callable[..., Page], tmp_path) -> None:
     from attention_viz.explorer import explore
 
     explore(bank, theme="dark").save_html(tmp_path / "dark.html")
-    screen = page((tmp_path / "dark.html").as_uri(), dark=False)
-    expect(screen.get_by_test_id("explorer")).to_have_attribute("data-theme", "dark")
+    page = open_page((tmp_path / "dark.html").as_uri(), dark=False)
+    expect(page.get_by_test_id("explorer")).to_have_attribute("data-theme", "dark")
 
 
 # How often a line down the middle between two tokens meets an arc.
@@ -427,11 +427,11 @@ def test_two_tokens_that_look_at_each_other_have_two_arcs(show: Show) -> None:
     axis = {"encoder": tokens(("one", "other"))}
     identity = torch.eye(2)[None]
     call = av.attend(4 * identity, identity.flip(-1), identity)
-    screen = show(trace_of({"encoder": (Layer(call, "0"),)}, axis, axis))
-    arcs = part(screen, "arcs")
+    page = show(trace_of({"encoder": (Layer(call, "0"),)}, axis, axis))
+    arcs = part(page, "arcs")
     line = arcs.get_by_role("option")
     handles = [arcs.locator("canvas").element_handle(), line.nth(0).element_handle(), line.nth(1).element_handle()]
-    assert screen.evaluate(CROSSINGS, handles) == 2
+    assert page.evaluate(CROSSINGS, handles) == 2
     expect(arcs).to_contain_text("arcs that go left are lower")
 
 
@@ -458,13 +458,13 @@ def test_layers_that_are_kept_are_called_by_their_numbers(show: Show) -> None:
     layers = {stream: (whole.layers[stream][1], whole.layers[stream][3])}
     parts = (whole.queries, whole.keys, whole.output, whole.provenance)
     kept = Trace(layers, *parts, kept={stream: KeptLayers((1, 3), (0, 1, 2, 3))})
-    screen = show(kept, layer=3, head=1)
-    expect(part(screen, "grid").get_by_role("rowheader")).to_have_text(["1", "3"])
-    expect(part(screen, "grid").get_by_role("gridcell", selected=True)).to_have_accessible_name("Layer 3 head 1")
-    expect(screen.get_by_text("Layer 3 · Head 1").first).to_be_visible()
+    page = show(kept, layer=3, head=1)
+    expect(part(page, "grid").get_by_role("rowheader")).to_have_text(["1", "3"])
+    expect(part(page, "grid").get_by_role("gridcell", selected=True)).to_have_accessible_name("Layer 3 head 1")
+    expect(page.get_by_text("Layer 3 · Head 1").first).to_be_visible()
     exact = [[f"{weight:.3f}" for weight in row] for row in kept.weights(3, 1)]
-    assert [[read(cell) for cell in row[1:]] for row in open_table(screen)] == exact
-    part(screen, "grid").get_by_role("gridcell", name="Layer 1 head 0").click()
-    expect(screen.get_by_text("Layer 1 · Head 0").first).to_be_visible()
+    assert [[read(cell) for cell in row[1:]] for row in open_table(page)] == exact
+    part(page, "grid").get_by_role("gridcell", name="Layer 1 head 0").click()
+    expect(page.get_by_text("Layer 1 · Head 0").first).to_be_visible()
     exact = [[f"{weight:.3f}" for weight in row] for row in kept.weights(1, 0)]
-    assert [[read(cell) for cell in row[1:]] for row in open_table(screen)] == exact
+    assert [[read(cell) for cell in row[1:]] for row in open_table(page)] == exact

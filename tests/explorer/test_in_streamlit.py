@@ -40,11 +40,11 @@ NO_PAIR = {"query": None, "key": None}
 
 
 @pytest.fixture
-def host(page: Callable[..., Page]) -> Page:
-    screen = page("about:blank")
+def host(open_page: Callable[..., Page]) -> Page:
+    page = open_page("about:blank")
     html, css, js = component_source()
-    screen.evaluate(HOST, {"html": html, "css": css, "js": js, "channel": channel_source()[2]})
-    return screen
+    page.evaluate(HOST, {"html": html, "css": css, "js": js, "channel": channel_source()[2]})
+    return page
 
 
 def call(host: Page, trace: Trace) -> None:

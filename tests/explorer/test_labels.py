@@ -85,19 +85,19 @@ def text_of(count: int) -> str:
 def test_no_label_lies_over_another(show: Show, model: AttentionModel, count: int) -> None:
     trace = self_attention(1) if count == 1 else model.trace(text_of(count))
     assert len(trace.query_tokens()) == count
-    screen = show(trace, width=1920, height=1080)
-    screen.evaluate(LISTEN)
+    page = show(trace, width=1920, height=1080)
+    page.evaluate(LISTEN)
     for width in (1360, 390, 1920):
-        screen.set_viewport_size({"width": width, "height": 860})
+        page.set_viewport_size({"width": width, "height": 860})
         # A token that is chosen has numbers at its arcs, and its neighbours in the matrix make room for its label.
         for chosen in (False, True):
-            token = screen.locator(".av-token").nth(min(3, count - 1))
+            token = page.locator(".av-token").nth(min(3, count - 1))
             if chosen:
                 token.click()
             expect(token).to_have_attribute("aria-selected", str(chosen).lower())
-            screen.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-            seen = {kind: screen.locator(selector).evaluate_all(BOXES) for kind, selector in LABELS.items()}
-            drawn = screen.evaluate("[...window.written].map(([canvas, boxes]) => [canvas.className, boxes])")
+            page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+            seen = {kind: page.locator(selector).evaluate_all(BOXES) for kind, selector in LABELS.items()}
+            drawn = page.evaluate("[...window.written].map(([canvas, boxes]) => [canvas.className, boxes])")
             # The matrix; with a chosen token what lies over it and, where a weight is large enough, the arcs.
             assert len(drawn) == (1 if not chosen else 2 if count > 100 else 3)
             for canvas, boxes in drawn:
@@ -106,44 +106,44 @@ def test_no_label_lies_over_another(show: Show, model: AttentionModel, count: in
             for kind, boxes in seen.items():
                 assert boxes or count == 1, f"no {kind}"
                 assert not collisions(boxes), f"{kind}, {width} wide"
-        screen.keyboard.press("Escape")
+        page.keyboard.press("Escape")
 
 
 def test_a_token_that_is_pointed_at_stays_under_the_pointer(show: Show, model: AttentionModel) -> None:
     """On a phone's width the headline takes one line for one token and two for another."""
-    screen = show(model.trace(text_of(25)), width=390, height=860)
+    page = show(model.trace(text_of(25)), width=390, height=860)
     heights = set()
     for place in (0, 5, 1, 3):
-        token = screen.locator(".av-token").nth(place)
+        token = page.locator(".av-token").nth(place)
         token.evaluate("token => token.scrollIntoView({block: 'center'})")
         token.hover()
         assert len(set(in_frames(token, "place.getBoundingClientRect().y"))) == 1
         expect(token).to_have_class(re.compile("av-is-query"))
-        heights.add(screen.get_by_test_id("explorer-sentence").evaluate("sentence => sentence.offsetHeight"))
+        heights.add(page.get_by_test_id("explorer-sentence").evaluate("sentence => sentence.offsetHeight"))
     assert len(heights) > 1
 
 
 def test_the_matrix_has_the_screen_to_itself_until_escape(show: Show, bank: Trace) -> None:
-    screen = show(bank, layer=0, head=4)
-    matrix = screen.get_by_test_id("explorer-heatmap")
-    button, stage = screen.get_by_test_id("explorer-full-screen"), matrix.get_by_role("application")
+    page = show(bank, layer=0, head=4)
+    matrix = page.get_by_test_id("explorer-heatmap")
+    button, stage = page.get_by_test_id("explorer-full-screen"), matrix.get_by_role("application")
     before = stage.bounding_box()
     assert before is not None
     button.focus()
-    screen.keyboard.press("Enter")
-    expect(screen.locator(":fullscreen")).to_have_attribute("data-testid", "explorer-heatmap")
+    page.keyboard.press("Enter")
+    expect(page.locator(":fullscreen")).to_have_attribute("data-testid", "explorer-heatmap")
     expect(button).to_have_accessible_name("Close the full screen")
     canvas = matrix.locator("canvas").first
     expect(canvas).to_have_css("height", f"{860 - 48 - 36}px")
     alone = stage.bounding_box()
     assert alone is not None and alone["height"] > 860 * 0.8 > before["height"]
     # The same matrix, which tells the number under the pointer: the third word's sixth cell of nine is 0.580.
-    screen.keyboard.press("Tab")
+    page.keyboard.press("Tab")
     expect(stage).to_be_focused()
     stage.hover(position={"x": alone["height"] * 0.66, "y": alone["height"] * 0.3})
     expect(matrix.get_by_role("tooltip")).to_have_text("bank → river0.580")
-    screen.keyboard.press("Escape")
-    expect(screen.locator(":fullscreen")).to_have_count(0)
+    page.keyboard.press("Escape")
+    expect(page.locator(":fullscreen")).to_have_count(0)
     expect(button).to_be_focused()
     expect(button).to_have_accessible_name("Full screen: the matrix alone")
     assert stage.bounding_box() == before

@@ -20,25 +20,25 @@ def trace() -> Trace:
 
 
 @pytest.fixture
-def screen(show: Callable[..., Page], trace: Trace, monkeypatch: pytest.MonkeyPatch) -> Page:
+def page(show: Callable[..., Page], trace: Trace, monkeypatch: pytest.MonkeyPatch) -> Page:
     monkeypatch.setattr(page_module, "MOST_IN_A_FILE", 1_000_000)
     shown = show(trace, layer=1, head=0)
     expect(part(shown, "blocks")).to_contain_text("The largest of each 3 × 3 weights")
     return shown
 
 
-def stage(screen: Page) -> Locator:
-    return part(screen, "heatmap").get_by_role("application")
+def stage(page: Page) -> Locator:
+    return part(page, "heatmap").get_by_role("application")
 
 
-def test_a_pair_is_picked_by_position_and_its_exact_number_told(screen: Page, trace: Trace) -> None:
+def test_a_pair_is_picked_by_position_and_its_exact_number_told(page: Page, trace: Trace) -> None:
     row = trace.weights(1, 0)[700]
     key = int(row.argmax())
     for role, place in (("Query", 700), ("Key", key)):
-        box = screen.get_by_label(f"{role} token: a word or a position")
+        box = page.get_by_label(f"{role} token: a word or a position")
         box.fill(str(place))
         box.press("Enter")
-    ranked = part(screen, "search").locator("li button[data-head]")
+    ranked = part(page, "search").locator("li button[data-head]")
     expect(ranked).to_have_count(2)  # both heads of the layer that is in the file
     for head in (0, 1):
         weight = float(trace.weights(1, head)[700, key])
@@ -47,11 +47,11 @@ def test_a_pair_is_picked_by_position_and_its_exact_number_told(screen: Page, tr
     assert row[key] > 0.1
 
 
-def test_what_is_typed_stays_when_the_page_has_run_anew(screen: Page) -> None:
-    box = screen.get_by_label("Query token: a word or a position")
+def test_what_is_typed_stays_when_the_page_has_run_anew(page: Page) -> None:
+    box = page.get_by_label("Query token: a word or a position")
     before = box.input_value()
     box.fill("70")
-    part(screen, "bars").locator("li button").first.dispatch_event("click")
+    part(page, "bars").locator("li button").first.dispatch_event("click")
     expect(box).to_have_value("70")
     box.blur()
     expect(box).not_to_have_value("70")
@@ -61,32 +61,32 @@ def test_what_is_typed_stays_when_the_page_has_run_anew(screen: Page) -> None:
     assert before != box.input_value()
 
 
-def test_the_strongest_links_are_those_of_the_whole_text(screen: Page, trace: Trace) -> None:
+def test_the_strongest_links_are_those_of_the_whole_text(page: Page, trace: Trace) -> None:
     weights = trace.weights(1, 0).clone().fill_diagonal_(0)
     # Between words: what is no word, and the first token, at which heads rest, are looked at by none.
     said = torch.tensor([any(sign.isalnum() for sign in text) for text in trace.key_tokens().texts])
     weights[~said[: len(weights)]], weights[:, ~said], weights[:, 0] = 0, 0, 0
     best = [f"{value:.3f}" for value in weights.flatten().sort(descending=True).values[:16]]
-    assert part(screen, "bars").locator("li .av-number").all_text_contents() == best
+    assert part(page, "bars").locator("li .av-number").all_text_contents() == best
 
 
-def test_the_line_of_tokens_has_few_of_them_and_turns_to_what_is_chosen(screen: Page) -> None:
-    line = part(screen, "arcs").get_by_role("listbox")
+def test_the_line_of_tokens_has_few_of_them_and_turns_to_what_is_chosen(page: Page) -> None:
+    line = part(page, "arcs").get_by_role("listbox")
     assert line.get_by_role("option").count() == 240
-    told = part(screen, "arcs").locator(".av-is-query")
+    told = part(page, "arcs").locator(".av-is-query")
     expect(told).to_be_in_viewport()  # what the sentence above tells of
     assert int(told.get_attribute("data-place") or 0) > 40  # far from where the line begins
-    part(screen, "bars").locator("li button").first.click()
-    chosen = part(screen, "arcs").locator('[aria-selected="true"]')
+    part(page, "bars").locator("li button").first.click()
+    chosen = part(page, "arcs").locator('[aria-selected="true"]')
     expect(chosen.first).to_be_in_viewport()
     line.get_by_role("option").first.focus()
-    screen.keyboard.press("End")
-    expect(screen.locator(":focus")).to_have_attribute("aria-posinset", str(QUERIES))
-    expect(screen.locator(":focus")).to_be_in_viewport()
+    page.keyboard.press("End")
+    expect(page.locator(":focus")).to_have_attribute("aria-posinset", str(QUERIES))
+    expect(page.locator(":focus")).to_be_in_viewport()
 
 
-def test_scrolling_brings_the_tokens_that_come_into_sight(screen: Page) -> None:
-    scroller = part(screen, "arcs").locator(".av-scroll")
+def test_scrolling_brings_the_tokens_that_come_into_sight(page: Page) -> None:
+    scroller = part(page, "arcs").locator(".av-scroll")
     for share in (0.5, 0.9, 0.2):
         scroller.evaluate("(one, share) => { one.scrollLeft = share * one.scrollWidth; }", share)
         middle = """one => {
@@ -95,35 +95,35 @@ def test_scrolling_brings_the_tokens_that_come_into_sight(screen: Page) -> None:
                 .map(found => found.closest(".av-token")).find(Boolean);
             return token ? Number(token.dataset.place) : -1;
         }"""
-        screen.wait_for_timeout(200)
+        page.wait_for_timeout(200)
         place = max(scroller.evaluate(middle), scroller.evaluate(middle.replace("width / 2", "width / 2 + 14")))
         assert abs(place / QUERIES - share) < 0.06
 
 
-def test_a_part_has_run_from_blocks_of_its_own(screen: Page) -> None:
-    canvas = part(screen, "heatmap").locator("canvas").first
-    stage(screen).press("+")
-    expect(part(screen, "blocks")).to_contain_text("The largest of each 2 × 2 weights (being computed)")
+def test_a_part_has_run_from_blocks_of_its_own(page: Page) -> None:
+    canvas = part(page, "heatmap").locator("canvas").first
+    stage(page).press("+")
+    expect(part(page, "blocks")).to_contain_text("The largest of each 2 × 2 weights (being computed)")
     coarse = canvas.evaluate(INK)
-    expect(part(screen, "blocks")).to_contain_text("The largest of each 2 × 2 weights; zoom in")
+    expect(part(page, "blocks")).to_contain_text("The largest of each 2 × 2 weights; zoom in")
     assert canvas.evaluate(INK) != coarse
 
 
-def test_zooming_in_draws_the_cells_themselves_with_their_numbers(screen: Page) -> None:
-    canvas = part(screen, "heatmap").locator("canvas").first
+def test_zooming_in_draws_the_cells_themselves_with_their_numbers(page: Page) -> None:
+    canvas = part(page, "heatmap").locator("canvas").first
     inks = [canvas.evaluate(INK)]
     for _ in range(5):
-        stage(screen).press("+")
-        screen.wait_for_timeout(50)
+        stage(page).press("+")
+        page.wait_for_timeout(50)
         inks.append(canvas.evaluate(INK))
     assert len(set(inks)) == 6
 
 
-def test_the_mean_of_each_block_has_run_in_colours_of_its_own(screen: Page) -> None:
-    canvas = part(screen, "heatmap").locator("canvas").first
+def test_the_mean_of_each_block_has_run_in_colours_of_its_own(page: Page) -> None:
+    canvas = part(page, "heatmap").locator("canvas").first
     largest = canvas.evaluate(INK)
-    screen.get_by_role("radio", name="Mean").check()
-    note = part(screen, "blocks")
+    page.get_by_role("radio", name="Mean").check()
+    note = part(page, "blocks")
     expect(note).to_contain_text("The mean of each 3 × 3 weights, blocked ones left out")
     expect(note).to_contain_text(re.compile(r"the largest mean, 0\.\d+, the palest a thousandth of it"))
     assert canvas.evaluate(INK) != largest
@@ -133,7 +133,7 @@ def test_the_mean_of_each_block_has_run_in_colours_of_its_own(screen: Page) -> N
     }"""
     assert canvas.evaluate(shades) > 50
     for _ in range(4):
-        stage(screen).press("+")
+        stage(page).press("+")
     expect(note).to_have_text("Each weight by itself, exact to 0.00001")
 
 
@@ -153,26 +153,26 @@ def test_hidden_tokens_are_in_no_block(
     expect(part(shown, "legend").locator(".av-ticks")).to_contain_text(most)
 
 
-def test_a_head_whose_numbers_are_not_in_the_file_is_shown_in_small_and_told_of(screen: Page) -> None:
-    canvas = part(screen, "heatmap").locator("canvas").first
+def test_a_head_whose_numbers_are_not_in_the_file_is_shown_in_small_and_told_of(page: Page) -> None:
+    canvas = part(page, "heatmap").locator("canvas").first
     ink = canvas.evaluate(INK)
-    screen.get_by_role("gridcell", name="Layer 0 head 1", exact=True).click()
-    expect(screen.locator(".av-notes")).to_contain_text(
+    page.get_by_role("gridcell", name="Layer 0 head 1", exact=True).click()
+    expect(page.locator(".av-notes")).to_contain_text(
         "this file has the numbers of layer 1; of this head it has the small picture alone"
     )
     assert canvas.evaluate(INK) != ink
-    expect(part(screen, "bars").locator("li")).to_have_count(0)
-    screen.get_by_role("gridcell", name="Layer 1 head 1", exact=True).click()
-    expect(part(screen, "bars").locator("li").first).to_be_visible()
-    expect(part(screen, "blocks")).to_contain_text("exact to 0.00001")
+    expect(part(page, "bars").locator("li")).to_have_count(0)
+    page.get_by_role("gridcell", name="Layer 1 head 1", exact=True).click()
+    expect(part(page, "bars").locator("li").first).to_be_visible()
+    expect(part(page, "blocks")).to_contain_text("exact to 0.00001")
 
 
-def test_the_kind_of_block_can_be_chosen_only_where_blocks_are_drawn(screen: Page) -> None:
-    kind = screen.get_by_role("radio", name="Mean")
+def test_the_kind_of_block_can_be_chosen_only_where_blocks_are_drawn(page: Page) -> None:
+    kind = page.get_by_role("radio", name="Mean")
     expect(kind).to_be_enabled()
     for _ in range(3):
-        screen.get_by_role("button", name="Zoom in").click()
-    expect(part(screen, "blocks")).to_contain_text("Each weight by itself")
+        page.get_by_role("button", name="Zoom in").click()
+    expect(part(page, "blocks")).to_contain_text("Each weight by itself")
     expect(kind).to_be_disabled()
-    screen.get_by_role("button", name="Show the whole matrix").click()
+    page.get_by_role("button", name="Show the whole matrix").click()
     expect(kind).to_be_enabled()

@@ -25,8 +25,8 @@ def continued() -> Trace:
     return trace
 
 
-def token(screen: Page, name: str) -> Locator:
-    return screen.get_by_test_id("explorer-arcs").get_by_role("option", name=name, exact=True)
+def token(page: Page, name: str) -> Locator:
+    return page.get_by_test_id("explorer-arcs").get_by_role("option", name=name, exact=True)
 
 
 def test_the_browser_is_told_which_tokens_belong_where(pair: Trace, continued: Trace, bank: Trace) -> None:
@@ -37,29 +37,29 @@ def test_the_browser_is_told_which_tokens_belong_where(pair: Trace, continued: T
 
 
 def test_each_token_of_a_pair_says_its_sentence(show: Show, pair: Trace) -> None:
-    screen = show(pair)
+    page = show(pair)
     for name in ("bank, first sentence", "river, second sentence", "the (position 5), second sentence"):
-        expect(token(screen, name)).to_be_visible()
+        expect(token(page, name)).to_be_visible()
     lines = [
-        token(screen, name).evaluate("node => getComputedStyle(node).textDecorationStyle")
+        token(page, name).evaluate("node => getComputedStyle(node).textDecorationStyle")
         for name in ("bank, first sentence", "river, second sentence")
     ]
     assert lines == ["solid", "dashed"]
-    legend = screen.get_by_test_id("explorer-legend")
+    legend = page.get_by_test_id("explorer-legend")
     expect(legend).to_contain_text("first sentence")
     expect(legend).to_contain_text("second sentence")
-    screen.get_by_test_id("explorer-table").locator("summary").click()
-    caption = screen.get_by_test_id("explorer-table").locator("caption")
+    page.get_by_test_id("explorer-table").locator("summary").click()
+    caption = page.get_by_test_id("explorer-table").locator("caption")
     expect(caption).to_contain_text("first sentence: positions 1 to 2; second sentence: positions 4 to 6")
 
 
 def test_what_the_model_says_is_marked_as_its_own(show: Show, continued: Trace) -> None:
-    screen = show(continued, layer=1, head=1)
-    expect(screen.get_by_test_id("explorer-legend")).to_contain_text("the model's own")
-    expect(screen.get_by_test_id("explorer-arcs").get_by_role("option", name="the model's own")).to_have_count(2)
+    page = show(continued, layer=1, head=1)
+    expect(page.get_by_test_id("explorer-legend")).to_contain_text("the model's own")
+    expect(page.get_by_test_id("explorer-arcs").get_by_role("option", name="the model's own")).to_have_count(2)
 
 
 def test_a_single_sentence_needs_no_words_for_it(show: Show, bank: Trace) -> None:
-    screen = show(bank)
-    expect(token(screen, "river")).to_be_visible()
-    expect(screen.get_by_test_id("explorer-legend")).not_to_contain_text("sentence")
+    page = show(bank)
+    expect(token(page, "river")).to_be_visible()
+    expect(page.get_by_test_id("explorer-legend")).not_to_contain_text("sentence")

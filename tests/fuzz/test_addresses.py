@@ -34,22 +34,22 @@ def asked_of(one: Any) -> st.SearchStrategy[str]:
 
 
 @functools.cache
-def asked_of_page(page: str) -> dict[str, st.SearchStrategy[str]]:
+def asked_of_page(path: str) -> dict[str, st.SearchStrategy[str]]:
     """The same by parameter, once for all examples: what there is may change with what a page shows."""
-    return {one.name: asked_of(one) for one in declared(page)}
+    return {one.name: asked_of(one) for one in declared(path)}
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("path", PAGES)
 @examples(2)
 @given(data=st.data())
-def test_any_address_of_a_page_shows_the_page(page: str, screen: Screen, data: st.DataObject) -> None:
+def test_any_address_of_a_page_shows_the_page(path: str, screen: Screen, data: st.DataObject) -> None:
     asked = {
         "model": data.draw(st.sampled_from(_MODELS)),
         "text": data.draw(st.sampled_from(["the cat sat", "frog ring", ""])),
     }
-    others = asked_of_page(page)
+    others = asked_of_page(path)
     names = [name for name in others if name not in asked]
     for name in data.draw(st.lists(st.sampled_from(names), max_size=5, unique=True)):
         asked[name] = data.draw(others[name])
-    screen.back_to(f"{page}?{urlencode(asked, errors='replace')}")
+    screen.back_to(f"{path}?{urlencode(asked, errors='replace')}")
     assert all(screen.warnings)

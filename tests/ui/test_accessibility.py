@@ -47,27 +47,25 @@ PAGES = (
 def test_no_page_shuts_anybody_out_in_light_or_dark(stay: OpenPage, recolour: Recolour, address: str) -> None:
     # Each begins as the one before it ends, since a page that changes its colours is drawn anew.
     ends_dark = PAGES.index(address) % 2 == 0
-    screen = stay(address, dark=not ends_dark)
-    screen.evaluate(AXE)
+    page = stay(address, dark=not ends_dark)
+    page.evaluate(AXE)
     for dark in (not ends_dark, ends_dark):
         if dark == ends_dark:
-            recolour(screen, dark)
-        screen.wait_for_function(STILL)
-        found: list[dict[str, Any]] = screen.evaluate(RUN, OF_COLOURS if dark else [])
+            recolour(page, dark)
+        page.wait_for_function(STILL)
+        found: list[dict[str, Any]] = page.evaluate(RUN, OF_COLOURS if dark else [])
         grave = [one for one in found if one["impact"] in ("serious", "critical")]
         told = [f"{one['id']}: {node['html'][:200]}" for one in grave for node in one["nodes"]]
         assert not told, "\n".join(["in the dark" if dark else "in light", *told])
-    pictures: list[str] = screen.get_by_test_id("stPlotlyChart").evaluate_all(
-        "every => every.map(one => one.ariaLabel)"
-    )
+    pictures: list[str] = page.get_by_test_id("stPlotlyChart").evaluate_all("every => every.map(one => one.ariaLabel)")
     assert all(re.search(r"[a-z].*\d", said or "") for said in pictures), pictures
 
 
 def test_what_a_filled_button_says_can_be_read_in_light_and_dark(stay: OpenPage, recolour: Recolour) -> None:
-    screen = stay("/heads?model=coreference")
+    page = stay("/heads?model=coreference")
     for dark in (False, True):
-        recolour(screen, dark)
-        words = screen.get_by_role("button", name="Silence this head").locator("p")
+        recolour(page, dark)
+        words = page.get_by_role("button", name="Silence this head").locator("p")
         colours = words.evaluate(
             "one => [getComputedStyle(one).color, getComputedStyle(one.closest('button')).backgroundColor]"
         )
@@ -76,35 +74,35 @@ def test_what_a_filled_button_says_can_be_read_in_light_and_dark(stay: OpenPage,
 
 
 def test_a_link_of_the_menu_shows_that_the_keyboard_is_on_it(stay: OpenPage) -> None:
-    screen = stay(f"/?{FEW}")
-    link = screen.locator(".st-key-menu a", has_text="Masks")
+    page = stay(f"/?{FEW}")
+    link = page.locator(".st-key-menu a", has_text="Masks")
     assert link.evaluate("one => getComputedStyle(one).outlineStyle") == "none"
-    screen.locator(".st-key-menu a", has_text="Step by step").focus()
-    screen.keyboard.press("Tab")
+    page.locator(".st-key-menu a", has_text="Step by step").focus()
+    page.keyboard.press("Tab")
     assert link.evaluate("one => document.activeElement === one")
     assert link.evaluate("one => getComputedStyle(one).outlineStyle") == "solid"
 
 
 def test_the_tab_key_goes_through_an_open_menu_where_its_button_stands(stay: OpenPage) -> None:
-    screen = stay("/")
+    page = stay("/")
     where = """() => [document.activeElement.closest('[data-testid="stPopoverBody"]') !== null,
         document.activeElement.innerText.split("\\n")[0]]"""
-    button = screen.get_by_role("button", name="Options")
+    button = page.get_by_role("button", name="Options")
     button.focus()
-    screen.keyboard.press("Enter")
+    page.keyboard.press("Enter")
     # All of it is there, and what stands behind the button.
-    expect(screen.get_by_test_id("stPopoverBody").get_by_role("switch", name="Whole words")).to_be_visible()
-    expect(screen.get_by_role("button", name="Export")).to_be_enabled()
-    screen.keyboard.press("Tab")
-    inside = [screen.evaluate(where)]
+    expect(page.get_by_test_id("stPopoverBody").get_by_role("switch", name="Whole words")).to_be_visible()
+    expect(page.get_by_role("button", name="Export")).to_be_enabled()
+    page.keyboard.press("Tab")
+    inside = [page.evaluate(where)]
     assert inside[0][0]
-    screen.keyboard.press("Shift+Tab")
-    assert screen.evaluate(where) == [False, "Options"]
-    screen.keyboard.press("Tab")
+    page.keyboard.press("Shift+Tab")
+    assert page.evaluate(where) == [False, "Options"]
+    page.keyboard.press("Tab")
     while inside[-1][0]:
-        screen.keyboard.press("Tab")
-        inside.append(screen.evaluate(where))
+        page.keyboard.press("Tab")
+        inside.append(page.evaluate(where))
     # All of it was passed, and what comes next is what stands behind the button.
     assert len(inside) > 2 and inside[-1] == [False, "Export"]
-    screen.keyboard.press("Escape")
-    expect(screen.get_by_test_id("stPopoverBody")).to_be_hidden()
+    page.keyboard.press("Escape")
+    expect(page.get_by_test_id("stPopoverBody")).to_be_hidden()

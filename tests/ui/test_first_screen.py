@@ -28,24 +28,24 @@ def bottom(found: Locator) -> float:
 @pytest.mark.parametrize("address", ["/?layer=0&head=1", f"/?model={PICTURE}", "/masks?layer=0&head=1"])
 def test_chips_push_no_picture(stay: OpenPage, address: str, width: int, height: int, most: int) -> None:
     stage = ".st-key-stage, .st-key-explorer"
-    screen = stay(address, width=width, height=height)
-    there = top(screen.locator(stage).first)
+    page = stay(address, width=width, height=height)
+    there = top(page.locator(stage).first)
     changed = "reading=rollout" if PICTURE in address else "special=off&words=on"
-    screen = stay(f"{address}{'&' if '?' in address else '?'}{changed}", width=width, height=height)
-    expect(screen.locator(".st-key-chips")).to_have_count(1)
-    found = top(screen.locator(stage).first)
+    page = stay(f"{address}{'&' if '?' in address else '?'}{changed}", width=width, height=height)
+    expect(page.locator(".st-key-chips")).to_have_count(1)
+    found = top(page.locator(stage).first)
     assert found <= most and abs(found - there) <= 2
 
 
 def test_chips_can_be_taken_off_on_a_phone_where_the_row_is_opened(stay: OpenPage, idle: Idle) -> None:
-    screen = stay("/?words=on", width=390, height=844)
-    chip = screen.get_by_role("button", name="Whole words ✕")
-    fold = screen.locator(".st-key-fold").get_by_role("button")
+    page = stay("/?words=on", width=390, height=844)
+    chip = page.get_by_role("button", name="Whole words ✕")
+    fold = page.locator(".st-key-fold").get_by_role("button")
     expect(chip).to_be_hidden()
     expect(fold).to_contain_text("Whole words")
     fold.click()
     chip.click()
-    idle(screen)
+    idle(page)
     expect(fold).not_to_contain_text("Whole words")
 
 
@@ -55,12 +55,12 @@ def test_chips_stand_beside_what_is_said_and_cover_none_of_it(stay: OpenPage) ->
         ("/compare?special=off&words=on", ".compare-claim"),
         ("/why?model=induction&text=moon+ring+moon&special=off", "[data-testid=why] .av-question"),
     ):
-        screen = stay(address)
-        chips = screen.locator(".st-key-chips button").first
-        expect(screen.locator(said)).to_be_visible()
+        page = stay(address)
+        chips = page.locator(".st-key-chips button").first
+        expect(page.locator(said)).to_be_visible()
         box, words = (
             chips.bounding_box(),
-            screen.locator(said).evaluate(
+            page.locator(said).evaluate(
                 "node => { const range = document.createRange(); range.selectNodeContents(node);"
                 " const {right, top, bottom} = range.getBoundingClientRect(); return [right, top, bottom]; }"
             ),
@@ -69,25 +69,25 @@ def test_chips_stand_beside_what_is_said_and_cover_none_of_it(stay: OpenPage) ->
         assert words[0] <= box["x"] or words[2] <= box["y"] or box["y"] + box["height"] <= words[1], address
 
 
-def test_whoever_asks_on_a_phone_whether_a_head_matters_sees_the_answer_at_once(page: OpenPage) -> None:
-    screen = page("/", width=390, height=844)
-    screen.get_by_test_id("explorer-matters").click()
-    answer = screen.locator(".st-key-heads-silence").get_by_text("The nearest sentence")
+def test_whoever_asks_on_a_phone_whether_a_head_matters_sees_the_answer_at_once(open_page: OpenPage) -> None:
+    page = open_page("/", width=390, height=844)
+    page.get_by_test_id("explorer-matters").click()
+    answer = page.locator(".st-key-heads-silence").get_by_text("The nearest sentence")
     expect(answer).to_be_visible()
-    expect(screen.get_by_test_id("atlas")).to_be_visible()
+    expect(page.get_by_test_id("atlas")).to_be_visible()
     assert bottom(answer) <= 844
-    assert top(answer) < top(screen.get_by_test_id("atlas"))
+    assert top(answer) < top(page.get_by_test_id("atlas"))
 
 
 def test_the_masks_matrix_of_a_picture_is_on_a_phones_first_screen(stay: OpenPage) -> None:
-    screen = stay(f"/masks?model={PICTURE}", width=390, height=844)
-    sheet = screen.get_by_test_id("mask-sheet")
+    page = stay(f"/masks?model={PICTURE}", width=390, height=844)
+    sheet = page.get_by_test_id("mask-sheet")
     expect(sheet).to_be_visible(timeout=60_000)
-    pictures = [screen.locator(f".st-key-masked-{one} .js-plotly-plot image").first for one in ("before", "after")]
+    pictures = [page.locator(f".st-key-masked-{one} .js-plotly-plot image").first for one in ("before", "after")]
     expect(pictures[1]).to_be_visible()
     assert top(sheet) < 540
     assert all(bottom(one) < top(sheet) for one in pictures)
-    others = screen.locator(".st-key-masked-others")
+    others = page.locator(".st-key-masked-others")
     assert top(others) > bottom(sheet)
 
 

@@ -18,13 +18,13 @@ FOCUSED = """() => {
 MENU = ("Explore", "Step by step", "Masks", "Heads", "Cross-attention", "Compare", "Learn")
 
 
-def stops(screen: Page, count: int) -> list[tuple[str, bool]]:
+def stops(page: Page, count: int) -> list[tuple[str, bool]]:
     """What Tab comes to, one after the other, from the top of the page."""
-    screen.evaluate("document.activeElement.blur(); getSelection().removeAllRanges(); scrollTo(0, 0)")
+    page.evaluate("document.activeElement.blur(); getSelection().removeAllRanges(); scrollTo(0, 0)")
     found = []
     for _ in range(count):
-        screen.keyboard.press("Tab")
-        focused = screen.evaluate(FOCUSED)
+        page.keyboard.press("Tab")
+        focused = page.evaluate(FOCUSED)
         if focused is None:
             break
         found.append(tuple(focused))

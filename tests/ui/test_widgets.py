@@ -132,7 +132,7 @@ def test_what_a_browser_sends_is_nothing_until_it_is_there(session: dict[str, An
     assert widgets.clicked_point("chart") is None
 
 
-def page() -> None:
+def script() -> None:
     """A page with two widgets for one parameter, and two switches; a deeper dive hides what follows it."""
     import streamlit as st
 
@@ -151,7 +151,7 @@ def page() -> None:
 
 @pytest.fixture
 def screen() -> AppTest:
-    found = AppTest.from_function(page, default_timeout=60).run()
+    found = AppTest.from_function(script, default_timeout=60).run()
     assert not found.exception
     return found
 

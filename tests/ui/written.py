@@ -41,11 +41,11 @@ class Written:
         return not instead and [new.WhichOneof("type") for path, _, new in kinds if path == place] == ["bidi_component"]
 
 
-def written_on(screen: Page, idle: Callable[[Page], None]) -> Written:
+def written_on(page: Page, idle: Callable[[Page], None]) -> Written:
     """All that is written on a page from now on, with everything at hand: it is opened again, and then forgotten."""
     written = Written()
-    screen.on("websocket", lambda socket: socket.on("framereceived", written.read))
-    screen.reload()  # what stands there already is named by hashes, to be known
-    wait_until_drawn(screen, idle)
+    page.on("websocket", lambda socket: socket.on("framereceived", written.read))
+    page.reload()  # what stands there already is named by hashes, to be known
+    wait_until_drawn(page, idle)
     written.deltas.clear()
     return written

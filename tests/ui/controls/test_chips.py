@@ -28,12 +28,12 @@ def chips(screen: Screen) -> dict[str, Any]:
     return {one.key.removeprefix("chip-"): one for one in found}
 
 
-@pytest.mark.parametrize("page", [one for one in PAGES if one not in ("/learn", "/cross")])
+@pytest.mark.parametrize("path", [one for one in PAGES if one not in ("/learn", "/cross")])
 @pytest.mark.parametrize("model", SET)
-def test_what_is_not_at_its_default_is_a_chip_that_puts_it_back(screen: Screen, page: str, model: str) -> None:
+def test_what_is_not_at_its_default_is_a_chip_that_puts_it_back(screen: Screen, path: str, model: str) -> None:
     asked = "&".join(f"{name}={value}" for name, value in SET[model].items())
-    screen.back_to(f"{page}?model={model}&text=the+cat+sat+on+the+cat&{asked}")
-    wanted = SET[model].keys() - WITHOUT.get(page, set())
+    screen.back_to(f"{path}?model={model}&text=the+cat+sat+on+the+cat&{asked}")
+    wanted = SET[model].keys() - WITHOUT.get(path, set())
     assert chips(screen).keys() == wanted
     for name in sorted(wanted, key=lambda one: (one == "more", one)):
         chips(screen)[name].click()

@@ -22,76 +22,74 @@ def app_server(operated: Server) -> Server:
     return operated
 
 
-def choose(screen: Page, label: str, option: str, idle: Idle) -> None:
-    screen.get_by_role("combobox", name=re.compile(rf"(^|\W){label}$")).click()
-    screen.get_by_role("option", name=option, exact=True).click()
-    idle(screen)
+def choose(page: Page, label: str, option: str, idle: Idle) -> None:
+    page.get_by_role("combobox", name=re.compile(rf"(^|\W){label}$")).click()
+    page.get_by_role("option", name=option, exact=True).click()
+    idle(page)
 
 
-def parameters(screen: Page) -> dict[str, str]:
-    return {name: values[0] for name, values in parse_qs(urlsplit(screen.url).query).items()}
+def parameters(page: Page) -> dict[str, str]:
+    return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}
 
 
-def verified(screen: Page) -> None:
-    expect(screen.get_by_text(re.compile("^Verified"))).to_be_visible(timeout=60_000)
+def verified(page: Page) -> None:
+    expect(page.get_by_text(re.compile("^Verified"))).to_be_visible(timeout=60_000)
 
 
-def link(model: str, page: str = "/", **more: object) -> str:
+def link(model: str, path: str = "/", **more: object) -> str:
     told = "".join(f"&{name}={value}" for name, value in more.items())
-    return f"{page}?model={quote(model, safe='')}&text={quote(TEXT)}{told}"
+    return f"{path}?model={quote(model, safe='')}&text={quote(TEXT)}{told}"
 
 
-def test_a_path_typed_into_the_picker_is_refused_as_well(page: OpenPage, models: Path, idle: Idle) -> None:
-    screen = page("/")
-    choose(screen, "Model", "a folder on this machine", idle)
-    box = screen.get_by_role("combobox", name=re.compile("Folder"))
+def test_a_path_typed_into_the_picker_is_refused_as_well(open_page: OpenPage, models: Path, idle: Idle) -> None:
+    page = open_page("/")
+    choose(page, "Model", "a folder on this machine", idle)
+    box = page.get_by_role("combobox", name=re.compile("Folder"))
     box.click()
     box.fill(str(models.parent / "outside" / "secret-bert"))
     box.press("Enter")
-    idle(screen)
-    expect(screen.get_by_text(re.compile("This model can't be opened: there is no folder"))).to_be_visible()
-    expect(screen.get_by_text(re.compile("ATTENTION_VIZ_MODELS names"))).to_be_visible()
+    idle(page)
+    expect(page.get_by_text(re.compile("This model can't be opened: there is no folder"))).to_be_visible()
+    expect(page.get_by_text(re.compile("ATTENTION_VIZ_MODELS names"))).to_be_visible()
     # What to do about it is told with the path that was typed.
-    expect(screen.get_by_text(re.compile(f"ATTENTION_VIZ_MODELS={models.parent}/outside/secret-bert "))).to_be_visible()
-    assert parameters(screen)["model"] == "all-MiniLM-L6-v2"
+    expect(page.get_by_text(re.compile(f"ATTENTION_VIZ_MODELS={models.parent}/outside/secret-bert "))).to_be_visible()
+    assert parameters(page)["model"] == "all-MiniLM-L6-v2"
 
 
-def test_a_model_on_the_hub_tells_its_size_and_comes_at_a_word(page: OpenPage, hub: Hub, idle: Idle) -> None:
-    screen = page("/?text=" + quote(TEXT))
-    choose(screen, "Model", "a hub id", idle)
-    screen.get_by_label("Hub id").fill(NAME)
-    screen.get_by_label("Hub id").press("Enter")
-    idle(screen)
+def test_a_model_on_the_hub_tells_its_size_and_comes_at_a_word(open_page: OpenPage, hub: Hub, idle: Idle) -> None:
+    page = open_page("/?text=" + quote(TEXT))
+    choose(page, "Model", "a hub id", idle)
+    page.get_by_label("Hub id").fill(NAME)
+    page.get_by_label("Hub id").press("Enter")
+    idle(page)
     expect(
-        screen.get_by_text(re.compile(rf"{NAME} at main \([0-9a-f]{{7}}\) is on the hub: \d files, 0\.1 MB"))
+        page.get_by_text(re.compile(rf"{NAME} at main \([0-9a-f]{{7}}\) is on the hub: \d files, 0\.1 MB"))
     ).to_be_visible()
     assert "model.safetensors" not in hub.fetched()
-    screen.get_by_role("button", name="Download 0.1 MB").click()
-    verified(screen)
+    page.get_by_role("button", name="Download 0.1 MB").click()
+    verified(page)
     assert "model.safetensors" in hub.fetched()
-    assert parameters(screen)["model"] == NAME
+    assert parameters(page)["model"] == NAME
 
 
-def test_a_download_shows_how_far_it_is_and_is_cancelled(page: OpenPage, hub: Hub) -> None:
+def test_a_download_shows_how_far_it_is_and_is_cancelled(open_page: OpenPage, hub: Hub) -> None:
     hub.bytes_a_second = 4e6
-    screen = page(link(LARGE))
-    screen.get_by_role("button", name=re.compile("^Download 3")).click()
+    page = open_page(link(LARGE))
+    page.get_by_role("button", name=re.compile("^Download 3")).click()
     expect(
-        screen.get_by_text(re.compile(f"Downloading {LARGE}: 10\\.5 of|Downloading {LARGE}: 10\\.5 MB of"))
+        page.get_by_text(re.compile(f"Downloading {LARGE}: 10\\.5 of|Downloading {LARGE}: 10\\.5 MB of"))
     ).to_be_visible(timeout=20_000)
-    screen.get_by_role("button", name="Cancel").click()
-    expect(screen.get_by_text(re.compile("download of somebody/large-bert was cancelled"))).to_be_visible(
-        timeout=20_000
-    )
-    expect(screen.get_by_role("button", name=re.compile("^Download 3"))).to_be_visible()
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.get_by_text(re.compile("download of somebody/large-bert was cancelled"))).to_be_visible(timeout=20_000)
+    expect(page.get_by_role("button", name=re.compile("^Download 3"))).to_be_visible()
     hub.bytes_a_second = None
-    screen.get_by_role("button", name=re.compile("^Download 3")).click()
-    verified(screen)
+    page.get_by_role("button", name=re.compile("^Download 3")).click()
+    verified(page)
 
 
-def test_an_id_that_is_not_there_is_told_and_another_can_be_typed(page: OpenPage, hub: Hub) -> None:
-    screen = page(link("nobody/nothing@v9"))
-    expect(screen.get_by_text("There is no model nobody/nothing on the hub, or it is private")).to_be_visible()
-    expect(screen.get_by_label("Hub id")).to_have_value("nobody/nothing")
-    expect(screen.get_by_label("Revision")).to_have_value("v9")
-    assert parameters(screen)["model"] == "nobody/nothing@v9"
+def test_an_id_that_is_not_there_is_told_and_another_can_be_typed(open_page: OpenPage, hub: Hub) -> None:
+    page = open_page(link("nobody/nothing@v9"))
+    expect(page.get_by_text("There is no model nobody/nothing on the hub, or it is private")).to_be_visible()
+    expect(page.get_by_label("Hub id")).to_have_value("nobody/nothing")
+    expect(page.get_by_label("Revision")).to_have_value("v9")
+    assert parameters(page)["model"] == "nobody/nothing@v9"

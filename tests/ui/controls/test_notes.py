@@ -36,12 +36,14 @@ def app_server(operated: Server) -> Server:
     ],
     ids=["chat", "chat that goes on", "pair", "nothing"],
 )
-def test_no_note_about_the_text_is_cut_off(address: str, told: str, width: int, page: OpenPage, models: Path) -> None:
-    screen = page(f"/?text=the+bank&{address.format(chat=quote(str(models / 'chat'), safe=''))}", width=width)
+def test_no_note_about_the_text_is_cut_off(
+    address: str, told: str, width: int, open_page: OpenPage, models: Path
+) -> None:
+    page = open_page(f"/?text=the+bank&{address.format(chat=quote(str(models / 'chat'), safe=''))}", width=width)
     if width < 640:
-        screen.get_by_role("button", name=re.compile("^Sentence, model, layer and head")).click()
-    screen.get_by_role("button", name="Options", exact=True).click()
-    expect(screen.get_by_text(re.compile(told))).to_be_visible()
-    notes = screen.get_by_test_id("stPopoverBody").locator("[data-testid=stCaptionContainer] p").evaluate_all(CUT)
+        page.get_by_role("button", name=re.compile("^Sentence, model, layer and head")).click()
+    page.get_by_role("button", name="Options", exact=True).click()
+    expect(page.get_by_text(re.compile(told))).to_be_visible()
+    notes = page.get_by_test_id("stPopoverBody").locator("[data-testid=stCaptionContainer] p").evaluate_all(CUT)
     assert any(told in text for text, _ in notes)
     assert [text for text, beyond in notes if beyond > 1] == []

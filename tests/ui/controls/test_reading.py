@@ -75,22 +75,22 @@ def test_what_would_take_long_and_what_a_file_cannot_tell_is_refused_by_name() -
 
 
 def test_explore_shows_a_reading_on_the_first_screen_and_names_it(stay: OpenPage, idle: Idle) -> None:
-    screen = stay(f"/?reading=rollout&layer=3&head=4&text={PIECES.replace(' ', '+')}")
-    expect(readout(screen)).to_have_text("Layer 3 · Rollout")
-    expect(screen.get_by_role("combobox", name="Head")).to_have_value("All heads")
-    expect(screen.get_by_role("combobox", name="Head")).to_be_disabled()
+    page = stay(f"/?reading=rollout&layer=3&head=4&text={PIECES.replace(' ', '+')}")
+    expect(readout(page)).to_have_text("Layer 3 · Rollout")
+    expect(page.get_by_role("combobox", name="Head")).to_have_value("All heads")
+    expect(page.get_by_role("combobox", name="Head")).to_be_disabled()
     for part in ("explorer-arcs", "explorer-grid", "explorer-heatmap"):
-        box = screen.get_by_test_id(part).bounding_box()
+        box = page.get_by_test_id(part).bounding_box()
         assert box is not None and box["y"] + box["height"] <= 860, part
-    open_menu(screen, "Options")
-    choose(screen, "Reading", "Gradients", idle)
-    expect(readout(screen)).to_have_text("Layer 3 · Head 4 · Gradients")
-    open_menu(screen, "Options").get_by_text("Whole words").click()
-    idle(screen)
-    screen.keyboard.press("Escape")
-    expect(screen.get_by_role("link", name="Masks")).to_have_attribute("href", re.compile("reading=gradient"))
+    open_menu(page, "Options")
+    choose(page, "Reading", "Gradients", idle)
+    expect(readout(page)).to_have_text("Layer 3 · Head 4 · Gradients")
+    open_menu(page, "Options").get_by_text("Whole words").click()
+    idle(page)
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("link", name="Masks")).to_have_attribute("href", re.compile("reading=gradient"))
     assert (
-        exported(screen, "Weights (CSV)").suggested_filename
+        exported(page, "Weights (CSV)").suggested_filename
         == "attention_all-MiniLM-L6-v2_layer3_head4_gradient_words.csv"
     )
 

@@ -36,9 +36,9 @@ def screen() -> Screen:
     return Screen().open(f"/?text={quote(TEXT)}")
 
 
-def link(model: str, page: str = "/", **more: object) -> str:
+def link(model: str, path: str = "/", **more: object) -> str:
     told = "".join(f"&{name}={value}" for name, value in more.items())
-    return f"{page}?model={quote(model, safe='')}&text={quote(TEXT)}{told}"
+    return f"{path}?model={quote(model, safe='')}&text={quote(TEXT)}{told}"
 
 
 @pytest.mark.parametrize("place", ["/", "/steps", "/masks"])

@@ -146,24 +146,24 @@ def test_an_address_that_names_no_sample_is_told_which_there_are() -> None:
 
 
 @pytest.mark.parametrize("model", [PICTURES, SOUNDS])
-@pytest.mark.parametrize("page", [label for label in PAGES if label not in ("Learn", "Explore")])
-def test_a_page_that_shows_no_such_thing_says_so_by_name(page: str, model: str) -> None:
+@pytest.mark.parametrize("label", [label for label in PAGES if label not in ("Learn", "Explore")])
+def test_a_page_that_shows_no_such_thing_says_so_by_name(label: str, model: str) -> None:
     kind = CATALOGUE[model].reads
-    if page in SHOWN_ON[kind]:
+    if label in SHOWN_ON[kind]:
         pytest.skip("it shows it")
-    screen = Screen().open(f"/{Path(PAGES[page]).stem}?model={model}")
-    assert any(one.startswith(f"{page} has nothing to show of {kind}s, and {model} reads") for one in screen.alerts)
+    screen = Screen().open(f"/{Path(PAGES[label]).stem}?model={model}")
+    assert any(one.startswith(f"{label} has nothing to show of {kind}s, and {model} reads") for one in screen.alerts)
     # Nothing is offered that would change nothing.
     assert "Two sentences" not in screen.menus and "causal" not in screen.menus
     assert screen.address["model"] == model
 
 
 @pytest.mark.parametrize(
-    ("kind", "page"), [(kind, page) for kind, pages in SHOWN_ON.items() for page in pages if page != "Explore"]
+    ("kind", "label"), [(kind, label) for kind, labels in SHOWN_ON.items() for label in labels if label != "Explore"]
 )
-def test_a_page_that_shows_it_has_nothing_amiss(kind: str, page: str) -> None:
+def test_a_page_that_shows_it_has_nothing_amiss(kind: str, label: str) -> None:
     model = PICTURES if kind == "picture" else SOUNDS
-    screen = Screen().open(f"/{Path(PAGES[page]).stem}?model={model}")
+    screen = Screen().open(f"/{Path(PAGES[label]).stem}?model={model}")
     assert not screen.alerts
     assert screen.address["model"] == model and any("[Verified" in one for one in screen.menus)
     # Times are written as people write them: the space in "0.74 s" is none that a tokenizer left.

@@ -24,9 +24,9 @@ NAMED = sorted(
 )
 
 
-def declared(page: str) -> list[Parameter]:
+def declared(path: str) -> list[Parameter]:
     """What a page keeps in the address, its own and what all pages share."""
-    groups = importlib.import_module(f"attention_viz.ui.pages.{page.strip('/') or 'explore'}.page").PAGE.groups
+    groups = importlib.import_module(f"attention_viz.ui.pages.{path.strip('/') or 'explore'}.page").PAGE.groups
     found = {one.name: one for one in parameters(State)}
     found |= {one.name: one for group in groups for one in parameters(type(group.default))}
     return list(found.values())
@@ -49,20 +49,20 @@ def test_an_address_that_a_document_names_opens_what_it_says(screen: Screen, lin
     assert asked.items() <= address.items()
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("path", PAGES)
 def test_whatever_an_address_asks_for_and_cant_have_is_told_once_and_the_page_is_shown(
-    screen: Screen, page: str
+    screen: Screen, path: str
 ) -> None:
     # What is no position is a word on the Heads page, as links of before have it.
-    words = ("query", "key") if page == "/heads" else ()
-    wrong = [one for one in declared(page) if isinstance(one.kind, OneOf | WholeNumber) and one.name not in words]
+    words = ("query", "key") if path == "/heads" else ()
+    wrong = [one for one in declared(path) if isinstance(one.kind, OneOf | WholeNumber) and one.name not in words]
     # The other model is one that our own module's settings are known of.
     asked = {one.name: "<b>" for one in wrong} | {"model": "scratch", "text": "the cat sat"}
-    screen.back_to(f"{page}?{urlencode(asked)}")
+    screen.back_to(f"{path}?{urlencode(asked)}")
     told = [re.match(r"The address asks for (\w+) “<b>”", one) for one in screen.warnings]
     assert sorted(one[1] for one in told if one) == sorted(one.name for one in wrong)
     assert "<b>" not in screen.address.values()
-    assert not screen.back_to(f"{page}?{OWN}").warnings
+    assert not screen.back_to(f"{path}?{OWN}").warnings
 
 
 # As the version before wrote them: the address, what is now written, and what a widget holds.
@@ -97,7 +97,7 @@ def test_a_link_of_before_opens_the_same_screen_and_is_written_anew(link: str) -
 
 
 @pytest.mark.parametrize(
-    ("page", "first", "then"),
+    ("path", "first", "then"),
     [
         ("/", {"head": "0", "reading": "rollout"}, {"head": "1", "words": "on"}),
         ("/steps", {"step": "scores", "query": "2", "scale": "none"}, {"step": "weights", "key": "1"}),
@@ -113,25 +113,25 @@ def test_a_link_of_before_opens_the_same_screen_and_is_written_anew(link: str) -
     ],
 )
 def test_back_and_forward_show_what_their_address_says(
-    screen: Screen, page: str, first: dict[str, str], then: dict[str, str]
+    screen: Screen, path: str, first: dict[str, str], then: dict[str, str]
 ) -> None:
-    one = screen.back_to(f"{page}?{OWN}&{urlencode(first)}").address
+    one = screen.back_to(f"{path}?{OWN}&{urlencode(first)}").address
     assert first.items() <= one.items()
-    other = screen.back_to(f"{page}?{OWN}&{urlencode(then)}").address
+    other = screen.back_to(f"{path}?{OWN}&{urlencode(then)}").address
     assert then.items() <= other.items()
     assert not (first.keys() - then.keys()) & other.keys() or other != one
-    assert screen.back_to(f"{page}?{urlencode(one)}").address == one
+    assert screen.back_to(f"{path}?{urlencode(one)}").address == one
     assert screen.run().address == one
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_the_chosen_pair_is_kept_by_a_link_by_back_and_forward_and_by_a_reload(screen: Screen, page: str) -> None:
-    text = {"model": "translation", "text": "the boy finds the key"} if page == "/cross" else {}
+@pytest.mark.parametrize("path", PAGES)
+def test_the_chosen_pair_is_kept_by_a_link_by_back_and_forward_and_by_a_reload(screen: Screen, path: str) -> None:
+    text = {"model": "translation", "text": "the boy finds the key"} if path == "/cross" else {}
     chosen = {"model": "coreference", "text": "the cat sat", **text, "layer": "0", "head": "1"}
     one, other = ({**chosen, "query": query, "key": key} for query, key in (("2", "1"), ("1", "0")))
     for pair in (one, other, one, other):
-        assert pair.items() <= screen.back_to(f"{page}?{urlencode(pair)}").address.items()
-    assert other.items() <= Screen().open(f"{page}?{urlencode(screen.address)}").address.items()
+        assert pair.items() <= screen.back_to(f"{path}?{urlencode(pair)}").address.items()
+    assert other.items() <= Screen().open(f"{path}?{urlencode(screen.address)}").address.items()
 
 
 def test_a_page_takes_along_what_all_pages_share_and_keeps_its_own(screen: Screen) -> None:

@@ -10,9 +10,9 @@ def screen() -> Screen:
     return Screen()
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_a_page_runs_a_second_time_and_keeps_its_address(screen: Screen, page: str) -> None:
-    first = screen.open(f"{page}?model=scratch&text=the+cat+sat").address
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_runs_a_second_time_and_keeps_its_address(screen: Screen, path: str) -> None:
+    first = screen.open(f"{path}?model=scratch&text=the+cat+sat").address
     assert screen.run().address == first
     assert first["text"] == "the cat sat" and not screen.warnings
 

@@ -37,7 +37,7 @@ def leave(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, obj
 
 
 @pytest.mark.parametrize(
-    ("page", "asked", "label", "key", "stale", "shown"),
+    ("path", "asked", "label", "key", "stale", "shown"),
     [
         ("/", {}, "Layer", "layer", "0 (of a hybrid)", 0),
         ("/", {"head": "0"}, "Head", "head", "11", 0),
@@ -53,14 +53,14 @@ def leave(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, obj
 def test_a_label_in_the_place_of_a_number_shows_what_was_chosen(
     screen: Screen,
     leave: Callable[[str, object], Screen],
-    page: str,
+    path: str,
     asked: dict[str, str],
     label: str,
     key: str,
     stale: object,
     shown: object,
 ) -> None:
-    screen.back_to(f"{page}?{OWN}&{urlencode(asked)}")
+    screen.back_to(f"{path}?{OWN}&{urlencode(asked)}")
     assert leave(key, stale).picker(label).value == shown
 
 

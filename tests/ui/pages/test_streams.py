@@ -26,8 +26,8 @@ def translated(*edits: av.Allow) -> Trace:
     return shipped("translation").trace(SENTENCE, edits=edits)
 
 
-def address(page: str, stream: str, more: str = "") -> str:
-    return f"{page}?model=translation&text={SENTENCE.replace(' ', '+')}&layer=0&head=1&stream={stream}{more}"
+def address(path: str, stream: str, more: str = "") -> str:
+    return f"{path}?model=translation&text={SENTENCE.replace(' ', '+')}&layer=0&head=1&stream={stream}{more}"
 
 
 @pytest.fixture(scope="module")
@@ -55,12 +55,12 @@ def test_it_can_be_chosen_in_the_picker(screen: Screen) -> None:
 
 
 def test_it_can_be_chosen_in_the_explorer(stay: OpenPage, idle: Callable[[Page], None]) -> None:
-    screen = stay("/?model=translation&text=the+boy+finds+the+key&layer=0&head=1&stream=cross")
-    expect(explorer(screen).get_by_role("radio", name="cross")).to_be_checked()
-    explorer(screen).get_by_role("radio", name="decoder").check()
-    screen.wait_for_url(re.compile("stream=decoder"))
-    idle(screen)
-    expect(screen.get_by_role("combobox", name=re.compile("Stream"))).to_have_value(re.compile("^decoder: "))
+    page = stay("/?model=translation&text=the+boy+finds+the+key&layer=0&head=1&stream=cross")
+    expect(explorer(page).get_by_role("radio", name="cross")).to_be_checked()
+    explorer(page).get_by_role("radio", name="decoder").check()
+    page.wait_for_url(re.compile("stream=decoder"))
+    idle(page)
+    expect(page.get_by_role("combobox", name=re.compile("Stream"))).to_have_value(re.compile("^decoder: "))
 
 
 @pytest.mark.parametrize("stream", STREAMS)

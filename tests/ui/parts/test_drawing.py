@@ -59,14 +59,14 @@ def given_up(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     return given_up
 
 
-@pytest.mark.parametrize("page", ["every page", "compare"])
+@pytest.mark.parametrize("loader", ["every page", "compare"])
 def test_a_model_that_its_only_visitor_left_is_given_up(
-    page: str, given_up: threading.Event, monkeypatch: pytest.MonkeyPatch
+    loader: str, given_up: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(second, "facts_of", nothing_known)
     here = Visit(update(Selection(), Picked(COMPARE_CHOICES, {"what": "heads"})))
     monkeypatch.setattr(visits, "here", lambda: here)
-    visit = first._load if page == "every page" else second.load_second
+    visit = first._load if loader == "every page" else second.load_second
 
     def leave() -> None:
         with pytest.raises(Leaving):
@@ -99,11 +99,11 @@ def test_a_wait_is_said_in_words_that_name_the_model_and_no_folder_of_the_machin
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(permissions, "SETTINGS", permissions.SETTINGS)
-    page = AppTest.from_function(holding).run()
-    assert [one.value for one in page.caption] == [
+    screen = AppTest.from_function(holding).run()
+    assert [one.value for one in screen.caption] == [
         plain("Loading my_*own*_model into memory, once for everybody: some seconds …")
     ]
-    assert ["Trying all heads …" in one.value and 'role="status"' in one.value for one in page.get("html")] == [True]
+    assert ["Trying all heads …" in one.value and 'role="status"' in one.value for one in screen.get("html")] == [True]
 
 
 def holding_nothing_of_note() -> None:
@@ -118,11 +118,11 @@ def holding_nothing_of_note() -> None:
 def test_who_waits_for_others_is_told_how_many_are_first(monkeypatch: pytest.MonkeyPatch) -> None:
     door = Door(1)
     monkeypatch.setattr(drawing, "FORWARDS", door)
-    page = AppTest.from_function(holding_nothing_of_note).run()
-    assert ["Still at work …" in one.value for one in page.get("html")] == [True]
+    screen = AppTest.from_function(holding_nothing_of_note).run()
+    assert ["Still at work …" in one.value for one in screen.get("html")] == [True]
     assert "scratch reads 3 words …" in drawing._working_words(State(model="scratch", text="the old bank"))
     long = drawing._working_words(State(model="scratch", text="old " * 2_000))
     assert "scratch reads 2,000 words …" in long and "a minute or more" in long
     with door:
-        page.run()
-    assert ["1 run is before this one" in one.value for one in page.get("html")] == [True]
+        screen.run()
+    assert ["1 run is before this one" in one.value for one in screen.get("html")] == [True]

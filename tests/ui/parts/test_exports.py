@@ -54,30 +54,28 @@ def test_a_refusal_is_told_in_its_place_and_still_ends_the_download(monkeypatch:
     assert exports._telling(lambda: b"drawn", DeltaGenerator())() == b"drawn"
 
 
-def test_more_formats_hold_the_head_on_the_screen_and_its_link(page: OpenPage, tmp_path: Path) -> None:
-    screen = page(f"/?model=induction&text={MOON.replace(' ', '+')}&layer=1&head=1")
-    expect(open_menu(screen, "Export").get_by_role("button", name="Picture (SVG)")).to_be_visible()
-    link = screen.get_by_test_id("stCode").inner_text().strip()
+def test_more_formats_hold_the_head_on_the_screen_and_its_link(open_page: OpenPage, tmp_path: Path) -> None:
+    page = open_page(f"/?model=induction&text={MOON.replace(' ', '+')}&layer=1&head=1")
+    expect(open_menu(page, "Export").get_by_role("button", name="Picture (SVG)")).to_be_visible()
+    link = page.get_by_test_id("stCode").inner_text().strip()
     # A link to hand out is in sight, below all files.
-    expect(screen.get_by_test_id("stCode")).to_be_in_viewport(ratio=1)
-    assert urlsplit(link)[:3] == urlsplit(screen.url)[:3]
-    expect(screen.get_by_text("This link works on this machine only")).to_be_visible()
-    assert parse_qs(urlsplit(link).query) == parse_qs(urlsplit(screen.url).query)
-    with screen.expect_download() as download:
-        screen.get_by_role("button", name="Weights (parquet)").click()
+    expect(page.get_by_test_id("stCode")).to_be_in_viewport(ratio=1)
+    assert urlsplit(link)[:3] == urlsplit(page.url)[:3]
+    expect(page.get_by_text("This link works on this machine only")).to_be_visible()
+    assert parse_qs(urlsplit(link).query) == parse_qs(urlsplit(page.url).query)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Weights (parquet)").click()
     assert download.value.suggested_filename == "attention_induction_layer1_head1.parquet"
     taken, own = tmp_path / "w.parquet", av.load("induction").trace(MOON).table(1, 1)
     download.value.save_as(taken)
     pandas.testing.assert_frame_equal(pandas.read_parquet(taken), own, rtol=1e-4, atol=1e-6)
     png, pdf = b"\x89PNG\r\n\x1a\n", b"%PDF-"
     for name, start in (("Picture (PNG)", png), ("Picture (PDF)", pdf), ("All heads (PDF)", pdf)):
-        button = screen.get_by_role("button", name=name)
+        button = page.get_by_role("button", name=name)
         if browsers.at_hand() is None:  # Playwright's own browser is none that the app would look for
             expect(button).to_have_count(0)
-            expect(
-                screen.get_by_text("need Chrome, Chromium or Edge on the machine that runs this app")
-            ).to_be_visible()
+            expect(page.get_by_text("need Chrome, Chromium or Edge on the machine that runs this app")).to_be_visible()
             continue
-        with screen.expect_download(timeout=180_000) as download:
+        with page.expect_download(timeout=180_000) as download:
             button.click()
         assert download.value.path().read_bytes().startswith(start)

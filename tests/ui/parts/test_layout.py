@@ -58,21 +58,21 @@ def box(part: Locator) -> dict[str, float]:
 def test_nothing_jumps_while_a_page_arrives(
     browser: Browser, app_server: Server, idle: Callable[[Page], None], addresses: Sequence[str]
 ) -> None:
-    def arrived(screen: Page, address: str, width: int) -> float:
-        screen.set_viewport_size({"width": width, "height": 844})
-        screen.goto(app_server.address + address)
+    def arrived(page: Page, address: str, width: int) -> float:
+        page.set_viewport_size({"width": width, "height": 844})
+        page.goto(app_server.address + address)
         # What comes last; on a phone the badge stands behind a line.
-        screen.get_by_text(re.compile("^Verified|^Show the answer$")).first.wait_for(timeout=90_000, state="attached")
-        idle(screen)
-        found: float = screen.evaluate(SHIFTS)
+        page.get_by_text(re.compile("^Verified|^Show the answer$")).first.wait_for(timeout=90_000, state="attached")
+        idle(page)
+        found: float = page.evaluate(SHIFTS)
         return found
 
     def shifts(places: Iterable[tuple[str, int]]) -> dict[tuple[str, int], float]:
         # In a browser that knows none of the app's scripts, so that each kind of widget arrives for itself once.
         context = browser.new_context()
-        screen = context.new_page()
-        screen.add_init_script(f"{LISTEN};{STYLED}")
-        found = {place: arrived(screen, *place) for place in places}
+        page = context.new_page()
+        page.add_init_script(f"{LISTEN};{STYLED}")
+        found = {place: arrived(page, *place) for place in places}
         context.close()
         return {place: shift for place, shift in found.items() if shift >= 0.1}
 
@@ -86,35 +86,35 @@ def test_nothing_jumps_while_a_page_arrives(
 
 def test_nothing_moves_where_the_system_asks_for_no_motion(stay: OpenPage) -> None:
     for address in ("/", "/heads", "/learn", "/compare"):
-        screen = stay(address)
-        assert screen.evaluate(MOVING), "nothing that moves is there to be stopped"
-        screen.emulate_media(reduced_motion="reduce")
-        still = screen.evaluate(MOVING)
-        screen.emulate_media(reduced_motion="no-preference")
+        page = stay(address)
+        assert page.evaluate(MOVING), "nothing that moves is there to be stopped"
+        page.emulate_media(reduced_motion="reduce")
+        still = page.evaluate(MOVING)
+        page.emulate_media(reduced_motion="no-preference")
         assert not still, address
 
 
 def test_without_motion_a_list_opens_and_chooses_nothing_by_itself(stay: OpenPage) -> None:
-    screen = stay("/heads?metric=entropy&view=colours")
-    screen.emulate_media(reduced_motion="reduce")
-    metric = screen.get_by_role("combobox", name="Metric")
+    page = stay("/heads?metric=entropy&view=colours")
+    page.emulate_media(reduced_motion="reduce")
+    metric = page.get_by_role("combobox", name="Metric")
     metric.click()
-    expect(screen.get_by_role("option", name="Entropy", exact=True)).to_be_visible()
+    expect(page.get_by_role("option", name="Entropy", exact=True)).to_be_visible()
     expect(metric).to_have_value("Entropy")
-    screen.keyboard.press("Escape")
-    screen.emulate_media(reduced_motion="no-preference")
+    page.keyboard.press("Escape")
+    page.emulate_media(reduced_motion="no-preference")
 
 
 @pytest.mark.parametrize("address", PAGES[:3])
 def test_on_a_narrow_screen_the_row_is_a_line_that_opens(stay: OpenPage, address: str) -> None:
-    screen = stay(address, width=390, height=844)
-    line = screen.get_by_role("button", name=re.compile("^Sentence, model, layer and head"))
+    page = stay(address, width=390, height=844)
+    line = page.get_by_role("button", name=re.compile("^Sentence, model, layer and head"))
     line.click()
     expect(line).to_have_attribute("aria-expanded", "true")
     # Sentence and model have a line each.
-    parts = [screen.get_by_role("combobox", name=name, exact=True) for name in ("Layer", "Head")]
-    boxes = [box(one) for one in (*parts, screen.get_by_role("button", name="Options", exact=True))]
-    assert box(screen.get_by_role("combobox", name="Model", exact=True))["bottom"] <= boxes[0]["top"]
+    parts = [page.get_by_role("combobox", name=name, exact=True) for name in ("Layer", "Head")]
+    boxes = [box(one) for one in (*parts, page.get_by_role("button", name="Options", exact=True))]
+    assert box(page.get_by_role("combobox", name="Model", exact=True))["bottom"] <= boxes[0]["top"]
     assert max(one["top"] for one in boxes) - min(one["top"] for one in boxes) <= 12
     assert boxes[0]["left"] < boxes[1]["left"] < boxes[2]["left"]
     line.click()  # the next test begins with the line
@@ -122,26 +122,26 @@ def test_on_a_narrow_screen_the_row_is_a_line_that_opens(stay: OpenPage, address
 
 @pytest.mark.parametrize("address", ["/masks?mask=window", "/masks?mask=prefix"])
 def test_on_a_narrow_screen_the_number_of_a_mask_stands_below_its_picture(stay: OpenPage, address: str) -> None:
-    screen = stay(address, width=390, height=844)
+    page = stay(address, width=390, height=844)
     mask = re.search("mask=(.*)", address)
     assert mask is not None
-    picture, number = screen.locator(f"[data-mask={mask[1]}]"), screen.get_by_role("group", name=mask[1], exact=True)
+    picture, number = page.locator(f"[data-mask={mask[1]}]"), page.get_by_role("group", name=mask[1], exact=True)
     assert box(picture)["bottom"] <= box(number)["top"] and box(number)["bottom"] <= 844
 
 
-def test_a_text_too_long_for_a_link_pushes_nothing_down(page: OpenPage, idle: Callable[[Page], None]) -> None:
+def test_a_text_too_long_for_a_link_pushes_nothing_down(open_page: OpenPage, idle: Callable[[Page], None]) -> None:
     def below() -> float:
         """How far below the menu the pickers stand, wherever the page was scrolled to."""
-        return box(screen.locator(".st-key-pickers"))["top"] - box(screen.locator(".st-key-menu"))["top"]
+        return box(page.locator(".st-key-pickers"))["top"] - box(page.locator(".st-key-menu"))["top"]
 
-    screen = page("/")
+    page = open_page("/")
     before = below()
-    screen.get_by_label("Sentence", exact=True).fill("boat drifted " * 120)
-    screen.get_by_label("Sentence", exact=True).press("Control+Enter")
-    idle(screen)
-    expect(screen.get_by_role("status").filter(has_text="A link leaves this text out")).to_be_attached()
+    page.get_by_label("Sentence", exact=True).fill("boat drifted " * 120)
+    page.get_by_label("Sentence", exact=True).press("Control+Enter")
+    idle(page)
+    expect(page.get_by_role("status").filter(has_text="A link leaves this text out")).to_be_attached()
     assert below() == before
-    assert box(screen.get_by_test_id("explorer-search").get_by_role("button").last)["bottom"] <= 860
+    assert box(page.get_by_test_id("explorer-search").get_by_role("button").last)["bottom"] <= 860
 
 
 # What is drawn first on each page: arcs, words, cells, bars.
@@ -157,39 +157,39 @@ PICTURES = {
 }
 
 
-@pytest.mark.parametrize("page", PICTURES)
+@pytest.mark.parametrize("path", PICTURES)
 def test_the_picture_begins_high_up_and_a_note_pushes_it_no_lower(
-    stay: OpenPage, idle: Callable[[Page], None], page: str
+    stay: OpenPage, idle: Callable[[Page], None], path: str
 ) -> None:
     # Of the course, a text of one word is what there is a note about.
-    screen = stay(f"{page}?text=boat" if page == "/learn" else f"{page}?layer=99")
-    picture = screen.locator(PICTURES[page]).first
+    page = stay(f"{path}?text=boat" if path == "/learn" else f"{path}?layer=99")
+    picture = page.locator(PICTURES[path]).first
     assert box(picture)["top"] <= 200
-    note = screen.locator(".st-key-notices-place").get_by_role("button")
-    expect(note).to_contain_text("Example instead" if page == "/learn" else "Not as asked")
-    screen.set_viewport_size({"width": 390, "height": 844})
-    idle(screen)
+    note = page.locator(".st-key-notices-place").get_by_role("button")
+    expect(note).to_contain_text("Example instead" if path == "/learn" else "Not as asked")
+    page.set_viewport_size({"width": 390, "height": 844})
+    idle(page)
     assert box(picture)["top"] <= 300
     assert box(note)["left"] + box(note)["width"] <= 390
     note.click()
-    told = "so the course goes on with its example" if page == "/learn" else "The address asks for layer “99”."
-    expect(screen.get_by_test_id("stPopoverBody")).to_contain_text(told)
-    screen.keyboard.press("Escape")
+    told = "so the course goes on with its example" if path == "/learn" else "The address asks for layer “99”."
+    expect(page.get_by_test_id("stPopoverBody")).to_contain_text(told)
+    page.keyboard.press("Escape")
 
 
 @pytest.mark.parametrize("words", [7, 128])
 def test_the_title_of_a_colour_bar_stands_clear_of_its_first_number(stay: OpenPage, words: int) -> None:
-    screen = stay(f"/heads?model=scratch&text={'+'.join(['boat'] * words)}")
-    bar = screen.locator(".st-key-heads-one .colorbar")
+    page = stay(f"/heads?model=scratch&text={'+'.join(['boat'] * words)}")
+    bar = page.locator(".st-key-heads-one .colorbar")
     expect(bar.locator(".cbaxis text")).to_have_count(5)
     numbers = [box(number)["top"] for number in bar.locator(".cbaxis text").all()]
     assert box(bar.locator(".cbtitle text").first)["bottom"] + 3 <= min(numbers)
 
 
 def test_on_a_narrow_screen_a_shape_keeps_its_brackets(stay: OpenPage) -> None:
-    screen = stay("/steps?model=scratch&text=the+cat+sat&step=embeddings", width=390, height=844)
+    page = stay("/steps?model=scratch&text=the+cat+sat&step=embeddings", width=390, height=844)
     # What stands in one piece of a formula is never parted by a line's end.
-    bases = screen.locator("p", has_text="Shape").locator(".katex-html .base")
+    bases = page.locator("p", has_text="Shape").locator(".katex-html .base")
     expect(bases.nth(1)).to_be_visible()  # formulas are set a little after the page has come to rest
     pieces = bases.all_inner_texts()
     assert [piece.strip()[-1] for piece in pieces[-2:]] == ["×", ")"]

@@ -32,13 +32,13 @@ def most_restyled(trace: Path) -> int:
 
 @pytest.mark.parametrize("path", ["/", "/heads", "/masks", "/steps"])
 def test_another_head_gives_few_elements_their_style_anew(
-    path: str, page: OpenPage, browser: Browser, idle: Callable[[Page], None], tmp_path: Path
+    path: str, open_page: OpenPage, browser: Browser, idle: Callable[[Page], None], tmp_path: Path
 ) -> None:
-    screen = page(f"{path}?layer=2&head=0")
-    screen.evaluate(GO, with_text(f"{path}?layer=2&head=1"))  # what comes once
-    idle(screen)
-    browser.start_tracing(page=screen, path=tmp_path / "trace.json", categories=["-*", "devtools.timeline"])
-    screen.evaluate(GO, with_text(f"{path}?layer=2&head=3"))
-    idle(screen)
+    page = open_page(f"{path}?layer=2&head=0")
+    page.evaluate(GO, with_text(f"{path}?layer=2&head=1"))  # what comes once
+    idle(page)
+    browser.start_tracing(page=page, path=tmp_path / "trace.json", categories=["-*", "devtools.timeline"])
+    page.evaluate(GO, with_text(f"{path}?layer=2&head=3"))
+    idle(page)
     _ = browser.stop_tracing()
-    assert most_restyled(tmp_path / "trace.json") < screen.evaluate(COUNT) / 2
+    assert most_restyled(tmp_path / "trace.json") < page.evaluate(COUNT) / 2

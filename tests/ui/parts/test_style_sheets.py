@@ -43,20 +43,20 @@ def test_planted_css_is_found(planted: str) -> None:
     assert css_in(planted)
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_a_page_has_its_own_rules_and_those_that_all_share(page: str) -> None:
-    sheet = style_sheet(page, "light")
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_has_its_own_rules_and_those_that_all_share(name: str) -> None:
+    sheet = style_sheet(name, "light")
     assert (UI / "parts" / "layout.css").read_text("utf-8") in sheet
-    assert all(own.read_text("utf-8") in sheet for own in (UI / "pages" / page).glob("page.css"))
-    assert style_sheet(page, "light") is sheet, "read once"
-    assert (UI / "parts" / "layout-dark.css").read_text("utf-8") in style_sheet(page, "dark")
+    assert all(own.read_text("utf-8") in sheet for own in (UI / "pages" / name).glob("page.css"))
+    assert style_sheet(name, "light") is sheet, "read once"
+    assert (UI / "parts" / "layout-dark.css").read_text("utf-8") in style_sheet(name, "dark")
     assert (UI / "parts" / "layout-dark.css").read_text("utf-8") not in sheet
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("name", PAGES)
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_every_colour_that_a_rule_names_is_of_the_look(page: str, theme: str) -> None:
-    sheet = style_sheet(page, "dark" if theme == "dark" else "light")
+def test_every_colour_that_a_rule_names_is_of_the_look(name: str, theme: str) -> None:
+    sheet = style_sheet(name, "dark" if theme == "dark" else "light")
     named = set(re.findall(r"var\((--av-[a-z-]+)", sheet))
     declared = dict(re.findall(r"(--av-[a-z-]+): ([^;]+);", sheet))
     assert named <= declared.keys()

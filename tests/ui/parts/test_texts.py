@@ -11,11 +11,11 @@ from tests.ui.pages.explore.test_page import parameters
 
 
 def test_enter_and_the_button_run_a_text_and_until_then_the_picture_is_pale(
-    page: OpenPage, idle: Callable[[Page], None]
+    open_page: OpenPage, idle: Callable[[Page], None]
 ) -> None:
-    screen = page("/?model=coreference")
-    whole, box = screen.locator(".st-key-page"), screen.get_by_label("Sentence", exact=True)
-    run = screen.get_by_role("button", name="Run", exact=True)
+    page = open_page("/?model=coreference")
+    whole, box = page.locator(".st-key-page"), page.get_by_label("Sentence", exact=True)
+    run = page.get_by_role("button", name="Run", exact=True)
     expect(run).to_be_hidden()
     box.fill("The cat sat because it was tired, and " + "so it slept " * 60)
     expect(run).to_be_visible()
@@ -25,35 +25,35 @@ def test_enter_and_the_button_run_a_text_and_until_then_the_picture_is_pale(
     ends = "box => box.getBoundingClientRect().right - parseFloat(getComputedStyle(box).paddingRight)"
     assert box.evaluate(ends) <= button["x"]
     expect(whole).to_have_attribute("data-not-run", "")
-    expect(screen.locator(".st-key-explorer")).to_have_css("opacity", "0.4")
-    expect(screen.get_by_test_id("InputInstructions").locator("visible=true")).to_have_count(0)
+    expect(page.locator(".st-key-explorer")).to_have_css("opacity", "0.4")
+    expect(page.get_by_test_id("InputInstructions").locator("visible=true")).to_have_count(0)
     expect(box).to_have_css("height", "112px")
     box.press("Enter")
-    idle(screen)
+    idle(page)
     expect(run).to_be_hidden()
     # The answer stands below the box, which is open again for whoever goes on in it.
     expect(box).to_be_focused()
     expect(box).to_have_css("height", "40px")
     assert box.evaluate("box => box.scrollTop") == 0  # the text's beginning
-    assert parameters(screen)["text"].endswith("so it slept ")
+    assert parameters(page)["text"].endswith("so it slept ")
     box.fill("The river")
     expect(box).to_have_css("height", "112px")
     box.press("Shift+Enter")
     expect(box).to_have_css("height", "112px")
     box.press("Control+Enter")
     expect(box).to_have_css("height", "40px")
-    idle(screen)
-    assert parameters(screen)["text"] == "The river"
+    idle(page)
+    assert parameters(page)["text"] == "The river"
     box.fill("The river bank")
     run.click()
-    idle(screen)
+    idle(page)
     expect(run).to_be_hidden()
-    assert parameters(screen)["text"] == "The river bank"
+    assert parameters(page)["text"] == "The river bank"
 
 
-def test_a_text_longer_than_its_box_goes_on_to_the_box_s_end(page: OpenPage) -> None:
-    screen = page("/masks?text=" + "+".join(["extraordinarily"] * 9))
-    box = screen.get_by_label("Sentence", exact=True)
+def test_a_text_longer_than_its_box_goes_on_to_the_box_s_end(open_page: OpenPage) -> None:
+    page = open_page("/masks?text=" + "+".join(["extraordinarily"] * 9))
+    box = page.get_by_label("Sentence", exact=True)
     # On one line, which fades where it is cut; not broken before the word that would be cut.
     assert box.evaluate("box => box.scrollWidth > box.clientWidth && box.scrollHeight <= box.clientHeight")
     assert "linear-gradient" in box.evaluate("box => getComputedStyle(box).maskImage")
@@ -63,39 +63,39 @@ def test_a_text_longer_than_its_box_goes_on_to_the_box_s_end(page: OpenPage) -> 
 
 
 def test_a_text_that_no_link_carries_is_there_again_when_the_page_is_loaded_again(
-    page: OpenPage, idle: Callable[[Page], None]
+    open_page: OpenPage, idle: Callable[[Page], None]
 ) -> None:
-    screen, long = page("/"), "so it slept " * 140
-    box = screen.get_by_label("Sentence", exact=True)
+    page, long = open_page("/"), "so it slept " * 140
+    box = page.get_by_label("Sentence", exact=True)
     box.fill(long)
     box.press("Enter")
-    idle(screen)
-    assert "text" not in parameters(screen)
-    screen.reload()
+    idle(page)
+    assert "text" not in parameters(page)
+    page.reload()
     expect(box).to_have_value(long)
-    idle(screen)
-    expect(screen.get_by_text("Verified").first).to_be_visible()
+    idle(page)
+    expect(page.get_by_text("Verified").first).to_be_visible()
     # An address that is opened means what it says.
-    screen.goto(screen.url.partition("?")[0])
+    page.goto(page.url.partition("?")[0])
     expect(box).to_have_value("The bank of the river was flooded")
     box.fill("The river")
     box.press("Enter")
-    idle(screen)
-    screen.reload()
+    idle(page)
+    page.reload()
     expect(box).to_have_value("The river")
 
 
 @pytest.mark.parametrize("tap", [True, False], ids=["tap", "click"])
 def test_a_link_that_is_pressed_right_after_typing_takes_the_text_along(
-    page: OpenPage, idle: Callable[[Page], None], tap: bool
+    open_page: OpenPage, idle: Callable[[Page], None], tap: bool
 ) -> None:
-    screen = page("/?model=coreference&text=The+zebra+ran")
-    box, link = screen.get_by_label("Sentence", exact=True), screen.get_by_role("link", name="Masks", exact=True)
-    idle(screen)
+    page = open_page("/?model=coreference&text=The+zebra+ran")
+    box, link = page.get_by_label("Sentence", exact=True), page.get_by_role("link", name="Masks", exact=True)
+    idle(page)
     box.fill("The cat slept")
     # A finger that taps presses and lets go at the same moment.
     link.click(delay=0 if tap else 100)
-    expect(screen).to_have_url(re.compile(r"/masks\?.*text=The\+cat\+slept"))
-    idle(screen)
-    expect(screen).to_have_url(re.compile(r"/masks\?.*text=The\+cat\+slept"))
+    expect(page).to_have_url(re.compile(r"/masks\?.*text=The\+cat\+slept"))
+    idle(page)
+    expect(page).to_have_url(re.compile(r"/masks\?.*text=The\+cat\+slept"))
     expect(box).to_have_value("The cat slept")

@@ -53,8 +53,8 @@ def test_of_an_encoder_decoder_they_are_told_of_what_it_says(stream: str) -> Non
     "asked",
     [f"model={MINILM}&text=the+cat", "model=scratch&text=the+cat", "model=translation&text=the+cat&stream=encoder"],
 )
-@pytest.mark.parametrize("page", ["/", "/heads"])
-def test_there_are_none_where_rows_choose_no_word(page: str, asked: str) -> None:
-    screen = Screen().open(f"{page}?{asked}")
+@pytest.mark.parametrize("path", ["/", "/heads"])
+def test_there_are_none_where_rows_choose_no_word(path: str, asked: str) -> None:
+    screen = Screen().open(f"{path}?{asked}")
     assert not screen.app.exception
     assert "Writes for" not in screen.words

@@ -79,16 +79,16 @@ def test_a_moment_of_a_sound_is_written_with_a_plain_blank() -> None:
 
 
 def test_the_picture_is_seen_with_the_question_and_beneath_the_weights_with_the_answer(stay: OpenPage) -> None:
-    screen = stay("/?model=dinov2-small&slide=1.1", width=1280, height=720)
-    picture = screen.locator("dialog.av-present .av-shown")
+    page = stay("/?model=dinov2-small&slide=1.1", width=1280, height=720)
+    picture = page.locator("dialog.av-present .av-shown")
     expect(picture.locator("image")).to_have_attribute("href", re.compile("^data:image/png;base64,"))
     box = picture.locator("svg").bounding_box()
     assert box is not None and box["width"] > 300 and box["y"] + box["height"] <= 720
     # Whole names, each told apart by its last letter.
-    assert screen.evaluate(CUT_NAMES) == []
+    assert page.evaluate(CUT_NAMES) == []
     expect(picture.locator(".av-frame.av-framed-query")).to_have_css("opacity", "1")
     expect(picture.locator(".av-frame.av-framed-key")).to_have_css("opacity", "0")
     expect(picture.locator(".av-pale").first).to_have_css("opacity", "0")
-    screen.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
     expect(picture.locator(".av-frame.av-framed-key")).to_have_css("opacity", "1")
     expect(picture.locator(".av-pale").first).to_have_css("opacity", "1")

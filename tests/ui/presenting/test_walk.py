@@ -46,9 +46,9 @@ COVERED = (
 )
 
 
-def shown(screen: Page) -> str | None:
+def shown(page: Page) -> str | None:
     """Which slide the address names; asked of the page itself, since Playwright hears of it a moment later."""
-    found: str | None = screen.evaluate("new URLSearchParams(location.search).get('slide')")
+    found: str | None = page.evaluate("new URLSearchParams(location.search).get('slide')")
     return found
 
 
@@ -59,10 +59,10 @@ def test_a_class_is_led_through_the_steps_and_the_roles_by_the_keys(
         ("/steps?model=all-MiniLM-L6-v2&text=The+bank+of+the+river&layer=0&head=4&query=2&key=5", 5, "adds most"),
         ("/heads?model=all-MiniLM-L6-v2&text=The+bank+of+the+river&layer=0&head=4&view=roles", 3, "looks at “river”"),
     ):
-        screen = stay(address, width=1280, height=720)
-        idle(screen)
-        screen.get_by_role("button", name="Present").click()
-        dialog = screen.locator("dialog.av-present")
+        page = stay(address, width=1280, height=720)
+        idle(page)
+        page.get_by_role("button", name="Present").click()
+        dialog = page.locator("dialog.av-present")
         claim = dialog.locator("h1")
         asked = list[str]()
         for slide in range(1, 20):
@@ -71,24 +71,24 @@ def test_a_class_is_led_through_the_steps_and_the_roles_by_the_keys(
             for label in dialog.locator(".av-is-key .av-label").all():
                 if label.inner_text().strip("·") not in asked[-1]:
                     expect(label).to_have_css("font-weight", "400")
-            assert shown(screen) == f"{slide}.1"
-            assert screen.evaluate(SMALLEST) >= 20
-            screen.keyboard.press("ArrowRight")
-            assert shown(screen) == f"{slide}.2"
+            assert shown(page) == f"{slide}.1"
+            assert page.evaluate(SMALLEST) >= 20
+            page.keyboard.press("ArrowRight")
+            assert shown(page) == f"{slide}.2"
             expect(claim.locator(".av-tell")).to_have_attribute("aria-hidden", "false")
-            screen.keyboard.press("ArrowRight")
-            if shown(screen) == f"{slide}.2":
+            page.keyboard.press("ArrowRight")
+            if shown(page) == f"{slide}.2":
                 break
         assert len(asked) == len(set(asked)) >= count
         expect(claim.locator(".av-tell")).to_contain_text(last)
-        screen.keyboard.press("ArrowLeft")
-        assert shown(screen) == f"{len(asked)}.1"
-        screen.keyboard.down("Shift")
+        page.keyboard.press("ArrowLeft")
+        assert shown(page) == f"{len(asked)}.1"
+        page.keyboard.down("Shift")
         expect(dialog.locator(".av-dot")).to_be_visible()
-        screen.keyboard.up("Shift")
-        screen.keyboard.press("Escape")
+        page.keyboard.up("Shift")
+        page.keyboard.press("Escape")
         expect(dialog).to_be_hidden()
-        assert shown(screen) is None
+        assert shown(page) is None
 
 
 @pytest.mark.parametrize(
@@ -100,46 +100,46 @@ def test_a_class_is_led_through_the_steps_and_the_roles_by_the_keys(
     ],
 )
 def test_numbers_stand_apart_above_the_keys_and_can_be_read_from_the_last_row(stay: OpenPage, address: str) -> None:
-    screen = stay(address, width=1280, height=720)
-    screen.get_by_role("button", name="Present").click()
-    dialog = screen.locator("dialog.av-present")
+    page = stay(address, width=1280, height=720)
+    page.get_by_role("button", name="Present").click()
+    dialog = page.locator("dialog.av-present")
     for _ in range(3):
-        screen.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowRight")
         expect(dialog.locator(".av-tell")).to_have_attribute("aria-hidden", "false")
-        screen.wait_for_function("document.getAnimations().length === 0")
-        assert screen.evaluate(COVERED) == []
-        assert screen.evaluate(SMALLEST) >= 20
-        screen.keyboard.press("ArrowRight")
-    screen.keyboard.press("Escape")
+        page.wait_for_function("document.getAnimations().length === 0")
+        assert page.evaluate(COVERED) == []
+        assert page.evaluate(SMALLEST) >= 20
+        page.keyboard.press("ArrowRight")
+    page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
 
 
 def test_where_numbers_are_from_ends_above_the_keys_and_takes_the_same_room_without_them(stay: OpenPage) -> None:
     text = "It was a cold morning in the small town by the sea, and Anna walked slowly to the old library."
-    screen = stay(f"/?text={text.replace(' ', '+')}", width=1280, height=720)
-    screen.get_by_role("button", name="Present").click()
-    dialog = screen.locator("dialog.av-present")
+    page = stay(f"/?text={text.replace(' ', '+')}", width=1280, height=720)
+    page.get_by_role("button", name="Present").click()
+    dialog = page.locator("dialog.av-present")
     source, keys = dialog.locator(".av-source"), dialog.locator(".av-keys")
     expect(keys).to_be_visible()
     expect(source).to_have_css("-webkit-line-clamp", "1")
     with_keys = source.bounding_box()
-    screen.keyboard.press("?")
+    page.keyboard.press("?")
     expect(keys).to_be_hidden()
     expect(source).to_have_css("-webkit-line-clamp", "2")
     assert source.bounding_box() == with_keys
-    screen.keyboard.press("Escape")
+    page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
 
 
 def test_bars_below_a_table_keep_a_line_each(stay: OpenPage) -> None:
     # A long question and a table of five rows leave little room for four heads to choose from.
     address = "/learn?lesson=heads&text=Our+cat+sleeps+on+the+warm+stove&exercise_seed=7&slide=2.1"
-    screen = stay(address, width=1920, height=1080)
-    dialog = screen.locator("dialog.av-present")
+    page = stay(address, width=1920, height=1080)
+    dialog = page.locator("dialog.av-present")
     expect(dialog.locator(".av-below .av-row")).to_have_count(4)
     expect(dialog.locator(".av-given")).to_be_visible()
     boxes = [row.bounding_box() for row in dialog.locator(".av-row").all()]
     assert all(box is not None and box["height"] >= 44 for box in boxes)
-    assert screen.evaluate(COVERED) == []
-    screen.keyboard.press("Escape")
+    assert page.evaluate(COVERED) == []
+    page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()

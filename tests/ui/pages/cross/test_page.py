@@ -25,76 +25,76 @@ Idle = Callable[[Page], None]
 LONG = " ".join(["the small boy finds the red key and he sells it"] * 3)[: -len(" he sells it")]
 
 
-def sentence(screen: Page) -> Locator:
-    return screen.get_by_role("textbox", name="Sentence", exact=True)
+def sentence(page: Page) -> Locator:
+    return page.get_by_role("textbox", name="Sentence", exact=True)
 
 
-def said(screen: Page) -> str:
-    return screen.get_by_test_id("said").inner_text()
+def said(page: Page) -> str:
+    return page.get_by_test_id("said").inner_text()
 
 
 def test_an_empty_address_shows_an_example_on_the_first_screen_in_light_and_dark(
-    page: OpenPage, recolour: Recolour
+    open_page: OpenPage, recolour: Recolour
 ) -> None:
-    screen = page("/cross")
+    page = open_page("/cross")
     for dark in (False, True):
-        recolour(screen, dark)
-        expect(sentence(screen)).to_have_value(SENTENCE)
-        expect(screen.get_by_role("combobox", name="Model")).to_have_value("translation")
-        expect(screen.get_by_text(re.compile("^Verified"))).to_be_visible()
-        assert said(screen) == FRENCH
+        recolour(page, dark)
+        expect(sentence(page)).to_have_value(SENTENCE)
+        expect(page.get_by_role("combobox", name="Model")).to_have_value("translation")
+        expect(page.get_by_text(re.compile("^Verified"))).to_be_visible()
+        assert said(page) == FRENCH
         for name in ("explorer-arcs", "explorer-grid", "explorer-heatmap", "alignment"):
-            box = screen.get_by_test_id(name).bounding_box()
+            box = page.get_by_test_id(name).bounding_box()
             assert box is not None and box["y"] + box["height"] <= 860, name
         for label in ("Weights (CSV)", "Tensors (safetensors)", "Picture (SVG)", "Explorer (HTML)"):
-            expect(open_menu(screen, "Export").get_by_role("button", name=label)).to_be_in_viewport()
-        screen.keyboard.press("Escape")
+            expect(open_menu(page, "Export").get_by_role("button", name=label)).to_be_in_viewport()
+        page.keyboard.press("Escape")
 
 
-def test_every_file_is_of_the_head_on_the_screen(page: OpenPage, stay: OpenPage, tmp_path: Path) -> None:
-    screen = stay("/cross?head=3")
-    table = weights_csv(screen)
+def test_every_file_is_of_the_head_on_the_screen(open_page: OpenPage, stay: OpenPage, tmp_path: Path) -> None:
+    page = stay("/cross?head=3")
+    table = weights_csv(page)
     assert set(table.stream) == {"cross"}
     ours = table.pivot(index="query", columns="key", values="weight").to_numpy()
     assert abs(ours - translated().weights(0, 3, "cross").numpy()).max() <= 1e-6
     assert table.query_token[table.key == 0].tolist() == [*FRENCH.split(), "</s>"]
-    tensors = load_file(downloaded(screen, "Tensors (safetensors)"))
+    tensors = load_file(downloaded(page, "Tensors (safetensors)"))
     assert_close(tensors["query"] @ tensors["key"].T, tensors["scores"], atol=1e-5, rtol=1e-5)
     assert_close(tensors["weights"], translated().weights(0, 3, "cross"), atol=1e-6, rtol=1e-5)
-    assert "cross layer 0, head 3" in downloaded(screen, "Picture (SVG)").read_text()
+    assert "cross layer 0, head 3" in downloaded(page, "Picture (SVG)").read_text()
     file = tmp_path / "explorer.html"
-    file.write_bytes(downloaded(screen, "Explorer (HTML)").read_bytes())
-    offline = page(file.as_uri())
+    file.write_bytes(downloaded(page, "Explorer (HTML)").read_bytes())
+    offline = open_page(file.as_uri())
     expect(readout(offline)).to_contain_text("Layer 0 · Head 3")
     expect(offline.get_by_label("Tokens that look (queries)")).to_contain_text("garçon")
 
 
-def test_an_example_is_shown_and_a_head_chosen_and_both_are_gone_back_from(page: OpenPage, idle: Idle) -> None:
-    screen = page("/cross?model=all-MiniLM-L6-v2&text=my+own+words")
-    expect(explorer(screen)).to_have_count(0)
-    screen.get_by_role("button", name=re.compile("^Show translation")).click()
-    idle(screen)
-    assert said(screen) == FRENCH
-    screen.get_by_test_id("explorer-grid").get_by_label("Layer 0 head 3", exact=True).click()
-    screen.wait_for_url(re.compile("head=3"))
-    idle(screen)
-    for step, head in ((screen.go_back, 1), (screen.go_forward, 3)):
+def test_an_example_is_shown_and_a_head_chosen_and_both_are_gone_back_from(open_page: OpenPage, idle: Idle) -> None:
+    page = open_page("/cross?model=all-MiniLM-L6-v2&text=my+own+words")
+    expect(explorer(page)).to_have_count(0)
+    page.get_by_role("button", name=re.compile("^Show translation")).click()
+    idle(page)
+    assert said(page) == FRENCH
+    page.get_by_test_id("explorer-grid").get_by_label("Layer 0 head 3", exact=True).click()
+    page.wait_for_url(re.compile("head=3"))
+    idle(page)
+    for step, head in ((page.go_back, 1), (page.go_forward, 3)):
         step()
-        idle(screen)
-        expect(readout(screen)).to_contain_text(f"Layer 0 · Head {head}")
+        idle(page)
+        expect(readout(page)).to_contain_text(f"Layer 0 · Head {head}")
         best = [f"{weight:.3f}" for weight in translated().weights(0, head, "cross").amax(-1).tolist()]
-        expect(screen.get_by_test_id("alignment").locator("tbody td:last-child")).to_have_text(best)
+        expect(page.get_by_test_id("alignment").locator("tbody td:last-child")).to_have_text(best)
     for _ in range(2):
-        screen.go_back()
-        idle(screen)
-    expect(sentence(screen)).to_have_value("my own words")
+        page.go_back()
+        idle(page)
+    expect(sentence(page)).to_have_value("my own words")
 
 
 @pytest.mark.parametrize("text", [SENTENCE, LONG], ids=["short", "thirty words"])
 def test_on_a_narrow_screen_nothing_sticks_out(stay: OpenPage, text: str) -> None:
-    screen = stay("/cross?text=" + text.replace(" ", "+"), width=390, height=844)
-    assert screen.evaluate("document.documentElement.scrollWidth") <= 390
-    order = [screen.get_by_test_id(name).bounding_box() for name in ("said", "explorer-arcs", "alignment")]
+    page = stay("/cross?text=" + text.replace(" ", "+"), width=390, height=844)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    order = [page.get_by_test_id(name).bounding_box() for name in ("said", "explorer-arcs", "alignment")]
     tops = [box["y"] for box in order if box]
     assert tops == sorted(tops) and len(tops) == 3
     assert tops[1] <= 844

@@ -10,8 +10,8 @@ from tests.conftest import OpenPage
 VERIFIED = re.compile("^Verified")
 
 
-def ready(screen: Page) -> None:
-    expect(screen.get_by_text(VERIFIED)).to_be_visible(timeout=90_000)
+def ready(page: Page) -> None:
+    expect(page.get_by_text(VERIFIED)).to_be_visible(timeout=90_000)
 
 
 def pointed_at(place: Locator, claim: Locator, words: str) -> None:
@@ -25,57 +25,57 @@ def pointed_at(place: Locator, claim: Locator, words: str) -> None:
     expect(claim).to_contain_text(re.compile(words))
 
 
-def pressed_until_taken(screen: Page) -> None:
+def pressed_until_taken(page: Page) -> None:
     """Press again as a person does: while the camera gives no frame, a press takes nothing."""
-    press = screen.get_by_role("button", name="Take Photo")
-    taken = screen.get_by_role("button", name=re.compile("Clear photo|your photo"))
+    press = page.get_by_role("button", name="Take Photo")
+    taken = page.get_by_role("button", name=re.compile("Clear photo|your photo"))
     expect(press).to_be_enabled(timeout=30_000)
     for _ in range(20):
-        screen.wait_for_function("document.querySelector('video')?.readyState >= 2", timeout=30_000)
+        page.wait_for_function("document.querySelector('video')?.readyState >= 2", timeout=30_000)
         press.click()
         with suppress(AssertionError):
             expect(taken.first).to_be_visible(timeout=3_000)
             break
-    expect(screen.get_by_role("button", name="your photo")).to_be_visible(timeout=60_000)
+    expect(page.get_by_role("button", name="your photo")).to_be_visible(timeout=60_000)
 
 
-def test_a_photo_is_taken_and_shown_and_a_patch_under_the_pointer_tells_what_it_looks_at(page: OpenPage) -> None:
-    screen = page("/?model=dinov2-small")
-    ready(screen)
-    claim, picture = screen.get_by_test_id("explorer-sentence"), screen.get_by_test_id("picture")
+def test_a_photo_is_taken_and_shown_and_a_patch_under_the_pointer_tells_what_it_looks_at(open_page: OpenPage) -> None:
+    page = open_page("/?model=dinov2-small")
+    ready(page)
+    claim, picture = page.get_by_test_id("explorer-sentence"), page.get_by_test_id("picture")
     picture.hover(position={"x": 40, "y": 40})
     expect(claim).to_contain_text(re.compile("^Patch [01], [01]"))
-    screen.get_by_role("radio", name="what looks at it").check()
+    page.get_by_role("radio", name="what looks at it").check()
     pointed_at(picture, claim, "give patch [01], [01]|Nothing looks at")
-    screen.get_by_role("button", name="chelsea.jpg").click()
-    camera = screen.get_by_text("Camera", exact=True)
+    page.get_by_role("button", name="chelsea.jpg").click()
+    camera = page.get_by_text("Camera", exact=True)
     camera.click()
     # Nobody has allowed the camera yet.
-    expect(screen.get_by_text("the browser refuses the camera: allow it beside the address")).to_be_visible()
-    expect(screen.get_by_text("would like to use your camera")).to_be_visible(timeout=30_000)
-    screen.context.grant_permissions(["camera"])
+    expect(page.get_by_text("the browser refuses the camera: allow it beside the address")).to_be_visible()
+    expect(page.get_by_text("would like to use your camera")).to_be_visible(timeout=30_000)
+    page.context.grant_permissions(["camera"])
     camera.click()
-    expect(screen.get_by_text("would like to use your camera")).to_have_count(0)
+    expect(page.get_by_text("would like to use your camera")).to_have_count(0)
     camera.click()
-    pressed_until_taken(screen)
-    ready(screen)
-    expect(screen).not_to_have_url(re.compile("picture="))
+    pressed_until_taken(page)
+    ready(page)
+    expect(page).not_to_have_url(re.compile("picture="))
 
 
-def test_what_the_microphone_records_is_written_down_and_words_light_up_as_it_plays(page: OpenPage) -> None:
-    screen = page("/?model=whisper-tiny.en")
-    screen.context.grant_permissions(["microphone"])
-    ready(screen)
-    word = screen.get_by_test_id("sound").get_by_role("button", name="window")
-    pointed_at(word, screen.get_by_test_id("explorer-sentence"), "“window”")
-    screen.get_by_test_id("play").click()
-    expect(screen.get_by_test_id("play")).to_have_text(re.compile("Pause"))
-    expect(screen.get_by_test_id("sound").locator(".av-cursor")).to_have_attribute("visibility", "visible")
-    screen.get_by_role("button", name="window.flac").click()
-    screen.get_by_role("button", name="Record", exact=True).click()
-    stop = screen.get_by_role("button", name="Stop recording")
+def test_what_the_microphone_records_is_written_down_and_words_light_up_as_it_plays(open_page: OpenPage) -> None:
+    page = open_page("/?model=whisper-tiny.en")
+    page.context.grant_permissions(["microphone"])
+    ready(page)
+    word = page.get_by_test_id("sound").get_by_role("button", name="window")
+    pointed_at(word, page.get_by_test_id("explorer-sentence"), "“window”")
+    page.get_by_test_id("play").click()
+    expect(page.get_by_test_id("play")).to_have_text(re.compile("Pause"))
+    expect(page.get_by_test_id("sound").locator(".av-cursor")).to_have_attribute("visibility", "visible")
+    page.get_by_role("button", name="window.flac").click()
+    page.get_by_role("button", name="Record", exact=True).click()
+    stop = page.get_by_role("button", name="Stop recording")
     expect(stop).to_be_visible(timeout=30_000)
-    expect(screen.get_by_text(re.compile("00:0[1-9]"))).to_be_visible(timeout=30_000)
+    expect(page.get_by_text(re.compile("00:0[1-9]"))).to_be_visible(timeout=30_000)
     stop.click()
-    expect(screen.get_by_role("button", name="your recording")).to_be_visible(timeout=60_000)
-    expect(screen).not_to_have_url(re.compile("sound="))
+    expect(page.get_by_role("button", name="your recording")).to_be_visible(timeout=60_000)
+    expect(page).not_to_have_url(re.compile("sound="))

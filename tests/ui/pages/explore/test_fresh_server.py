@@ -60,22 +60,22 @@ async def all_at_once(visitors: list[Watching]) -> list[Answer]:
 
 
 def test_thirty_visitors_and_a_browser_get_the_recorded_picture_until_the_live_one_takes_its_place(
-    fresh_server: str, page: OpenPage
+    fresh_server: str, open_page: OpenPage
 ) -> None:
     visitors = [Watching(fresh_server, {}) for _ in range(VISITORS)]
     # In a thread of its own, since the browser's loop is in this one.
     with ThreadPoolExecutor(1) as other:
         asked = other.submit(asyncio.run, all_at_once(visitors))
-        screen = page(f"{fresh_server}/")
-        explorer = screen.get_by_test_id("explorer")
-        expect(screen.get_by_text(RECORDED)).to_be_visible(timeout=60_000)
+        page = open_page(f"{fresh_server}/")
+        explorer = page.get_by_test_id("explorer")
+        expect(page.get_by_text(RECORDED)).to_be_visible(timeout=60_000)
         expect(explorer).to_be_visible()
-        expect(screen.get_by_text("Verified")).to_have_count(0)
+        expect(page.get_by_text("Verified")).to_have_count(0)
         # The live picture is drawn in the same place, so nothing jumps.
         before = explorer.bounding_box()
         answers = asked.result()
-    expect(screen.get_by_text("Verified").first).to_be_visible(timeout=120_000)
-    expect(screen.get_by_text(RECORDED)).to_have_count(0)
+    expect(page.get_by_text("Verified").first).to_be_visible(timeout=120_000)
+    expect(page.get_by_text(RECORDED)).to_have_count(0)
     assert before is not None and explorer.bounding_box() == before
     assert [answer.errors for answer in answers] == [()] * VISITORS
     assert all({"picture", "Verified"} <= set(visitor.seen) for visitor in visitors)

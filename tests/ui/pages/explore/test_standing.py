@@ -11,24 +11,24 @@ from tests.ui.written import written_on
 
 @pytest.mark.parametrize("address", ["/?text=rain+falls+again", "/cross"])
 def test_the_explorer_is_not_taken_away_for_another_head(
-    page: OpenPage, idle: Callable[[Page], None], address: str
+    open_page: OpenPage, idle: Callable[[Page], None], address: str
 ) -> None:
-    screen = page(address)
-    written = written_on(screen, idle)
-    screen.get_by_test_id("explorer-grid").get_by_role("gridcell").nth(1).click()
-    expect(screen.get_by_test_id("explorer-readout")).to_have_text("Layer 0 · Head 1")
-    idle(screen)
+    page = open_page(address)
+    written = written_on(page, idle)
+    page.get_by_test_id("explorer-grid").get_by_role("gridcell").nth(1).click()
+    expect(page.get_by_test_id("explorer-readout")).to_have_text("Layer 0 · Head 1")
+    idle(page)
     assert written.stays("attention_viz_explorer")
 
 
 def test_a_button_names_the_whole_word_whose_number_it_shows(stay: OpenPage) -> None:
-    screen = stay("/?text=Die+B%C3%A4nke+am+Flu%C3%9F+waren+schon+grau&layer=0&head=0&query=&key=")
-    first = screen.get_by_test_id("finding").first
+    page = stay("/?text=Die+B%C3%A4nke+am+Flu%C3%9F+waren+schon+grau&layer=0&head=0&query=&key=")
+    first = page.get_by_test_id("finding").first
     expect(first).to_contain_text("die → fluß")
     first.click()
     # The sentence above says the same, and beside it what the pair of tokens alone has.
-    expect(screen.get_by_test_id("explorer-sentence")).to_contain_text("“die” looks at “fluß”: 0.69")
+    expect(page.get_by_test_id("explorer-sentence")).to_contain_text("“die” looks at “fluß”: 0.69")
     expect(first).to_contain_text("0.69")
-    expect(screen.get_by_test_id("explorer-aside")).to_have_text("of whole words; this pair of tokens has 0.63")
+    expect(page.get_by_test_id("explorer-aside")).to_have_text("of whole words; this pair of tokens has 0.63")
     # A piece by itself says that it goes on with a word.
-    expect(screen.get_by_test_id("explorer-bars").locator(".av-pair").first).to_have_text("die → ‿ß")
+    expect(page.get_by_test_id("explorer-bars").locator(".av-pair").first).to_have_text("die → ‿ß")

@@ -52,50 +52,50 @@ def table(bank: Trace) -> pandas.DataFrame:
     return av.head_table(bank)
 
 
-def parameters(screen: Page) -> dict[str, str]:
-    return {name: values[0] for name, values in parse_qs(urlsplit(screen.url).query, keep_blank_values=True).items()}
+def parameters(page: Page) -> dict[str, str]:
+    return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query, keep_blank_values=True).items()}
 
 
-def cell(screen: Page, layer: int, head: int) -> Locator:
-    return screen.locator(f'[data-testid="atlas"] [data-layer="{layer}"][data-head="{head}"]')
+def cell(page: Page, layer: int, head: int) -> Locator:
+    return page.locator(f'[data-testid="atlas"] [data-layer="{layer}"][data-head="{head}"]')
 
 
-def choose(screen: Page, label: str, option: str, idle: Idle) -> None:
-    screen.get_by_role("combobox", name=re.compile(rf"(^|\W){label}$")).click()
-    screen.get_by_role("option", name=option, exact=True).click()
-    idle(screen)
+def choose(page: Page, label: str, option: str, idle: Idle) -> None:
+    page.get_by_role("combobox", name=re.compile(rf"(^|\W){label}$")).click()
+    page.get_by_role("option", name=option, exact=True).click()
+    idle(page)
 
 
-def switch(screen: Page, name: str, idle: Idle) -> None:
-    screen.get_by_role("radio", name=name, exact=True).click()
-    idle(screen)
+def switch(page: Page, name: str, idle: Idle) -> None:
+    page.get_by_role("radio", name=name, exact=True).click()
+    idle(page)
 
 
-def click_point(screen: Page, key: str, number: int, idle: Idle) -> None:
+def click_point(page: Page, key: str, number: int, idle: Idle) -> None:
     """Click one of the points of a scatter."""
-    point = screen.locator(f".st-key-{key} .scatterlayer .point").nth(number)
+    point = page.locator(f".st-key-{key} .scatterlayer .point").nth(number)
     point.wait_for()
     box = point.bounding_box()
     assert box is not None
-    screen.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    idle(screen)
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    idle(page)
 
 
-def chosen(screen: Page) -> tuple[int, int]:
-    told = parameters(screen)
+def chosen(page: Page) -> tuple[int, int]:
+    told = parameters(page)
     return int(told["layer"]), int(told["head"])
 
 
 def test_the_first_screen_shows_what_all_heads_do_and_the_chosen_one(
-    page: OpenPage, bank: Trace, table: pandas.DataFrame
+    open_page: OpenPage, bank: Trace, table: pandas.DataFrame
 ) -> None:
-    screen = page("/heads")
-    expect(screen.get_by_text(re.compile("^Verified"))).to_be_visible()
-    for place in (screen.get_by_test_id("atlas"), screen.locator(".st-key-heads-one .nsewdrag").first):
+    page = open_page("/heads")
+    expect(page.get_by_text(re.compile("^Verified"))).to_be_visible()
+    for place in (page.get_by_test_id("atlas"), page.locator(".st-key-heads-one .nsewdrag").first):
         box = place.bounding_box()
         assert box is not None and box["y"] + box["height"] <= 860
     jobs = av.roles(bank)
-    cells = screen.locator('[data-testid="atlas"] .av-cell')
+    cells = page.locator('[data-testid="atlas"] .av-cell')
     expect(cells).to_have_count(72)
     written = [
         "" if role == "mixed" else f"{score:.2f}".removeprefix("0")
@@ -105,16 +105,16 @@ def test_the_first_screen_shows_what_all_heads_do_and_the_chosen_one(
     named = sum(av.ROLES[role].job for role in jobs["role"])
     resting = (jobs["role"] == "first").sum()
     claim = f"{named} of all-MiniLM-L6-v2’s 72 heads do a job that has a name here; {resting} rest on [CLS] and [SEP]."
-    expect(screen.get_by_role("heading", name=claim)).to_be_visible()
-    names = screen.locator(".av-role-name").evaluate_all("all => all.map(one => one.dataset.role)")
+    expect(page.get_by_role("heading", name=claim)).to_be_visible()
+    names = page.locator(".av-role-name").evaluate_all("all => all.map(one => one.dataset.role)")
     assert names == [*roles_for("word")]
     for name in names:
         ranked = jobs[jobs["role"] == name].sort_values("score", ascending=False, kind="stable").index[:5]
-        card = screen.locator(".av-role", has=screen.locator(f'[data-role="{name}"]'))
+        card = page.locator(".av-role", has=page.locator(f'[data-role="{name}"]'))
         expect(card.locator(".av-count")).to_have_text(str((jobs["role"] == name).sum()))
         shown = card.locator(".av-best").evaluate_all("all => all.map(one => one.dataset.place)")
         assert shown == [f"{layer} {head}" for layer, head in ranked], name
-    taken = pandas.read_csv(io.BytesIO(exported(screen, "Head table (CSV)").path().read_bytes())).set_index(
+    taken = pandas.read_csv(io.BytesIO(exported(page, "Head table (CSV)").path().read_bytes())).set_index(
         ["layer", "head"]
     )
     assert list(taken.columns) == list(table.columns)
@@ -124,29 +124,29 @@ def test_the_first_screen_shows_what_all_heads_do_and_the_chosen_one(
 def test_a_role_lets_its_heads_stand_out_and_its_best_head_is_chosen_by_a_press(
     stay: OpenPage, idle: Idle, bank: Trace
 ) -> None:
-    screen = stay(plain_but(view="roles"))
+    page = stay(plain_but(view="roles"))
     jobs = av.roles(bank)
-    screen.locator('[data-role="next"]').click()
-    idle(screen)
-    assert parameters(screen)["role"] == "next"
-    dim = screen.locator('[data-testid="atlas"] .av-cell.av-dim')
+    page.locator('[data-role="next"]').click()
+    idle(page)
+    assert parameters(page)["role"] == "next"
+    dim = page.locator('[data-testid="atlas"] .av-cell.av-dim')
     expect(dim).to_have_count(int((jobs["role"] != "next").sum()))
-    screen.locator('[data-role="next"]').click()
+    page.locator('[data-role="next"]').click()
     expect(dim).to_have_count(0)
-    idle(screen)
-    assert "role" not in parameters(screen)
+    idle(page)
+    assert "role" not in parameters(page)
     layer, head = jobs[jobs["role"] == "next"]["score"].idxmax()
-    screen.get_by_role("button", name=f"Layer {layer} head {head}: ").click()
-    idle(screen)
-    assert chosen(screen) == (layer, head)
+    page.get_by_role("button", name=f"Layer {layer} head {head}: ").click()
+    idle(page)
+    assert chosen(page) == (layer, head)
 
 
 def test_a_head_that_is_pointed_at_tells_its_pattern_and_numbers_and_opens(
     stay: OpenPage, idle: Idle, table: pandas.DataFrame
 ) -> None:
-    screen = stay(plain_but())
-    cell(screen, 3, 7).hover()
-    card = screen.get_by_role("group", name="Layer 3, head 7")
+    page = stay(plain_but())
+    cell(page, 3, 7).hover()
+    card = page.get_by_role("group", name="Layer 3, head 7")
     expect(card.get_by_role("img", name="Its pattern")).to_be_visible()
     for word in ("bank", "river", "[CLS]"):
         expect(card.get_by_text(word, exact=True)).to_have_count(2)
@@ -157,119 +157,119 @@ def test_a_head_that_is_pointed_at_tells_its_pattern_and_numbers_and_opens(
         if not numpy.isnan(value):
             expect(row).to_contain_text(f"{value:.3f}")
     # It stands in the place of the chosen head, and covers nothing else; the pointer leaves, and that comes back.
-    told, place = (one.bounding_box() for one in (card, screen.locator(".st-key-heads-one-head")))
+    told, place = (one.bounding_box() for one in (card, page.locator(".st-key-heads-one-head")))
     assert told is not None and place is not None
     assert abs(told["x"] - place["x"]) < 1 and abs(told["width"] - place["width"]) < 1
-    screen.get_by_role("heading", level=3).first.hover()
+    page.get_by_role("heading", level=3).first.hover()
     expect(card).to_be_hidden()
-    address = screen.get_by_role("link", name="Open in Explore").get_attribute("href") or ""
+    address = page.get_by_role("link", name="Open in Explore").get_attribute("href") or ""
     assert {"layer": ["0"], "head": ["4"], "text": [BANK]}.items() <= parse_qs(urlsplit(address).query).items()
     assert urlsplit(address).path in ("", "/")
-    cell(screen, 3, 7).click()
-    idle(screen)
-    assert chosen(screen) == (3, 7)
-    expect(screen.locator(".st-key-heads-one-title").get_by_text("Layer 3, head 7")).to_be_visible()
+    cell(page, 3, 7).click()
+    idle(page)
+    assert chosen(page) == (3, 7)
+    expect(page.locator(".st-key-heads-one-title").get_by_text("Layer 3, head 7")).to_be_visible()
     expect(card).to_be_hidden()
-    expect(cell(screen, 3, 7)).to_have_attribute("aria-selected", "true")
+    expect(cell(page, 3, 7)).to_have_attribute("aria-selected", "true")
     # Once in many runs on a busy machine Streamlit puts the component in anew after the click; the focus is gone then.
-    if not screen.evaluate("document.activeElement?.shadowRoot?.activeElement?.dataset.head"):
-        cell(screen, 3, 7).focus()
+    if not page.evaluate("document.activeElement?.shadowRoot?.activeElement?.dataset.head"):
+        cell(page, 3, 7).focus()
     for key in ("ArrowRight", "ArrowUp"):
-        screen.keyboard.press(key)
-    expect(screen.get_by_role("group", name="Layer 2, head 8")).to_be_visible()
-    assert chosen(screen) == (3, 7)
-    screen.keyboard.press("Enter")
-    idle(screen)
-    assert chosen(screen) == (2, 8)
-    screen.keyboard.press("Escape")
-    expect(screen.get_by_role("group", name="Layer 2, head 8")).to_be_hidden()
-    cell(screen, 5, 6).dblclick()
-    screen.wait_for_url(re.compile(r"/\?.*layer=5&head=6"))
-    idle(screen)
-    expect(screen.get_by_test_id("explorer")).to_be_visible()
+        page.keyboard.press(key)
+    expect(page.get_by_role("group", name="Layer 2, head 8")).to_be_visible()
+    assert chosen(page) == (3, 7)
+    page.keyboard.press("Enter")
+    idle(page)
+    assert chosen(page) == (2, 8)
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("group", name="Layer 2, head 8")).to_be_hidden()
+    cell(page, 5, 6).dblclick()
+    page.wait_for_url(re.compile(r"/\?.*layer=5&head=6"))
+    idle(page)
+    expect(page.get_by_test_id("explorer")).to_be_visible()
 
 
 def test_a_click_in_either_scatter_chooses_the_head(
     stay: OpenPage, idle: Idle, bank: Trace, table: pandas.DataFrame
 ) -> None:
-    screen = stay(plain_but(metric="previous", beside="entropy", view="scatter"))
+    page = stay(plain_but(metric="previous", beside="entropy", view="scatter"))
     most = int(table["previous"].to_numpy().argmax())
-    click_point(screen, "heads-scatter", most, idle)
-    assert chosen(screen) == divmod(most, 12)
+    click_point(page, "heads-scatter", most, idle)
+    assert chosen(page) == divmod(most, 12)
     points = head_map(bank).data[0]
     places = numpy.stack([points.x, points.y], axis=1)
     apart = numpy.linalg.norm(places[:, None] - places, axis=-1) + 9 * numpy.eye(len(places))
     alone = int(apart.min(axis=1).argmax())
-    screen = stay(plain_but(view="map"))
-    click_point(screen, "heads-map", alone, idle)
-    assert chosen(screen) == divmod(alone, 12)
-    expect(screen.locator(".st-key-heads-one .nsewdrag").first).to_be_visible()
+    page = stay(plain_but(view="map"))
+    click_point(page, "heads-map", alone, idle)
+    assert chosen(page) == divmod(alone, 12)
+    expect(page.locator(".st-key-heads-one .nsewdrag").first).to_be_visible()
 
 
 def test_a_metric_changes_the_colours_and_the_address_which_reproduces_them(
     stay: OpenPage, idle: Idle, table: pandas.DataFrame
 ) -> None:
-    screen = stay(plain_but())
-    cells = screen.locator('[data-testid="atlas"] .av-cell')
-    choose(screen, "Metric", "Previous token", idle)
+    page = stay(plain_but())
+    cells = page.locator('[data-testid="atlas"] .av-cell')
+    choose(page, "Metric", "Previous token", idle)
     expect(cells).to_have_text([f"{value:.2f}" for value in table["previous"]], use_inner_text=True)
-    switch(screen, "Patterns", idle)
-    assert parameters(screen)["metric"] == "previous" and parameters(screen)["view"] == "patterns"
+    switch(page, "Patterns", idle)
+    assert parameters(page)["metric"] == "previous" and parameters(page)["view"] == "patterns"
     expect(cells.first.locator("canvas")).to_be_visible()
     expect(cells).to_have_text([""] * 72, use_inner_text=True)
-    screen.go_back()
-    idle(screen)
+    page.go_back()
+    idle(page)
     expect(cells).to_have_text([f"{value:.2f}" for value in table["previous"]], use_inner_text=True)
-    screen.go_back()
-    idle(screen)
+    page.go_back()
+    idle(page)
     expect(cells).to_have_text([f"{value:.2f}" for value in table["entropy"]], use_inner_text=True)
 
 
 def test_heads_are_found_by_words_by_a_detector_and_by_a_drawn_pattern(
     stay: OpenPage, idle: Idle, bank: Trace, table: pandas.DataFrame
 ) -> None:
-    screen = stay(plain_but(query="flooded", key="mat"))
-    expect(screen.get_by_text("The word “mat” was asked for, which isn't in this text")).to_be_visible()
-    switch(screen, "Detector", idle)
+    page = stay(plain_but(query="flooded", key="mat"))
+    expect(page.get_by_text("The word “mat” was asked for, which isn't in this text")).to_be_visible()
+    switch(page, "Detector", idle)
     layer, head = table["previous"].idxmax()
     best = f"Most of all in layer {layer}, head {head}: previous token {table['previous'].max():.3f}."
-    expect(screen.get_by_text(best)).to_be_visible()
-    switch(screen, "Pattern", idle)
-    expect(screen.get_by_text("Mark cells on the matrix beside")).to_be_visible()
-    area = screen.locator(".st-key-heads-one .nsewdrag").first.bounding_box()
+    expect(page.get_by_text(best)).to_be_visible()
+    switch(page, "Pattern", idle)
+    expect(page.get_by_text("Mark cells on the matrix beside")).to_be_visible()
+    area = page.locator(".st-key-heads-one .nsewdrag").first.bounding_box()
     assert area is not None
-    screen.mouse.click(area["x"] + 5.5 / 9 * area["width"], area["y"] + 2.5 / 9 * area["height"])
-    screen.wait_for_url(re.compile("pattern="))
-    idle(screen)
-    cells = from_code(parameters(screen)["pattern"], 9)
+    page.mouse.click(area["x"] + 5.5 / 9 * area["width"], area["y"] + 2.5 / 9 * area["height"])
+    page.wait_for_url(re.compile("pattern="))
+    idle(page)
+    cells = from_code(parameters(page)["pattern"], 9)
     assert numpy.argwhere(cells).tolist() == [[2, 5]]
     alike = similarity(bank, torch.from_numpy(cells).float())
     layer, head = divmod(int(alike.argmax()), 12)
     found = f"layer {layer}, head {head} looks most like the pattern: {float(alike.max()):.3f}"
-    expect(screen.get_by_text(found)).to_be_visible()
-    screen.get_by_role("button", name="This head's strongest").click()
-    idle(screen)
-    assert from_code(parameters(screen)["pattern"], 9).sum() == 7  # each word's, without the two that were added
-    screen.get_by_role("button", name="Clear", exact=True).click()
-    idle(screen)
-    assert "pattern" not in parameters(screen)
+    expect(page.get_by_text(found)).to_be_visible()
+    page.get_by_role("button", name="This head's strongest").click()
+    idle(page)
+    assert from_code(parameters(page)["pattern"], 9).sum() == 7  # each word's, without the two that were added
+    page.get_by_role("button", name="Clear", exact=True).click()
+    idle(page)
+    assert "pattern" not in parameters(page)
 
 
 def test_over_more_texts_numbers_are_means_and_words_are_looked_for_in_all(
     stay: OpenPage, minilm: AttentionModel
 ) -> None:
     texts = ["A river bank.", "Nothing of the kind here."]
-    screen = stay(plain_but(texts="\n".join(texts)))
+    page = stay(plain_but(texts="\n".join(texts)))
     traces = [minilm.trace(text) for text in (BANK, *texts)]
     mean = av.head_table(traces)
-    cells = screen.locator('[data-testid="atlas"] .av-cell')
+    cells = page.locator('[data-testid="atlas"] .av-cell')
     assert cells.all_inner_texts() == [f"{value:.2f}" for value in mean["entropy"]]
-    expect(screen.get_by_text("Numbers are the mean over 3 texts")).to_be_visible()
+    expect(page.get_by_text("Numbers are the mean over 3 texts")).to_be_visible()
     top = av.find_heads(traces, "bank", "river").iloc[0]
-    expect(screen.get_by_text(f"2 of the 3 texts have both words. Over them, layer {top['layer']:.0f}")).to_be_visible()
-    cell(screen, 1, 2).hover()
+    expect(page.get_by_text(f"2 of the 3 texts have both words. Over them, layer {top['layer']:.0f}")).to_be_visible()
+    cell(page, 1, 2).hover()
     told = f"{mean.loc[(1, 2), 'entropy']:.3f} ± {mean.loc[(1, 2), 'entropy_spread']:.3f}"
-    expect(screen.get_by_role("group", name="Layer 1, head 2")).to_contain_text(told)
+    expect(page.get_by_role("group", name="Layer 1, head 2")).to_contain_text(told)
 
 
 @pytest.mark.parametrize(
@@ -282,25 +282,25 @@ def test_over_more_texts_numbers_are_means_and_words_are_looked_for_in_all(
     ],
 )
 def test_other_models_are_shown(stay: OpenPage, address: str, heads: int | None) -> None:
-    screen = stay(f"/heads?{address}&metric=entropy&search=words")
-    cells = screen.locator('[data-testid="atlas"] .av-cell')
+    page = stay(f"/heads?{address}&metric=entropy&search=words")
+    cells = page.locator('[data-testid="atlas"] .av-cell')
     if heads is None:
-        table = av.head_table(av.load("translation").trace(parameters(screen)["text"]), "cross")
+        table = av.head_table(av.load("translation").trace(parameters(page)["text"]), "cross")
         assert cells.all_inner_texts() == [f"{value:.2f}" for value in table["entropy"]]
     elif heads:
         expect(cells).to_have_count(heads)
     else:
-        screen.locator(".st-key-heads-map .nsewdrag").first.wait_for()
+        page.locator(".st-key-heads-map .nsewdrag").first.wait_for()
 
 
 def test_on_a_narrow_screen_nothing_sticks_out(stay: OpenPage, idle: Idle) -> None:
     for words in (1, 300):
-        screen = stay(plain_but(text=" ".join(["boat"] * words), view="patterns"), width=390, height=844)
-        expect(screen.locator('[data-testid="atlas"] .av-cell')).to_have_count(72)
-        assert screen.evaluate("document.documentElement.scrollWidth") <= 390
-    screen.get_by_test_id("atlas").scroll_into_view_if_needed()
-    cell(screen, 2, 11).focus()
+        page = stay(plain_but(text=" ".join(["boat"] * words), view="patterns"), width=390, height=844)
+        expect(page.locator('[data-testid="atlas"] .av-cell')).to_have_count(72)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.get_by_test_id("atlas").scroll_into_view_if_needed()
+    cell(page, 2, 11).focus()
     # The longer side of all heads goes down there.
-    screen.keyboard.press("ArrowUp")
-    card = screen.get_by_role("group", name="Layer 2, head 10").bounding_box()
+    page.keyboard.press("ArrowUp")
+    card = page.get_by_role("group", name="Layer 2, head 10").bounding_box()
     assert card is not None and card["x"] >= 0 and card["x"] + card["width"] <= 390

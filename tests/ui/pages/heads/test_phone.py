@@ -18,33 +18,33 @@ def box(found: Locator) -> dict[str, float]:
 def test_the_cards_of_the_roles_come_after_the_chosen_head_and_go_back_below_the_atlas_where_there_is_room(
     stay: OpenPage, idle: Callable[[Page], None]
 ) -> None:
-    screen = stay(plain_but(view="roles"), width=390, height=844)
+    page = stay(plain_but(view="roles"), width=390, height=844)
     first, head, atlas = (
-        screen.get_by_role("group", name="What heads mostly do"),
-        screen.locator(".st-key-heads-one-head"),
-        screen.get_by_test_id("atlas"),
+        page.get_by_role("group", name="What heads mostly do"),
+        page.locator(".st-key-heads-one-head"),
+        page.get_by_test_id("atlas"),
     )
     expect(first.locator(".av-role")).to_have_count(9)
     assert box(atlas)["top"] < box(head)["top"] < box(first)["top"]
     # It does there what it does below the atlas.
     first.locator(".av-best").nth(1).click()
-    screen.wait_for_url("**layer=2&head=11**")
-    idle(screen)
+    page.wait_for_url("**layer=2&head=11**")
+    idle(page)
     expect(first.locator('.av-best[aria-current="true"]')).to_have_count(1)
-    screen.set_viewport_size({"width": 1360, "height": 860})
+    page.set_viewport_size({"width": 1360, "height": 860})
     expect(atlas.locator(".av-role")).to_have_count(9)
     assert box(first)["top"] < box(head)["top"] + 400 and box(first)["right"] <= box(head)["left"]
 
 
 def test_the_pickers_of_two_metrics_have_room_for_what_they_say(stay: OpenPage) -> None:
     for width in (390, 1360):
-        screen = stay(plain_but(view="scatter"), width=width, height=844)
+        page = stay(plain_but(view="scatter"), width=width, height=844)
         for name in ("Metric", "Against"):
-            picker = screen.get_by_role("combobox", name=name, exact=True)
+            picker = page.get_by_role("combobox", name=name, exact=True)
             assert box(picker)["right"] <= width
             said = picker.evaluate("node => node.scrollWidth <= node.clientWidth && node.value")
             assert said in ("Entropy", "Previous token")
-        ways = screen.locator(".st-key-heads-view-row").get_by_test_id("stButtonGroup")
+        ways = page.locator(".st-key-heads-view-row").get_by_test_id("stButtonGroup")
         assert box(ways)["right"] <= width
         # They stand on a line that scrolls, on which each can be brought into sight.
         buttons = ways.locator("button").all()

@@ -67,27 +67,27 @@ def test_two_changes_at_once_are_what_the_model_does_with_both(screen: Screen) -
     assert "edits" not in screen.address
 
 
-def test_a_table_of_what_changed_is_taken_away_and_undo_brings_back(page: OpenPage, idle: Idle) -> None:
+def test_a_table_of_what_changed_is_taken_away_and_undo_brings_back(open_page: OpenPage, idle: Idle) -> None:
     model = av.load("induction")
     before, after = model.trace(TEXT), model.trace(TEXT, edits=[av.Ablate(1, 1)])
-    screen = page(INDUCTION + "&edits=zero@1.1")
-    screen.get_by_role("button", name="Export", exact=True).click()
-    with screen.expect_download() as download:
-        screen.locator(".st-key-download-what-if-outputs-csv button").click()
+    page = open_page(INDUCTION + "&edits=zero@1.1")
+    page.get_by_role("button", name="Export", exact=True).click()
+    with page.expect_download() as download:
+        page.locator(".st-key-download-what-if-outputs-csv button").click()
     handed_out = pandas.read_csv(download.value.path())
-    with screen.expect_download() as weights:
-        screen.locator(".st-key-download-heads-weights-csv button").click()
-    head = parse_qs(urlsplit(screen.url).query)
+    with page.expect_download() as weights:
+        page.locator(".st-key-download-heads-weights-csv button").click()
+    head = parse_qs(urlsplit(page.url).query)
     own = before.table(int(head["layer"][0]), int(head["head"][0]))
     assert pandas.read_csv(weights.value.path())["weight"].tolist() == pytest.approx(own["weight"].tolist(), rel=1e-4)
     assert handed_out["moved"].tolist() == pytest.approx(moved_output(before, after).tolist(), rel=1e-5)
-    screen.keyboard.press("Escape")
-    screen.get_by_role("button", name="Remove", exact=True).first.click()
-    expect(screen.get_by_text("Nothing is changed yet")).to_be_visible()
-    screen.get_by_role("button", name="Undo", exact=True).click()
-    expect(screen.get_by_text("1. Layer 1, head 1 says nothing")).to_be_visible()
-    idle(screen)
-    assert parse_qs(urlsplit(screen.url).query)["edits"] == ["zero@1.1"]
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Remove", exact=True).first.click()
+    expect(page.get_by_text("Nothing is changed yet")).to_be_visible()
+    page.get_by_role("button", name="Undo", exact=True).click()
+    expect(page.get_by_text("1. Layer 1, head 1 says nothing")).to_be_visible()
+    idle(page)
+    assert parse_qs(urlsplit(page.url).query)["edits"] == ["zero@1.1"]
 
 
 def test_all_heads_are_tried_in_turn_when_asked(screen: Screen) -> None:

@@ -14,19 +14,19 @@ Idle = Callable[[Page], None]
 TEXT = "The bank of the river was flooded"
 
 
-def parameters(screen: Page) -> dict[str, str]:
-    return {name: values[0] for name, values in parse_qs(urlsplit(screen.url).query, keep_blank_values=True).items()}
+def parameters(page: Page) -> dict[str, str]:
+    return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query, keep_blank_values=True).items()}
 
 
-def test_the_first_lesson_is_on_the_first_screen_and_a_term_tells_its_meaning(page: OpenPage) -> None:
-    screen = page("/learn?guess=shown")
-    text = screen.locator(".st-key-learn-text")
+def test_the_first_lesson_is_on_the_first_screen_and_a_term_tells_its_meaning(open_page: OpenPage) -> None:
+    page = open_page("/learn?guess=shown")
+    text = page.locator(".st-key-learn-text")
     expect(text).to_contain_text("from “river”")
     for part in (".st-key-learn-bars-all", ".st-key-learn-step-exercise"):
-        area = screen.locator(part).bounding_box()
+        area = page.locator(part).bounding_box()
         assert area is not None
         assert area["y"] + area["height"] <= 860
-    expect(screen.get_by_role("radio").nth(len(LESSONS) - 1)).to_be_attached()
+    expect(page.get_by_role("radio").nth(len(LESSONS) - 1)).to_be_attached()
     term = text.locator(".learn-term").first
     expect(term.locator(".learn-meaning")).to_be_hidden()
     term.focus()
@@ -34,56 +34,54 @@ def test_the_first_lesson_is_on_the_first_screen_and_a_term_tells_its_meaning(pa
 
 
 def test_an_answer_is_given_from_the_keyboard(stay: OpenPage, idle: Idle) -> None:
-    screen = stay("/learn?lesson=scores&seed=3&done=why&guess=shown")
-    answer = screen.get_by_label("Your answer")
+    page = stay("/learn?lesson=scores&seed=3&done=why&guess=shown")
+    answer = page.get_by_label("Your answer")
     answer.fill("999")
     answer.press("Enter")
-    idle(screen)
-    expect(screen.get_by_test_id("stAlert")).to_contain_text("Not yet.")
+    idle(page)
+    expect(page.get_by_test_id("stAlert")).to_contain_text("Not yet.")
 
 
 def test_a_mask_is_a_matrix_that_is_pressed_from_the_keyboard_and_checked_on_the_first_screen(
     stay: OpenPage, idle: Idle
 ) -> None:
-    screen = stay("/learn?lesson=masks&exercise_seed=3&guess=shown")
-    rows = screen.locator(".st-key-learn-cells").get_by_role("toolbar")
+    page = stay("/learn?lesson=masks&exercise_seed=3&guess=shown")
+    rows = page.locator(".st-key-learn-cells").get_by_role("toolbar")
     expect(rows).to_have_count(6)
     places = [[cell.bounding_box() for cell in row.get_by_role("button").all()] for row in rows.all()]
     assert all(len(row) == 6 and None not in row for row in places)
     lefts = [[round(cell["x"]) for cell in row if cell] for row in places]
     assert all(row == lefts[0] for row in lefts), "the cells of a column stand under each other"
-    names = screen.locator(".learn-columns span").evaluate_all(
-        "(all) => all.map((one) => one.getBoundingClientRect().x)"
-    )
+    names = page.locator(".learn-columns span").evaluate_all("(all) => all.map((one) => one.getBoundingClientRect().x)")
     assert all(abs(name - left) <= 2 for name, left in zip(names, lefts[0], strict=True))
-    check = screen.get_by_role("button", name="Check").bounding_box()
+    check = page.get_by_role("button", name="Check").bounding_box()
     assert check is not None and check["y"] + check["height"] <= 862
     cell = rows.nth(2).get_by_role("button").nth(5)
     before = cell.get_attribute("aria-pressed")
     cell.focus()
     cell.press("Space")
     expect(cell).to_have_attribute("aria-pressed", "false" if before == "true" else "true")
-    idle(screen)
+    idle(page)
 
 
 def test_the_longest_exercises_end_on_the_first_screen_beside_their_bars(stay: OpenPage) -> None:
     # A wrong guess has most said to it.
     for name, guess in (("roles", 1), ("heads", 0), ("together", 0), ("older", 0), ("limits", 0)):
-        screen = stay(f"/learn?lesson={name}&guess={guess}&text=The+bank+of+the+river+was+flooded")
-        check = screen.get_by_role("button", name="Check", exact=True)
+        page = stay(f"/learn?lesson={name}&guess={guess}&text=The+bank+of+the+river+was+flooded")
+        check = page.get_by_role("button", name="Check", exact=True)
         expect(check).to_be_visible()
-        expect(screen.locator(".st-key-learn-step-predict")).to_contain_text("You guessed.")
-        area, bars = check.bounding_box(), screen.get_by_test_id("prediction").bounding_box()
+        expect(page.locator(".st-key-learn-step-predict")).to_contain_text("You guessed.")
+        area, bars = check.bounding_box(), page.get_by_test_id("prediction").bounding_box()
         assert area is not None and bars is not None
         assert area["y"] + area["height"] <= 862, name
         assert bars["y"] >= 0 and bars["y"] + bars["height"] <= 860
 
 
 def test_a_room_is_led_through_the_course_with_one_key(stay: OpenPage, idle: Idle) -> None:
-    screen = stay("/learn?lesson=writes&guess=shown", width=1280, height=720)
-    idle(screen)
-    screen.get_by_role("button", name="Present").click()
-    dialog = screen.locator("dialog.av-present")
+    page = stay("/learn?lesson=writes&guess=shown", width=1280, height=720)
+    idle(page)
+    page.get_by_role("button", name="Present").click()
+    dialog = page.locator("dialog.av-present")
     first = [*LESSONS].index("writes")
     *led, beyond = [*LESSONS][first : first + 4]
     source = dialog.locator(".av-source")
@@ -91,56 +89,56 @@ def test_a_room_is_led_through_the_course_with_one_key(stay: OpenPage, idle: Idl
         expect(source).to_contain_text(LESSONS[name].title)
         for slide in ("1.1", "1.2", "2.1", "2.2"):
             expect(dialog.locator(".av-stage")).to_have_attribute("data-step", str(int(slide[-1]) - 1))
-            assert parameters(screen)["slide"] == slide
-            assert screen.evaluate(SMALLEST) >= 20
+            assert parameters(page)["slide"] == slide
+            assert page.evaluate(SMALLEST) >= 20
             told = dialog.locator(".av-tell")
             expect(told).to_have_attribute("aria-hidden", "true" if slide.endswith("1") else "false")
-            screen.keyboard.press("ArrowRight")
+            page.keyboard.press("ArrowRight")
     expect(source).to_contain_text(LESSONS[beyond].title)
     # Back before the first slide is the last of the lesson before.
-    screen.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
     expect(source).to_contain_text(LESSONS[led[-1]].title)
-    assert parameters(screen)["slide"] == "2.2"
-    screen.keyboard.press("Escape")
+    assert parameters(page)["slide"] == "2.2"
+    page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
-    idle(screen)
-    assert "slide" not in parameters(screen) and parameters(screen)["lesson"] == led[-1]
+    idle(page)
+    assert "slide" not in parameters(page) and parameters(page)["lesson"] == led[-1]
 
 
 def test_a_handout_has_text_picture_and_exercise_and_nothing_to_press(stay: OpenPage, recolour: Recolour) -> None:
-    screen = stay("/learn?lesson=scores&seed=5&guess=shown")
-    screen.emulate_media(media="print")
+    page = stay("/learn?lesson=scores&seed=5&guess=shown")
+    page.emulate_media(media="print")
     for key in ("header", "frame", "learn-lessons", "learn-more", "learn-glossary"):
-        expect(screen.locator(f".st-key-{key}").first).to_be_hidden()
-    expect(screen.get_by_role("button", name="Check")).to_be_hidden()
-    expect(screen.get_by_text(f"Sentence: “{TEXT}”, seed 5")).to_be_visible()
-    expect(screen.locator(".st-key-learn-text")).to_have_css("color", "rgb(0, 0, 0)")
-    expect(screen.locator(".learn-given table").first).to_be_visible()
-    picture = screen.locator(".st-key-learn-figure .js-plotly-plot")
+        expect(page.locator(f".st-key-{key}").first).to_be_hidden()
+    expect(page.get_by_role("button", name="Check")).to_be_hidden()
+    expect(page.get_by_text(f"Sentence: “{TEXT}”, seed 5")).to_be_visible()
+    expect(page.locator(".st-key-learn-text")).to_have_css("color", "rgb(0, 0, 0)")
+    expect(page.locator(".learn-given table").first).to_be_visible()
+    picture = page.locator(".st-key-learn-figure .js-plotly-plot")
     expect(picture).to_be_visible()
     # A page of A4 is 640 pixels wide without its margins and the page's own.
     expect(picture).to_have_css("zoom", re.compile(r"0\.\d+"))
     assert (picture.locator("svg").first.bounding_box() or {"width": 999})["width"] <= 640
-    screen.emulate_media(media="screen")
+    page.emulate_media(media="screen")
     expect(picture).to_have_css("zoom", "1")
-    recolour(screen, False)
+    recolour(page, False)
 
 
-def test_progress_is_taken_away_as_a_file(page: OpenPage, idle: Idle) -> None:
-    screen = page("/learn?lesson=vectors&done=why.scores")
-    screen.get_by_role("button", name="Export", exact=True).click()
-    expect(screen.get_by_text("This link works on this machine only")).to_be_visible()
-    with screen.expect_download() as download:
-        screen.get_by_role("button", name="Save my progress").click()
-    idle(screen)
+def test_progress_is_taken_away_as_a_file(open_page: OpenPage, idle: Idle) -> None:
+    page = open_page("/learn?lesson=vectors&done=why.scores")
+    page.get_by_role("button", name="Export", exact=True).click()
+    expect(page.get_by_text("This link works on this machine only")).to_be_visible()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save my progress").click()
+    idle(page)
     assert '"why"' in download.value.path().read_text()
 
 
 def test_on_a_phone_the_list_is_folded_and_nothing_is_wider_than_the_screen(stay: OpenPage) -> None:
-    screen = stay("/learn?lesson=scores", dark=True, width=390, height=844)
-    expect(screen.locator(".st-key-learn-lessons")).to_be_hidden()
-    lesson = screen.get_by_role("combobox", name=re.compile("Lesson$"))
+    page = stay("/learn?lesson=scores", dark=True, width=390, height=844)
+    expect(page.locator(".st-key-learn-lessons")).to_be_hidden()
+    lesson = page.get_by_role("combobox", name=re.compile("Lesson$"))
     expect(lesson).to_be_hidden()
-    screen.get_by_role("button", name=re.compile("^Sentence and lesson")).click()
+    page.get_by_role("button", name=re.compile("^Sentence and lesson")).click()
     expect(lesson).to_be_visible()
-    assert screen.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -19,84 +19,86 @@ Idle = Callable[[Page], None]
 OWN = "/masks?mask=none&model=scratch&head=0&text=The+cat+sat+on+mat"
 
 
-def weights(screen: Page) -> numpy.ndarray:
+def weights(page: Page) -> numpy.ndarray:
     """The matrix that the button "Weights (CSV)" hands out."""
-    table = pandas.read_csv(io.BytesIO(exported(screen, "Weights (CSV)").path().read_bytes()), keep_default_na=False)
+    table = pandas.read_csv(io.BytesIO(exported(page, "Weights (CSV)").path().read_bytes()), keep_default_na=False)
     return table.pivot(index="query", columns="key", values="weight").to_numpy()
 
 
-def parameters(screen: Page) -> dict[str, str]:
-    return {name: values[0] for name, values in parse_qs(urlsplit(screen.url).query, keep_blank_values=True).items()}
+def parameters(page: Page) -> dict[str, str]:
+    return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query, keep_blank_values=True).items()}
 
 
-def claim(screen: Page) -> Locator:
-    return screen.get_by_test_id("mask-claim")
+def claim(page: Page) -> Locator:
+    return page.get_by_test_id("mask-claim")
 
 
-def outputs(screen: Page) -> Locator:
-    return screen.get_by_test_id("mask-outputs").locator("li")
+def outputs(page: Page) -> Locator:
+    return page.get_by_test_id("mask-outputs").locator("li")
 
 
-def heads(screen: Page) -> Locator:
-    return screen.get_by_role("grid", name=re.compile("^Weight moved"))
+def heads(page: Page) -> Locator:
+    return page.get_by_role("grid", name=re.compile("^Weight moved"))
 
 
-def over(screen: Page, row: int, column: int) -> tuple[float, float]:
+def over(page: Page, row: int, column: int) -> tuple[float, float]:
     """Where a cell's middle is on the screen: across from its row's token, below its column's."""
     boxes = [
-        screen.get_by_test_id("mask-sheet").locator(f"[data-{kind}='{place}']").bounding_box()
+        page.get_by_test_id("mask-sheet").locator(f"[data-{kind}='{place}']").bounding_box()
         for kind, place in (("row", row), ("column", column))
     ]
     assert boxes[0] is not None and boxes[1] is not None
     return boxes[1]["x"] + boxes[1]["width"] / 2, boxes[0]["y"] + boxes[0]["height"] / 2
 
 
-def drawn(screen: Page, count: int) -> numpy.ndarray:
+def drawn(page: Page, count: int) -> numpy.ndarray:
     """The blocked cells, from the address."""
-    return from_code(parameters(screen).get("cells", ""), count)
+    return from_code(parameters(page).get("cells", ""), count)
 
 
 @pytest.fixture
 def board(stay: OpenPage) -> Page:
     """The page with nothing blocked yet, for five tokens of our own module."""
-    screen = stay(OWN)
-    screen.get_by_role("button", name="cell", exact=True).click()
-    return screen
+    page = stay(OWN)
+    page.get_by_role("button", name="cell", exact=True).click()
+    return page
 
 
-def comes_to(screen: Page, expected: numpy.ndarray, idle: Idle) -> bool:
+def comes_to(page: Page, expected: numpy.ndarray, idle: Idle) -> bool:
     """Whether the drawn cells become these: each stroke is a run of the page, and a busy machine takes its time."""
     for _ in range(40):
-        idle(screen)
-        if "cells" in parameters(screen) and (drawn(screen, 5) == expected).all():
+        idle(page)
+        if "cells" in parameters(page) and (drawn(page, 5) == expected).all():
             return True
     return False
 
 
-def test_the_first_screen_shows_a_mask_and_what_it_did_in_light_and_dark(page: OpenPage, recolour: Recolour) -> None:
-    screen = page("/masks")
+def test_the_first_screen_shows_a_mask_and_what_it_did_in_light_and_dark(
+    open_page: OpenPage, recolour: Recolour
+) -> None:
+    page = open_page("/masks")
     for dark in (False, True):
-        recolour(screen, dark)
-        expect(screen.get_by_text(re.compile("^Verified before the mask"))).to_be_visible()
-        expect(claim(screen)).to_contain_text(re.compile("loses .* its output moves by"))
-        for part in (screen.get_by_test_id("mask-sheet"), heads(screen), screen.get_by_test_id("mask-whole")):
+        recolour(page, dark)
+        expect(page.get_by_text(re.compile("^Verified before the mask"))).to_be_visible()
+        expect(claim(page)).to_contain_text(re.compile("loses .* its output moves by"))
+        for part in (page.get_by_test_id("mask-sheet"), heads(page), page.get_by_test_id("mask-whole")):
             box = part.bounding_box()
             assert box is not None and box["y"] + box["height"] <= 860
-        expect(outputs(screen)).to_have_count(9)
-        expect(screen.get_by_text("It blocks 36 of 81 cells")).to_be_visible()
-        expect(screen.get_by_text("own mask here: full (everyone may look at everyone)")).to_be_visible()
+        expect(outputs(page)).to_have_count(9)
+        expect(page.get_by_text("It blocks 36 of 81 cells")).to_be_visible()
+        expect(page.get_by_text("own mask here: full (everyone may look at everyone)")).to_be_visible()
     named: dict[str, Literal["textbox", "combobox"]] = {"Sentence": "textbox", "Model": "combobox", "Mask": "combobox"}
     for label, role in named.items():
         name = re.compile(rf"(^|\W){label}$")
-        expect(screen.get_by_role(role, name=name)).to_have_count(1)
+        expect(page.get_by_role(role, name=name)).to_have_count(1)
 
 
 def test_what_is_said_is_about_the_pair_that_was_chosen_elsewhere_where_it_is_cut(stay: OpenPage) -> None:
-    screen = stay("/masks?mask=causal&layer=0&head=4&query=2&key=7")
-    expect(claim(screen)).to_contain_text("“bank” loses “flooded” (")
+    page = stay("/masks?mask=causal&layer=0&head=4&query=2&key=7")
+    expect(claim(page)).to_contain_text("“bank” loses “flooded” (")
     # What the mask leaves open isn't lost: the heaviest link that is cut is told of.
-    screen = stay("/masks?mask=causal&layer=0&head=4&query=5&key=2")
-    expect(claim(screen)).to_contain_text("“bank” loses “river” (0.580)")
+    page = stay("/masks?mask=causal&layer=0&head=4&query=5&key=2")
+    expect(claim(page)).to_contain_text("“bank” loses “river” (0.580)")
 
 
 def test_a_mask_is_painted_by_cells_rows_and_columns_and_what_it_did_follows(board: Page, idle: Idle) -> None:
@@ -172,38 +174,38 @@ def test_a_mask_is_painted_from_the_keyboard_and_gets_its_name_where_it_has_one(
 
 
 def test_a_head_that_is_pointed_at_is_looked_at_and_one_that_is_pressed_stays(stay: OpenPage, idle: Idle) -> None:
-    screen = stay("/masks?mask=window&window=2&layer=0&head=4")
-    cell = heads(screen).get_by_role("gridcell", name=re.compile("^Layer 2 head 6"))
+    page = stay("/masks?mask=window&window=2&layer=0&head=4")
+    cell = heads(page).get_by_role("gridcell", name=re.compile("^Layer 2 head 6"))
     cell.hover()
-    legend = screen.locator(".av-mask-legend")
+    legend = page.locator(".av-mask-legend")
     expect(legend).to_contain_text("layer 2, head 6")
-    screen.mouse.move(5, 5)
+    page.mouse.move(5, 5)
     expect(legend).to_contain_text("layer 0, head 4")
     cell.click()
-    screen.wait_for_url(re.compile("layer=2.*head=6"))
-    idle(screen)
-    expect(screen.get_by_role("combobox", name="Head", exact=True)).to_have_value("Head 6")
-    screen.get_by_role("button", name="this head only").click()
-    screen.wait_for_url(re.compile("in_layer=2&in_head=6"))
-    idle(screen)
-    expect(heads(screen).get_by_role("gridcell", name=re.compile("^Layer 1 head 6: 0 %"))).to_be_visible()
-    screen.get_by_role("button", name="Before", exact=True).click()
-    screen.wait_for_url(re.compile("weights=before"))
+    page.wait_for_url(re.compile("layer=2.*head=6"))
+    idle(page)
+    expect(page.get_by_role("combobox", name="Head", exact=True)).to_have_value("Head 6")
+    page.get_by_role("button", name="this head only").click()
+    page.wait_for_url(re.compile("in_layer=2&in_head=6"))
+    idle(page)
+    expect(heads(page).get_by_role("gridcell", name=re.compile("^Layer 1 head 6: 0 %"))).to_be_visible()
+    page.get_by_role("button", name="Before", exact=True).click()
+    page.wait_for_url(re.compile("weights=before"))
 
 
 @pytest.mark.parametrize("words", [1, 10, 126, 400])
 def test_on_a_narrow_screen_nothing_sticks_out_at_any_length(stay: OpenPage, words: int) -> None:
-    screen = stay(f"/masks?mask=both&row=shorter&text={'+'.join(['cat'] * words)}&second=a+boat", width=390, height=844)
-    expect(outputs(screen).first).to_be_attached()
-    assert screen.evaluate("document.documentElement.scrollWidth") <= 390
-    main = screen.get_by_test_id("stMain")
+    page = stay(f"/masks?mask=both&row=shorter&text={'+'.join(['cat'] * words)}&second=a+boat", width=390, height=844)
+    expect(outputs(page).first).to_be_attached()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    main = page.get_by_test_id("stMain")
     assert main.evaluate("element => element.scrollWidth <= element.clientWidth")
 
 
 def test_on_a_phone_both_pictures_stand_beside_each_other_above_the_mask(stay: OpenPage) -> None:
-    screen = stay("/masks?model=dinov2-small", width=390, height=844)
-    places = [screen.locator(f".st-key-masked-{one} .js-plotly-plot image").first for one in ("before", "after")]
-    mask = screen.get_by_test_id("mask-sheet")
+    page = stay("/masks?model=dinov2-small", width=390, height=844)
+    places = [page.locator(f".st-key-masked-{one} .js-plotly-plot image").first for one in ("before", "after")]
+    mask = page.get_by_test_id("mask-sheet")
     expect(mask).to_be_visible(timeout=60_000)
     first, second = (one.bounding_box() for one in places)
     below = mask.bounding_box()

@@ -10,9 +10,9 @@ from tests.pages import OpenPage
 Idle = Callable[[Page], None]
 
 
-def test_the_sum_opens_a_head_is_chosen_and_its_silencing_is_told(page: OpenPage) -> None:
-    screen = page("/why?model=induction&text=moon+ring+moon")
-    why = screen.get_by_test_id("why")
+def test_the_sum_opens_a_head_is_chosen_and_its_silencing_is_told(open_page: OpenPage) -> None:
+    page = open_page("/why?model=induction&text=moon+ring+moon")
+    why = page.get_by_test_id("why")
     expect(why.locator(".av-question")).to_contain_text("and not")
     part = why.locator(".av-opener[aria-expanded=false]").first
     part.click()
@@ -24,51 +24,53 @@ def test_the_sum_opens_a_head_is_chosen_and_its_silencing_is_told(page: OpenPage
     layer, head = name.split()
     expect(why.locator(".av-meaning h3")).to_contain_text(f"Layer {layer}, head {head}")
     expect(why.locator(".av-meaning h3")).to_contain_text("missing when silenced")
-    expect(screen.get_by_role("combobox", name="Head")).to_have_value(f"Head {head}")
+    expect(page.get_by_role("combobox", name="Head")).to_have_value(f"Head {head}")
     chosen = why.locator('.av-spot[aria-selected="true"]')
     chosen.focus()
     before = chosen.get_attribute("aria-label")
-    screen.keyboard.press("ArrowLeft" if layer != "0" else "ArrowRight")
+    page.keyboard.press("ArrowLeft" if layer != "0" else "ArrowRight")
     expect(why.locator('.av-spot[aria-selected="true"]')).to_be_focused()
     assert why.locator('.av-spot[aria-selected="true"]').get_attribute("aria-label") != before
-    screen.get_by_text("When silenced", exact=True).click()
+    page.get_by_text("When silenced", exact=True).click()
     expect(why.get_by_role("heading", name="What is missing without each head")).to_be_visible()
     expect(why.locator(".av-spot.av-untried")).to_have_count(0)
     # The story's second step opens the score of the pair that its first is about.
     why.locator(".av-step").nth(1).click()
     expect(why.locator(".av-question")).to_contain_text("→")
-    expect(screen).to_have_url(re.compile(r"/why\?.*why=pair"))
+    expect(page).to_have_url(re.compile(r"/why\?.*why=pair"))
 
 
-def test_beside_a_number_and_a_head_one_gets_to_why_and_to_what_becomes_without_it(page: OpenPage, idle: Idle) -> None:
-    screen = page("/?model=all-MiniLM-L6-v2&text=the+cat+sat+down&layer=1&head=0&query=2&key=3")
-    screen.get_by_test_id("explorer-why").click()
-    question = screen.get_by_test_id("why").locator(".av-question")
+def test_beside_a_number_and_a_head_one_gets_to_why_and_to_what_becomes_without_it(
+    open_page: OpenPage, idle: Idle
+) -> None:
+    page = open_page("/?model=all-MiniLM-L6-v2&text=the+cat+sat+down&layer=1&head=0&query=2&key=3")
+    page.get_by_test_id("explorer-why").click()
+    question = page.get_by_test_id("why").locator(".av-question")
     expect(question).to_contain_text("“cat” → “sat”")
-    expect(screen).to_have_url(re.compile(r"/why\?.*why=pair"))
-    idle(screen)
-    screen.get_by_role("link", name="Step by step").click()
-    screen.get_by_test_id("pipeline-why").click()
-    expect(screen).to_have_url(re.compile("/why"))
+    expect(page).to_have_url(re.compile(r"/why\?.*why=pair"))
+    idle(page)
+    page.get_by_role("link", name="Step by step").click()
+    page.get_by_test_id("pipeline-why").click()
+    expect(page).to_have_url(re.compile("/why"))
     expect(question).to_contain_text("“cat” → “sat”")
     # Beside the head, the way to what becomes of the model without it.
-    idle(screen)
-    screen.get_by_role("link", name="Explore").click()
-    screen.get_by_test_id("explorer-matters").click()
-    expect(screen.get_by_role("button", name="Let this head speak")).to_be_visible()
-    expect(screen).to_have_url(re.compile(r"/heads\?.*layer=1&head=0&query=2&key=3.*silence=on"))
+    idle(page)
+    page.get_by_role("link", name="Explore").click()
+    page.get_by_test_id("explorer-matters").click()
+    expect(page.get_by_role("button", name="Let this head speak")).to_be_visible()
+    expect(page).to_have_url(re.compile(r"/heads\?.*layer=1&head=0&query=2&key=3.*silence=on"))
 
 
-def test_two_words_that_may_come_next_are_pressed_on_explore_and_told_apart(page: OpenPage, idle: Idle) -> None:
-    screen = page("/?model=induction&text=moon+ring+moon")
-    words = screen.locator(".st-key-asked-words")
+def test_two_words_that_may_come_next_are_pressed_on_explore_and_told_apart(open_page: OpenPage, idle: Idle) -> None:
+    page = open_page("/?model=induction&text=moon+ring+moon")
+    words = page.locator(".st-key-asked-words")
     first, second = (words.get_by_role("button").nth(at) for at in (0, 1))
     names = first.inner_text(), second.inner_text()
-    expect(screen.get_by_role("button", name=f"Why “{names[0]}”?")).to_be_visible()
+    expect(page.get_by_role("button", name=f"Why “{names[0]}”?")).to_be_visible()
     second.click()
-    expect(screen.get_by_role("button", name=f"Why “{names[1]}”?")).to_be_visible()
-    idle(screen)
+    expect(page.get_by_role("button", name=f"Why “{names[1]}”?")).to_be_visible()
+    idle(page)
     first.click()
-    screen.get_by_role("button", name=f"Why “{names[1]}” and not “{names[0]}”?").click()
-    question = screen.get_by_test_id("why").locator(".av-question")
+    page.get_by_role("button", name=f"Why “{names[1]}” and not “{names[0]}”?").click()
+    question = page.get_by_test_id("why").locator(".av-question")
     expect(question).to_contain_text(f"Why “{names[1]}” and not “{names[0]}”?")
