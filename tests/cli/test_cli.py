@@ -635,8 +635,8 @@ def test_a_shell_s_script_asks_the_program(line: str, expected: str, run: Run, t
 
 def test_models_takes_names_after_install(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     installed: list[str] = []
-    monkeypatch.setattr("attention_viz.models.sources.install.install", lambda name, _: installed.append(name))
-    monkeypatch.setattr("attention_viz.models.sources.install.installable", lambda *, here: ["here" if here else "all"])
+    monkeypatch.setattr("attention_viz.sources.install.install", lambda name, _: installed.append(name))
+    monkeypatch.setattr("attention_viz.sources.install.installable", lambda *, here: ["here" if here else "all"])
     for words in (("--install",), ("--install", "a", "b"), ("--convert",), ("--install", "--format", "json")):
         assert run("models", *words) == (0, "", "")
     assert installed == ["all", "a", "b", "here", "all"]
