@@ -12,8 +12,8 @@ from attention_viz.circuits.opened import OpenedRun, open_run
 from attention_viz.errors import TraceError
 from attention_viz.recording.gradients import ModelRun
 from attention_viz.recording.weights.unchanged import changed
-from attention_viz.trace.rerun import behind
 from attention_viz.trace.trace import Trace
+from attention_viz.trace.trace_data import behind
 
 if TYPE_CHECKING:
     from attention_viz.models.model import AttentionModel

@@ -35,8 +35,8 @@ from attention_viz.recording.runner import Runner, versions
 from attention_viz.recording.tracer import TokenAxes, Tracer
 from attention_viz.scratch.text_model import TextModel
 from attention_viz.trace.ahead import Progress
-from attention_viz.trace.rerun import attach, behind
 from attention_viz.trace.trace import Provenance, Trace
+from attention_viz.trace.trace_data import attach, behind
 
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel

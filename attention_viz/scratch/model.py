@@ -24,9 +24,10 @@ from attention_viz.scratch.vectors import seeded_numbers, sinusoidal, word_id, w
 from attention_viz.scratch.verify import measure
 from attention_viz.scratch.wordless import Wordless
 from attention_viz.trace.numbered.kept import KeptLayers, chosen_layers
-from attention_viz.trace.rerun import Rerun, attach
+from attention_viz.trace.rerun import Rerun
 from attention_viz.trace.tokens import Tokens, check_text
 from attention_viz.trace.trace import Layer, Provenance, Trace
+from attention_viz.trace.trace_data import attach
 from attention_viz.trace.words.splitting import split_words
 
 if TYPE_CHECKING:
