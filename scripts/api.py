@@ -8,6 +8,7 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable, Iterator
+from dataclasses import is_dataclass
 from typing import Any
 
 import attention_viz as av
@@ -185,9 +186,9 @@ def _signature(name: str, value: Any) -> str:
 
 
 def _constructor(kind: type) -> str:
-    """The arguments of a class of ours: those of its own `__init__`, else its public fields."""
-    if "__init__" in vars(kind) and not _made_of_fields(kind):
-        tree = _tree(vars(kind)["__init__"])
+    """The arguments of a class of ours: those of its `__init__`, if that is written out, else its public fields."""
+    if ("__init__" in vars(kind) or is_dataclass(kind)) and not _made_of_fields(kind):
+        tree = _tree(inspect.getattr_static(kind, "__init__"))
         tree.args.args = tree.args.args[1:]
         return _plain(ast.unparse(tree.args))
     body = _tree(kind).body

@@ -134,27 +134,15 @@ def circles(arrows: dict[str, set[str]]) -> list[list[str]]:
 
 
 def arrows_between(files: list[Path]) -> dict[str, set[str]]:
-    """Which module imports which, of files below the current root; imports for type checkers alone don't count."""
+    """Which module imports which, of files below the current root, be it for type checkers alone."""
     known = {".".join(path.with_suffix("").parts).removesuffix(".__init__"): path for path in files}
     arrows: dict[str, set[str]] = {}
     for name, path in known.items():
-        unread = typing_lines(path)
-        for line, module in imported(path):
+        for _, module in imported(path):
             there = module if module in known else module.rpartition(".")[0]
-            if there in known and there != name and line not in unread:
+            if there in known and there != name:
                 arrows.setdefault(name, set()).add(there)
     return arrows
-
-
-def typing_lines(path: Path) -> set[int]:
-    """The lines that only type checkers read."""
-    blocks = [node for node in ast.walk(parsed(path.read_text())) if isinstance(node, ast.If)]
-    return {
-        line
-        for node in blocks
-        if ast.unparse(node.test) == "TYPE_CHECKING"
-        for line in range(node.lineno, (node.body[-1].end_lineno or node.lineno) + 1)
-    }
 
 
 def test_every_module_has_a_room() -> None:
@@ -198,7 +186,7 @@ def test_no_modules_import_each_other_in_a_circle(monkeypatch: pytest.MonkeyPatc
 def test_a_planted_circle_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("one.py").write_text("def late():\n    from two import b\n")
-    Path("two.py").write_text("from one import a\n")
+    Path("two.py").write_text("if TYPE_CHECKING:\n    from one import a\n")
     Path("three.py").write_text("from one import a\n")
     assert circles(arrows_between(sorted(Path().glob("*.py")))) == [("one", "two")]
 

@@ -16,8 +16,8 @@ from attention_viz.operation.autocast import without_autocast
 from attention_viz.operation.projection import Projection
 from attention_viz.operation.shapes import positions, shared_heads
 from attention_viz.trace.from_weights import check_computed
-from attention_viz.trace.rerun import behind
 from attention_viz.trace.trace import Trace
+from attention_viz.trace.trace_data import behind
 
 __all__ = ["fetched_lengths", "flow", "flow_steps", "norm_weighted", "output_matrices", "rollout"]
 

@@ -21,8 +21,8 @@ from attention_viz.recording.outputs.returned import output_of
 from attention_viz.recording.recorder import Recorder
 from attention_viz.recording.twin import Twin
 from attention_viz.recording.wiring import entering, hooked
-from attention_viz.trace.rerun import behind
 from attention_viz.trace.trace import Trace
+from attention_viz.trace.trace_data import behind
 
 if TYPE_CHECKING:
     import pandas

@@ -12,8 +12,8 @@ from attention_viz.operation.numerics import REPEATED, close
 from attention_viz.protocol.needing import need_trained
 from attention_viz.recording.gradients import ModelRun
 from attention_viz.recording.weights.unchanged import changed
-from attention_viz.trace.rerun import behind
 from attention_viz.trace.trace import Trace
+from attention_viz.trace.trace_data import behind
 
 if TYPE_CHECKING:
     from attention_viz.models.model import AttentionModel

@@ -17,8 +17,8 @@ from attention_viz.protocol.needing import need_trained
 from attention_viz.recording.gradients import ModelRun
 from attention_viz.recording.probe import probe_ids
 from attention_viz.recording.wiring import HOOKS
-from attention_viz.trace.rerun import behind
 from attention_viz.trace.trace import Provenance
+from attention_viz.trace.trace_data import behind
 
 if TYPE_CHECKING:
     import pandas

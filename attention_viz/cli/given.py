@@ -115,7 +115,7 @@ def model_behind(
 
 
 def _has_run(trace: "Trace") -> bool:
-    from attention_viz.trace.rerun import behind
+    from attention_viz.trace.trace_data import behind
 
     return behind(trace).run is not None
 

@@ -15,8 +15,9 @@ from attention_viz.operation.attention import Attention, attend
 from attention_viz.operation.modules import AttentionHead
 from attention_viz.operation.numerics import EXACT
 from attention_viz.scratch.model import Scratch
-from attention_viz.trace.rerun import Rerun, attach
+from attention_viz.trace.rerun import Rerun
 from attention_viz.trace.trace import Fidelity, Layer, Trace
+from attention_viz.trace.trace_data import attach
 
 __all__ = ["D_K", "D_MODEL", "own_head"]
 

@@ -12,9 +12,9 @@ from attention_viz.inputs.check import Inputs
 from attention_viz.inputs.labelling import label_ids, with_words
 from attention_viz.recording.stepping import Stepping
 from attention_viz.recording.tracer import TokenAxes, Tracer
-from attention_viz.trace.rerun import behind
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Provenance, Trace
+from attention_viz.trace.trace_data import behind
 
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel

@@ -17,8 +17,8 @@ from attention_viz.inputs.text import InputRow, Wording, read, read_target
 from attention_viz.models.parts import ModelParts
 from attention_viz.recording.batches.batched_edits import batch_outputs
 from attention_viz.trace.ahead import Progress
-from attention_viz.trace.rerun import attach, behind
 from attention_viz.trace.trace import Trace
+from attention_viz.trace.trace_data import attach, behind
 
 __all__ = [
     "check_continues",

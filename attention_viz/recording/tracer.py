@@ -35,12 +35,12 @@ from attention_viz.recording.step_fidelity import compare_steps
 from attention_viz.recording.stepping import apart
 from attention_viz.recording.weights.unchanged import Unchanged
 from attention_viz.trace.ahead import Progress, ahead
-from attention_viz.trace.late_output import by_row
 from attention_viz.trace.numbered.kept import no_such_layer
-from attention_viz.trace.rerun import Rerun, attach
+from attention_viz.trace.rerun import Rerun
 from attention_viz.trace.shown.seen import NOTHING, Seen
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
+from attention_viz.trace.trace_data import attach, by_row
 
 if TYPE_CHECKING:
     from transformers.tokenization_utils_base import PreTrainedTokenizerBase

@@ -22,9 +22,10 @@ from attention_viz.protocol.model import Model
 from attention_viz.scratch.vectors import seeded_numbers, sinusoidal, word_id, word_vectors
 from attention_viz.scratch.verify import measure
 from attention_viz.trace.numbered.kept import KeptLayers, chosen_layers
-from attention_viz.trace.rerun import Rerun, attach
+from attention_viz.trace.rerun import Rerun
 from attention_viz.trace.tokens import Tokens, check_text
 from attention_viz.trace.trace import Layer, Provenance, Trace
+from attention_viz.trace.trace_data import attach
 from attention_viz.trace.words.splitting import split_words
 
 __all__ = ["POSITIONS", "Scratch", "scratch"]

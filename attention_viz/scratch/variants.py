@@ -14,8 +14,9 @@ from attention_viz.operation.numerics import EXACT
 from attention_viz.operation.projection import Projection
 from attention_viz.operation.shapes import apart
 from attention_viz.scratch.model import Scratch
-from attention_viz.trace.rerun import Rerun, attach
+from attention_viz.trace.rerun import Rerun
 from attention_viz.trace.trace import Fidelity, Layer, Trace
+from attention_viz.trace.trace_data import attach
 
 __all__ = ["VARIANTS", "run_variant"]
 

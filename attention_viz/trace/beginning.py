@@ -9,11 +9,12 @@ from torch import Tensor
 from attention_viz.errors import TraceError
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.terms import Term, map_terms
-from attention_viz.trace.late_output import by_row, first_rows
+from attention_viz.trace.late_output import first_rows
 from attention_viz.trace.layers import Layer
-from attention_viz.trace.rerun import Along, Relevance, attach, behind
+from attention_viz.trace.rerun import Along, Relevance
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
+from attention_viz.trace.trace_data import attach, behind, by_row
 
 __all__ = ["beginning"]
 

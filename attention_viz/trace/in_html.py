@@ -1,21 +1,15 @@
-"""Show traces and tokens in notebooks; foreign text is never markup."""
+"""Show a trace in a notebook."""
 
-from collections.abc import Iterable, Sequence
-from html import escape
-from typing import TYPE_CHECKING
+from attention_viz.trace.spelling import table_in_html
+from attention_viz.trace.tokens import Tokens
+from attention_viz.trace.trace_data import TraceData
 
-from attention_viz.trace.spelling import xml_text
+__all__ = ["trace_in_html"]
 
-if TYPE_CHECKING:
-    from attention_viz.trace.tokens import Tokens
-    from attention_viz.trace.trace import Trace
-
-__all__ = ["table_in_html", "tokens_in_html", "trace_in_html"]
-
-_MOST_ROWS, _LONGEST = 60, 300
+_LONGEST = 300
 
 
-def trace_in_html(trace: "Trace") -> str:
+def trace_in_html(trace: TraceData) -> str:
     """Show a trace's provenance and each stream's layer, head and token counts."""
     origin = trace.provenance
     rows: list[tuple[str, str]] = [("model", origin.model)]
@@ -48,27 +42,7 @@ def trace_in_html(trace: "Trace") -> str:
     return table_in_html([], rows)
 
 
-def tokens_in_html(tokens: "Tokens") -> str:
-    """Show label, readable text, id and word per position."""
-    ids = tokens.ids or (None,) * len(tokens)
-    rows = zip(range(len(tokens)), tokens.labels, tokens.written, ids, tokens.words, strict=True)
-    shown = [tuple("" if cell is None else str(cell) for cell in row) for row in list(rows)[:_MOST_ROWS]]
-    more = f"<p>… {len(tokens)} positions in all</p>" if len(tokens) > _MOST_ROWS else ""
-    return table_in_html(["position", "label", "written", "id", "word"], shown) + more
-
-
-def table_in_html(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Build a table of texts; each row's first is its heading."""
-    above = f"<tr>{''.join(f'<th>{escape(name)}</th>' for name in head)}</tr>" if head else ""
-    below = "".join(
-        f'<tr><th style="text-align:left">{escape(first)}</th>'
-        f"{''.join(f'<td style={chr(34)}text-align:left{chr(34)}>{escape(cell)}</td>' for cell in rest)}</tr>"
-        for first, *rest in rows
-    )
-    return xml_text(f"<table>{above}{below}</table>")
-
-
-def _named(tokens: "Tokens") -> str:
+def _named(tokens: Tokens) -> str:
     return _shortened(" ".join(tokens.written))
 
 

@@ -6,7 +6,6 @@ The logits of 8,000 tokens over a vocabulary of 49,152 are 1.6 GB, and few rows 
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Float
@@ -14,13 +13,8 @@ from torch import Tensor
 
 from attention_viz.trace.resting import RestingFile
 
-if TYPE_CHECKING:
-    from attention_viz.trace.trace import Trace
+__all__ = ["LateOutput", "Make", "first_rows"]
 
-__all__ = ["LATE", "LateOutput", "Make", "by_row", "first_rows", "whole_output"]
-
-# Where a trace keeps an output that isn't made yet.
-LATE = "_late output"
 # Rows that are made together, always the same ones, so that a row has the same last digits however it is asked for.
 _TOGETHER = 64
 # So many outputs keep the rows that they made last, which with a large vocabulary are 12 MB: a server has many traces.
@@ -117,17 +111,6 @@ class LateOutput:
 
     def _block(self, start: int) -> Tensor:
         return self._make(start, min(start + _TOGETHER, len(self)))
-
-
-def by_row(trace: "Trace") -> Tensor | LateOutput:
-    """Return a trace's output, made only row by row."""
-    found = vars(trace)
-    return found["output"] if "output" in found else found[LATE]
-
-
-def whole_output(trace: "Trace") -> Float[Tensor, "position width"]:
-    """All rows of the output; those of a long text are made when they are first needed."""
-    return vars(trace)[LATE].whole()
 
 
 def first_rows(output: Tensor | LateOutput, count: int) -> Tensor | LateOutput:

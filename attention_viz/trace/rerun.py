@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 from jaxtyping import Float
 from torch import Tensor
@@ -12,10 +12,7 @@ from attention_viz.operation.short_repr import ShortRepr
 from attention_viz.trace.layers import Layer
 from attention_viz.trace.provenance import Fidelity
 
-if TYPE_CHECKING:
-    from attention_viz.trace.trace import Trace
-
-__all__ = ["Relevance", "Rerun", "attach", "behind"]
+__all__ = ["Along", "Relevance", "Rerun"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,7 +50,7 @@ class Rerun:
         differentiate: finds gradients of an output number at (position, token id), of a direction or, for None, of the
             model's answer; None without a model.
         zero: finds each layer's output turn without each key's value, by stream; None without a model.
-        repeat: runs random tokens twice; None if impossible or senseless.
+        repeat: makes a `Trace` of random tokens twice; None if impossible or senseless.
         seconds: the recorded run's duration; 0 if not measured.
         check: raises `TraceError` if the model has changed; the others do so too.
         confirm: like `check`, with another run, which finds more.
@@ -63,7 +60,7 @@ class Rerun:
     complete: Callable[[], Mapping[str, tuple[Layer, ...]]] | None = None
     differentiate: Callable[[tuple[int, int] | Along | None], Relevance] | None = None
     zero: Callable[[str], tuple[Float[Tensor, "query key"], ...]] | None = None
-    repeat: "Callable[[], Trace] | None" = None
+    repeat: Callable[[], Any] | None = None
     run: object = None
     seconds: float = 0.0
     check: Callable[[], object] = lambda: None
@@ -78,8 +75,8 @@ class Rerun:
             )
         return self.differentiate(of)
 
-    def repeated_random(self) -> "Trace":
-        """What `repeat` finds."""
+    def repeated_random(self) -> Any:
+        """The trace that `repeat` makes."""
         if self.repeat is None:
             raise TraceError(
                 "random tokens were to be said twice to the model behind a trace that has none: it comes from a file, "
@@ -97,26 +94,3 @@ class Rerun:
                 "layers once more: this trace comes from a file, was made of another, or is of our own module"
             )
         return self.zero(stream)
-
-
-def attach(trace: "Trace", rerun: Rerun) -> "Trace":
-    """Attach a run to a new trace before anybody else has it; return the trace."""
-    vars(trace)[_NAME] = rerun
-    return trace
-
-
-def behind(trace: "Trace") -> Rerun:
-    """Return a trace's run; an empty one for traces made by hand."""
-    return vars(trace).get(_NAME, _NOTHING)
-
-
-def _refuse() -> Fidelity:
-    raise TraceError(
-        "fidelity was asked for of a trace that was put together without one, and no model stands behind it: give "
-        "Trace(…, fidelity=…)"
-    )
-
-
-_NOTHING = Rerun(_refuse)
-# Where a trace keeps it, out of sight of its fields and its equals.
-_NAME = "_run behind"

@@ -6,7 +6,8 @@ The explorer's `data/spelling.js` does this too; one table tests both.
 import functools
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from html import escape
 
 __all__ = [
     "CONTINUES",
@@ -17,6 +18,7 @@ __all__ = [
     "join",
     "set_apart",
     "spell",
+    "table_in_html",
     "visible",
     "without_accents",
     "without_marks",
@@ -145,6 +147,17 @@ def xml_text(text: str) -> str:
     Markup isn't escaped here.
     """
     return _NOT_XML.sub(lambda found: _code_point(found[0]), text)
+
+
+def table_in_html(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Build a table of texts, none of them markup; each row's first is its heading."""
+    above = f"<tr>{''.join(f'<th>{escape(name)}</th>' for name in head)}</tr>" if head else ""
+    below = "".join(
+        f'<tr><th style="text-align:left">{escape(first)}</th>'
+        f"{''.join(f'<td style={chr(34)}text-align:left{chr(34)}>{escape(cell)}</td>' for cell in rest)}</tr>"
+        for first, *rest in rows
+    )
+    return xml_text(f"<table>{above}{below}</table>")
 
 
 def _goes_on(label: str) -> bool:

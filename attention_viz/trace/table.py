@@ -4,18 +4,15 @@ import csv
 import functools
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 import pandas
 
 from attention_viz.errors import ShapeError
 from attention_viz.trace.ahead import Progress, ahead
-from attention_viz.trace.numbered.by_number import some_layers
-
-if TYPE_CHECKING:
-    from attention_viz.trace.tokens import Tokens
-    from attention_viz.trace.trace import Trace
+from attention_viz.trace.tokens import Tokens
+from attention_viz.trace.trace_data import TraceData, some_layers
 
 __all__ = ["COLUMNS", "inert", "to_csv", "weights_table"]
 
@@ -41,7 +38,7 @@ _FORMULA_STARTS = tuple("=+-@＝＋－＠\t\r\n")
 
 
 def weights_table(
-    trace: "Trace",
+    trace: TraceData,
     layer: int | None,
     head: int | None,
     stream: str | None,
@@ -95,7 +92,7 @@ def inert(text: str) -> str:
     return "'" + text if text.startswith(_FORMULA_STARTS) or visible.startswith(_FORMULA_STARTS) else text
 
 
-def _head_table(trace: "Trace", layer: int, head: int, stream: str) -> pandas.DataFrame:
+def _head_table(trace: TraceData, layer: int, head: int, stream: str) -> pandas.DataFrame:
     weights = trace.weights(layer, head, stream).detach().float().cpu().numpy()
     queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
     rows, columns = weights.shape
@@ -116,6 +113,6 @@ def _head_table(trace: "Trace", layer: int, head: int, stream: str) -> pandas.Da
     )
 
 
-def _writable(tokens: "Tokens") -> list[str]:
+def _writable(tokens: Tokens) -> list[str]:
     """Spell out lone surrogates, which files and data frames refuse."""
     return [label.encode("utf-8", "backslashreplace").decode("utf-8") for label in tokens.labels]

@@ -2,20 +2,18 @@
 
 import json
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 from safetensors.torch import save
 from torch import Tensor
 
-if TYPE_CHECKING:
-    from attention_viz.trace.trace import Trace
+from attention_viz.trace.trace_data import TraceData
 
 __all__ = ["head_tensors", "to_safetensors"]
 
 _STEPS = ("query", "key", "value", "scores", "scaled", "masked", "weights", "output")
 
 
-def head_tensors(trace: "Trace", layer: int, head: int, stream: str | None = None) -> dict[str, Tensor]:
+def head_tensors(trace: TraceData, layer: int, head: int, stream: str | None = None) -> dict[str, Tensor]:
     """Return one head's steps in order, each 2-D.
 
     Returns:
@@ -32,7 +30,7 @@ def head_tensors(trace: "Trace", layer: int, head: int, stream: str | None = Non
 
 
 def to_safetensors(
-    trace: "Trace",
+    trace: TraceData,
     layer: int,
     head: int,
     stream: str | None = None,

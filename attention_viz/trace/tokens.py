@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from attention_viz.errors import ShapeError, TraceError, UnusableText
-from attention_viz.trace.in_html import tokens_in_html
 from attention_viz.trace.once import once
 from attention_viz.trace.shown.placed import check_places
-from attention_viz.trace.spelling import SPELLINGS, decode, join, spell, without_marks
+from attention_viz.trace.spelling import SPELLINGS, decode, join, spell, table_in_html, without_marks
 from attention_viz.trace.words.finding import WordFinder, without_marks_above
 from attention_viz.trace.words.piece_text import begins_with_blank
 
@@ -16,8 +16,8 @@ __all__ = ["PADDING", "Tokens", "check_text"]
 # What stands at a position that only fills up a row.
 PADDING = "[PAD]"
 
-# So many tokens are named in a message.
-_MOST_NAMED = 30
+# So many tokens are named in a message, and shown in a notebook.
+_MOST_NAMED, _MOST_ROWS = 30, 60
 
 _UNKNOWN, _TEXT = SPELLINGS[:2]
 
@@ -77,7 +77,11 @@ class Tokens:
         return f"Tokens({len(self)}: {' '.join(self.written[:_MOST_NAMED])}{more})"
 
     def _repr_html_(self) -> str:
-        return tokens_in_html(self)
+        ids = self.ids or (None,) * len(self)
+        rows = zip(range(len(self)), self.labels, self.written, ids, self.words, strict=True)
+        shown = [tuple("" if cell is None else str(cell) for cell in row) for row in islice(rows, _MOST_ROWS)]
+        more = f"<p>… {len(self)} positions in all</p>" if len(self) > _MOST_ROWS else ""
+        return table_in_html(["position", "label", "written", "id", "word"], shown) + more
 
     @property
     def numbers(self) -> tuple[int, ...]:

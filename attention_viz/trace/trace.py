@@ -1,37 +1,34 @@
 """The immutable record of one pass through a model."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any
+from os import PathLike
+from typing import Any, Literal
 
-from jaxtyping import Float
+# Only tables need it, and it is loaded with the first trace all the same: Plotly looks whether pandas is there, and
+# fails on one that another thread of a server is just loading.
+import pandas
 from torch import Tensor
 
-from attention_viz.operation.short_repr import short_repr
-from attention_viz.trace.by_hand.given import FromTensors
-from attention_viz.trace.filed import Filed
+from attention_viz.trace.ahead import Progress
+from attention_viz.trace.by_hand.given import Labels, compared, compared_with_weights, trace_of_calls
+from attention_viz.trace.by_hand.handed_over import Layers, calls_of_qkv, calls_of_weights
+from attention_viz.trace.by_hand.layout import heads_first
+from attention_viz.trace.files.read import read_trace
+from attention_viz.trace.files.write import write_trace
 from attention_viz.trace.in_html import trace_in_html
-from attention_viz.trace.late_output import LATE, LateOutput, by_row, whole_output
-from attention_viz.trace.layers import STREAMS, Layer, check_layers, check_output, check_streams, labels_of
-from attention_viz.trace.numbered.by_number import ByNumber
-from attention_viz.trace.numbered.kept import KeptLayers, check_kept
-from attention_viz.trace.once import once
+from attention_viz.trace.layers import STREAMS, Layer, labels_of
 from attention_viz.trace.provenance import Fidelity, Provenance
-from attention_viz.trace.rerun import Along, Relevance, Rerun, attach, behind
-from attention_viz.trace.resting import bytes_of
-from attention_viz.trace.shown.seen import NOTHING, Seen
+from attention_viz.trace.rerun import Relevance, Rerun
+from attention_viz.trace.table import weights_table
 from attention_viz.trace.tokens import Tokens
+from attention_viz.trace.trace_data import LayersByStream, Output, TraceData, attach, behind, by_row
 
 __all__ = ["STREAMS", "Fidelity", "Layer", "Provenance", "Relevance", "Trace"]
 
-_Layers = Mapping[str, tuple[Layer, ...]]
-# What makes a trace's output where it isn't there yet.
-_OUTPUT: Any = once(whole_output)
-
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class Trace(FromTensors, Filed, ByNumber):
+class Trace(TraceData):
     """What one pass through a model computed, layer by layer.
 
     Keeps query, key, value and the other terms of each attention call; weights are computed when somebody asks.
@@ -49,151 +46,174 @@ class Trace(FromTensors, Filed, ByNumber):
         seen: the picture or the sound that was read, as the model was given it; nothing of a text.
     """
 
-    layers: _Layers
-    queries: Mapping[str, Tokens]
-    keys: Mapping[str, Tokens]
-    output: Float[Tensor, "position width"] = _OUTPUT
-    provenance: Provenance
-    kept: Mapping[str, KeptLayers]
-    seen: Seen
+    @classmethod
+    def from_qkv(
+        cls,
+        query: Layers,
+        key: Layers,
+        value: Layers,
+        allowed: Tensor | Sequence[Tensor | None] | None = None,
+        *,
+        scale: float | None = None,
+        bias: Tensor | Sequence[Tensor | None] | None = None,
+        softcap: float | None = None,
+        sinks: Tensor | Sequence[Tensor | None] | None = None,
+        labels: Labels = None,
+        key_labels: Labels = None,
+        stream: str | None = None,
+        batch: int | None = None,
+        layout: str | None = None,
+        name: str = "queries, keys and values of one's own",
+    ) -> "Trace":
+        """Make a trace of queries, keys and values from code of your own; our attention computes what follows.
 
-    def __init__(
-        self,
-        layers: _Layers,
-        queries: Mapping[str, Tokens],
-        keys: Mapping[str, Tokens],
-        output: Float[Tensor, "position width"] | LateOutput,
-        provenance: Provenance,
-        fidelity: Fidelity | None = None,
-        kept: Mapping[str, KeptLayers] | None = None,
-        seen: Seen = NOTHING,
-    ) -> None:
-        """Build an immutable trace.
+        Its fidelity compares with torch's attention on the same numbers; with a soft cap or sinks, which torch's
+        attention lacks, with the same formula in float64.
 
-        Without `fidelity`, it can't be measured. Without `kept`, the layers are all, numbered by their labels.
+        Args:
+            query: (head, query, d_k), (query, d_k) or (batch, head, query, d_k); or a list with one per layer.
+            key: (head, key, d_k) and so on; key and value may have fewer heads than query.
+            value: (head, key, d_v) and so on.
+            allowed: True where a query may look at a key, as in `attend`; one for all layers, or a list of them.
+            scale: multiplies the scores; 1/√d_k by default.
+            bias: added to the scaled scores; one for all layers, or a list.
+            softcap: bounds the scaled scores to ±softcap, smoothly.
+            sinks: one extra logit per head; one tensor for all layers, or a list.
+            labels: of the queries, one text for each; their positions by default.
+            key_labels: of the keys, where those are other tokens than the queries.
+            stream: "encoder", "decoder" or "cross"; by default "cross" where keys are other tokens, "decoder" where no
+                query may look ahead, else "encoder".
+            batch: which row of a batch, from 0; needed where there are several.
+            layout: "bhsd" for (batch, head, position, width), "bshd" for (batch, position, head, width), each with
+                or without its batch axis. By default "bhsd"; shapes that fit the other as well are refused.
+            name: what pictures and files call it.
+
+        Raises:
+            ShapeError: shapes or dtypes that don't fit together; a layout or a batch row that has to be named.
+            TraceError: too few or many labels, or no such stream.
         """
-        kept = (
-            {stream: KeptLayers.by_labels(labels_of(found)) for stream, found in layers.items()}
-            if kept is None
-            else kept
-        )
-        parts = {"layers": layers, "queries": queries, "keys": keys, "kept": kept}
-        closed = {name: MappingProxyType(dict(part)) for name, part in parts.items()}
-        # `fidelity` and `output` are worked out once where they aren't here.
-        known: dict[str, object] = {} if fidelity is None else {"fidelity": fidelity}
-        known[LATE if isinstance(output, LateOutput) else "output"] = output
-        vars(self).update(closed, provenance=provenance, seen=seen, **known)
-        check_streams(self.layers, self.queries, self.keys)
-        check_output(output)
-        check_kept(self.kept, self.layers)
-        check_layers(self.layers, self.queries, self.keys, self.kept)
+        query, key, value = heads_first(query, key, value, layout, (labels, key_labels, stream), allowed)
+        calls = calls_of_qkv(query, key, value, allowed, bias, sinks, batch, scale=scale, softcap=softcap)
+        return trace_of_calls(cls, calls, (labels, key_labels, stream), name, lambda: compared(calls))
 
-    def __repr__(self) -> str:
-        """Show model, text, layer and head counts."""
-        sizes = ", ".join(
-            f"{stream}: {self.kept[stream].counted} × {layers[0].attention.shape[0]} heads × "
-            f"{len(self.queries[stream])} × {len(self.keys[stream])} tokens"
-            for stream, layers in self.layers.items()
+    @classmethod
+    def from_weights(
+        cls,
+        weights: Any,
+        labels: Labels = None,
+        key_labels: Labels = None,
+        *,
+        allowed: Tensor | Sequence[Tensor | None] | None = None,
+        stream: str | None = None,
+        batch: int | None = None,
+        name: str = "weights of one's own",
+    ) -> "Trace":
+        """A trace of attention weights alone, such as another library hands out: pictures, tables and metrics of them.
+
+        What rests on queries, keys and values (steps, norms, single heads' tensors, the long texts' terms) refuses such
+        a trace by name. Nobody knows how the weights came to be, so the trace is never "verified".
+
+        Args:
+            weights: (head, query, key), of one head (query, key), of a batch (batch, head, query, key); or a list of
+                these, one a layer, as transformers' `attentions` are. Tensors or what torch makes tensors of.
+            labels: of the queries, one text for each; their positions by default.
+            key_labels: of the keys, where those are other tokens than the queries.
+            allowed: True where a query may look. By default everywhere, since a weight of 0 needn't be a blocked one;
+                but if no weight of any layer is on a later token, nobody may look ahead.
+            stream: as in `from_qkv`.
+            batch: which row of a batch, from 0; needed where there are several.
+            name: what pictures and files call it.
+
+        Raises:
+            ShapeError: another shape, or a batch of which no row was named.
+            TraceError: numbers below 0 or that are no numbers, rows that sum neither to 1 nor to 0, a weight above 0
+                where nobody may look, labels of another number than the tokens, or no such stream.
+        """
+        calls, rows = calls_of_weights(weights, allowed, (labels, key_labels, stream), batch)
+        return trace_of_calls(
+            cls, calls, (labels, key_labels, stream), name, lambda: compared_with_weights(calls, rows)
         )
-        stored = f", {words}" if (words := self.provenance.stored_in_words) else ""
-        text = self.provenance.text
-        read = self.provenance.picture or self.provenance.sound or ("no text" if text is None else short_repr(text))
-        return f"Trace({self.provenance.model!r}, {read}, {sizes}{stored})"
+
+    def table(
+        self,
+        layer: int | None = None,
+        head: int | None = None,
+        stream: str | None = None,
+        *,
+        layers: Sequence[int] | None = None,
+        progress: Progress | None = None,
+    ) -> pandas.DataFrame:
+        """Every weight as a row.
+
+        Columns stream, layer, head, query, query_token, key, key_token, weight, query_written, key_written.
+        A token is the tokenizer's own piece, such as "Ġbank"; written is how people read it, "·bank".
+
+        What takes more than ten seconds says first how many rows it has and how long it may take, and then on standard
+        error how far it is.
+
+        Args:
+            layer: only this layer; all by default.
+            head: only this head; all by default.
+            stream: only this stream; all by default.
+            layers: only these layers; all by default.
+            progress: told after each head which share is done, from 0 to 1, in place of lines on standard error; what
+                it raises stops the work.
+
+        Raises:
+            TraceError: there is no such layer or stream.
+            ShapeError: there is no such head; or layer and layers were both given.
+        """
+        return weights_table(self, layer, head, stream, layers, progress)
+
+    def save(
+        self,
+        path: str | PathLike[str],
+        *,
+        layers: Sequence[int] | None = None,
+        what: Literal["all", "terms", "weights"] = "all",
+        dtype: Literal["float16", "float32"] | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        """Write the trace to one file at exactly that path: safetensors, with JSON in its header.
+
+        A file of less says so: the trace that `load` makes of it has in its provenance what was stored and the largest
+        absolute difference between a weight of the run and the file's, which is measured over all weights here. What
+        takes more than ten seconds says first how large it is and how long it may take, and then on standard error how
+        far it is.
+
+        Args:
+            path: where to; what is there already stays until the new file is whole.
+            layers: only these layers, which keep their numbers; all by default.
+            what: "all"; "terms", the calls' queries, keys, values, masks and biases without what stands around them
+                (embeddings, heads joined); or "weights" alone: what needs queries and keys refuses such a trace, as it
+                does one of `from_weights`. The output is kept in each.
+            dtype: numbers of wider kinds are rounded to this one, and widened again when the file is read; None keeps
+                all as they are. "float16" halves the file, and a weight is then some 1e-4 to 1e-3 off where scores are
+                large.
+            progress: told now and then which share is done, from 0 to 1, in place of lines on standard error; what it
+                raises stops the work, and nothing is written.
+
+        Raises:
+            TraceError: nothing can be written there, a layer isn't kept, or numbers are too large for the dtype; or
+                weights alone of a layer with attention sinks.
+            ShapeError: another word than these, or no such layers.
+        """
+        write_trace(self, path, layers=layers, what=what, dtype=dtype, progress=progress)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> "Trace":
+        """Read a trace back from a file that `save` wrote.
+
+        Raises:
+            TraceError: the file is missing, broken, or not a trace of ours.
+
+        Warns:
+            AttentionVizWarning: it holds rounded numbers or weights alone, with the error that this brings.
+        """
+        return read_trace(cls, path)
 
     def _repr_html_(self) -> str:
         return trace_in_html(self)
-
-    @property
-    def nbytes(self) -> int:
-        """How many bytes its tensors hold in memory, those of `whole_layers` once it was asked for; see `bytes_of`."""
-        return bytes_of(self._tensors, resting=False)
-
-    @property
-    def resting_bytes(self) -> int:
-        """How many bytes of it rest in a mapped file, as most of a long trace does."""
-        return bytes_of(self._tensors, resting=True)
-
-    @property
-    def _tensors(self) -> list[Tensor]:
-        loaded = vars(self).get("whole_layers", self.layers)
-        output = by_row(self)
-        computed = [one for layers in loaded.values() for layer in layers for one in layer.tensors]
-        outputs = [output] if isinstance(output, Tensor) else output.held
-        return [*outputs, *self.seen.tensors.values(), *computed]
-
-    @property
-    def output_shape(self) -> tuple[int, int]:
-        """How many rows the output has, and how wide they are."""
-        rows, width = by_row(self).shape
-        return rows, width
-
-    def output_at(self, position: int) -> Float[Tensor, " width"]:
-        """The output's row at a position, counted from the end where negative; of a long text no others are made.
-
-        Raises:
-            IndexError: there is no such row.
-            TraceError: it isn't made yet, and the model has changed since it ran.
-        """
-        return by_row(self)[position]
-
-    @once
-    def fidelity(self) -> Fidelity:
-        """How far the model's output with our attention is from its output without; one plain pass, made once.
-
-        Raises:
-            TraceError: the trace was put together without one, or the model has changed since.
-        """
-        return behind(self).measure()
-
-    @once
-    def whole_layers(self) -> _Layers:
-        """The layers with what stands around their attention calls, as far as it is known; made once.
-
-        Raises:
-            TraceError: the model has changed since the trace was made.
-        """
-        if (complete := behind(self).complete) is None:
-            return self.layers
-        whole = MappingProxyType(dict(complete()))
-        check_layers(whole, self.queries, self.keys, self.kept)
-        return whole
-
-    @property
-    def differentiable(self) -> bool:
-        """Whether a model stands behind the trace that can be asked for gradients."""
-        return behind(self).differentiate is not None
-
-    def relevance(self, of: tuple[int, int] | Along | None = None) -> Relevance:
-        """How far each weight raised one number of the output, by a run of the same once more.
-
-        Args:
-            of: the number's (position, token id), or a direction of the output; by default what the model says, as
-                `gradient` tells.
-
-        Raises:
-            TraceError: no model stands behind the trace, or it has changed since.
-            UnsupportedModel: no gradient goes through the model.
-            ShapeError: there is no such position or token.
-        """
-        return behind(self).relevance(of)
-
-    def value_zeroing(self, stream: str | None = None) -> tuple[Float[Tensor, "query key"], ...]:
-        """How far each layer's output turns for each query where the value of a key is zero in all of its heads.
-
-        Each layer runs once more, whole, for each key. Source: Mohebbi et al. 2023, "Quantifying Context Mixing in
-        Transformers", section 3.
-
-        Args:
-            stream: whose layers; None for the only one there is.
-
-        Returns:
-            1 - cos of the outputs with and without, (query, key) of each layer that is kept; 0 where it doesn't turn.
-
-        Raises:
-            TraceError: no pretrained model stands behind the trace, it has changed since, or there is no such stream.
-            UnsupportedModel: the model's layers can't be run by themselves.
-        """
-        return behind(self).without_values(self.stream(stream))
 
     def only(self, stream: str | None = None) -> "Trace":
         """The run with one stream alone; this trace itself where it has no other.
@@ -218,10 +238,10 @@ class Trace(FromTensors, Filed, ByNumber):
     def derived(
         self,
         *,
-        layers: _Layers | None = None,
+        layers: LayersByStream | None = None,
         queries: Mapping[str, Tokens] | None = None,
         keys: Mapping[str, Tokens] | None = None,
-        output: Float[Tensor, "position width"] | LateOutput | None = None,
+        output: Output | None = None,
         provenance: Provenance | None = None,
         before: str = "",
     ) -> "Trace":
@@ -232,7 +252,7 @@ class Trace(FromTensors, Filed, ByNumber):
                 take the numbers of those before; where no layer is missing there may be more or fewer.
             queries: other tokens down the rows, of the same streams.
             keys: other tokens across the columns, of the same streams.
-            output: another output.
+            output: another output, (position, width).
             provenance: where it comes from now; says what was done.
             before: what was done, in words that end a sentence: the fidelity is that of the run before it, and says so.
 
@@ -267,22 +287,5 @@ class Trace(FromTensors, Filed, ByNumber):
 
         What stands around the attention calls is kept where somebody asked for it before.
         """
-        layers: _Layers = vars(self).get("whole_layers", self.layers)
+        layers: LayersByStream = vars(self).get("whole_layers", self.layers)
         return Trace(layers, self.queries, self.keys, self.output, self.provenance, self.fidelity, self.kept, self.seen)
-
-    def query_tokens(self, stream: str | None = None) -> Tokens:
-        """The tokens down the rows."""
-        return self.queries[self.stream(stream)]
-
-    def key_tokens(self, stream: str | None = None) -> Tokens:
-        """The tokens across the columns."""
-        return self.keys[self.stream(stream)]
-
-    def layer(self, layer: int, stream: str | None = None) -> Layer:
-        """Everything known of one layer, what stands around its attention call included.
-
-        Raises:
-            TraceError: there is no such layer or stream, or the layer isn't kept.
-        """
-        stream, place = self._place(layer, stream)
-        return self.whole_layers[stream][place]

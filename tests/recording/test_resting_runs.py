@@ -8,9 +8,10 @@ from attention_viz.inputs import cost
 from attention_viz.operation.terms import same_terms
 from attention_viz.trace import late_output
 from attention_viz.trace.beginning import beginning
-from attention_viz.trace.late_output import LateOutput, by_row
+from attention_viz.trace.late_output import LateOutput
 from attention_viz.trace.resting import RestingFile, is_resting
 from attention_viz.trace.trace import Trace
+from attention_viz.trace.trace_data import by_row
 from tests.models.families import build, ids, wrapped
 
 COUNT = 40

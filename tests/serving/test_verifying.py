@@ -9,9 +9,10 @@ import attention_viz as av
 from attention_viz.errors import TraceError
 from attention_viz.serving.runs import Run
 from attention_viz.serving.verifying import verify
-from attention_viz.trace.rerun import Rerun, attach
+from attention_viz.trace.rerun import Rerun
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
+from attention_viz.trace.trace_data import attach
 
 
 class Leaving(BaseException):

@@ -9,9 +9,10 @@ import torch
 from attention_viz.errors import AttentionVizError, ShapeError, TraceError
 from attention_viz.operation import masks
 from attention_viz.operation.attention import attend
-from attention_viz.trace.rerun import Relevance, Rerun, attach
+from attention_viz.trace.rerun import Relevance, Rerun
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
+from attention_viz.trace.trace_data import attach
 
 SOURCE, TARGET, HEADS, D_MODEL = 5, 3, 2, 7
 GOOD = Fidelity(1e-7, 2e-7, 1e-5, "itself")

@@ -12,7 +12,7 @@ from attention_viz.analysis.comparison.align import AlignedAxis, Alignment
 from attention_viz.analysis.comparison.align import align as align_tokens
 from attention_viz.analysis.comparison.shared_rows import shared_rows
 from attention_viz.analysis.likeness import divergence
-from attention_viz.trace.in_html import table_in_html
+from attention_viz.trace.spelling import table_in_html
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:

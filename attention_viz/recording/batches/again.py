@@ -15,8 +15,8 @@ from attention_viz.inputs.padding import unpadded
 from attention_viz.operation.numerics import REORDERED, close
 from attention_viz.recording.gradients import ModelRun
 from attention_viz.recording.recorder import Recorder
-from attention_viz.trace.rerun import behind
 from attention_viz.trace.trace import Trace
+from attention_viz.trace.trace_data import behind
 
 __all__ = ["run_again"]
 

@@ -20,9 +20,8 @@ from attention_viz.recording.batches.again import run_again
 from attention_viz.recording.batches.batch import Batch, whole_output
 from attention_viz.recording.recorder import Call
 from attention_viz.recording.tracer import Tracer
-from attention_viz.trace.late_output import by_row
-from attention_viz.trace.rerun import behind
 from attention_viz.trace.trace import Trace
+from attention_viz.trace.trace_data import behind, by_row
 
 __all__ = ["batch_outputs", "rows_at_once", "try_each"]
 

@@ -16,8 +16,9 @@ from attention_viz.recording.own.hearing import COMPILED, Hearing
 from attention_viz.recording.own.placing import PlacedCalls, placed
 from attention_viz.trace.by_hand.given import Labels, origin_of
 from attention_viz.trace.layers import Layer
-from attention_viz.trace.rerun import Rerun, attach
+from attention_viz.trace.rerun import Rerun
 from attention_viz.trace.trace import Fidelity, Trace
+from attention_viz.trace.trace_data import attach
 
 if TYPE_CHECKING:
     import pandas

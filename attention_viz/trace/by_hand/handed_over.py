@@ -7,24 +7,14 @@ import torch
 from torch import Tensor
 
 from attention_viz.errors import ShapeError, TraceError
-from attention_viz.operation.attention import Attention
+from attention_viz.operation.attention import Attention, attend
 from attention_viz.operation.masks import causal
 from attention_viz.operation.shapes import FLOATING
 from attention_viz.operation.terms import map_terms
+from attention_viz.trace.by_hand.layout import Named, check_weights_layout
 from attention_viz.trace.from_weights import attention_of
 
-__all__ = [
-    "Layers",
-    "call_of_weights",
-    "causal_by_weights",
-    "count_layers",
-    "floating",
-    "head_first",
-    "layer_mask",
-    "layer_tensor",
-    "of_layer",
-    "with_its_own",
-]
+__all__ = ["Layers", "calls_of_qkv", "calls_of_weights"]
 
 # A tensor of one layer, or one a layer.
 Layers = Tensor | Sequence[Tensor]
@@ -33,7 +23,57 @@ Layers = Tensor | Sequence[Tensor]
 _SUM, _HALF_SUM = 1e-3, 1e-2
 
 
-def count_layers(*parts: Layers) -> int:
+def calls_of_qkv(
+    query: Layers,
+    key: Layers,
+    value: Layers,
+    allowed: Any,
+    bias: Any,
+    sinks: Any,
+    batch: int | None,
+    **numbers: float | None,
+) -> list[Attention]:
+    """Make each layer's call of queries, keys and values, with copies of its numbers.
+
+    Args:
+        numbers: `scale` and `softcap`, of all layers.
+    """
+    calls: list[Attention] = []
+    for place in range(_count_layers(query, key, value)):
+        made = attend(
+            _layer_tensor(query, place, batch),
+            _layer_tensor(key, place, batch),
+            _layer_tensor(value, place, batch),
+            _layer_mask(allowed, place, batch),
+            bias=_layer_mask(bias, place, batch),
+            sinks=_of_layer(sinks, place),
+            **numbers,
+        )
+        # Copies, so that nobody overwrites them.
+        calls.append(map_terms(made, lambda _, one: one.detach().clone() if isinstance(one, Tensor) else one))
+    return calls
+
+
+def calls_of_weights(
+    weights: Any, allowed: Any, named: Named, batch: int | None
+) -> tuple[list[Attention], list[Tensor]]:
+    """Make each layer's call of weights alone; return the weights, too, as they came."""
+    several = list(cast("Sequence[Any]", weights)) if isinstance(weights, list | tuple) else [weights]
+    if not several:
+        raise ShapeError("no weights were given; needed: (head, query, key), or a list of these, one a layer")
+    tensors = [_floating(one, "weights") for one in several]
+    for one in tensors:
+        check_weights_layout(one, named)
+    _, key_labels, stream = named
+    rows = [_head_first(one, batch, "weights") for one in tensors]
+    if allowed is None and stream in (None, "decoder") and key_labels is None:
+        allowed = _causal_by_weights(rows)
+    masks = [_layer_mask(allowed, place, batch) for place in range(len(rows))]
+    pairs = enumerate(zip(rows, masks, strict=True))
+    return [_call_of_weights(one, mask, f"layer {place}") for place, (one, mask) in pairs], rows
+
+
+def _count_layers(*parts: Layers) -> int:
     """Count the layers of queries, keys and values."""
     counts = {len(part) for part in parts if isinstance(part, list | tuple)}
     lists = sum(isinstance(part, list | tuple) for part in parts)
@@ -42,7 +82,7 @@ def count_layers(*parts: Layers) -> int:
     return counts.pop() if counts else 1
 
 
-def of_layer(part: Any, place: int) -> Any:
+def _of_layer(part: Any, place: int) -> Any:
     """Return a list's entry for the layer, else the shared value."""
     if not isinstance(part, list | tuple):
         return part
@@ -52,20 +92,20 @@ def of_layer(part: Any, place: int) -> Any:
     return entries[place]
 
 
-def layer_tensor(part: Any, place: int, batch: int | None) -> Tensor:
+def _layer_tensor(part: Any, place: int, batch: int | None) -> Tensor:
     """Return a layer's query, key or value, (head, position, width)."""
-    return head_first(floating(of_layer(part, place), "query, key and value"), batch, "queries, keys and values")
+    return _head_first(_floating(_of_layer(part, place), "query, key and value"), batch, "queries, keys and values")
 
 
-def layer_mask(part: Any, place: int, batch: int | None) -> Tensor | None:
+def _layer_mask(part: Any, place: int, batch: int | None) -> Tensor | None:
     """Drop the batch axis of a mask or bias."""
-    one = of_layer(part, place)
+    one = _of_layer(part, place)
     if one is None or not isinstance(one, Tensor) or one.ndim != 4:
         return one
     return one[0] if len(one) == 1 else _row(one, batch, "masks")
 
 
-def floating(part: Any, what: str) -> Tensor:
+def _floating(part: Any, what: str) -> Tensor:
     """Convert to a floating-point tensor."""
     try:
         tensor = (part if isinstance(part, Tensor) else torch.as_tensor(part)).detach()
@@ -76,7 +116,7 @@ def floating(part: Any, what: str) -> Tensor:
     return tensor
 
 
-def head_first(tensor: Tensor, batch: int | None, what: str) -> Tensor:
+def _head_first(tensor: Tensor, batch: int | None, what: str) -> Tensor:
     """Drop the batch axis and ensure a head axis."""
     if tensor.ndim == 2:
         return tensor[None]
@@ -101,12 +141,7 @@ def _row(tensor: Tensor, batch: int | None, what: str) -> Tensor:
     return tensor[batch or 0]
 
 
-def with_its_own(call: Attention) -> Attention:
-    """Copy the call's numbers so that nobody overwrites them."""
-    return map_terms(call, lambda term, value: value.detach().clone() if isinstance(value, Tensor) else value)
-
-
-def causal_by_weights(layers: Sequence[Tensor]) -> Tensor | None:
+def _causal_by_weights(layers: Sequence[Tensor]) -> Tensor | None:
     """Return the causal mask if no weight is on a later token, which softmax alone never gives."""
     queries, keys = layers[0].shape[-2:]
     if queries != keys or queries < 2 or any(one.shape[-2:] != (queries, keys) for one in layers):
@@ -115,7 +150,7 @@ def causal_by_weights(layers: Sequence[Tensor]) -> Tensor | None:
     return causal(queries).to(layers[0].device) if closed else None
 
 
-def call_of_weights(weights: Tensor, allowed: Tensor | None, name: str) -> Attention:
+def _call_of_weights(weights: Tensor, allowed: Tensor | None, name: str) -> Attention:
     """Make a call of weights, each row divided by its sum.
 
     Args:

@@ -7,14 +7,15 @@ from torch import Tensor
 
 from attention_viz.errors import ShapeError
 
-__all__ = ["LAYOUTS", "check_weights_layout", "heads_first"]
+__all__ = ["LAYOUTS", "Named", "check_weights_layout", "heads_first"]
 
 # (batch, head, position, width) as in torch and transformers; (batch, position, head, width) as in FlashAttention,
 # TransformerLens and vLLM. The batch axis may be missing in both.
 LAYOUTS = ("bhsd", "bshd")
 # How far a sum of weights may be from 1 to count as one of a row, in any precision.
 _A_SHARE = 1e-2
-_Named = tuple[Sized | None, Sized | None, str | None]
+# The labels of queries and keys, and the stream, as far as they were named.
+Named = tuple[Sized | None, Sized | None, str | None]
 
 
 def heads_first(
@@ -22,7 +23,7 @@ def heads_first(
     key: Any,
     value: Any,
     layout: str | None,
-    named: _Named,
+    named: Named,
     mask: Any,
 ) -> tuple[Any, Any, Any]:
     """Move the head axis before the position axis.
@@ -41,7 +42,7 @@ def heads_first(
     return query, key, value
 
 
-def check_weights_layout(weights: Tensor, named: _Named) -> None:
+def check_weights_layout(weights: Tensor, named: Named) -> None:
     """Refuse weights whose head and query axes are likely swapped."""
     labels, key_labels, stream = named
     if weights.ndim not in (3, 4) or key_labels is not None or stream is not None:
@@ -72,7 +73,7 @@ def _check(
     query: tuple[int, ...],
     key: tuple[int, ...],
     mask: tuple[int, ...],
-    named: _Named,
+    named: Named,
 ) -> None:
     if len(query) not in (3, 4) or len(key) != len(query):
         return

@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, TypeVar, cast
 
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
@@ -28,11 +28,11 @@ from attention_viz.trace.files.kept_entry import unpack_kept
 from attention_viz.trace.from_weights import attention_of
 from attention_viz.trace.layers import AROUND, Layer, labels_of
 from attention_viz.trace.shown.seen import Seen
-
-if TYPE_CHECKING:
-    from attention_viz.trace.trace import Trace
+from attention_viz.trace.trace_data import TraceData
 
 __all__ = ["is_trace", "read_trace"]
+
+_Read = TypeVar("_Read", bound=TraceData)
 
 # Bytes: what is larger stays where the file lies in memory.
 _SMALL = 1_000_000
@@ -40,7 +40,7 @@ _TERMS = terms_of(Attention)
 _KINDS = {str(kind).removeprefix("torch."): kind for kind in FLOATING}
 
 
-def read_trace(kind: type["Trace"], path: str | PathLike[str]) -> "Trace":
+def read_trace(kind: type[_Read], path: str | PathLike[str]) -> _Read:
     """Read a `write_trace` file, checking every reference and shape."""
     name = Path(path).name
     header, tensors = _open(path)
@@ -118,7 +118,7 @@ def _aligned(tensor: Tensor) -> Tensor:
     return tensor if tensor.nbytes > _SMALL else tensor.clone()
 
 
-def _unpack(kind: type["Trace"], header: dict[str, Any], tensors: Mapping[str, Tensor]) -> "Trace":
+def _unpack(kind: type[_Read], header: dict[str, Any], tensors: Mapping[str, Tensor]) -> _Read:
     streams, output = header["streams"].items(), tensors[header["output"]]
     origin, fidelity = unpack_provenance(header["provenance"]), unpack_fidelity(header["fidelity"])
     queries = {stream: unpack_tokens(entry["queries"], origin) for stream, entry in streams}

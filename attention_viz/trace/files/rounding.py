@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -14,10 +14,8 @@ from attention_viz.operation.attention import Attention
 from attention_viz.operation.terms import map_terms
 from attention_viz.trace.files.format import WEIGHTS
 from attention_viz.trace.from_weights import attention_of
-
-if TYPE_CHECKING:
-    from attention_viz.trace.provenance import Provenance
-    from attention_viz.trace.trace import Trace
+from attention_viz.trace.provenance import Provenance
+from attention_viz.trace.trace_data import TraceData
 
 __all__ = ["DTYPES", "Rounding", "weights_of"]
 
@@ -95,7 +93,7 @@ class Rounding:
 
         return map_terms(call, there_and_back)
 
-    def described(self, trace: "Trace") -> "Provenance":
+    def described(self, trace: TraceData) -> Provenance:
         """Add to the provenance which part the file keeps, and an earlier file's."""
         origin, output = trace.provenance, trace.output.detach()
         off = (output.double() - self.of(output, "the output").double()).abs()

@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from safetensors import SafetensorError
 from safetensors.torch import save
@@ -33,16 +33,11 @@ from attention_viz.trace.files.format import (
 )
 from attention_viz.trace.files.kept_entry import pack_kept
 from attention_viz.trace.files.rounding import DTYPES, Rounding, weights_of
-from attention_viz.trace.late_output import by_row
 from attention_viz.trace.layers import Layer
-from attention_viz.trace.numbered.by_number import some_layers
 from attention_viz.trace.numbered.kept import KeptLayers
 from attention_viz.trace.provenance import Fidelity, Provenance
-from attention_viz.trace.rerun import behind
+from attention_viz.trace.trace_data import TraceData, behind, by_row, some_layers
 from attention_viz.trace.whole_file import write_whole
-
-if TYPE_CHECKING:
-    from attention_viz.trace.trace import Trace
 
 __all__ = ["write_trace"]
 
@@ -53,7 +48,7 @@ _BYTES, _WEIGHTS = 1.5e8, 1.5e7
 
 
 def write_trace(
-    trace: "Trace",
+    trace: TraceData,
     path: str | PathLike[str],
     *,
     layers: Sequence[int] | None = None,
@@ -95,7 +90,7 @@ def write_trace(
     report(1.0)
 
 
-def _check(trace: "Trace", kept: Mapping[str, KeptLayers], origin: Provenance, fidelity: Fidelity) -> None:
+def _check(trace: TraceData, kept: Mapping[str, KeptLayers], origin: Provenance, fidelity: Fidelity) -> None:
     """Refuse what `read_trace` would."""
     queries, keys = ({stream: axis[stream] for stream in kept} for axis in (trace.queries, trace.keys))
     check_facts(queries, keys, origin, fidelity)
@@ -108,12 +103,12 @@ def _check(trace: "Trace", kept: Mapping[str, KeptLayers], origin: Provenance, f
     check_output_rows(*trace.output_shape, queries, origin)
 
 
-def _of(trace: "Trace", layers: Mapping[str, tuple[Layer, ...]], stream: str, number: int) -> Layer:
+def _of(trace: TraceData, layers: Mapping[str, tuple[Layer, ...]], stream: str, number: int) -> Layer:
     return layers[stream][trace.kept[stream].numbers.index(number)]
 
 
 def _header(
-    trace: "Trace", kept: dict[str, KeptLayers], packed: dict[str, list[dict[str, object]]], shelf: "_Shelf"
+    trace: TraceData, kept: dict[str, KeptLayers], packed: dict[str, list[dict[str, object]]], shelf: "_Shelf"
 ) -> dict[str, Any]:
     rounding, output = shelf.rounding, shelf.put(trace.output, "the output")
     seen: dict[str, Any] = {name: shelf.put(one, f"the {name}") for name, one in trace.seen.tensors.items()}
@@ -147,7 +142,7 @@ def _pack_fidelity(fidelity: Fidelity) -> dict[str, object]:
     return {"output_error": math.nan, "weight_error": math.nan, **found}
 
 
-def _size(trace: "Trace", kept: dict[str, KeptLayers], rounding: Rounding) -> tuple[float, float, float]:
+def _size(trace: TraceData, kept: dict[str, KeptLayers], rounding: Rounding) -> tuple[float, float, float]:
     """Estimate the file's bytes, and seconds including model runs, by shapes."""
     chosen = [_of(trace, trace.layers, stream, number) for stream, one in kept.items() for number in one.numbers]
     weights = sum(math.prod(layer.attention.shape) for layer in chosen)

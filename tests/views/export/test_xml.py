@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import attention_viz as av
-from attention_viz.trace.in_html import table_in_html
-from attention_viz.trace.spelling import xml_text
+from attention_viz.trace.spelling import table_in_html, xml_text
 from attention_viz.trace.tokens import Tokens
 from attention_viz.views import heatmap_svg
 from attention_viz.views.export.save import on_sheet

@@ -1,0 +1,325 @@
+"""The fields of a trace, asked for by stream and layer number, and the run behind it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_viz.errors import TraceError
+from attention_viz.operation.attention import Attention
+from attention_viz.operation.shapes import is_whole
+from attention_viz.operation.short_repr import short_repr
+from attention_viz.trace.late_output import LateOutput
+from attention_viz.trace.layers import Layer, check_layers, check_output, check_streams, labels_of
+from attention_viz.trace.numbered.kept import KeptLayers, check_kept, chosen_layers, no_such_layer
+from attention_viz.trace.once import once
+from attention_viz.trace.provenance import Fidelity, Provenance
+from attention_viz.trace.rerun import Along, Relevance, Rerun
+from attention_viz.trace.resting import bytes_of
+from attention_viz.trace.shown.seen import NOTHING, Seen
+from attention_viz.trace.tokens import Tokens
+
+__all__ = ["LayersByStream", "Output", "TraceData", "attach", "behind", "by_row", "some_layers"]
+
+Output = Float[Tensor, "position width"] | LateOutput
+LayersByStream = Mapping[str, tuple[Layer, ...]]
+_Traced = TypeVar("_Traced", bound="TraceData")
+
+# Where a trace keeps an output that isn't made yet, and the run behind it, out of sight of its fields and its equals.
+_LATE, _RUN = "_late output", "_run behind"
+
+
+def _whole_output(trace: "TraceData") -> Float[Tensor, "position width"]:
+    """All rows of the output; those of a long text are made when they are first needed."""
+    return vars(trace)[_LATE].whole()
+
+
+# What makes a trace's output where it isn't there yet.
+_OUTPUT: Any = once(_whole_output)
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class TraceData:
+    """What a trace holds: see `Trace`, which adds what can be made of it."""
+
+    layers: LayersByStream
+    queries: Mapping[str, Tokens]
+    keys: Mapping[str, Tokens]
+    output: Float[Tensor, "position width"] = _OUTPUT
+    provenance: Provenance
+    kept: Mapping[str, KeptLayers]
+    seen: Seen
+
+    def __init__(
+        self,
+        layers: LayersByStream,
+        queries: Mapping[str, Tokens],
+        keys: Mapping[str, Tokens],
+        output: Float[Tensor, "position width"] | LateOutput,
+        provenance: Provenance,
+        fidelity: Fidelity | None = None,
+        kept: Mapping[str, KeptLayers] | None = None,
+        seen: Seen = NOTHING,
+    ) -> None:
+        """Build an immutable trace.
+
+        Without `fidelity`, it can't be measured. Without `kept`, the layers are all, numbered by their labels.
+        """
+        kept = (
+            {stream: KeptLayers.by_labels(labels_of(found)) for stream, found in layers.items()}
+            if kept is None
+            else kept
+        )
+        parts = {"layers": layers, "queries": queries, "keys": keys, "kept": kept}
+        closed = {name: MappingProxyType(dict(part)) for name, part in parts.items()}
+        # `fidelity` and `output` are worked out once where they aren't here.
+        known: dict[str, object] = {} if fidelity is None else {"fidelity": fidelity}
+        known[_LATE if isinstance(output, LateOutput) else "output"] = output
+        vars(self).update(closed, provenance=provenance, seen=seen, **known)
+        check_streams(self.layers, self.queries, self.keys)
+        check_output(output)
+        check_kept(self.kept, self.layers)
+        check_layers(self.layers, self.queries, self.keys, self.kept)
+
+    def __repr__(self) -> str:
+        """Show model, text, layer and head counts."""
+        sizes = ", ".join(
+            f"{stream}: {self.kept[stream].counted} × {layers[0].attention.shape[0]} heads × "
+            f"{len(self.queries[stream])} × {len(self.keys[stream])} tokens"
+            for stream, layers in self.layers.items()
+        )
+        stored = f", {words}" if (words := self.provenance.stored_in_words) else ""
+        text = self.provenance.text
+        read = self.provenance.picture or self.provenance.sound or ("no text" if text is None else short_repr(text))
+        return f"Trace({self.provenance.model!r}, {read}, {sizes}{stored})"
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes its tensors hold in memory, those of `whole_layers` once it was asked for; see `bytes_of`."""
+        return bytes_of(self._tensors, resting=False)
+
+    @property
+    def resting_bytes(self) -> int:
+        """How many bytes of it rest in a mapped file, as most of a long trace does."""
+        return bytes_of(self._tensors, resting=True)
+
+    @property
+    def _tensors(self) -> list[Tensor]:
+        loaded = vars(self).get("whole_layers", self.layers)
+        output = by_row(self)
+        computed = [one for layers in loaded.values() for layer in layers for one in layer.tensors]
+        outputs = [output] if isinstance(output, Tensor) else output.held
+        return [*outputs, *self.seen.tensors.values(), *computed]
+
+    @property
+    def output_shape(self) -> tuple[int, int]:
+        """How many rows the output has, and how wide they are."""
+        rows, width = by_row(self).shape
+        return rows, width
+
+    def output_at(self, position: int) -> Float[Tensor, " width"]:
+        """The output's row at a position, counted from the end where negative; of a long text no others are made.
+
+        Raises:
+            IndexError: there is no such row.
+            TraceError: it isn't made yet, and the model has changed since it ran.
+        """
+        return by_row(self)[position]
+
+    @once
+    def fidelity(self) -> Fidelity:
+        """How far the model's output with our attention is from its output without; one plain pass, made once.
+
+        Raises:
+            TraceError: the trace was put together without one, or the model has changed since.
+        """
+        return behind(self).measure()
+
+    @once
+    def whole_layers(self) -> LayersByStream:
+        """The layers with what stands around their attention calls, as far as it is known; made once.
+
+        Raises:
+            TraceError: the model has changed since the trace was made.
+        """
+        if (complete := behind(self).complete) is None:
+            return self.layers
+        whole = MappingProxyType(dict(complete()))
+        check_layers(whole, self.queries, self.keys, self.kept)
+        return whole
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether a model stands behind the trace that can be asked for gradients."""
+        return behind(self).differentiate is not None
+
+    def relevance(self, of: tuple[int, int] | Along | None = None) -> Relevance:
+        """How far each weight raised one number of the output, by a run of the same once more.
+
+        Args:
+            of: the number's (position, token id), or a direction of the output; by default what the model says, as
+                `gradient` tells.
+
+        Raises:
+            TraceError: no model stands behind the trace, or it has changed since.
+            UnsupportedModel: no gradient goes through the model.
+            ShapeError: there is no such position or token.
+        """
+        return behind(self).relevance(of)
+
+    def value_zeroing(self, stream: str | None = None) -> tuple[Float[Tensor, "query key"], ...]:
+        """How far each layer's output turns for each query where the value of a key is zero in all of its heads.
+
+        Each layer runs once more, whole, for each key. Source: Mohebbi et al. 2023, "Quantifying Context Mixing in
+        Transformers", section 3.
+
+        Args:
+            stream: whose layers; None for the only one there is.
+
+        Returns:
+            1 - cos of the outputs with and without, (query, key) of each layer that is kept; 0 where it doesn't turn.
+
+        Raises:
+            TraceError: no pretrained model stands behind the trace, it has changed since, or there is no such stream.
+            UnsupportedModel: the model's layers can't be run by themselves.
+        """
+        return behind(self).without_values(self.stream(stream))
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The kinds of attention recorded: ("encoder",), ("decoder",) or ("encoder", "decoder", "cross")."""
+        return tuple(self.layers)
+
+    def stream(self, name: str | None = None) -> str:
+        """The stream of that name; None stands for the only one there is.
+
+        Raises:
+            TraceError: no such stream, or several to choose from and none chosen.
+        """
+        if name is None and len(self.layers) == 1:
+            return self.streams[0]
+        if name is None or name not in self.layers:
+            asked = "no stream was named" if name is None else f"the stream {name!r} was asked for"
+            raise TraceError(f"{asked}; this trace has {', '.join(self.streams)}")
+        return name
+
+    def layer_count(self, stream: str | None = None) -> int:
+        """How many attention layers are kept; all of the model's, unless only some were asked for."""
+        return len(self.layers[self.stream(stream)])
+
+    def layer_numbers(self, stream: str | None = None) -> tuple[int, ...]:
+        """The model's own numbers of the attention layers that are kept, rising.
+
+        0, 1, 2 …, unless only some layers were asked for, or the model has layers without softmax attention.
+        """
+        return self.kept[self.stream(stream)].numbers
+
+    def check_every_layer(self, what: str, stream: str | None = None) -> None:
+        """Refuse what can't be had of some layers alone.
+
+        Args:
+            what: was asked for.
+            stream: of which stream; of every one by default.
+
+        Raises:
+            TraceError: a layer is missing.
+        """
+        for name in self.streams if stream is None else (self.stream(stream),):
+            if not self.kept[name].whole:
+                raise TraceError(
+                    f"{what} needs every layer of the {name}, and this trace keeps {self.kept[name]}; trace the text "
+                    "without layers=…"
+                )
+
+    def head_count(self, layer: int, stream: str | None = None) -> int:
+        """How many heads a layer has."""
+        return self.attention(layer, stream).shape[0]
+
+    def attention(self, layer: int, stream: str | None = None) -> Attention:
+        """The attention call of one layer, head first: query is (head, query, d_k).
+
+        Raises:
+            TraceError: there is no such layer or stream, or the layer isn't kept.
+        """
+        stream, place = self._place(layer, stream)
+        return self.layers[stream][place].attention
+
+    def label(self, layer: int, stream: str | None = None) -> str:
+        """The model's own number for a layer, as text.
+
+        Raises:
+            TraceError: there is no such layer or stream, or the layer isn't kept.
+        """
+        stream, place = self._place(layer, stream)
+        return self.layers[stream][place].label
+
+    def weights(self, layer: int, head: int, stream: str | None = None) -> Float[Tensor, "query key"]:
+        """How much each query takes from each key, in one head; errors as of `attention` and its `head`."""
+        return self.attention(layer, stream).head(head).weights
+
+    def query_tokens(self, stream: str | None = None) -> Tokens:
+        """The tokens down the rows."""
+        return self.queries[self.stream(stream)]
+
+    def key_tokens(self, stream: str | None = None) -> Tokens:
+        """The tokens across the columns."""
+        return self.keys[self.stream(stream)]
+
+    def layer(self, layer: int, stream: str | None = None) -> Layer:
+        """Everything known of one layer, what stands around its attention call included.
+
+        Raises:
+            TraceError: there is no such layer or stream, or the layer isn't kept.
+        """
+        stream, place = self._place(layer, stream)
+        return self.whole_layers[stream][place]
+
+    def _place(self, layer: int, stream: str | None) -> tuple[str, int]:
+        stream = self.stream(stream)
+        kept = self.kept[stream]
+        if not is_whole(layer) or layer not in kept.numbers:
+            if kept.whole or layer in kept.without:
+                raise TraceError(no_such_layer(layer, kept, f"the {stream}"))
+            raise TraceError(f"layer {layer!r} was asked for; of the {stream} this trace keeps {kept}")
+        return stream, kept.numbers.index(layer)
+
+
+def attach(trace: _Traced, rerun: Rerun) -> _Traced:
+    """Attach a run to a new trace before anybody else has it; return the trace."""
+    vars(trace)[_RUN] = rerun
+    return trace
+
+
+def behind(trace: TraceData) -> Rerun:
+    """Return a trace's run; an empty one for traces made by hand."""
+    return vars(trace).get(_RUN, _NOTHING_BEHIND)
+
+
+def by_row(trace: TraceData) -> Tensor | LateOutput:
+    """Return a trace's output, made only row by row."""
+    found = vars(trace)
+    return found["output"] if "output" in found else found[_LATE]
+
+
+def some_layers(trace: TraceData, layers: Sequence[int] | None) -> dict[str, KeptLayers]:
+    """Choose a trace's layers by stream; all kept ones by default."""
+    if layers is None:
+        return dict(trace.kept)
+    found = dict(chosen_layers(layers, trace.kept))
+    for stream, wanted in found.items():
+        for number in wanted.numbers:
+            _ = trace.attention(number, stream)
+    return found
+
+
+def _refuse() -> Fidelity:
+    raise TraceError(
+        "fidelity was asked for of a trace that was put together without one, and no model stands behind it: give "
+        "Trace(…, fidelity=…)"
+    )
+
+
+_NOTHING_BEHIND = Rerun(_refuse)
