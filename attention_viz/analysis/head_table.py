@@ -13,6 +13,7 @@ from attention_viz.edits.words import listed
 from attention_viz.errors import ShapeError, TraceError
 from attention_viz.operation.shapes import is_whole
 from attention_viz.trace.ahead import Progress, ahead
+from attention_viz.trace.shown.unit import Unit
 from attention_viz.trace.trace import Trace
 from attention_viz.trace.trace_data import behind
 
@@ -176,7 +177,7 @@ def _table(trace: Trace, stream: str, asked: int | Literal["all"] | None, progre
 
 def _missing(trace: Trace, stream: str) -> dict[str, str]:
     tokens = trace.query_tokens(stream)
-    alike, patches = stream != "cross", any(place is not None and len(place) > 1 for place in tokens.place)
+    alike, patches = stream != "cross", tokens.unit is Unit.PATCH
     reasons = {
         "ids": "" if tokens.ids is not None or not alike else "what it reads has no ids, so no two tokens are the same",
         "patches": "" if patches and alike else "what it reads is no picture, in which patches have places",

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from attention_viz.analysis.rows import QueryRows
 
+from attention_viz.trace.shown.unit import Unit
+
 __all__ = ["METRICS", "Metric", "metrics_for"]
 
 # How many numbers side by side processors compare at once, at most.
@@ -202,9 +204,9 @@ METRICS: dict[str, Metric] = {
 }
 
 # What alone has the metrics that not everything has.
-_OWNERS = {"ids": "word", "patches": "patch"}
+_OWNERS = {"ids": Unit.WORD, "patches": Unit.PATCH}
 
 
-def metrics_for(unit: str) -> tuple[str, ...]:
+def metrics_for(unit: Unit) -> tuple[str, ...]:
     """Return applicable metric names in `METRICS` order."""
     return tuple(name for name, metric in METRICS.items() if _OWNERS.get(metric.of, unit) == unit)

@@ -12,11 +12,10 @@ __all__ = ["after_the_sound", "patch_grid"]
 
 def patch_grid(tokens: Tokens) -> Int[Tensor, "row column"]:
     """Return patch positions by row and column, −1 for none; empty without patches."""
-    places = {at: place for at, place in enumerate(tokens.place) if place is not None and len(place) == 2}
-    rows, columns = (int(max((place[axis] for place in places.values()), default=-1)) + 1 for axis in (0, 1))
+    rows, columns = (max((place[axis] for place in tokens.patches.values()), default=-1) + 1 for axis in (0, 1))
     positions = torch.full((rows, columns), -1)
-    for at, (row, column) in places.items():
-        positions[int(row), int(column)] = at
+    for at, (row, column) in tokens.patches.items():
+        positions[row, column] = at
     return positions
 
 
@@ -25,4 +24,4 @@ def after_the_sound(seen: Seen, tokens: Tokens) -> tuple[bool, ...]:
     if seen.sound is None:
         return (False,) * len(tokens)
     end = len(seen.sound) / seen.rate
-    return tuple(place is not None and len(place) == 1 and place[0] >= end for place in tokens.place)
+    return tuple(tokens.frames.get(at, -1) >= end for at in range(len(tokens)))

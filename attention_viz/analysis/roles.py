@@ -15,9 +15,10 @@ from attention_viz.analysis.head_table import together
 from attention_viz.analysis.row_weights import RowWeights, looks_back, row_weights
 from attention_viz.analysis.rows import QueryRows
 from attention_viz.analysis.sample import sample_of
-from attention_viz.analysis.words import PLURALS, Words
+from attention_viz.analysis.words import Words
 from attention_viz.errors import TraceError
 from attention_viz.trace.renamed import renamed
+from attention_viz.trace.shown.unit import Unit
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -74,9 +75,10 @@ class Role:
         Args:
             unit: what is read: "word", "patch" or "frame".
         """
+        what = Unit(unit)
         # What nothing else is said of is told of patches and frames as of tokens.
-        usual = (self.label, self.meaning.replace("token", unit).replace("Tokens", PLURALS[unit].capitalize()))
-        return (self.label, self.meaning) if unit == "word" else self.otherwise.get(unit, usual)
+        usual = (self.label, self.meaning.replace("token", what.token).replace("Tokens", what.tokens.capitalize()))
+        return self.otherwise.get(what, usual)
 
 
 ROLES: Mapping[str, Role] = {
@@ -85,8 +87,8 @@ ROLES: Mapping[str, Role] = {
         "Each token looks at the one before it.",
         0.25,
         otherwise={
-            "patch": ("Patch to the left", "Each patch looks at the one to its left."),
-            "frame": ("Frame before", "Each frame looks at the one before it."),
+            Unit.PATCH: ("Patch to the left", "Each patch looks at the one to its left."),
+            Unit.FRAME: ("Frame before", "Each frame looks at the one before it."),
         },
     ),
     "next": Role(
@@ -94,22 +96,22 @@ ROLES: Mapping[str, Role] = {
         "Each token looks at the one after it.",
         0.25,
         otherwise={
-            "patch": ("Patch to the right", "Each patch looks at the one to its right."),
-            "frame": ("Frame after", "Each frame looks at the one after it."),
+            Unit.PATCH: ("Patch to the right", "Each patch looks at the one to its right."),
+            Unit.FRAME: ("Frame after", "Each frame looks at the one after it."),
         },
     ),
-    "above": Role("Patch above", "Each patch of a picture looks at the one above it.", 0.25, of="patch"),
+    "above": Role("Patch above", "Each patch of a picture looks at the one above it.", 0.25, of=Unit.PATCH),
     "itself": Role("Itself", "Each token looks at itself.", 0.25),
-    "same token": Role("Same word", "Tokens that come again look back at where they came before.", 0.15, of="word"),
-    "induction": Role("Induction", "Tokens that come again look at what followed them last time.", 0.15, of="word"),
-    "punctuation": Role("Punctuation", "Tokens look at punctuation marks.", 0.25, of="word"),
+    "same token": Role("Same word", "Tokens that come again look back at where they came before.", 0.15, of=Unit.WORD),
+    "induction": Role("Induction", "Tokens that come again look at what followed them last time.", 0.15, of=Unit.WORD),
+    "punctuation": Role("Punctuation", "Tokens look at punctuation marks.", 0.25, of=Unit.WORD),
     "first": Role("At rest", "Tokens look at special ones, or where none looks ahead at the first.", 0.4, job=False),
     "broad": Role("Broad", "Tokens look at nearly everything alike.", 0.8, job=False),
     "mixed": Role("Mixed", "Nothing of all this often enough to reach a threshold.", 0.0, job=False),
 }
 
 
-def roles_for(unit: str) -> tuple[str, ...]:
+def roles_for(unit: Unit) -> tuple[str, ...]:
     """Return possible role names in `ROLES` order."""
     return tuple(name for name, role in ROLES.items() if role.of in ("", unit))
 

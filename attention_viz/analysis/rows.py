@@ -133,27 +133,25 @@ class QueryRows:
 
 def _places(tokens: Tokens) -> Float[Tensor, "key axis"] | None:
     """None for text or sound."""
-    sizes = {len(place) for place in tokens.place if place is not None}
-    if not sizes or max(sizes) < 2:
+    if not tokens.patches:
         return None
-    none = (torch.nan,) * max(sizes)
-    return torch.tensor([none if place is None else place for place in tokens.place])
+    none = (torch.nan, torch.nan)
+    return torch.tensor([tokens.patches.get(at, none) for at in range(len(tokens))], dtype=torch.float32)
 
 
 def _neighbours(tokens: Tokens, chosen: "NDArray[Any]", step: int, real: "NDArray[Any]") -> "NDArray[Any]":
-    if _places(tokens) is not None:
+    if tokens.patches:
         return _patches_beside(tokens, chosen, (0, step))
     places = chosen + step
-    if tokens.placed:  # a frame's neighbour is a frame, and no special position
-        real = real & numpy.array([place is not None for place in tokens.place])
+    if tokens.frames:  # a frame's neighbour is a frame, and no special position
+        real = real & numpy.array([at in tokens.frames for at in range(len(tokens))])
     inside = (places >= 0) & (places < len(real))
     return numpy.where(inside & real[places.clip(0, len(real) - 1)], places, -1)
 
 
 def _patches_beside(tokens: Tokens, chosen: "NDArray[Any]", step: tuple[int, int]) -> "NDArray[Any]":
     """−1 if none."""
-    placed = ((place, number) for number, place in enumerate(tokens.place) if place is not None and len(place) > 1)
-    found = {(row, column): number for (row, column, *_), number in placed}
-    places = [tokens.place[number] for number in chosen.tolist()]
-    grid = [None if place is None or len(place) < 2 else (place[0] + step[0], place[1] + step[1]) for place in places]
-    return numpy.array([-1 if place is None else found.get(place, -1) for place in grid], dtype=numpy.int64)
+    found = {place: number for number, place in tokens.patches.items()}
+    places = [tokens.patches.get(number) for number in chosen.tolist()]
+    beside = [None if place is None else (place[0] + step[0], place[1] + step[1]) for place in places]
+    return numpy.array([-1 if place is None else found.get(place, -1) for place in beside], dtype=numpy.int64)

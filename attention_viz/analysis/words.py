@@ -11,15 +11,13 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from attention_viz.trace.once import once
+from attention_viz.trace.shown.unit import Unit
 from attention_viz.trace.spelling import carries, set_apart, visible
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.words.grouping import sign_groups
 from attention_viz.trace.words.splitting import writes_no_spaces
 
-__all__ = ["PLURALS", "Words", "ordinal", "quoted", "unit_of", "words_of"]
-
-# Several of what `unit_of` tells.
-PLURALS = {"word": "words", "patch": "patches", "frame": "frames"}
+__all__ = ["Words", "ordinal", "quoted", "words_of"]
 
 # Letters of a word that a sentence quotes at most.
 _LONGEST = 24
@@ -141,10 +139,9 @@ class Words:
         return Counter(number for number, occurrence in pairs if occurrence)
 
     @once
-    def units(self) -> tuple[str, ...]:
-        """Return "patch", "frame" or "word" for each word."""
-        sizes = (len(self.tokens.place[first] or ()) for first, *_ in self.pieces)
-        return tuple(("word", "frame")[size] if size < 2 else "patch" for size in sizes)
+    def units(self) -> tuple[Unit, ...]:
+        """Return what each word stands for."""
+        return tuple(self.tokens.units[first] for first, *_ in self.pieces)
 
     def named(self, word: int) -> tuple[str, str]:
         """Name a word in quotes with its ordinal, such as "the second ".
@@ -163,12 +160,6 @@ class Words:
 def words_of(tokens: Tokens) -> Words:
     """Return an axis's words, cached because thousands of tokens are slow."""
     return Words(tokens)
-
-
-def unit_of(tokens: Tokens) -> str:
-    """Return most tokens' unit: "patch", "frame" or "word"."""
-    size = max((len(place) for place in tokens.place if place is not None), default=0)
-    return ("word", "frame")[size] if size < 2 else "patch"
 
 
 def ordinal(number: int) -> str:

@@ -12,6 +12,7 @@ from attention_viz.corpus.kinds import KINDS
 from attention_viz.corpus.one_text import Heads
 from attention_viz.corpus.part import CorpusPart
 from attention_viz.corpus.tally import Chosen, Tally
+from attention_viz.trace.shown.unit import Unit
 
 if TYPE_CHECKING:
     import pandas
@@ -30,7 +31,7 @@ LEADING = {
 STUDIED = ("silenced", "alike", "written")
 DECILES = tuple(range(10, 100, 10))
 # What only pictures have stands in no table.
-_METRICS, _ROLES = metrics_for("word"), roles_for("word")
+_METRICS, _ROLES = metrics_for(Unit.WORD), roles_for(Unit.WORD)
 # How many texts are shown of each tenth of them: those where a head does least of it tell most of what it is not.
 _OF_TENTH = (2, 2, 2, 1, 1, 1, 1, 1, 1, 1)
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from attention_viz.analysis.roles import ROLES, roles_for
 from attention_viz.analysis.row_weights import looks_back
-from attention_viz.analysis.words import PLURALS, unit_of
+from attention_viz.trace.shown.unit import Unit
 from attention_viz.views.style.wording import shortened
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def pack_roles(trace: "Trace", stream: str, table: "pandas.DataFrame") -> dict[s
     Returns:
         `roles`: possible ones; `role`: by head its place there; `score`: the share behind it, None if none.
     """
-    unit, resting = unit_of(trace.query_tokens(stream)), resting_words(trace, stream)
+    unit, resting = trace.query_tokens(stream).unit, resting_words(trace, stream)
     names = roles_for(unit)
     return {
         "roles": [
@@ -74,11 +74,11 @@ def resting_words(trace: "Trace", stream: str) -> str:
     return " and ".join(f"“{name.strip(' ·')}”" if name in quoted else name for name in names)
 
 
-def _label(name: str, unit: str, resting: str) -> str:
+def _label(name: str, unit: Unit, resting: str) -> str:
     return f"Rests on {resting}" if name == "first" and resting else ROLES[name].wording(unit)[0]
 
 
-def _asks(name: str, unit: str, resting: str) -> str:
+def _asks(name: str, unit: Unit, resting: str) -> str:
     threshold = f"≥ {ROLES[name].threshold:.2f}"
     if name == "first":
         return f"{threshold} on {resting or 'special tokens'}, no job above"
@@ -86,11 +86,11 @@ def _asks(name: str, unit: str, resting: str) -> str:
         return f"evenness {threshold}, no job above"
     if name == "mixed":
         return "no threshold is reached"
-    asks = _ASKS_OF_PATCHES if unit == "patch" and name in _ASKS_OF_PATCHES else _ASKS
-    return f"{threshold} {asks[name].format(unit='token' if unit == 'word' else unit)}"
+    asks = _ASKS_OF_PATCHES if unit is Unit.PATCH and name in _ASKS_OF_PATCHES else _ASKS
+    return f"{threshold} {asks[name].format(unit=unit.token)}"
 
 
-def _why_none(name: str, unit: str, trace: "Trace", stream: str, table: "pandas.DataFrame") -> str:
+def _why_none(name: str, unit: Unit, trace: "Trace", stream: str, table: "pandas.DataFrame") -> str:
     if name == "mixed":
         return "None: each has a role."
     if name == "next" and looks_back(trace, stream):
@@ -99,7 +99,7 @@ def _why_none(name: str, unit: str, trace: "Trace", stream: str, table: "pandas.
     if not shares:
         if stream == "cross" and name not in ("punctuation", "first", "broad"):
             return "Told only where a text looks at itself."
-        return _NOTHING.get(name, f"Too few {PLURALS[unit]} to tell.")
+        return _NOTHING.get(name, f"Too few {unit.plural} to tell.")
     # A head may reach the threshold and do another thing more.
     most = max(shares)
     if most >= ROLES[name].threshold:

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from attention_viz.analysis.words import unit_of
-
 if TYPE_CHECKING:
     import pandas
 
+    from attention_viz.trace.shown.unit import Unit
     from attention_viz.trace.tokens import Tokens
     from attention_viz.trace.trace import Trace
 
@@ -62,7 +61,7 @@ def pack_why(trace: "Trace", question: Question, table: "pandas.DataFrame", fetc
     written = _heads(rows, side, stream if several else None)
     taken = [row for row in _rows(fetched) if row["side"] == side and row["stream"] == stream]
     keys, at = trace.key_tokens(stream), question.at
-    units = {"query": unit_of(trace.query_tokens(stream)), "key": unit_of(keys)}
+    units = {"query": trace.query_tokens(stream).unit, "key": keys.unit}
     unit = units["key" if side == "key" else "query"]
     mlps = _sums((row["layer"], row["contribution"]) for row in rows if row["kind"] == "mlp")
     # A row for each layer of the model: those without attention have no heads, and may have an MLP.
@@ -132,7 +131,7 @@ def _groups(
     rows: Sequence[Mapping[str, Any]],
     heads: Mapping[tuple[int, int], float],
     mlps: Mapping[int | None, float],
-    unit: str,
+    unit: "Unit",
 ) -> list[dict[str, Any]]:
     named = {
         "Heads": [(f"layer {layer}, head {head}", one, [layer, head]) for (layer, head), one in heads.items()],

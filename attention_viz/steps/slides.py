@@ -19,8 +19,8 @@ from attention_viz.analysis.slides.slide import (
     picture_of,
     source_of,
 )
-from attention_viz.analysis.words import unit_of
 from attention_viz.steps.head import OpenHead
+from attention_viz.trace.shown.unit import Unit
 
 __all__ = ["step_slides"]
 
@@ -122,7 +122,7 @@ class _SlideRow:
         row = _first(self.opened.weights)
         ask = (("The softmax makes shares of the scores. How much does ", ""), *self.looking, (" give to ", ""))
         tell = (*self.looking, (" gives to ", ""), *self.seen, (": ", ""), _number(row[self.key]))
-        form = "bars" if self.query is None or unit_of(self.keys) == "patch" else "line"
+        form = "bars" if self.query is None or self.keys.unit is Unit.PATCH else "line"
         return self.slide((*ask, *self.seen, ("?", "")), tell, picture_of(form, self.keys, row, self.query, self.key))
 
     def values(self) -> Slide:

@@ -1,12 +1,13 @@
 """The tokens along an attention matrix's axes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
 from attention_viz.errors import ShapeError, TraceError, UnusableText
 from attention_viz.trace.once import once
 from attention_viz.trace.shown.placed import check_places
+from attention_viz.trace.shown.unit import Unit
 from attention_viz.trace.spelling import SPELLINGS, decode, join, spell, table_in_html, without_marks
 from attention_viz.trace.words.finding import WordFinder, without_marks_above
 from attention_viz.trace.words.piece_text import begins_with_blank
@@ -102,15 +103,35 @@ class Tokens:
         """Whether any of them has a place, in a picture or in a sound."""
         return any(one is not None for one in self.place)
 
+    @once
+    def units(self) -> tuple[Unit, ...]:
+        """What each stands for; a class token and the like count as words."""
+        return tuple(map(Unit.of, self.place))
+
+    @once
+    def unit(self) -> Unit:
+        """What most of them stand for: patches or frames if any does, else words."""
+        return Unit.of(next((one for one in self.place if one is not None), None))
+
+    @once
+    def patches(self) -> Mapping[int, tuple[int, int]]:
+        """Row and column, from 0, of each position that is a picture's patch."""
+        placed = enumerate(self.place)
+        return {at: (int(one[0]), int(one[1])) for at, one in placed if one is not None and Unit.of(one) is Unit.PATCH}
+
+    @once
+    def frames(self) -> Mapping[int, float]:
+        """The second at which it begins, of each position that is a sound's frame."""
+        placed = enumerate(self.place)
+        return {at: one[0] for at, one in placed if one is not None and Unit.of(one) is Unit.FRAME}
+
     def placed_at(self, position: int) -> str | None:
         """What stands in a picture or a sound, in a sentence: "patch 3, 5" by row and column from 0, or "1.20 s".
 
-        None for a word, a class token and the like. The explorer says it in the same way.
+        None for a word, a class token and the like.
         """
         place = self.place[position]
-        if place is None:
-            return None
-        return f"{place[0]:.2f} s" if len(place) == 1 else f"patch {', '.join(f'{one:g}' for one in place)}"
+        return None if place is None else self.units[position].named(place)
 
     @once
     def said(self) -> tuple[str, ...]:

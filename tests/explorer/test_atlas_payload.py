@@ -15,6 +15,7 @@ from attention_viz.analysis.roles import ROLES, roles, roles_for
 from attention_viz.explorer import atlas_source
 from attention_viz.explorer.atlas_payload import BLOCKED, LEVELS, SIDE, pack_atlas, starts
 from attention_viz.explorer.atlas_roles import resting_words
+from attention_viz.trace.shown.unit import Unit
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.scale import full_colour
 from tests.shipped import shipped
@@ -82,8 +83,8 @@ def test_roles_are_those_of_the_library_and_a_role_that_no_head_has_says_why() -
     trace = shipped("induction").trace("moon cheese frog ring moon cheese")
     table = roles(trace)
     header, _ = unpacked(pack_atlas(trace, "decoder", head_table(trace), table), trace, "decoder")
-    assert [one["name"] for one in header["roles"]] == list(roles_for("word"))
-    assert [list(ROLES)[one["colour"]] for one in header["roles"]] == list(roles_for("word"))
+    assert [one["name"] for one in header["roles"]] == list(roles_for(Unit.WORD))
+    assert [list(ROLES)[one["colour"]] for one in header["roles"]] == list(roles_for(Unit.WORD))
     assert [header["roles"][number]["name"] for number in header["role"]] == table["role"].tolist()
     told = [numpy.nan if score is None else score for score in header["score"]]
     assert told == pytest.approx(table["score"].tolist(), abs=1e-6, nan_ok=True)

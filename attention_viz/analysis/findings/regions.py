@@ -52,7 +52,7 @@ def regions_of(scene: StreamScene) -> list[Candidate]:
     """Return each layer's main region; empty without a class token."""
     queries = scene.queries.tokens
     looking = next((at for at, special in enumerate(queries.special) if special), None)
-    if looking is None or not scene.alike or not any(place is not None and len(place) > 1 for place in queries.place):
+    if looking is None or not scene.alike or not queries.patches:
         return []
     found = (region_of(scene, layer, looking) for layer in scene.trace.layer_numbers(scene.stream))
     return [

@@ -88,8 +88,8 @@ class StreamScene:
     def apart(self, asked: Int[Tensor, "row 1"]) -> Float[Tensor, "row word"]:
         """Return distances to some words, in words or patches; 0 if one is no patch."""
         columns = torch.arange(len(self.keys.pieces))
-        places = [self.keys.tokens.place[first] for first, *_ in self.keys.pieces]
-        if not any(place is not None and len(place) > 1 for place in places):
+        patches, none = self.keys.tokens.patches, (torch.nan, torch.nan)
+        if not patches:
             return (asked - columns).abs().float()
-        grid = torch.tensor([(torch.nan,) * 2 if place is None else place[:2] for place in places])
+        grid = torch.tensor([patches.get(first, none) for first, *_ in self.keys.pieces], dtype=torch.float32)
         return (grid[asked[:, 0], None] - grid).norm(dim=-1).nan_to_num(0)

@@ -8,8 +8,9 @@ from attention_viz.analysis.findings.finding import Finding
 from attention_viz.analysis.findings.regions import region_of
 from attention_viz.analysis.findings.scene import StreamScene
 from attention_viz.analysis.readings import READINGS
-from attention_viz.analysis.words import ordinal, quoted, unit_of
+from attention_viz.analysis.words import ordinal, quoted
 from attention_viz.trace.provenance import MERGED
+from attention_viz.trace.shown.unit import Unit
 
 __all__ = ["tell"]
 
@@ -30,8 +31,8 @@ _SENTENCES = {
 }
 # Of patches and frames, where it isn't said as of words.
 _OTHERWISE = {
-    ("previous", "patch"): "{query:each {unit}} looks at {key:the one to its left}: {number} on average",
-    ("alignment", "frame"): "{query} is said while hearing {key}: {number}",
+    ("previous", Unit.PATCH): "{query:each {unit}} looks at {key:the one to its left}: {number} on average",
+    ("alignment", Unit.FRAME): "{query} is said while hearing {key}: {number}",
 }
 _NEXT = "before saying {next}, {query:the last {unit}} looks at {key}: {number}"
 # What a head looks at isn't what it writes for: the same head may well speak against that word.
@@ -118,9 +119,9 @@ def _time(scene: StreamScene, word: int, step: int = 0) -> str:
 def _unit(scene: StreamScene, one: Candidate) -> str:
     if one.kind == "next word":
         return "token" if scene.queries.kinds[one.query] in ("sign", "special") else "word"
-    if (unit := unit_of(scene.queries.tokens)) != "word":
+    if (unit := scene.queries.tokens.unit) is not Unit.WORD:
         return unit
-    return "word" if len(scene.queries.pieces) == len(scene.queries.tokens) else "token"
+    return unit if len(scene.queries.pieces) == len(scene.queries.tokens) else unit.token
 
 
 def _likeliest_next(scene: StreamScene) -> str | None:

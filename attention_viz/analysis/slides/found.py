@@ -11,8 +11,9 @@ from attention_viz.analysis.findings.finding import FINDING_KINDS, Finding
 from attention_viz.analysis.readings import READINGS
 from attention_viz.analysis.slides.shown import with_picture
 from attention_viz.analysis.slides.slide import Part, Slide, begun, named, only_allowed, picture_of, row_of, source_of
-from attention_viz.analysis.words import unit_of, words_of
+from attention_viz.analysis.words import words_of
 from attention_viz.trace.merging import tokens_of_words
+from attention_viz.trace.shown.unit import Unit
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 
@@ -90,7 +91,7 @@ def _row(trace: Trace, stream: str, layer: int, head: int, query: int) -> Float[
 
 
 def _asked(trace: Trace, one: Finding) -> tuple[Part, ...]:
-    unit, seen = (unit_of(tokens(one.stream)) for tokens in (trace.query_tokens, trace.key_tokens))
+    unit, seen = (tokens(one.stream).unit for tokens in (trace.query_tokens, trace.key_tokens))
     if one.kind == "region":
         return ((f"At which part of the picture do several heads of layer {one.layer} look?", ""),)
     if FINDING_KINDS[one.kind].of_a_head:
@@ -99,7 +100,7 @@ def _asked(trace: Trace, one: Finding) -> tuple[Part, ...]:
         return (("Before the next word is said: where does ", ""), ("the last one", "query"), (" look?", ""))
     before, looking = _looking(one.parts)
     if one.kind == "alignment":
-        done = "heard" if seen == "frame" else "looked at"
+        done = "heard" if seen is Unit.FRAME else "looked at"
         return ((f"Which {seen} is {done} while ", ""), *before, *looking, (" is said?", ""))
     return ((f"Which {seen} does ", ""), *before, *looking, (" look at?", ""))
 
@@ -136,7 +137,7 @@ def _slide(
     own = stream != "cross" and queries == keys
     row = _row(trace, stream, layer, head, query)
     # Beside a picture there is no room for a line, and patches of one row of it say little.
-    form = "line" if own and unit_of(keys) != "patch" else "bars"
+    form = "line" if own and keys.unit is not Unit.PATCH else "bars"
     tokens, values, looking, seen = keys, row, query, key
     if between_words and (_in_pieces(queries, query) or _in_pieces(keys, key)):
         tokens, values, looking, seen = _of_words(trace, stream, layer, head, query, key)

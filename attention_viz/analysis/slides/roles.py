@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from attention_viz.analysis.roles import ROLES
 from attention_viz.analysis.slides.slide import Part, Slide, SlidePicture, source_of
-from attention_viz.analysis.words import PLURALS, unit_of
+from attention_viz.trace.shown.unit import Unit
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -38,13 +38,13 @@ def role_slides(trace: Trace, jobs: "pandas.DataFrame", stream: str | None = Non
     Args:
         stream: the first by default.
     """
-    unit = unit_of(trace.query_tokens(trace.streams[0] if stream is None else stream))
-    asked = _ASKED | _ASKED_OF_PATCHES if unit == "patch" else _ASKED
+    unit = trace.query_tokens(trace.streams[0] if stream is None else stream).unit
+    asked = _ASKED | _ASKED_OF_PATCHES if unit is Unit.PATCH else _ASKED
     slides = (_of_role(trace, jobs, name, asked[name].format(unit=unit), unit) for name in asked)
     return tuple(one for one in slides if one is not None)
 
 
-def _of_role(trace: Trace, jobs: "pandas.DataFrame", name: str, ask: str, unit: str) -> Slide | None:
+def _of_role(trace: Trace, jobs: "pandas.DataFrame", name: str, ask: str, unit: Unit) -> Slide | None:
     scores = jobs.loc[jobs["role"] == name, "score"].dropna()
     if scores.empty:
         return None
@@ -55,7 +55,6 @@ def _of_role(trace: Trace, jobs: "pandas.DataFrame", name: str, ask: str, unit: 
     labels = tuple(f"layer {one}, head {other}" for one, other in shown.index)
     values = tuple(round(float(score), 6) for score in shown)
     place = list(shown.index).index((layer, head))
-    whole = {"patch": "picture", "frame": "sound"}.get(unit, "text")
     more = (len(labels),) if len(scores) > len(labels) else ()
     picture = SlidePicture(
         "bars", labels, (False,) * len(labels), values, None, place, more, unit="share", neutral=True
@@ -66,5 +65,5 @@ def _of_role(trace: Trace, jobs: "pandas.DataFrame", name: str, ask: str, unit: 
         (f"{float(best.iloc[0]):.2f}", "number"),
         (f". {len(scores)} of {len(jobs)} heads {have} the role “{ROLES[name].wording(unit)[0]}”", ""),
     )
-    means = f"means over the {PLURALS[unit]} of this {whole}"
+    means = f"means over the {unit.plural} of this {unit.whole}"
     return Slide(((ask, ""),), tell, picture, source_of(trace, means, picture))

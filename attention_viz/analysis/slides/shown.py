@@ -1,6 +1,5 @@
 """Pictures on slides: query patch, key patch and the row's weights."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
@@ -16,7 +15,7 @@ __all__ = ["picture_shown", "with_picture"]
 
 
 def picture_shown(
-    trace: Trace, keys: Tokens, row: Float[Tensor, " key"], query: Sequence[float] | None, key: int | None
+    trace: Trace, keys: Tokens, row: Float[Tensor, " key"], query: tuple[int, int] | None, key: int | None
 ) -> ShownPicture | None:
     """Return a trace's picture for a slide; None without one, or if keys aren't its patches.
 
@@ -30,8 +29,8 @@ def picture_shown(
         return None
     down, across = grid.shape
 
-    def number(place: Sequence[float] | None) -> int | None:
-        return None if place is None or len(place) != 2 else int(place[0]) * across + int(place[1])
+    def number(place: tuple[int, int] | None) -> int | None:
+        return None if place is None else place[0] * across + place[1]
 
     def weight(at: int) -> float | None:
         if at < 0:
@@ -39,13 +38,13 @@ def picture_shown(
         return round(float(row[at]), 4) if torch.isfinite(row[at]) else None
 
     weights = tuple(weight(at) for at in grid.flatten().tolist())
-    looked_at = None if key is None else number(keys.place[key])
+    looked_at = None if key is None else number(keys.patches.get(key))
     return ShownPicture(trace.seen, down, across, weights, number(query), looked_at)
 
 
 def with_picture(slide: Slide, trace: Trace, stream: str, row: Float[Tensor, " key"], query: int, key: int) -> Slide:
     """Add the trace's picture, if any, to a slide's bars."""
-    shown = picture_shown(trace, trace.key_tokens(stream), row, trace.query_tokens(stream).place[query], key)
+    shown = picture_shown(trace, trace.key_tokens(stream), row, trace.query_tokens(stream).patches.get(query), key)
     if shown is None or slide.picture is None:
         return slide
     # Where patches are left out is seen in the picture; that some are, is said once.

@@ -10,6 +10,7 @@ from attention_viz.analysis.roles import ROLES, roles_for
 from attention_viz.corpus.site.frame import SCRIPTS, page
 from attention_viz.corpus.site.parts import Head, Site
 from attention_viz.corpus.site.studied import closest, most_of
+from attention_viz.trace.shown.unit import Unit
 
 __all__ = ["heads_data", "index_page"]
 
@@ -54,7 +55,7 @@ def _legend(heads: Sequence[Head]) -> str:
             f'<li><span class="role" style="--role:var(--role-{at})">{counts[name]}</span><span><b>'
             f"{escape(role.label)}</b> {escape(role.meaning)}</span></li>"
             for at, (name, role) in enumerate(ROLES.items())
-            if name in roles_for("word")
+            if name in roles_for(Unit.WORD)
         )
     )
 

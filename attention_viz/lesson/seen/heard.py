@@ -40,7 +40,8 @@ def _rows(trace: Trace, layer: int, head: int) -> Float[np.ndarray, "word frame"
 
 
 def _begins(trace: Trace) -> Float[np.ndarray, " frame"]:
-    return np.array([place[0] if place else np.inf for place in trace.key_tokens(_STREAM).place])
+    tokens = trace.key_tokens(_STREAM)
+    return np.array([tokens.frames.get(at, np.inf) for at in range(len(tokens))])
 
 
 @once_for_each

@@ -76,7 +76,7 @@ class BesideLaidOut:
 
     def _check_patches(self, tokens: Tokens, stream: str, family: str) -> None:
         """Make sure that the patches stand where changing them showed them to be."""
-        grid, first = self.grids[stream], next((at for at, one in enumerate(tokens.place) if one is not None), None)
+        grid, first = self.grids[stream], next(iter(tokens.patches), None)
         if grid is not None and first != grid.before:
             raise UnsupportedModel(
                 f"{family} has its first patch at position {grid.before} of its {stream}, and the text has its place "

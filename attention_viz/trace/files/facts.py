@@ -107,7 +107,7 @@ def _check_tokens(where: str, tokens: Tokens) -> None:
         raise TraceError(f"a token of {where} has the id {wrong}; needed: a number from 0 to 2³² − 1")
     if odd := set(tokens.sentence) - _SENTENCES:
         raise TraceError(f"a token of {where} is of sentence {min(odd, key=str)!r}; needed: 0, 1 or none")
-    if any(place and len(place) == 1 and abs(place[0]) > _SECONDS for place in tokens.place):
+    if any(abs(second) > _SECONDS for second in tokens.frames.values()):
         raise TraceError(f"a frame of {where} begins more than {_SECONDS:,.0f} seconds from the sound's beginning")
     _check_words(where, tokens)
 

@@ -37,7 +37,7 @@ def overlay_svg(
     stream = trace.stream(None)
     tokens = trace.key_tokens(stream)
     picture = trace.seen.picture
-    if picture is None or not tokens.placed:
+    if picture is None or not tokens.patches:
         raise TraceError("a picture with weights over it was asked for of a trace that is of no picture with patches")
     tokens.require(position)
     weights = trace.weights(layer, head, stream).detach().double().cpu().numpy()
@@ -92,10 +92,10 @@ def _hatch(blocked: Bool[np.ndarray, "row column"], wide: int, high: int, top: i
 
 
 def _frame(tokens: Tokens, position: int, wide: int, high: int, above: int) -> str:
-    place = tokens.place[position]
+    place = tokens.patches.get(position)
     if place is None:
         return ""
-    rows, columns = (int(max(one[axis] for one in tokens.place if one is not None)) + 1 for axis in (0, 1))
+    rows, columns = (max(one[axis] for one in tokens.patches.values()) + 1 for axis in (0, 1))
     width, height = wide / columns, high / rows
     left, top = _MARGIN + place[1] * width, above + place[0] * height
     return (

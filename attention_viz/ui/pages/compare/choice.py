@@ -12,6 +12,7 @@ from attention_viz.serving import permissions as allowed
 from attention_viz.serving.facts import facts_of
 from attention_viz.serving.runs import Run
 from attention_viz.sources import CATALOGUE, of_text
+from attention_viz.trace.shown.unit import Unit
 from attention_viz.ui.address import State, own_contrast
 from attention_viz.ui.address.codec import Older, parameter
 from attention_viz.ui.address.kinds import AnyText, OneOf, SampleName, WholeNumber
@@ -59,7 +60,7 @@ _BESIDE = {
 }
 
 # The metrics that are shares of weight, so that their curve has one scale with the share of right answers.
-CURVES = tuple(name for name in metrics_for("word") if METRICS[name].unit == "weight")
+CURVES = tuple(name for name in metrics_for(Unit.WORD) if METRICS[name].unit == "weight")
 
 
 def _is(*kinds: str) -> Callable[["CompareChoice", object], bool]:

@@ -6,7 +6,6 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_viz.analysis.comparison.compare import Comparison
-from attention_viz.analysis.words import unit_of
 from attention_viz.ui.pages.compare.choice import CompareChoice
 from attention_viz.ui.pages.compare.words import NOTHING, said
 
@@ -70,7 +69,7 @@ def _none_words(choice: CompareChoice, comparison: Comparison) -> str:
     texts = {side.trace.provenance.text for side in (one, comparison.other)}
     if choice.what == "sentences" and len(texts) == 1 and not one.trace.seen.tensors:
         return "Both sentences are the same: type another one, or change a word."
-    unit = unit_of(one.trace.query_tokens(one.stream))
+    unit = one.trace.query_tokens(one.stream).unit
     return f"No {unit} looks at another by as much as {NOTHING} more or less."
 
 

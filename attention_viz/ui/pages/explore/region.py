@@ -99,5 +99,5 @@ def _positions(trace: Trace) -> list[int]:
     """Return patch positions, row by row; empty without a picture."""
     if trace.seen.picture is None or len(trace.streams) != 1:
         return []
-    placed = [(place, at) for at, place in enumerate(trace.key_tokens().place) if place is not None and len(place) == 2]
-    return [at for _, at in sorted(placed)]
+    patches = trace.key_tokens().patches
+    return sorted(patches, key=patches.__getitem__)

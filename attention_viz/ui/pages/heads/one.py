@@ -8,7 +8,6 @@ from attention_viz import views
 from attention_viz.analysis.places import after_the_sound
 from attention_viz.analysis.plane import queries_and_keys_plane
 from attention_viz.analysis.roles import ROLES
-from attention_viz.analysis.words import unit_of
 from attention_viz.serving.runs import Run
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
@@ -89,7 +88,7 @@ def _show_title(atlas: Atlas, run: Run, state: State) -> None:
         words = ""
         if (state.layer, state.head) in atlas.jobs.index:
             role, score = atlas.jobs.loc[(state.layer, state.head), ["role", "score"]]
-            label, _ = ROLES[role].wording(unit_of(atlas.trace.query_tokens(atlas.stream)))
+            label, _ = ROLES[role].wording(atlas.trace.query_tokens(atlas.stream).unit)
             words = f" :small[{label.lower()}{'' if score != score else f' {score:.2f}'}]"
         st.markdown(f"**Layer {state.layer}, {readings.head_name(state)}**{words}", width="stretch")
         st.page_link("app.py", label="Open in Explore", query_params=pickers.address())

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from attention_viz.analysis.words import PLURALS, unit_of
 from attention_viz.edits.change import Change
 from attention_viz.edits.changes import to_edits
 from attention_viz.edits.effects import moved_output
@@ -119,8 +118,7 @@ def _show_said(run: Run, state: State, *, silent: bool) -> None:
 def _said(before: Run, after: Run, state: State, *, silent: bool) -> _Said:
     """Return the next word, the nearest sentence, or else the output's change."""
     moved = float(moved_output(before.trace, after.trace).mean())
-    unit = unit_of(before.trace.query_tokens(before.stream(state.stream)))
-    among = "tokens" if unit == "word" else PLURALS[unit]
+    among = before.trace.query_tokens(before.stream(state.stream)).unit.tokens
     far = f"The output moves by {moved:.2%} of its length, on average over the {among}."
     if places := predicted(before, after, state):
         return _next_word(before, after, state, places[0], far if silent else "")

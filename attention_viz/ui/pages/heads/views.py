@@ -8,7 +8,6 @@ import streamlit as st
 
 from attention_viz import views
 from attention_viz.analysis.metrics import METRICS, metrics_for
-from attention_viz.analysis.words import unit_of
 from attention_viz.serving.runs import Run
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
@@ -45,7 +44,7 @@ def show_view(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> None
 
 
 def _pick_metric(name: str, label: str, atlas: Atlas) -> None:
-    offered = metrics_for(unit_of(atlas.trace.query_tokens(atlas.stream)))
+    offered = metrics_for(atlas.trace.query_tokens(atlas.stream).unit)
     offered = {*offered, getattr(visit.chosen(HEADS_CHOICES), name)}
     widgets.show(
         st.selectbox,

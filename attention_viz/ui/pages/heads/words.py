@@ -12,6 +12,7 @@ from attention_viz.analysis.search import Detector
 from attention_viz.edits.words import listed
 from attention_viz.explorer.atlas_roles import resting_words
 from attention_viz.serving.permissions import display_name
+from attention_viz.trace.shown.unit import Unit
 from attention_viz.trace.spelling import set_apart
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
@@ -82,7 +83,7 @@ def few_words(table: pandas.DataFrame) -> str:
 
 def missing_words(table: pandas.DataFrame, asked: Sequence[str] = tuple(METRICS)) -> str:
     """Explain metrics with no number for any head; empty if none."""
-    there = [name for name in asked if name in table and name in metrics_for("word")]
+    there = [name for name in asked if name in table and name in metrics_for(Unit.WORD)]
     none = [name for name in there if table[name].isna().to_numpy().all()]
     others = [METRICS[name].label for name in none if name != "special"]
     said = ["No token of this text is special, so Special tokens has no number."] if "special" in none else []

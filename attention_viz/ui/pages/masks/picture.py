@@ -25,7 +25,7 @@ _HEIGHT, _TARGET = 272, 16
 def show_masked_picture(before: Run, after: Run, state: State, choice: MaskChoice) -> DeltaGenerator:
     """Draw the weights on the picture, blocked patches hatched; return the matrix's place."""
     tokens = before.trace.key_tokens(before.stream(state.stream))
-    if before.trace.seen.picture is None or not tokens.placed or len(before.trace.streams) > 1:
+    if before.trace.seen.picture is None or not tokens.patches or len(before.trace.streams) > 1:
         return st.container()
     left, right = st.columns([1, 2.6], gap="small")
     query, key = pair_of(before, state)
@@ -45,7 +45,7 @@ def _show(run: Run, name: str, query: int, key: int, state: State) -> None:
     layer, head = run.place(state.stream, state.layer, state.head)
     shut = int(blocked_patches(trace, layer, head, query).sum())
     tokens = trace.query_tokens()
-    cells = {(int(one[0]), int(one[1])): at for at, one in enumerate(tokens.place) if one is not None}
+    cells = {place: at for at, place in tokens.patches.items()}
     may = f"may not look at {shut} of the {len(cells)} patches" if shut else "may look at every patch"
     phrase = f"{name}: {called(tokens, query)} {may}"
     # On a phone, where the sentence above the matrix names the patch, a line has room for the number alone.

@@ -43,7 +43,7 @@ def overlay(trace: Trace, layer: int, head: int, position: int, *, theme: ThemeN
     """
     stream, colours = trace.stream(None), palette(theme)
     picture, tokens = trace.seen.picture, trace.key_tokens(stream)
-    if picture is None or not tokens.placed:
+    if picture is None or not tokens.patches:
         raise TraceError("a picture with weights over it was asked for of a trace that is of no picture with patches")
     tokens.require(position)
     row = trace.attention(layer, stream).head(head).rows([position])
@@ -71,10 +71,10 @@ def overlay(trace: Trace, layer: int, head: int, position: int, *, theme: ThemeN
 
 def over_patches(line: Float[np.ndarray, " position"], tokens: Tokens) -> Float[np.ndarray, "row column"]:
     """The weights of the patches, where these are."""
-    places = [(int(place[0]), int(place[1]), at) for at, place in enumerate(tokens.place) if place is not None]
-    grid = np.zeros((max(row for row, _, _ in places) + 1, max(column for _, column, _ in places) + 1))
-    for row, column, at in places:
-        grid[row, column] = line[at]
+    places = tokens.patches
+    grid = np.zeros((max(row for row, _ in places.values()) + 1, max(column for _, column in places.values()) + 1))
+    for at, place in places.items():
+        grid[place] = line[at]
     return grid
 
 
@@ -157,6 +157,6 @@ def _hovered(grid: Float[np.ndarray, "row column"]) -> go.Heatmap:
 
 
 def _frame(figure: go.Figure, tokens: Tokens, position: int, colour: str) -> None:
-    if (place := tokens.place[position]) is not None:
+    if (place := tokens.patches.get(position)) is not None:
         box = {"x0": place[1] - 0.5, "x1": place[1] + 0.5, "y0": place[0] - 0.5, "y1": place[0] + 0.5}
         figure.add_shape(type="rect", line={"color": colour, "width": 3}, **box)

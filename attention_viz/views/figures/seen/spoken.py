@@ -61,4 +61,4 @@ def spoken(trace: Trace, layer: int, head: int, *, theme: ThemeName = "light") -
 def _seconds(trace: Trace) -> list[float]:
     frames = trace.key_tokens(_STREAM)
     after = after_the_sound(trace.seen, frames)
-    return [place[0] for place, past in zip(frames.place, after, strict=True) if place is not None and not past]
+    return [second for at, second in frames.frames.items() if not after[at]]

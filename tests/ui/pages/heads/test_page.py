@@ -15,6 +15,7 @@ import attention_viz as av
 from attention_viz.analysis.likeness import similarity
 from attention_viz.analysis.roles import roles_for
 from attention_viz.models.model import AttentionModel
+from attention_viz.trace.shown.unit import Unit
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address.cells import from_code
 from attention_viz.views import head_map
@@ -107,7 +108,7 @@ def test_the_first_screen_shows_what_all_heads_do_and_the_chosen_one(
     claim = f"{named} of all-MiniLM-L6-v2’s 72 heads do a job that has a name here; {resting} rest on [CLS] and [SEP]."
     expect(page.get_by_role("heading", name=claim)).to_be_visible()
     names = page.locator(".av-role-name").evaluate_all("all => all.map(one => one.dataset.role)")
-    assert names == [*roles_for("word")]
+    assert names == [*roles_for(Unit.WORD)]
     for name in names:
         ranked = jobs[jobs["role"] == name].sort_values("score", ascending=False, kind="stable").index[:5]
         card = page.locator(".av-role", has=page.locator(f'[data-role="{name}"]'))

@@ -1,0 +1,44 @@
+"""What a token stands for, and the words that depend on it."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+__all__ = ["Unit"]
+
+
+class Unit(StrEnum):
+    """What a token stands for: a word or a piece of one, a picture's patch, or a sound's frame.
+
+    Attributes:
+        plural: several of them.
+        token: what one is called where a word may be in several pieces.
+        tokens: several of these.
+        whole: what they are parts of.
+        axes: the numbers of its place; a word has none.
+    """
+
+    WORD = "word", "words", "token", "tokens", "text", ()
+    PATCH = "patch", "patches", "patch", "patches", "picture", ("row", "column")
+    FRAME = "frame", "frames", "frame", "frames", "sound", ("second",)
+
+    plural: str
+    token: str
+    tokens: str
+    whole: str
+    axes: tuple[str, ...]
+
+    def __new__(cls, name: str, plural: str, token: str, tokens: str, whole: str, axes: tuple[str, ...]) -> "Unit":
+        """One row of the table."""
+        unit = str.__new__(cls, name)
+        unit._value_ = name
+        unit.plural, unit.token, unit.tokens, unit.whole, unit.axes = plural, token, tokens, whole, axes
+        return unit
+
+    @classmethod
+    def of(cls, place: Sequence[float] | None) -> "Unit":
+        """Return what has such a place."""
+        return cls.WORD if place is None else next(unit for unit in cls if len(unit.axes) == len(place))
+
+    def named(self, place: Sequence[float]) -> str:
+        """Name one by its place: "patch 3, 5", row and column from 0, or "1.20 s". The explorer names it alike."""
+        return f"{place[0]:.2f} s" if self is Unit.FRAME else f"{self} {', '.join(f'{one:g}' for one in place)}"
