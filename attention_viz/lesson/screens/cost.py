@@ -1,10 +1,10 @@
 """Cost: twice the words, four times the weights; measured on this machine."""
 
-from attention_viz.inputs import cost
 from attention_viz.lesson.asking import Ask
 from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.measuring import LENGTHS, WIDTH, seconds_by_length
 from attention_viz.lesson.scene import Scene
+from attention_viz.views import cost
 
 __all__ = ["LESSON"]
 

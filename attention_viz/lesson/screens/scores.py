@@ -5,9 +5,9 @@ from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.links import opening_position, positioned_words, pressed_positions, strongest_link
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import counted, in_words, offered, signed
-from attention_viz.recording.interception import products
 from attention_viz.steps.arithmetic import Arithmetic, open_cell
 from attention_viz.steps.head import open_head
+from attention_viz.views import products
 
 __all__ = ["LESSON"]
 
