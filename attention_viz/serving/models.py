@@ -1,4 +1,4 @@
-"""Where a requested model is loaded from, and whether it fits."""
+"""Where a requested model is loaded from, whether it fits, and what it turned out to be."""
 
 import gc
 from collections.abc import Callable, Mapping
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, cast
 from attention_viz.errors import ModelNotFound, UnsupportedModel
 from attention_viz.models import SNAPSHOTS, load
 from attention_viz.models.loading.snapshots import revision_of, snapshot_name
+from attention_viz.protocol.facts import ModelFacts
 from attention_viz.serving import permissions as allowed
 from attention_viz.serving.cache import discard_everywhere
 from attention_viz.serving.door import FORWARDS
-from attention_viz.serving.facts import forget_facts
-from attention_viz.serving.request import Request
+from attention_viz.serving.run import Request
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.sources import CATALOGUE
 
@@ -21,7 +21,38 @@ if TYPE_CHECKING:
     from attention_viz.protocol.model import Model
     from attention_viz.sources import Plan
 
-__all__ = ["ModelFiles", "check_room", "find", "note", "open_source", "plan_of", "refresh", "sweep"]
+__all__ = [
+    "ModelFiles",
+    "check_room",
+    "facts_of",
+    "find",
+    "forget_facts",
+    "note",
+    "open_source",
+    "plan_of",
+    "refresh",
+    "remember",
+    "sweep",
+]
+
+_known = {name: entry.facts for name, entry in CATALOGUE.items()}
+
+
+def facts_of(name: str) -> ModelFacts:
+    """Return a model's facts; before its first load next to nothing."""
+    return _known.get(name, ModelFacts({}))
+
+
+def remember(name: str, facts: ModelFacts) -> None:
+    """Note what a model turned out to be."""
+    _known[name] = facts
+
+
+def forget_facts(name: str) -> None:
+    """Forget the facts of a model outside the catalogue."""
+    if name not in CATALOGUE:
+        _known.pop(name, None)
+
 
 # Numbers are read in float32, whatever a file holds.
 _BYTES_A_NUMBER = 4

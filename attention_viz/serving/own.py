@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.door import FORWARDS
-from attention_viz.serving.request import OwnModule
+from attention_viz.serving.run import OwnModule
 from attention_viz.serving.settings import SETTINGS
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The opening model, loaded at server start so that no visitor waits."""
+"""The opening model, loaded at server start so that no visitor waits, and how far that is."""
 
 import gc
 import importlib
@@ -6,16 +6,19 @@ import logging
 import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from attention_viz.errors import AttentionVizError
 from attention_viz.models.loading.verdicts import prepare
 from attention_viz.serving.imports import one_importer
-from attention_viz.serving.request import Request
-from attention_viz.serving.runs import Run, load_model, run_request
+from attention_viz.serving.run import Request
+from attention_viz.serving.runs import Run, is_loaded, load_model, run_request
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.serving.verifying import verify
+from attention_viz.sources import CATALOGUE
 
-__all__ = ["Preloading", "begin"]
+__all__ = ["Preloading", "Readiness", "begin", "readiness"]
+
 
 _log = logging.getLogger(__name__)
 
@@ -43,6 +46,24 @@ class Preloading(threading.Thread):
         # Only now: a process that imports torch, too, would have kept the first visitors waiting.
         if SETTINGS.models or SETTINGS.hub:
             prepare()
+
+
+@dataclass(frozen=True)
+class Readiness:
+    """A server's state for monitoring: "ready", "loading", or "failed" (see the log).
+
+    `models` says which shipped ones are in memory.
+    """
+
+    state: str
+    opens_on: str
+    models: dict[str, bool]
+
+
+def readiness(preloading: Preloading) -> Readiness:
+    """Return how far a server's preloading is."""
+    loaded = {name: is_loaded(name) for name in CATALOGUE}
+    return Readiness(preloading.state, preloading.request.model, loaded)
 
 
 def begin(request: Request, warm: Callable[[Run], object] = lambda _: None, modules: Sequence[str] = ()) -> Preloading:

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from attention_viz.serving.request import Request
+from attention_viz.serving.run import Request
 from attention_viz.sources import CATALOGUE
 
 __all__ = ["FOLDER", "recorded_payload", "write_recorded"]

@@ -1,4 +1,4 @@
-"""A text that went through a model, as pages use it."""
+"""A visitor's request, and the text that went through a model for it."""
 
 import contextlib
 from dataclasses import dataclass, field
@@ -12,7 +12,47 @@ if TYPE_CHECKING:
     from attention_viz.trace.fitting import Fit
     from attention_viz.trace.trace import Trace
 
-__all__ = ["Run"]
+__all__ = ["OWN", "OwnModule", "Request", "Run"]
+
+# The name of our own module, which needs no loading.
+OWN = "scratch"
+
+
+@dataclass(frozen=True)
+class OwnModule:
+    """Our own module's settings; `positions` is "sinusoidal" or "none"."""
+
+    d_model: int = 8
+    heads: int = 2
+    seed: int = 0
+    positions: str = "sinusoidal"
+
+
+@dataclass(frozen=True)
+class Request:
+    """A text and its model; equal requests give equal traces.
+
+    Attributes:
+        model: a catalogue name, a folder's path or "owner/name@revision".
+        second: an encoder's other sentence; empty for none.
+        target: an encoder-decoder's output; empty for its own.
+        more: tokens a decoder adds.
+        evict: how many first and last keys it caches; None for all.
+        own: our own module's settings; None for defaults.
+        shown: a picture or sound for a text: a name in `SAMPLES` or an upload's.
+    """
+
+    model: str
+    text: str = ""
+    second: str = ""
+    target: str = ""
+    more: int = 0
+    evict: tuple[int, int] | None = None
+    special_tokens: bool = True
+    chat: bool = False
+    own: OwnModule | None = None
+    shown: str = ""
+
 
 # How many beginnings of a text are kept: who steps through it goes to and fro.
 _MOST_BEGINNINGS = 4

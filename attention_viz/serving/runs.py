@@ -1,6 +1,7 @@
 """Models and traces for many visitors: made once, a few at a time."""
 
 import gc
+import weakref
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import fields, replace
@@ -10,13 +11,11 @@ from typing import TYPE_CHECKING, TypeVar
 from attention_viz.errors import UnusableText
 from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.door import ANALYSES, FORWARDS, long_text, share_cores
-from attention_viz.serving.facts import remember
-from attention_viz.serving.loads import Loads
-from attention_viz.serving.models import find, note, open_source, sweep
-from attention_viz.serving.request import OWN, OwnModule, Request
-from attention_viz.serving.run import Run
+from attention_viz.serving.jobs import Loads
+from attention_viz.serving.models import find, note, open_source, remember, sweep
+from attention_viz.serving.run import OWN, OwnModule, Request, Run
 from attention_viz.serving.settings import SETTINGS
-from attention_viz.serving.things.uploads import KINDS, forget_runs, room_of, runs_of, thing_of
+from attention_viz.serving.uploads import KINDS, forget_runs, room_of, runs_of, thing_of
 from attention_viz.trace.ahead import unsaid
 from attention_viz.trace.fitting import Fit
 
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from attention_viz.edits.edit import Edit
     from attention_viz.operation.projection import Projection
     from attention_viz.protocol.model import Model
+    from attention_viz.serving.run import Request
     from attention_viz.trace.trace import Trace
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "has_run",
     "is_full",
     "is_loaded",
+    "lent",
     "load_model",
     "projections",
     "run_request",
@@ -260,3 +261,16 @@ _models: "SharedCache[str, Model]" = SharedCache(SETTINGS.model_memory * 1_000_0
 _traces: "SharedCache[tuple[Request, str | None, tuple[Hashable, ...], int], Run]" = SharedCache(
     SETTINGS.trace_memory * 1_000_000, room_of
 )
+
+
+def lent(run: "Run", request: "Request", longest: int) -> "Callable[[], Trace]":
+    """Return a function that fetches the shown run for a later file.
+
+    If pages kept runs, all would stay in memory, whatever the limit. An evicted text runs again, at most `longest`
+    tokens.
+    """
+    trace = run.trace
+    if run.fit is None or trace.seen.tensors:  # a file, a picture or a sound, which their visitor keeps anyway
+        return lambda: trace
+    kept = weakref.ref(trace)
+    return lambda: kept() or run_request(request, longest=longest).trace

@@ -1,34 +1,39 @@
-"""Opened numbers, and their values without a head, each made once for all."""
+"""Opened numbers, their values without a head or with another text's, and heads by their weights."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from attention_viz.circuits.asked import Logit, Score
 from attention_viz.errors import AttentionVizError, UnsupportedModel
 from attention_viz.serving.cache import SharedCache
-from attention_viz.serving.request import Request
-from attention_viz.serving.run import Run
+from attention_viz.serving.run import Request, Run
 from attention_viz.serving.runs import ask, run_request
-from attention_viz.serving.things.uploads import beside
+from attention_viz.serving.uploads import beside
 from attention_viz.trace.spelling import SPACE
 
 if TYPE_CHECKING:
     import pandas
     from torch import Tensor
 
+    from attention_viz.circuits.patching.patching import Patching
     from attention_viz.edits.edit import Edit
     from attention_viz.models.model import AttentionModel
     from attention_viz.protocol.model import Model
     from attention_viz.trace.trace import Trace
 
 __all__ = [
+    "ByWeights",
+    "Patched",
     "Words",
     "WrittenNumber",
+    "by_weights",
     "known_silenced",
     "layer_by_layer",
     "named_token",
+    "patched",
     "pretrained",
+    "run_patches",
     "without_heads",
     "words_of_text",
     "words_written",
@@ -219,3 +224,113 @@ _layers: "SharedCache[Request, pandas.DataFrame]" = SharedCache(
     _ROOM // 3, lambda one: int(one.memory_usage(deep=True).sum())
 )
 _silenced: "SharedCache[tuple[Request, Score | Logit, str | None, Head], float]" = SharedCache(1_000_000, lambda _: 200)
+
+
+# What all tables may take together, in bytes.
+_ROOM_WEIGHTS = 20_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class ByWeights:
+    """A head's `av.circuits` and earlier `av.compositions`; a sentence if unknown."""
+
+    circuits: "pandas.DataFrame | str"
+    into: "pandas.DataFrame | str"
+
+
+def by_weights(request: Request, stream: str, place: Head) -> ByWeights:
+    """Return a head's numbers; the request's text doesn't matter."""
+    asked = request.model, stream, place
+    return _found.get(asked, lambda: ask(request, lambda model: _open_weights(model, request.model, stream, place)))
+
+
+def _open_weights(model: "Model", name: str, stream: str, place: Head) -> ByWeights:
+    from attention_viz.circuits.compositions import compositions_of
+    from attention_viz.circuits.weights import circuits_of, proven
+
+    # Both come of the same matrices, which are too large to be kept.
+    known = proven(pretrained(model), stream)
+    circuits = _circuits.get((name, stream), lambda: _phrase(lambda: circuits_of(known)))
+    return ByWeights(circuits, _phrase(lambda: compositions_of(known, [place])))
+
+
+def _phrase(make: "Callable[[], pandas.DataFrame]") -> "pandas.DataFrame | str":
+    try:
+        return make()
+    except AttentionVizError as error:
+        return str(error)
+
+
+def _size(table: "pandas.DataFrame | str") -> int:
+    return 2 * len(table) if isinstance(table, str) else int(table.memory_usage(deep=True).sum())
+
+
+_circuits: "SharedCache[tuple[str, str], pandas.DataFrame | str]" = SharedCache(_ROOM_WEIGHTS, _size)
+_found: "SharedCache[tuple[str, str, Head], ByWeights]" = SharedCache(
+    _ROOM_WEIGHTS, lambda one: _size(one.circuits) + _size(one.into)
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Patched:
+    """A number, and its value with each head of another text.
+
+    Attributes:
+        other_number: in the other text; None if unpaired.
+        estimates: to first order.
+        runs: so far.
+    """
+
+    number: float
+    other_number: float | None
+    lengths: tuple[int, int]
+    estimates: Mapping[Head, float]
+    runs: dict[Head, float] = field(default_factory=dict[Head, float])
+
+    @property
+    def known(self) -> dict[Head, float]:
+        """Of each head what is known best."""
+        return {**self.estimates, **self.runs}
+
+
+def patched(run: Run, request: Request, other: str, of: Logit) -> Patched:
+    """Return first-order patches and runs; `other` is paired by token if lengths differ."""
+    return beside(request.shown, _patched).get((request, other, of), lambda: _begun(run, request, other, of)[1])
+
+
+def run_patches(
+    run: Run, request: Request, other: str, of: Logit, report: Callable[[int], object] = lambda _: None
+) -> Patched:
+    """Run every head's patch; keep each finished batch."""
+    found = patched(run, request, other, of)
+    if len(found.runs) == len(found.estimates):
+        return found
+    made, _ = _begun(run, request, other, of)
+    waiting = [put for put in made.puts if (put.layer, put.head) not in found.runs]
+    batches = made.batches(waiting)
+    while True:
+        report(len(found.runs))
+        effects = ask(request, lambda _model: next(batches, None))
+        if effects is None:
+            return found
+        found.runs.update({(put.layer, put.head or 0): made.number + effect for put, effect in effects.items()})
+
+
+def _begun(run: Run, request: Request, other: str, of: Logit) -> tuple["Patching", Patched]:
+    from attention_viz.circuits.patching.patching import Patching
+
+    theirs = run_request(replace(request, text=other)).trace
+    stream = run.trace.streams[0]
+    lengths = len(run.trace.query_tokens(stream)), len(theirs.query_tokens(stream))
+
+    def begin(model: "Model") -> "Patching":
+        return Patching.begin(pretrained(model), run.trace, theirs, of, aligned=lengths[0] != lengths[1])
+
+    made = ask(request, begin)
+    estimates = {(put.layer, put.head or 0): made.number + made.estimates[put] for put in made.puts}
+    return made, Patched(made.number, made.other_number, lengths, estimates)
+
+
+_patched: "SharedCache[tuple[Request, str, Logit], Patched]" = SharedCache(
+    20_000_000, lambda one: 400 * (1 + len(one.estimates))
+)

@@ -9,7 +9,7 @@ import signal
 import sys
 
 from attention_viz.serving import preload
-from attention_viz.serving.front.logs import keep_messages_out
+from attention_viz.serving.logs import keep_messages_out
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui.address.state import DEFAULT
 from attention_viz.ui.front.server import serve

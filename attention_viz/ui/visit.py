@@ -12,7 +12,7 @@ from attention_viz.ui.selection import SHARED, Event, Filled, Group, Picked, Sel
 
 if TYPE_CHECKING:
     from attention_viz.serving.runs import Run
-    from attention_viz.serving.things.uploads import Upload
+    from attention_viz.serving.uploads import Upload
     from attention_viz.ui.address.state import State
 
 __all__ = [

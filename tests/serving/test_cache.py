@@ -16,7 +16,7 @@ from attention_viz.serving import models as sources
 from attention_viz.serving import permissions as allowed
 from attention_viz.serving import runs as serving
 from attention_viz.serving.cache import SharedCache
-from attention_viz.serving.request import Request
+from attention_viz.serving.run import Request
 from attention_viz.serving.settings import Settings
 from tests.models.families import build
 from tests.models.loading.test_load_folder import word_tokenizer

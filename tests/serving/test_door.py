@@ -19,7 +19,7 @@ from attention_viz.serving import door, runs
 from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.door import Door
 from attention_viz.serving.models import ModelFiles, open_source
-from attention_viz.serving.request import Request
+from attention_viz.serving.run import Request
 from attention_viz.serving.verifying import verify
 from attention_viz.trace.trace import Fidelity
 from tests.models.families import build, ids

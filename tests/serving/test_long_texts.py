@@ -7,9 +7,8 @@ import pytest
 
 from attention_viz.serving import runs
 from attention_viz.serving.cache import SharedCache
-from attention_viz.serving.later import lent
-from attention_viz.serving.request import Request
-from attention_viz.serving.runs import has_run, run_request
+from attention_viz.serving.run import Request
+from attention_viz.serving.runs import has_run, lent, run_request
 from attention_viz.serving.settings import Settings
 
 TEXT = "rain falls on the old stone bridge while the river runs below it " * 3

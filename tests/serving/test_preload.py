@@ -10,7 +10,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.protocol.model import Model
 from attention_viz.serving import preload, runs
 from attention_viz.serving.cache import SharedCache
-from attention_viz.serving.request import Request
+from attention_viz.serving.run import Request
 from attention_viz.serving.runs import has_run, is_loaded, run_request
 from scripts import serve
 

@@ -12,7 +12,7 @@ import pytest
 import attention_viz as av
 from attention_viz.serving import recorded
 from attention_viz.serving.recorded import recorded_payload, write_recorded
-from attention_viz.serving.request import Request
+from attention_viz.serving.run import Request
 from attention_viz.serving.runs import run_request
 from attention_viz.ui.address import DEFAULT, State, own_example
 from attention_viz.ui.address.state import OPENINGS

@@ -13,10 +13,10 @@ from PIL import Image
 from attention_viz.errors import UnusablePicture, UnusableSound
 from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.serving.cache import SharedCache
-from attention_viz.serving.request import Request
+from attention_viz.serving.run import Request
 from attention_viz.serving.runs import Run, _forget, has_run, run_request  # pyright: ignore[reportPrivateUsage]
 from attention_viz.serving.settings import SETTINGS
-from attention_viz.serving.things.uploads import Upload, beside, is_upload, runs_of, thing_of, title_of, upload_of
+from attention_viz.serving.uploads import Upload, beside, is_upload, runs_of, thing_of, title_of, upload_of
 
 
 def picture() -> bytes:

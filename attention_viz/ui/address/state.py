@@ -6,9 +6,9 @@ from typing import Any, Literal, get_args
 
 from attention_viz.analysis.readings import READINGS
 from attention_viz.protocol.facts import ModelFacts
-from attention_viz.serving.facts import facts_of
-from attention_viz.serving.request import OwnModule, Request
-from attention_viz.serving.things.uploads import KINDS
+from attention_viz.serving.models import facts_of
+from attention_viz.serving.run import OwnModule, Request
+from attention_viz.serving.uploads import KINDS
 from attention_viz.sources import CATALOGUE, Entry
 from attention_viz.ui.address.codec import parameter, read, write
 from attention_viz.ui.address.kinds import AnyText, OneOf, SampleName, WholeNumber

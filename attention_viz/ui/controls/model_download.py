@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attention_viz.serving import downloads
+from attention_viz.serving import jobs
 from attention_viz.serving.models import check_room
 from attention_viz.ui import visit
 from attention_viz.ui.parts.markdown import as_sentence, plain
@@ -20,14 +20,14 @@ __all__ = ["offer_download"]
 def offer_download(model: str, plan: "Plan", place: DeltaGenerator) -> None:
     """Show the model's size and a download button, then progress."""
     check_room(plan.name, plan.bytes)
-    download = downloads.download_of(model)
+    download = jobs.download_of(model)
     with place:
         if download is not None and not download.over:
             _watch(model)
             return
         if download is not None and not download.problem:
             # It ended well after what is missing was counted.
-            downloads.forget(model)
+            jobs.forget(model)
             visit.run_again()
         if download is not None:
             st.warning(as_sentence(download.problem))
@@ -43,22 +43,22 @@ def offer_download(model: str, plan: "Plan", place: DeltaGenerator) -> None:
 
 
 def _begin(model: str, plan: "Plan") -> None:
-    visit.memory(_Begun).download = downloads.begin(model, plan)
+    visit.memory(_Begun).download = jobs.begin(model, plan)
 
 
 @dataclass
 class _Begun:
     """A visitor's download, which only they may cancel."""
 
-    download: downloads.Download | None = None
+    download: jobs.Download | None = None
 
 
 @st.fragment(run_every=1.0)
 def _watch(model: str) -> None:
-    download = downloads.download_of(model)
+    download = jobs.download_of(model)
     if download is None or download.over:
         if download is not None and not download.problem:
-            downloads.forget(model)
+            jobs.forget(model)
         visit.run_again()
     plan = download.plan
     received = f"{_megabytes(download.received)} of {_megabytes(plan.missing)}"

@@ -10,7 +10,7 @@ from attention_viz.edits.words import listed
 from attention_viz.errors import AttentionVizError
 from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.serving import permissions as allowed
-from attention_viz.serving.things.uploads import Upload, is_upload, title_of, upload_of
+from attention_viz.serving.uploads import Upload, is_upload, title_of, upload_of
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State, write_address
 from attention_viz.ui.parts import open_trace as opening

@@ -15,8 +15,7 @@ from streamlit import net_util
 from streamlit.starlette import App
 from streamlit.web.cli import main_run
 
-from attention_viz.serving.front.readiness import readiness
-from attention_viz.serving.preload import Preloading
+from attention_viz.serving.preload import Preloading, readiness
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui.front.gate import Gate
 from attention_viz.ui.front.headers import Headers, headers

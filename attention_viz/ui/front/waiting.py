@@ -4,8 +4,8 @@ import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from attention_viz.serving.front.visitors import Visitors
 from attention_viz.serving.settings import SETTINGS
+from attention_viz.serving.visitors import Visitors
 from attention_viz.ui import visit
 from attention_viz.ui.front.headers import BROWSER
 

@@ -10,10 +10,10 @@ from streamlit.delta_generator import DeltaGenerator
 from attention_viz.errors import AttentionVizError, TextTooLong, UnusableText
 from attention_viz.serving import permissions as allowed
 from attention_viz.serving.door import FORWARDS, keep_turn, new_turn
-from attention_viz.serving.request import Request
+from attention_viz.serving.run import Request
 from attention_viz.serving.runs import Run, has_run, is_loaded, load_model, run_request
 from attention_viz.serving.settings import SETTINGS
-from attention_viz.serving.things.uploads import title_of
+from attention_viz.serving.uploads import title_of
 from attention_viz.sources import CATALOGUE
 from attention_viz.ui import visit
 from attention_viz.ui.address import State

@@ -3,14 +3,14 @@
 import subprocess
 import sys
 
-from attention_viz.serving.front.logs import without_message
+from attention_viz.serving.logs import without_message
 
 TYPED = "quixotaphrine"
 
 PROGRAM = f"""
 import gc, logging, threading, warnings
 from attention_viz.errors import AttentionVizWarning
-from attention_viz.serving.front.logs import keep_messages_out
+from attention_viz.serving.logs import keep_messages_out
 keep_messages_out()
 
 def look_up():

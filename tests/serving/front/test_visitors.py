@@ -2,8 +2,8 @@
 
 import pytest
 
-from attention_viz.serving.front import visitors as line
-from attention_viz.serving.front.visitors import Visitors
+from attention_viz.serving import visitors as line
+from attention_viz.serving.visitors import Visitors
 
 
 def test_so_many_have_a_place_and_the_others_hear_how_many_have_to_leave() -> None:

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 import attention_viz as av
 from attention_viz.edits.effects import moved_output
-from attention_viz.serving import downloads, permissions
+from attention_viz.serving import jobs, permissions
 from attention_viz.serving.permissions import FOLDER, HUB
 from attention_viz.serving.settings import Settings
 from attention_viz.sources import CATALOGUE
@@ -144,10 +144,10 @@ def test_a_download_that_ends_while_what_is_missing_is_counted_is_not_offered_ag
     monkeypatch.setattr(model_download, "check_room", lambda *_: None)
     monkeypatch.setattr(model, "load_in_place", lambda *_: None)
     monkeypatch.setattr(permissions, "SETTINGS", SimpleNamespace(hub=True, models=()))
-    monkeypatch.setitem(downloads._downloads, name, downloads.Download(early, over=True))
+    monkeypatch.setitem(jobs._downloads, name, jobs.Download(early, over=True))
     app = AppTest.from_function(page).run()
     assert [one.value for one in app.markdown] == ["It is there."]
-    assert (list(app.button), downloads.download_of(name)) == ([], None)
+    assert (list(app.button), jobs.download_of(name)) == ([], None)
 
 
 def test_a_link_to_a_folder_that_names_no_head_is_told_of_none_and_its_heads_are_silenced(

@@ -9,7 +9,7 @@ from streamlit.runtime.uploaded_file_manager import DeletedFile
 
 import attention_viz as av
 from attention_viz.inputs.media.shipped import SAMPLES
-from attention_viz.serving.things.uploads import upload_of
+from attention_viz.serving.uploads import upload_of
 from attention_viz.sources import CATALOGUE
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import opened_on

@@ -14,7 +14,7 @@ from attention_viz.explorer import payload
 from attention_viz.serving import runs
 from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.door import ANALYSES
-from attention_viz.serving.request import Request
+from attention_viz.serving.run import Request
 from attention_viz.serving.runs import Run, run_request
 from attention_viz.serving.settings import Settings
 from attention_viz.ui.packing import heads

@@ -10,11 +10,11 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.testing.v1 import AppTest
 
 from attention_viz.errors import LoadCancelled
-from attention_viz.serving import loads, permissions, runs
+from attention_viz.serving import jobs, permissions, runs
 from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.door import Door
-from attention_viz.serving.facts import ModelFacts
-from attention_viz.serving.loads import Loads
+from attention_viz.serving.jobs import Loads
+from attention_viz.serving.models import ModelFacts
 from attention_viz.ui import visit as visits
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import model as first
@@ -52,7 +52,7 @@ def given_up(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
         if begun.is_set():
             raise Leaving
 
-    monkeypatch.setattr(loads, "_GRACE", 0.1)
+    monkeypatch.setattr(jobs, "_GRACE", 0.1)
     monkeypatch.setattr(runs, "_loads", Loads(load))
     monkeypatch.setattr(runs, "_models", SharedCache[str, Any](10, lambda _: 1))
     monkeypatch.setattr(DeltaGenerator, "caption", write)

@@ -4,7 +4,7 @@ import gc
 import weakref
 
 from attention_viz.serving import runs
-from attention_viz.serving.request import Request
+from attention_viz.serving.run import Request
 from tests.ui.screens import Screen
 
 TEXT = "The heron by the weir had not moved"

@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from attention_viz.analysis.readings import READINGS
 from attention_viz.protocol.facts import ModelFacts
-from attention_viz.serving.facts import forget_facts, remember
+from attention_viz.serving.models import forget_facts, remember
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.sources import CATALOGUE
 from attention_viz.ui.address import State, own_example, write_address

@@ -9,7 +9,7 @@ from attention_viz.analysis.metrics import METRICS, metrics_for
 from attention_viz.models import SNAPSHOTS
 from attention_viz.models.loading.snapshots import snapshot_name
 from attention_viz.serving import permissions as allowed
-from attention_viz.serving.facts import facts_of
+from attention_viz.serving.models import facts_of
 from attention_viz.serving.runs import Run
 from attention_viz.sources import CATALOGUE, of_text
 from attention_viz.trace.shown.unit import Unit

@@ -11,9 +11,9 @@ from streamlit.delta_generator import DeltaGenerator
 from attention_viz.errors import AttentionVizError
 from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.serving import permissions as allowed
-from attention_viz.serving.facts import facts_of
+from attention_viz.serving.models import facts_of
 from attention_viz.serving.settings import SETTINGS
-from attention_viz.serving.things.uploads import title_of
+from attention_viz.serving.uploads import title_of
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.address.codec import parameters

@@ -10,10 +10,10 @@ import streamlit as st
 from attention_viz.edits.edit import Edit
 from attention_viz.lesson import LESSONS, Scene
 from attention_viz.lesson.scene import LONGEST
-from attention_viz.serving.facts import facts_of
-from attention_viz.serving.request import Request
+from attention_viz.serving.models import facts_of
+from attention_viz.serving.run import Request
 from attention_viz.serving.runs import run_request
-from attention_viz.serving.things.uploads import KINDS
+from attention_viz.serving.uploads import KINDS
 from attention_viz.trace.trace import Trace
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import EXAMPLES, State

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from attention_viz.operation.projection import Projection
 from attention_viz.serving.own import run_own
-from attention_viz.serving.request import OwnModule
+from attention_viz.serving.run import OwnModule
 from attention_viz.serving.runs import Run, projections
 from attention_viz.steps.head import OpenHead, open_head
 from attention_viz.trace.trace import Trace

@@ -6,7 +6,7 @@ import pandas
 import streamlit as st
 
 from attention_viz.serving.runs import Run
-from attention_viz.serving.weights import ByWeights, by_weights
+from attention_viz.serving.why import ByWeights, by_weights
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.parts.exports import csv_bytes, model_part

@@ -6,7 +6,7 @@ import streamlit as st
 
 from attention_viz.circuits.asked import Score
 from attention_viz.errors import AttentionVizError
-from attention_viz.serving.patches import Patched, patched, run_patches
+from attention_viz.serving.why import Patched, patched, run_patches
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.pages.why.board import tell_put
 from attention_viz.ui.pages.why.choice import WHY_CHOICES

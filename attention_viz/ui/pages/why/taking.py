@@ -9,8 +9,7 @@ import streamlit as st
 from attention_viz.circuits.asked import Logit
 from attention_viz.circuits.decomposition import HELD
 from attention_viz.circuits.patching.patching import TOTAL
-from attention_viz.serving.patches import Patched
-from attention_viz.serving.why import WrittenNumber
+from attention_viz.serving.why import Patched, WrittenNumber
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.parts.exports import csv_bytes, model_part
 

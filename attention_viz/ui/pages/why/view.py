@@ -9,9 +9,8 @@ from attention_viz.analysis.slides import PutIn, Wrote
 from attention_viz.circuits.asked import Score
 from attention_viz.errors import AttentionVizError
 from attention_viz.explorer.why_payload import Question, largest_heads, name_of, pack_why
-from attention_viz.serving.patches import Patched
 from attention_viz.serving.runs import Run
-from attention_viz.serving.why import WrittenNumber, words_written, written
+from attention_viz.serving.why import Patched, WrittenNumber, words_written, written
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers

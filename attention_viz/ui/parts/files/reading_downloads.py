@@ -2,8 +2,7 @@
 
 import functools
 
-from attention_viz.serving.later import lent
-from attention_viz.serving.runs import Run
+from attention_viz.serving.runs import Run, lent
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.trace.tensors import head_tensors, to_safetensors
 from attention_viz.trace.trace import Trace

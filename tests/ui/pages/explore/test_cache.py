@@ -12,7 +12,7 @@ from attention_viz.analysis.readings import READINGS, read
 from attention_viz.explorer import payload
 from attention_viz.models.continuation import Growing
 from attention_viz.models.model import AttentionModel
-from attention_viz.serving.request import Request
+from attention_viz.serving.run import Request
 from attention_viz.serving.runs import run_request
 from tests.shipped import shipped
 from tests.ui.screens import Screen

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import attention_viz as av
-from attention_viz.serving.scans import found
+from attention_viz.serving import scans as found
 from attention_viz.ui.pages.heads.many.story import STORIES
 from tests.corpus.test_hypotheses import repeated
 from tests.corpus.texts import by_lot

@@ -16,10 +16,10 @@ from attention_viz.lesson import EXERCISES, LESSONS, Scene, answer_sheet
 from attention_viz.lesson.exercise import Cells, OptionAnswer
 from attention_viz.lesson.words import in_words
 from attention_viz.models.model import AttentionModel
-from attention_viz.serving.facts import facts_of
-from attention_viz.serving.request import Request
+from attention_viz.serving.models import facts_of
+from attention_viz.serving.run import Request
 from attention_viz.serving.runs import run_request
-from attention_viz.serving.things.uploads import KINDS
+from attention_viz.serving.uploads import KINDS
 from attention_viz.trace.trace import Trace
 from tests.ui.screens import Screen
 

@@ -9,7 +9,7 @@ import pytest
 
 import attention_viz as av
 from attention_viz.inputs.media.shipped import SAMPLES
-from attention_viz.serving.request import Request
+from attention_viz.serving.run import Request
 from attention_viz.serving.runs import run_request
 from attention_viz.serving.why import named_token, without_heads
 from tests.shipped import SMOLLM2, shipped

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from urllib.parse import urlencode
 
-from attention_viz.serving.scans.examples import Example
+from attention_viz.serving.scans import Example
 
 __all__ = ["in_html"]
 

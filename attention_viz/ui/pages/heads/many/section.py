@@ -11,8 +11,7 @@ from attention_viz.corpus.site.studied import change_words
 from attention_viz.corpus.tables import LEADING, records_of
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving.run import Run
-from attention_viz.serving.scans.examples import examples_of
-from attention_viz.serving.scans.found import offered, opened
+from attention_viz.serving.scans import examples_of, offered, opened
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers

@@ -6,7 +6,7 @@ import streamlit as st
 
 from attention_viz.corpus.tables import records_of
 from attention_viz.errors import AttentionVizError, HypothesisError
-from attention_viz.serving.scans.stories import known, test_story
+from attention_viz.serving.scans import known, test_story
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, LONGEST_STORY, HeadsChoice

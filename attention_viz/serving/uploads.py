@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 from attention_viz.errors import UnusablePicture, UnusableSound
 from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.serving.cache import SharedCache
-from attention_viz.serving.request import Request
+from attention_viz.serving.run import Request
 from attention_viz.serving.settings import SETTINGS
 
 if TYPE_CHECKING:

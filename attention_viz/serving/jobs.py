@@ -1,15 +1,18 @@
-"""Model loads, one per model for all, given up when nobody waits."""
+"""Work under way in threads, one per model for all: loads, which end when nobody waits, and downloads."""
 
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from attention_viz.errors import LoadCancelled
+from attention_viz.errors import AttentionVizError, LoadCancelled
 
-__all__ = ["Loads"]
+if TYPE_CHECKING:
+    from attention_viz.sources import Plan
+
+__all__ = ["Download", "Loads", "begin", "download_of", "forget"]
 
 _Model = TypeVar("_Model")
 
@@ -81,3 +84,67 @@ def _result(future: Future[_Model], still_wanted: Callable[[], object]) -> _Mode
     while not wait([future], _LOOK).done:
         still_wanted()
     return future.result()
+
+
+@dataclass(eq=False)
+class Download:
+    """One download; `over` if ended, with a `problem` if early."""
+
+    plan: "Plan"
+    received: int = 0
+    over: bool = False
+    problem: str = ""
+    _stop: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def share(self) -> float:
+        """Return the received share, from 0 to 1."""
+        return min(self.received / self.plan.missing, 1.0) if self.plan.missing else 1.0
+
+    def cancel(self) -> None:
+        """Stop the download, within a few megabytes."""
+        self._stop.set()
+
+    def run(self) -> None:
+        """Fetch everything, in a thread of its own."""
+        from attention_viz.sources import download
+
+        try:
+            download(self.plan, progress=self._note, cancelled=self._stop.is_set)
+        except AttentionVizError as error:
+            self.problem = str(error)
+        except Exception as error:
+            self.problem = f"the download of {self.plan.name} failed: {type(error).__name__}"
+            raise  # into the server's log
+        finally:
+            self.over = True
+
+    def _note(self, received: int, _total: int) -> None:
+        self.received = received
+
+
+_downloads: dict[str, Download] = {}
+_lock = threading.Lock()
+
+
+def begin(name: str, plan: "Plan") -> Download:
+    """Begin a download, or join a running one."""
+    with _lock:
+        found = _downloads.get(name)
+        if found is None or found.over:
+            found = _downloads[name] = Download(plan)
+            threading.Thread(target=found.run, name=f"download of {name}", daemon=True).start()
+        return found
+
+
+def download_of(name: str) -> Download | None:
+    """Return a model's download, running or failed."""
+    return _downloads.get(name)
+
+
+def forget(name: str) -> None:
+    """Forget a download that is over."""
+    with _lock:
+        found = _downloads.get(name)
+        if found is not None and found.over:
+            del _downloads[name]

@@ -1,1 +1,0 @@
-"""Pictures and sounds that visitors bring, and those that ship; no streamlit."""
