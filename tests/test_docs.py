@@ -18,7 +18,7 @@ from attention_viz.ui.address import State, write_address
 from attention_viz.ui.address.codec import Parameter, parameters
 from attention_viz.ui.front.headers import headers
 from attention_viz.ui.front.server import READY
-from attention_viz.ui.pages.steps.choice import PIPELINE
+from attention_viz.ui.pages.steps.page import PIPELINE
 from attention_viz.ui.parts.downloads import BUTTONS
 from attention_viz.ui.parts.menu import PAGES as MENU
 from attention_viz.ui.presenting.choice import PresentChoice

@@ -3,11 +3,9 @@
 from collections.abc import Collection
 from importlib import resources
 
-from streamlit.components import v2 as components
-
 from attention_viz.explorer import script
 from attention_viz.serving import permissions as allowed
-from attention_viz.ui import visit
+from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.chips import chips
 from attention_viz.ui.controls.model import name_in_file
@@ -19,13 +17,8 @@ __all__ = ["show_fold"]
 
 _LONGEST_TEXT, _LONGEST_MODEL = 80, 24
 
-# Registered once, when the module is imported: a component's name stands for its code from then on.
 _css = resources.files("attention_viz").joinpath("explorer", "static", "page", "fold.css").read_text("utf-8")
-_fold = components.component(
-    "attention_viz_fold",
-    js=script("page/fold.js"),
-    css=_css,
-)
+_fold = widgets.component("fold", css=_css, js=script("page/fold.js"))
 
 
 def show_fold(what: str, place: str = "", leave_out: Collection[str] | None = None) -> None:

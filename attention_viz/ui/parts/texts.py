@@ -1,7 +1,5 @@
 """Run texts on Enter; keep texts without link in the tab."""
 
-from streamlit.components import v2 as components
-
 from attention_viz.explorer import script
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui import visit, widgets
@@ -16,8 +14,7 @@ _SHARED = ("text", "second", "target")
 _OWN = {"batch": ("masks", "batch"), "compare-other": ("compare-", "other")}
 _KEY = "texts-follower"
 
-# Registered once, when the module is imported: a component's name stands for its code from then on.
-_follower = components.component("attention_viz_texts", js=script("page/texts.js"))
+_follower = widgets.component("texts", js=script("page/texts.js"))
 
 
 def follow_texts() -> None:

@@ -3,17 +3,16 @@
 from typing import TYPE_CHECKING
 
 import streamlit as st
-from streamlit.components import v2 as components
 
 from attention_viz.explorer import script
+from attention_viz.ui import widgets
 
 if TYPE_CHECKING:
     from attention_viz.views.style.theme import ThemeName
 
 __all__ = ["follow_theme", "theme_name"]
 
-# Registered once, when the module is imported: a component's name stands for its code from then on.
-_follower = components.component("attention_viz_theme", js=script("page/themes.js"))
+_follower = widgets.component("theme", js=script("page/themes.js"))
 
 
 def theme_name() -> "ThemeName":

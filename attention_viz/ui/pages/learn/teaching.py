@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
-from streamlit.components import v2 as components
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from attention_viz.errors import AttentionVizError
@@ -13,16 +12,15 @@ from attention_viz.explorer import script
 from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.lesson import Lesson, Scene, answer_sheet
 from attention_viz.ui import visit, widgets
-from attention_viz.ui.pages.learn.choice import read_progress
 from attention_viz.ui.pages.learn.exercise import show_tables
+from attention_viz.ui.pages.learn.page import read_progress
 from attention_viz.ui.parts.exports import show_reach
 from attention_viz.ui.parts.links import link
 from attention_viz.ui.parts.markdown import plain
 
 __all__ = ["fit_paper", "show_answers", "show_export", "show_progress"]
 
-# Registered once, when the module is imported: a component's name stands for its code from then on.
-_paper = components.component("attention_viz_paper", js=script("page/paper.js"))
+_paper = widgets.component("paper", js=script("page/paper.js"))
 
 # The name of the upload field, which is emptied once its file was read.
 _FIELD = "learn-file"

@@ -1,4 +1,4 @@
-"""The Learn page's parts: short lessons, pictures and exercises."""
+"""The Learn page's parts: short lessons, pictures, exercises and slides."""
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
@@ -7,9 +7,12 @@ from typing import Any
 
 import streamlit as st
 
+from attention_viz.analysis.slides import Slide
 from attention_viz.edits.edit import Edit
+from attention_viz.errors import AttentionVizError
 from attention_viz.lesson import LESSONS, Scene
 from attention_viz.lesson.scene import LONGEST
+from attention_viz.lesson.slides import lesson_slides
 from attention_viz.serving.facts import facts_of
 from attention_viz.serving.request import Request
 from attention_viz.serving.runs import run_request
@@ -18,21 +21,65 @@ from attention_viz.trace.trace import Trace
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import EXAMPLES, State
 from attention_viz.ui.controls.fold import show_fold
-from attention_viz.ui.pages.learn.choice import LEARN_CHOICES, NOTATIONS, LearnChoice, begun
-from attention_viz.ui.pages.learn.page import PAGE
-from attention_viz.ui.pages.learn.room import present_lesson
-from attention_viz.ui.pages.learn.screen import Screen
-from attention_viz.ui.pages.learn.state import Tries, begin_lesson, open_progress, set_choice
-from attention_viz.ui.pages.learn.steps import show_lesson
+from attention_viz.ui.pages.learn.page import (
+    LEARN_CHOICES,
+    NOTATIONS,
+    PAGE,
+    LearnChoice,
+    Tries,
+    begin_lesson,
+    begun,
+    go,
+    open_progress,
+    set_choice,
+)
+from attention_viz.ui.pages.learn.screen import Screen, asked_of
+from attention_viz.ui.pages.learn.steps import made_exercise, show_lesson
 from attention_viz.ui.pages.learn.teaching import fit_paper, show_answers, show_export, show_progress
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.notices import tell
 from attention_viz.ui.parts.themes import theme_name
+from attention_viz.ui.presenting.button import asked
+from attention_viz.ui.presenting.choice import presented
+from attention_viz.ui.presenting.host import present
 from attention_viz.ui.runner.loading import study_as_it_is
 from attention_viz.ui.runner.page import Part, Parts, Slots
 from attention_viz.ui.selection import Selection, answer
 
 __all__ = ["Course", "load", "settle", "study", "view"]
+
+
+@dataclass
+class _Slides:
+    """Whether this visit has made slides; then each lesson has them."""
+
+    made: bool = False
+
+
+def _present_lesson(name: str, scene: Scene, seed: int, lessons: Sequence[str]) -> None:
+    """Make slides only on request: an exercise may run a model a dozen times."""
+    wanted = bool(asked() or presented(st.query_params.to_dict()))
+    memory = visit.memory(_Slides)
+    if not wanted and not memory.made:
+        return
+    memory.made = True
+    place = lessons.index(name)
+
+    def turn(by: int) -> None:
+        go(lessons[place + by])
+
+    present(_slides(name, scene, seed), deck=name, beyond=(place > 0, place < len(lessons) - 1), on_turn=turn)
+
+
+def _slides(name: str, scene: Scene, seed: int) -> tuple[Slide, ...]:
+    """Return a lesson's slides; none if it can't be shown, which the page says."""
+    lesson = LESSONS[name]
+    try:
+        title = f"{list(LESSONS).index(name) + 1}. {lesson.title}"
+        exercise = made_exercise(lesson.exercise, scene, seed)
+        return lesson_slides(title, "" if lesson.sample else scene.text, asked_of(name, scene), exercise)
+    except AttentionVizError:
+        return ()
 
 
 @dataclass(frozen=True)
@@ -76,7 +123,7 @@ def view(course: Course, selection: Selection) -> Parts:
             Part("lesson", functools.partial(lesson, choice, scene, choice.exercise_seed)),
             Part("lesson", fit_paper),
         ],
-        slides=functools.partial(present_lesson, choice.lesson, scene, choice.exercise_seed, tuple(LESSONS)),
+        slides=functools.partial(_present_lesson, choice.lesson, scene, choice.exercise_seed, tuple(LESSONS)),
     )
 
 
