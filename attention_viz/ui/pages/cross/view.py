@@ -10,9 +10,9 @@ from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import reading
 from attention_viz.ui.pages.cross.page import STREAM
+from attention_viz.ui.parts.downloads import show_read_downloads
 from attention_viz.ui.parts.drawing import show_notes
 from attention_viz.ui.parts.explorer import show_explorer
-from attention_viz.ui.parts.files.reading_downloads import show_read_downloads
 from attention_viz.ui.parts.readings import show_reading
 from attention_viz.ui.parts.selection import take_choice
 from attention_viz.ui.presenting.host import present_findings

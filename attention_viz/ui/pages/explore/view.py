@@ -20,8 +20,8 @@ from attention_viz.ui.pages.explore.candidates import (
 )
 from attention_viz.ui.pages.explore.page import EXPLORE, show_picture_of
 from attention_viz.ui.pages.explore.region import show_region, without_region
+from attention_viz.ui.parts.downloads import show_read_downloads
 from attention_viz.ui.parts.drawing import show_notes
-from attention_viz.ui.parts.files.reading_downloads import show_read_downloads
 from attention_viz.ui.parts.readings import read_in_place, show_reading
 from attention_viz.ui.parts.selection import pair_of
 from attention_viz.ui.parts.writes import hold_writes, show_writes

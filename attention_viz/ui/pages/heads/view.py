@@ -25,7 +25,7 @@ from attention_viz.ui.pages.heads.views import export_view, hold_cards, opened_i
 from attention_viz.ui.pages.heads.what_if import show_what_if
 from attention_viz.ui.pages.heads.words import claim_words, few_words, missing_words, safe_csv
 from attention_viz.ui.parts.drawing import hold, show_notes
-from attention_viz.ui.parts.exports import model_part, show_run_exports
+from attention_viz.ui.parts.exports import file_button, model_part, show_run_exports
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.selection import pair_of
 from attention_viz.ui.parts.writes import show_writes
@@ -178,24 +178,12 @@ def _show_parts(study: HeadsStudy, state: State, choice: HeadsChoice) -> Callabl
 
 def _show_exports(study: HeadsStudy, state: State, choice: HeadsChoice) -> None:
     with st.popover("Export", key="export"):
-        _offer_table(study.atlas)
+        file_button("Head table (CSV)", "heads", "csv", functools.partial(safe_csv, study.atlas.table), "heads")
         export_view(study.atlas, state, choice)
         export_one(study.atlas, state, choice)
         for show in study.exports:
             show()
         show_run_exports(lambda: study.run.trace, model_part(study.run.trace))
-
-
-def _offer_table(atlas: Atlas) -> None:
-    table = atlas.table
-    st.download_button(
-        "Head table (CSV)",
-        data=lambda: safe_csv(table),
-        file_name="heads.csv",
-        mime="text/csv",
-        on_click="ignore",
-        key="download-heads",
-    )
 
 
 def _show_numbers(atlas: Atlas) -> None:

@@ -14,8 +14,7 @@ from attention_viz.lesson import Lesson, Scene, answer_sheet
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.pages.learn.exercise import show_tables
 from attention_viz.ui.pages.learn.page import read_progress
-from attention_viz.ui.parts.exports import show_reach
-from attention_viz.ui.parts.links import link
+from attention_viz.ui.parts.exports import link, show_reach
 from attention_viz.ui.parts.markdown import plain
 
 __all__ = ["fit_paper", "show_answers", "show_export", "show_progress"]

@@ -15,7 +15,7 @@ from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.plot import show_picture
 from attention_viz.ui.pages.why.page import BENEATH, WHY_CHOICES
-from attention_viz.ui.parts.exports import csv_bytes, model_part, show_figure_exports
+from attention_viz.ui.parts.exports import csv_bytes, file_button, model_part, show_figure_exports
 from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.ui.parts.themes import theme_name
 from attention_viz.views.style.wording import with_minus
@@ -155,15 +155,8 @@ def _offer(found: ByWeights, trace: Trace, place: tuple[int, int]) -> None:
         for label, (which, table, says) in tables.items():
             if isinstance(table, str) or table.empty:
                 continue
-            st.download_button(
-                label,
-                functools.partial(_csv, table, origin),
-                f"attention_{name}_{which}.csv",
-                "text/csv",
-                help=says,
-                on_click="ignore",
-                key=f"download-why-{which.partition('_')[0]}",
-            )
+            make, key = functools.partial(_csv, table, origin), f"why-{which.partition('_')[0]}"
+            file_button(label, f"attention_{name}_{which}", "csv", make, key, holds=says)
 
 
 def _csv(table: pandas.DataFrame, model: str) -> bytes:

@@ -21,7 +21,7 @@ from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.pages.why.asking import tell_put, tell_silenced
 from attention_viz.ui.pages.why.page import RANKED, WHY_CHOICES
-from attention_viz.ui.parts.exports import csv_bytes, model_part
+from attention_viz.ui.parts.exports import csv_bytes, file_button, model_part
 from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.ui.runner.page import Slots
 
@@ -31,33 +31,17 @@ __all__ = ["Silenced", "ask_other", "offer_rows", "pick_ranked", "put_all", "sil
 def offer_rows(trace: Trace, found: WrittenNumber) -> None:
     """Offer the rows as CSV and JSON."""
     name = f"attention_{model_part(trace)}_why"
-    forms = {
-        "What wrote it (CSV)": ("csv", "text/csv", _csv),
-        "What wrote it (JSON)": ("json", "application/json", _json),
-    }
-    for label, (ending, media, make) in forms.items():
-        st.download_button(
-            label,
-            functools.partial(make, trace, found),
-            f"{name}.{ending}",
-            media,
-            help="Every part of the model and what it wrote of this number, a row each; they sum to the number",
-            on_click="ignore",
-            key=f"download-why-{ending}",
-        )
+    holds = "Every part of the model and what it wrote of this number, a row each; they sum to the number"
+    for ending, make in (("csv", _csv), ("json", _json)):
+        label, file = f"What wrote it ({ending.upper()})", functools.partial(make, trace, found)
+        file_button(label, name, ending, file, f"why-{ending}", holds=holds)
 
 
 def _offer_puts(trace: Trace, of: Logit, other: str, found: Patched) -> None:
     """Offer the patched heads as CSV."""
-    st.download_button(
-        "These heads (CSV)",
-        functools.partial(_puts, trace, of, other, found),
-        f"attention_{model_part(trace)}_put.csv",
-        "text/csv",
-        help="How each head's output from the other text changes the number: as estimated, and as run where it was run",
-        on_click="ignore",
-        key="download-why-put",
-    )
+    holds = "How each head's output from the other text changes the number: as estimated, and as run where it was run"
+    make, name = functools.partial(_puts, trace, of, other, found), f"attention_{model_part(trace)}_put"
+    file_button("These heads (CSV)", name, "csv", make, "why-put", holds=holds)
 
 
 def _puts(trace: Trace, of: Logit, other: str, found: Patched) -> bytes:
