@@ -16,12 +16,12 @@ from attention_viz.steps.head import PRECISIONS, SCALES
 from attention_viz.steps.steps import NOTATIONS, STEPS
 from attention_viz.ui.address import State, write_address
 from attention_viz.ui.address.codec import Parameter, parameters
-from attention_viz.ui.front.headers import headers
 from attention_viz.ui.front.server import READY
+from attention_viz.ui.front.waiting import headers
 from attention_viz.ui.pages.steps.page import PIPELINE
 from attention_viz.ui.parts.downloads import EXPORTS
 from attention_viz.ui.parts.menu import PAGES as MENU
-from attention_viz.ui.presenting.choice import PresentChoice
+from attention_viz.ui.presenting.button import PresentChoice
 from attention_viz.views import VIEWS
 from tests import controls
 from tests.test_architecture import ROOMS

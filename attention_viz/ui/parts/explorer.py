@@ -12,8 +12,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.explorer import beginning_source, channel_source, component_source, packet_source
 from attention_viz.serving.runs import Run
 from attention_viz.ui import visit, widgets
-from attention_viz.ui.packing.heads import head_of, maps_in, ranking_of
-from attention_viz.ui.packing.run import long_id_of, payload_of
+from attention_viz.ui.packing import head_of, long_id_of, maps_in, payload_of, ranking_of
 from attention_viz.ui.parts.markdown import as_sentence
 
 __all__ = ["HeadPlace", "asked_page", "chosen", "reserve_heads", "show_channel", "show_explorer"]

@@ -141,10 +141,10 @@ def show_figure_exports(
             for form in ("svg", "png", "pdf") if run else ():
                 make = functools.partial(picture, form)
                 file_button(f"Picture ({form.upper()})", file, form, make, f"{name}-{form}", refusals=refusals)
-            tables = (("CSV", csv_bytes), ("parquet", parquet_bytes))
-            for form, write in () if table_maker is None else tables:
-                make, key = functools.partial(_table, table_maker, write), f"{name}-{form.lower()}"
-                file_button(f"Table ({form})", file, form.lower(), make, key, refusals=refusals)
+            if table_maker is not None:
+                for form, write in (("CSV", csv_bytes), ("parquet", parquet_bytes)):
+                    make, key = functools.partial(_table, table_maker, write), f"{name}-{form.lower()}"
+                    file_button(f"Table ({form})", file, form.lower(), make, key, refusals=refusals)
 
 
 def _table(table_maker: Callable[[], pandas.DataFrame], write: Callable[[pandas.DataFrame], bytes]) -> bytes:

@@ -23,7 +23,7 @@ from attention_viz.trace.once import once_for_each
 from attention_viz.trace.shown.seen import Seen
 from attention_viz.ui import widgets
 from attention_viz.ui.address import State
-from attention_viz.ui.packing.run import long_id_of
+from attention_viz.ui.packing import long_id_of
 from attention_viz.ui.parts.selection import pair_of
 from attention_viz.ui.presenting.button import asked, wanted
 from attention_viz.views.figures.seen.overlay import png_data

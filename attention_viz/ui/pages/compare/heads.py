@@ -19,8 +19,8 @@ from attention_viz.ui.pages.compare.choice import CompareChoice
 from attention_viz.ui.pages.compare.page import take_head
 from attention_viz.ui.pages.compare.sides import ShownSide, compared
 from attention_viz.ui.pages.compare.words import heads_words
+from attention_viz.ui.parts.layout import theme_name
 from attention_viz.ui.parts.markdown import as_sentence, plain
-from attention_viz.ui.parts.themes import theme_name
 from attention_viz.ui.selection import SHARED, Filled, Selection, update
 from attention_viz.views import compared_heads
 from attention_viz.views.figures.heads.grid_of_heads import is_turned

@@ -19,8 +19,7 @@ from attention_viz.ui.controls.edits_choice import current_edits
 from attention_viz.ui.controls.wording import read_otherwise
 from attention_viz.ui.pages.compare.choice import CompareChoice, sides
 from attention_viz.ui.parts import open_trace as opening
-from attention_viz.ui.parts.drawing import hold, show_cut, show_notes, show_problem
-from attention_viz.ui.parts.model_words import unknown_words, without_words
+from attention_viz.ui.parts.drawing import hold, show_cut, show_notes, show_problem, unknown_words, without_words
 from attention_viz.ui.parts.notices import tell
 from attention_viz.ui.parts.readings import read
 

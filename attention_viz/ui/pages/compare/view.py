@@ -44,10 +44,10 @@ from attention_viz.ui.pages.compare.words import (
 from attention_viz.ui.pages.heads.page import HEADS_CHOICES
 from attention_viz.ui.parts.drawing import arrive
 from attention_viz.ui.parts.exports import show_figure_exports, show_link
+from attention_viz.ui.parts.layout import theme_name
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.readings import heatmap, show_reading
 from attention_viz.ui.parts.selection import take_pair
-from attention_viz.ui.parts.themes import theme_name
 from attention_viz.ui.presenting.host import present_comparison
 from attention_viz.ui.runner.page import Part, Parts, Slots, raise_again
 from attention_viz.ui.selection import Selection

@@ -16,10 +16,10 @@ from attention_viz.ui.address import State
 from attention_viz.ui.controls.plot import show_picture
 from attention_viz.ui.controls.reading import is_raw
 from attention_viz.ui.pages.explore.page import CANDIDATES_TITLE, CANDIDATES_WIDTH, goes_on_for_sure, step
+from attention_viz.ui.parts.layout import theme_name
 from attention_viz.ui.parts.markdown import plain
+from attention_viz.ui.parts.predictions import hold_writes
 from attention_viz.ui.parts.selection import show_why
-from attention_viz.ui.parts.themes import theme_name
-from attention_viz.ui.parts.writes import hold_writes
 from attention_viz.ui.selection import SHARED
 
 __all__ = ["find_candidates", "row_of_step", "show_candidates", "show_way_back", "uncut_words", "up_to_step"]

@@ -19,7 +19,7 @@ from attention_viz.ui.address.codec import parameter
 from attention_viz.ui.address.kinds import AnyText, WholeNumber
 from attention_viz.ui.controls import pickers, reading
 from attention_viz.ui.controls.pickers import ControlRow
-from attention_viz.ui.packing.run import payload_of
+from attention_viz.ui.packing import payload_of
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.drawing import place_picture
 from attention_viz.ui.parts.explorer import show_explorer

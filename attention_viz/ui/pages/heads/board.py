@@ -19,7 +19,7 @@ from attention_viz.ui.address import State
 from attention_viz.ui.address.cells import Cells, from_code, to_code
 from attention_viz.ui.controls.reading import is_raw
 from attention_viz.ui.pages.heads.page import HEADS_CHOICES
-from attention_viz.ui.parts.themes import theme_name
+from attention_viz.ui.parts.layout import theme_name
 from attention_viz.views.style.theme import palette
 
 __all__ = ["cannot_draw", "drawn_cells", "mark_drawn", "show_board_controls", "show_board_pen", "strokes"]

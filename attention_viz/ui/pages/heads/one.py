@@ -30,11 +30,11 @@ from attention_viz.ui.pages.heads.silence import show_silence
 from attention_viz.ui.pages.heads.words import head_words, named, seen_words
 from attention_viz.ui.parts.drawing import PicturePlace
 from attention_viz.ui.parts.exports import show_figure_exports
+from attention_viz.ui.parts.layout import theme_name
 from attention_viz.ui.parts.markdown import plain
+from attention_viz.ui.parts.predictions import hold_writes
 from attention_viz.ui.parts.readings import heatmap, read_in_place, show_reading
 from attention_viz.ui.parts.selection import pair_of, take_pair
-from attention_viz.ui.parts.themes import theme_name
-from attention_viz.ui.parts.writes import hold_writes
 from attention_viz.views.style.axes import begin, lower
 from attention_viz.views.style.theme import ThemeName
 from attention_viz.views.style.wording import readable

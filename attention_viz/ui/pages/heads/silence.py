@@ -22,8 +22,8 @@ from attention_viz.ui.address import State
 from attention_viz.ui.pages.heads.numbers import heads_of, known_effects, offer_all
 from attention_viz.ui.pages.heads.page import HEADS_CHOICES, HeadsChoice
 from attention_viz.ui.pages.heads.search import Atlas
-from attention_viz.ui.parts.likelier import likelier_at, predicted, title_of
 from attention_viz.ui.parts.markdown import as_sentence, plain
+from attention_viz.ui.parts.predictions import likelier_at, predicted, title_of
 from attention_viz.views.style.wording import shortened
 
 __all__ = ["SENTENCES", "arrive_silent", "show_silence", "silenced_effects"]

@@ -27,8 +27,8 @@ from attention_viz.ui.pages.heads.words import claim_words, few_words, missing_w
 from attention_viz.ui.parts.drawing import hold, show_notes
 from attention_viz.ui.parts.exports import file_button, model_part, show_run_exports
 from attention_viz.ui.parts.markdown import plain
+from attention_viz.ui.parts.predictions import show_writes
 from attention_viz.ui.parts.selection import pair_of
-from attention_viz.ui.parts.writes import show_writes
 from attention_viz.ui.presenting.host import present_roles
 from attention_viz.ui.runner.loading import load_text, settle_text
 from attention_viz.ui.runner.page import Part, Parts, Slots

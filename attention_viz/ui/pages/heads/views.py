@@ -23,8 +23,8 @@ from attention_viz.ui.pages.heads.silence import silenced_effects
 from attention_viz.ui.pages.heads.words import metric_words, missing_words
 from attention_viz.ui.parts.explorer import show_channel
 from attention_viz.ui.parts.exports import show_figure_exports
+from attention_viz.ui.parts.layout import theme_name
 from attention_viz.ui.parts.markdown import plain
-from attention_viz.ui.parts.themes import theme_name
 from attention_viz.views.style.theme import ThemeName
 
 __all__ = ["export_view", "hold_cards", "opened_in_explore", "show_view"]

@@ -23,9 +23,9 @@ from attention_viz.ui.pages.heads.numbers import Head, effects_of, heads_of, kno
 from attention_viz.ui.pages.heads.page import HEADS_CHOICES
 from attention_viz.ui.pages.heads.search import take_head
 from attention_viz.ui.parts.exports import show_figure_exports
-from attention_viz.ui.parts.likelier import predicted, show_likelier
+from attention_viz.ui.parts.layout import theme_name
 from attention_viz.ui.parts.markdown import as_sentence, plain
-from attention_viz.ui.parts.themes import theme_name
+from attention_viz.ui.parts.predictions import predicted, show_likelier
 from attention_viz.views import changed_heads, changed_outputs, difference, head_effects
 from attention_viz.views.figures.heads.grid_of_heads import is_turned
 from attention_viz.views.style.axes import lower

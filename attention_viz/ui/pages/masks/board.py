@@ -22,9 +22,9 @@ from attention_viz.ui.address.cells import LONGEST_DRAWN, Cells, to_code
 from attention_viz.ui.controls.plot import add_targets, show_to_click
 from attention_viz.ui.pages.masks.page import MASK_CHOICES, MASKS, SHOWN, MaskChoice
 from attention_viz.ui.parts.explorer import show_channel
+from attention_viz.ui.parts.layout import theme_name
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.selection import pair_of, take_head, take_pair
-from attention_viz.ui.parts.themes import theme_name
 from attention_viz.views.figures.seen.overlay import blocked_patches, called
 
 __all__ = ["show_board", "show_masked_picture", "take_choice"]

@@ -31,9 +31,9 @@ from attention_viz.ui.pages.masks.words import (
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.downloads import show_downloads
 from attention_viz.ui.parts.drawing import arrive, hold, show_cut, show_notes, show_problem
-from attention_viz.ui.parts.likelier import likelier_at, predicted, title_of
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.notices import tell
+from attention_viz.ui.parts.predictions import likelier_at, predicted, title_of
 from attention_viz.ui.presenting.host import present_change
 from attention_viz.ui.runner.loading import study_as_it_is
 from attention_viz.ui.runner.page import Part, Parts, Slots

@@ -22,8 +22,8 @@ from attention_viz.ui.controls.plot import add_targets, show_picture, show_to_cl
 from attention_viz.ui.pages.steps.controls import chosen_cell, take_cell
 from attention_viz.ui.pages.steps.numbers import in_notation, show_arithmetic, show_statistics, show_window
 from attention_viz.ui.pages.steps.page import StepChoice
+from attention_viz.ui.parts.layout import theme_name
 from attention_viz.ui.parts.markdown import plain
-from attention_viz.ui.parts.themes import theme_name
 from attention_viz.views import angles, learned, saturation, steps
 from attention_viz.views.style.theme import Palette, palette
 

@@ -16,8 +16,8 @@ from attention_viz.ui.address import State
 from attention_viz.ui.controls.plot import show_picture
 from attention_viz.ui.pages.why.page import BENEATH, WHY_CHOICES
 from attention_viz.ui.parts.exports import csv_bytes, file_button, model_part, show_figure_exports
+from attention_viz.ui.parts.layout import theme_name
 from attention_viz.ui.parts.markdown import as_sentence, plain
-from attention_viz.ui.parts.themes import theme_name
 from attention_viz.views.style.wording import with_minus
 
 __all__ = ["show_beneath"]

@@ -18,7 +18,7 @@ def script() -> None:
     from attention_viz.ui import visit
     from attention_viz.ui.controls import pickers
     from attention_viz.ui.controls.model import pick_model
-    from attention_viz.ui.controls.text_box import text_box
+    from attention_viz.ui.controls.wording import text_box
     from attention_viz.ui.pages.compare.page import PAGE, choose_kind, other_text, show_pickers
 
     pickers.begin(*PAGE.groups)

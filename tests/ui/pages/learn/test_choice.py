@@ -17,7 +17,7 @@ from attention_viz.ui.pages.learn.page import (
 )
 from attention_viz.ui.pages.learn.steps import term
 from attention_viz.ui.parts.exports import link
-from attention_viz.ui.presenting.choice import presented
+from attention_viz.ui.presenting.button import presented
 from attention_viz.ui.selection import PageOpened, Picked, Selection, answer, update
 
 LESSONS = ("why", "vectors", "plain")
