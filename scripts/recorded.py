@@ -3,7 +3,7 @@
 from attention_viz.serving.recorded import write_recorded
 from attention_viz.serving.runs import run_request
 from attention_viz.ui.address.state import OPENINGS, State, own_example
-from attention_viz.ui.packing.run import payload_of
+from attention_viz.ui.packing import payload_of
 
 
 def main() -> None:

@@ -25,6 +25,7 @@ _WIDGETS = dict.fromkeys(
             "_pick_token",
             "_select",
             "_button",
+            "file_button",
             "show_switch",
             "switch",
         ),

@@ -16,12 +16,12 @@ from attention_viz.steps.head import PRECISIONS, SCALES
 from attention_viz.steps.steps import NOTATIONS, STEPS
 from attention_viz.ui.address import State, write_address
 from attention_viz.ui.address.codec import Parameter, parameters
-from attention_viz.ui.front.headers import headers
 from attention_viz.ui.front.server import READY
-from attention_viz.ui.pages.steps.choice import PIPELINE
-from attention_viz.ui.parts.downloads import BUTTONS
+from attention_viz.ui.front.waiting import headers
+from attention_viz.ui.pages.steps.page import PIPELINE
+from attention_viz.ui.parts.downloads import EXPORTS
 from attention_viz.ui.parts.menu import PAGES as MENU
-from attention_viz.ui.presenting.choice import PresentChoice
+from attention_viz.ui.presenting.button import PresentChoice
 from attention_viz.views import VIEWS
 from tests import controls
 from tests.test_architecture import ROOMS
@@ -76,7 +76,7 @@ def test_every_document_is_one_step_from_the_readme_or_its_index() -> None:
 
 def test_every_download_stands_in_the_pages_document() -> None:
     told = _rows(_ALL_PAGES, "button")
-    assert set(BUTTONS) <= {label.strip("*") for label in told}
+    assert set(EXPORTS) <= {label.strip("*") for label in told}
 
 
 def test_every_picture_stands_in_the_gallery_and_no_document_names_another() -> None:

@@ -13,7 +13,7 @@ from attention_viz.serving.logs import keep_messages_out
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui.address.state import DEFAULT
 from attention_viz.ui.front.server import serve
-from attention_viz.ui.packing.run import payload_of
+from attention_viz.ui.packing import payload_of
 
 __all__ = ["allow_open_files", "begin_loading", "main"]
 

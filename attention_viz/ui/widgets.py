@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import streamlit as st
+from streamlit.components import v2 as components
 
 from attention_viz.ui.address.kinds import nearest
 from attention_viz.ui.selection import Group
@@ -16,6 +17,7 @@ from attention_viz.ui.visit import chosen, memory, pick
 
 __all__ = [
     "clicked_point",
+    "component",
     "content",
     "draft",
     "drafted",
@@ -24,6 +26,8 @@ __all__ = [
     "preset",
     "renew",
     "sent",
+    "sent_pair",
+    "serial",
     "show",
     "show_switch",
     "whole",
@@ -136,6 +140,23 @@ def content(key: str, default: Any = None) -> Any:
 def sent(key: str, name: str) -> Any:
     """Return what a browser component sent under a name; None for nothing. A browser may send anything."""
     return getattr(st.session_state.get(key), name, None)
+
+
+def component(name: str, html: str | None = None, css: str | None = None, js: str | None = None) -> Callable[..., Any]:
+    """Register a component of ours, once, when its module is imported: its name stands for its code from then on."""
+    return components.component(f"attention_viz_{name}", html=html, css=css, js=js)
+
+
+def serial(key: str) -> int:
+    """Return the serial number of a component's last choice; 0 before one."""
+    return whole(sent(key, "choice"), "serial") or 0
+
+
+def sent_pair(key: str, name: str, parts: tuple[str, str] = ("layer", "head")) -> tuple[int, int] | None:
+    """Return two whole numbers that a component sent together; None for none, or invalid browser data."""
+    message = sent(key, name)
+    first, second = (whole(message, part) for part in parts)
+    return None if first is None or second is None else (first, second)
 
 
 def whole(message: Any, name: str) -> int | None:

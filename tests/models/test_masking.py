@@ -18,7 +18,7 @@ from attention_viz.ui.address import State
 from attention_viz.ui.address.cells import LONGEST_DRAWN, from_code, to_code
 from attention_viz.ui.address.codec import read, write
 from attention_viz.ui.address.kinds import fits_link
-from attention_viz.ui.pages.masks.choice import MASKS, MaskChoice, edits
+from attention_viz.ui.pages.masks.page import MASKS, MaskChoice, edits
 
 BANK = "The bank of the river was flooded"
 SHORT = "A boat drifted by"

@@ -16,7 +16,7 @@ from attention_viz.serving.run import Request
 from attention_viz.serving.runs import run_request
 from attention_viz.ui.address import DEFAULT, State, own_example
 from attention_viz.ui.address.state import OPENINGS
-from attention_viz.ui.packing.run import payload_of
+from attention_viz.ui.packing import payload_of
 from tests.explorer.test_payload import unpack, weights
 
 OPENED = [State(model=model, text=own_example(model)).request for model in OPENINGS]

@@ -1,24 +1,25 @@
 """The values that all pages share: which head is shown."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from attention_viz.analysis.readings import READINGS
 from attention_viz.protocol.facts import ModelFacts
+from attention_viz.serving import permissions
 from attention_viz.serving.models import facts_of
 from attention_viz.serving.run import OwnModule, Request
 from attention_viz.serving.uploads import KINDS
 from attention_viz.sources import CATALOGUE, Entry
 from attention_viz.ui.address.codec import parameter, read, write
-from attention_viz.ui.address.kinds import AnyText, OneOf, SampleName, WholeNumber
-from attention_viz.ui.address.model_kind import ModelName
+from attention_viz.ui.address.kinds import AnyText, OneOf, ParameterKind, SampleName, WholeNumber, notice
 
 __all__ = [
     "DEFAULT",
     "EXAMPLES",
     "MOST_MORE",
     "OPENINGS",
+    "ModelName",
     "Positions",
     "State",
     "Switch",
@@ -28,6 +29,20 @@ __all__ = [
     "read_address",
     "write_address",
 ]
+
+
+@dataclass(frozen=True)
+class ModelName(ParameterKind):
+    """A model that a visitor may request."""
+
+    def read(self, name: str, text: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
+        """Return the model's one name, or why it isn't available."""
+        reason = permissions.refusal(text)
+        if reason is None:
+            return permissions.canonical_name(text), []
+        refusal = notice(name, text, ", ".join((*CATALOGUE, *permissions.other_sources())), instead)
+        return instead, [f"{refusal} Why: {reason}."]
+
 
 Positions = Literal["sinusoidal", "none"]
 Switch = Literal["on", "off"]

@@ -1,31 +1,83 @@
-"""On phones, the row folded into one line that opens."""
+"""Chips for changed options, and the row folded into one line on phones."""
 
 from collections.abc import Collection
 from importlib import resources
 
-from streamlit.components import v2 as components
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
+from attention_viz.analysis.readings import READINGS
 from attention_viz.explorer import script
 from attention_viz.serving import permissions as allowed
-from attention_viz.ui import visit
-from attention_viz.ui.address import State
-from attention_viz.ui.controls.chips import chips
+from attention_viz.ui import visit, widgets
+from attention_viz.ui.address import DEFAULT, State
 from attention_viz.ui.controls.model import name_in_file
 from attention_viz.ui.controls.thing import reads, thing_label
+from attention_viz.ui.controls.wording import asks_target
+from attention_viz.ui.parts import open_trace as opening
+from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.open_trace import opened
+from attention_viz.ui.selection import SHARED
 from attention_viz.views.style.wording import one_line
 
-__all__ = ["show_fold"]
+__all__ = ["READ", "show_chips", "show_fold"]
+
+# What only pages have that show weights as weights.
+READ = ("reading", "words")
+# Characters of a text in a chip.
+_LONGEST = 28
+
+
+def show_chips(place: DeltaGenerator, state: State, leave_out: Collection[str] = ()) -> None:
+    """Draw a button that resets each changed option; none without any."""
+    found = _chips(state, leave_out)
+    if not found:
+        place.empty()
+        return
+    with place.container(key="chips", horizontal=True, gap="xsmall"):
+        for name, words in found.items():
+            st.button(f"{plain(words)} ✕", key=f"chip-{name}", on_click=_put_back, args=(name,), help="Take it off")
+
+
+def _chips(state: State, leave_out: Collection[str] = ()) -> dict[str, str]:
+    """Return short labels of the model's changed options, by URL parameter."""
+    # Keys are thrown away while the model goes on: a page that has no use for that shows nothing of it.
+    hidden = {*leave_out, "evict"} if "more" in leave_out else {*leave_out}
+    can = state.facts
+    # Of an open file nothing can be run otherwise; it can only be read otherwise.
+    runs = opening.opened() is None
+    words = {
+        "second": (runs and can.reads_pairs, f"Second sentence: “{one_line(state.second, _LONGEST)}”"),
+        "target": (asks_target(state), f"Target: “{one_line(state.target, _LONGEST)}”"),
+        "more": (runs and can.continues_text, f"Goes on by {state.more} token{'s' * (state.more != 1)}"),
+        "evict": (
+            runs and can.continues_text and state.more > 0,
+            f"Old keys thrown away but {state.first_keys} first and {state.last_keys} last",
+        ),
+        "chat": (runs and can.has_chat_template, "Chat template"),
+        "special": (runs and can.adds_special_tokens, "Without special tokens"),
+        "reading": (True, READINGS[state.reading].label),
+        "words": (True, "Whole words"),
+        "d_model": (runs and state.own, f"Width {state.d_model}"),
+        "heads": (runs and state.own, f"{state.heads} head{'s' * (state.heads != 1)}"),
+        "seed": (runs and state.own, f"Seed {state.seed}"),
+        "positions": (runs and state.own, "Without positions"),
+    }
+    return {
+        name: said
+        for name, (applies, said) in words.items()
+        if applies and name not in hidden and getattr(state, name) != getattr(DEFAULT, name)
+    }
+
+
+def _put_back(name: str) -> None:
+    visit.pick(SHARED, **{name: getattr(DEFAULT, name)})
+
 
 _LONGEST_TEXT, _LONGEST_MODEL = 80, 24
 
-# Registered once, when the module is imported: a component's name stands for its code from then on.
 _css = resources.files("attention_viz").joinpath("explorer", "static", "page", "fold.css").read_text("utf-8")
-_fold = components.component(
-    "attention_viz_fold",
-    js=script("page/fold.js"),
-    css=_css,
-)
+_fold = widgets.component("fold", css=_css, js=script("page/fold.js"))
 
 
 def show_fold(what: str, place: str = "", leave_out: Collection[str] | None = None) -> None:
@@ -38,7 +90,7 @@ def show_fold(what: str, place: str = "", leave_out: Collection[str] | None = No
     state = visit.shared()
     place = place or f"{_model(state)} · {state.layer}·{state.head}"
     text = one_line(_read(state), _LONGEST_TEXT)
-    changed = "" if leave_out is None else ", ".join(chips(state, leave_out).values())
+    changed = "" if leave_out is None else ", ".join(_chips(state, leave_out).values())
     _fold(key="fold", data={"text": text, "place": place, "what": what, "changed": changed})
 
 

@@ -1,15 +1,17 @@
-"""The model picker: catalogue, folder, or hub with sizes."""
+"""The model picker: catalogue, folder, or hub with sizes and downloads."""
 
 import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.errors import AttentionVizError
 from attention_viz.protocol.facts import UNKNOWN_COUNT
+from attention_viz.serving import jobs
 from attention_viz.serving import permissions as allowed
-from attention_viz.serving.models import plan_of, refresh
+from attention_viz.serving.models import check_room, plan_of, refresh
 from attention_viz.serving.permissions import FOLDER, HUB
 from attention_viz.serving.runs import is_loaded
 from attention_viz.sources import CATALOGUE
@@ -17,17 +19,72 @@ from attention_viz.sources.catalogue import how_to_install
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import DEFAULT, State, write_address
 from attention_viz.ui.address.kinds import notice, number_words
-from attention_viz.ui.controls.model_download import offer_download
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.drawing import load_in_place, show_problem
-from attention_viz.ui.parts.markdown import plain
+from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.ui.selection import SHARED, Filled
 from attention_viz.views.style.wording import one_line
 
 if TYPE_CHECKING:
+    from attention_viz.sources import Plan
     from attention_viz.trace.trace import Trace
 
 __all__ = ["described", "name_in_file", "pick_model", "prepare", "show_source"]
+
+
+def _offer_download(model: str, plan: "Plan", place: DeltaGenerator) -> None:
+    """Show the model's size and a download button, then progress."""
+    check_room(plan.name, plan.bytes)
+    download = jobs.download_of(model)
+    with place:
+        if download is not None and not download.over:
+            _watch(model)
+            return
+        if download is not None and not download.problem:
+            # It ended well after what is missing was counted.
+            jobs.forget(model)
+            visit.run_again()
+        if download is not None:
+            st.warning(as_sentence(download.problem))
+        here = plan.bytes - plan.missing
+        already = f", of which {_megabytes(here)} are on this machine already" if here else ""
+        st.markdown(
+            plain(
+                f"{plan.name} at {plan.revision} ({plan.commit[:7]}) is on the hub: {len(plan.files)} files, "
+                f"{_megabytes(plan.bytes)}{already}. It stays on this machine, for everybody here."
+            )
+        )
+        st.button(f"Download {_megabytes(plan.missing)}", type="primary", on_click=_begin, args=(model, plan))
+
+
+def _begin(model: str, plan: "Plan") -> None:
+    visit.memory(_Begun).download = jobs.begin(model, plan)
+
+
+@dataclass
+class _Begun:
+    """A visitor's download, which only they may cancel."""
+
+    download: jobs.Download | None = None
+
+
+@st.fragment(run_every=1.0)
+def _watch(model: str) -> None:
+    download = jobs.download_of(model)
+    if download is None or download.over:
+        if download is not None and not download.problem:
+            jobs.forget(model)
+        visit.run_again()
+    plan = download.plan
+    received = f"{_megabytes(download.received)} of {_megabytes(plan.missing)}"
+    st.progress(download.share, text=plain(f"Downloading {plan.name}: {received}"))
+    if visit.memory(_Begun).download is download:
+        st.button("Cancel", on_click=download.cancel)
+
+
+def _megabytes(count: int) -> str:
+    return f"{count / 1e6:,.1f} MB" if count < 1e8 else f"{count / 1e6:,.0f} MB"
+
 
 # In characters: in a file a model may be called anything.
 _LONGEST = 40
@@ -212,7 +269,7 @@ def _load(state: State) -> bool:
                 st.caption("Asking the hub …")
             plan = plan_of(state.model)
             if not plan.complete:
-                offer_download(state.model, plan, place.container())
+                _offer_download(state.model, plan, place.container())
                 return False
         load_in_place(state.model, place)
     except AttentionVizError as error:

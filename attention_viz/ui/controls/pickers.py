@@ -13,12 +13,10 @@ from attention_viz.ui.address import Positions, State, write_address
 from attention_viz.ui.address.kinds import WholeNumber
 from attention_viz.ui.controls import model as model_choice
 from attention_viz.ui.controls import reading as readings
-from attention_viz.ui.controls import target as two_texts
 from attention_viz.ui.controls import wording as wording_controls
-from attention_viz.ui.controls.chips import READ, show_chips
-from attention_viz.ui.controls.fold import show_fold
-from attention_viz.ui.controls.text_box import text_box
+from attention_viz.ui.controls.fold import READ, show_chips, show_fold
 from attention_viz.ui.controls.thing import end_unless_shown, is_shown_on, reads, show_thing
+from attention_viz.ui.controls.wording import text_box
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.notices import hold_notices, show_notices
 from attention_viz.ui.selection import SHARED, Filled, Group, PageOpened
@@ -81,7 +79,7 @@ def choose(
         page: ends if it shows nothing that the model reads.
         stream: the page's only one; by default picked.
     """
-    asked, kind = two_texts.asks_target(visit.shared()), reads(visit.shared())
+    asked, kind = wording_controls.asks_target(visit.shared()), reads(visit.shared())
     # The height holds until the page's style has arrived.
     with st.container(key="frame", height=_ROW, border=False):
         unused = (*leave_out, *(() if with_readings else READ))
@@ -104,10 +102,10 @@ def choose(
     with st.container():
         model_choice.show_source()
         current = model_choice.prepare(visit.shared(), asked=not visit.here().selection.head_is_free)
-    if two_texts.asks_target(current) != asked or reads(current) != kind:
+    if wording_controls.asks_target(current) != asked or reads(current) != kind:
         # It was loaded only now, and turned out to ask for more.
         visit.run_again()
-    two_texts.settle_stream(current, stream)
+    wording_controls.settle_stream(current, stream)
     with places:
         own = beside if is_shown_on(page, kind) else None
         options, inside = _show_places(visit.shared(), stream, leave_out, with_readings, own)
@@ -125,7 +123,7 @@ def _show_places(
 ) -> tuple[DeltaGenerator, DeltaGenerator | None]:
     """Draw layer, head, "Options"; return its end and the page's slot."""
     if stream is None:
-        two_texts.pick_stream(state)
+        wording_controls.pick_stream(state)
     _pick("layer", _layers(state), 116)
     heads = range(_head_count(visit.shared()))
     _pick("head", heads, 116, together=with_readings and readings.together(state))

@@ -1,4 +1,4 @@
-"""Additions to a text: second sentence, special tokens, chat template, generation."""
+"""What a text is read with: box, target, stream, second sentence, special tokens, chat template, generation."""
 
 import re
 import unicodedata
@@ -10,22 +10,105 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.edits.words import listed
+from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import MOST_MORE, State
 from attention_viz.ui.address.kinds import fits_link
-from attention_viz.ui.controls.target import asks_target
-from attention_viz.ui.controls.text_box import text_box
 from attention_viz.ui.controls.thing import KEPT, is_own
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.notices import tell
-from attention_viz.ui.selection import SHARED
+from attention_viz.ui.selection import SHARED, Filled
 
 if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
     from attention_viz.trace.trace import Trace
 
-__all__ = ["WORDING", "added_words", "own_words", "read_otherwise", "show_added", "show_whole_words", "show_wording"]
+__all__ = [
+    "STREAMS",
+    "WORDING",
+    "asks_target",
+    "pick_stream",
+    "read_otherwise",
+    "settle_stream",
+    "show_added",
+    "show_whole_words",
+    "show_wording",
+    "streams",
+    "text_box",
+]
+
+
+def text_box(label: str, name: str, placeholder: str | None = None, *, labelled: bool = True) -> None:
+    """Draw the box; typing closes an open trace.
+
+    Args:
+        labelled: whether the label is visible, always read by screen readers.
+    """
+    widgets.show(
+        st.text_area,
+        label,
+        of=SHARED,
+        name=name,
+        height=68,
+        max_chars=SETTINGS.longest_input,
+        placeholder=placeholder,
+        label_visibility="visible" if labelled else "collapsed",
+    )
+    if name == "text":
+        # In sight while the box holds another text than what is drawn: leaving the box for it runs the text.
+        st.button("Run", key="run", type="primary")
+
+
+# Each kind of attention in plain words.
+STREAMS = {
+    "encoder": "encoder: source looks at itself",
+    "decoder": "decoder: what was said looks back",
+    "cross": "cross: what is said looks at the source",
+}
+
+
+def streams(state: State) -> tuple[str, ...]:
+    """Return a loaded model's streams, else none."""
+    run = opening.opened()
+    return tuple(state.facts.heads) if run is None else run.trace.streams
+
+
+def asks_target(state: State) -> bool:
+    """Return whether the model takes a target; False for open traces."""
+    return opening.opened() is None and state.facts.is_encoder_decoder
+
+
+def settle_stream(state: State, only: str | None) -> None:
+    """Choose an existing stream before layers and heads are counted."""
+    found = streams(state)
+    if only is not None and state.stream != only:
+        visit.send(Filled(SHARED, {"stream": only}, stays=True))
+    elif only is None and len(found) > 1 and state.stream not in found:
+        # People bring a sound to see what is said of it.
+        said = state.facts.reads == "sound" and "cross" in found
+        visit.fill(SHARED, stream="cross" if said else found[0])
+
+
+def pick_stream(state: State) -> None:
+    """The picker, for a model with several."""
+    found = streams(state)
+    if len(found) > 1:
+        widgets.show(
+            st.selectbox,
+            "Stream",
+            of=SHARED,
+            name="stream",
+            options=found,
+            format_func=_called,
+            width=180,
+            label_visibility="collapsed",
+        )
+
+
+def _called(stream: str) -> str:
+    return STREAMS.get(stream, stream)
+
 
 # What a page may leave out, by the names in the address.
 WORDING = ("second", "more", "special", "chat")
@@ -69,7 +152,7 @@ def show_added(trace: "Trace") -> None:
     if trace.seen.tensors:
         _show_notes(trace)
         return
-    words = ". ".join(one for one in (added_words(trace), own_words(trace)) if one)
+    words = ". ".join(one for one in (_added_words(trace), _own_words(trace)) if one)
     if words:
         visit.memory(_Added).slot.caption(plain(f"{words}."))
     for line in (*read_otherwise(trace), *trace.provenance.notes):
@@ -87,7 +170,7 @@ def _show_notes(trace: "Trace") -> None:
             tell(line, loud=line.endswith(NO_TIMES))
 
 
-def added_words(trace: "Trace") -> str:
+def _added_words(trace: "Trace") -> str:
     """List the added tokens; "" if none are possible."""
     origin, tokens = trace.provenance, trace.query_tokens(trace.streams[0])
     end = len(tokens) - _own(trace)
@@ -118,7 +201,7 @@ def read_otherwise(trace: "Trace") -> list[str]:
     return lines
 
 
-def own_words(trace: "Trace") -> str:
+def _own_words(trace: "Trace") -> str:
     """Count the model's own last tokens; "" for none."""
     own = _own(trace)
     return (

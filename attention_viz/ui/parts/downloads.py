@@ -1,27 +1,85 @@
-"""Downloads, made from the trace, never from the screen."""
+"""The menu "Export" of a head: files made from the trace, never from the screen."""
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import streamlit as st
 
 from attention_viz.analysis.readings import READINGS
+from attention_viz.analysis.speech.webvtt import to_webvtt
+from attention_viz.analysis.word_times import said_words, word_times
+from attention_viz.errors import TraceError
 from attention_viz.explorer import explore
+from attention_viz.serving.runs import Run, lent
+from attention_viz.serving.settings import SETTINGS
 from attention_viz.trace.provenance import MERGED
-from attention_viz.trace.tensors import to_safetensors
+from attention_viz.trace.tensors import head_tensors, to_safetensors
 from attention_viz.trace.trace import Trace
-from attention_viz.ui.parts.exports import csv_bytes, model_part, show_more_formats
+from attention_viz.ui.address import State
+from attention_viz.ui.controls import reading as readings
+from attention_viz.ui.parts.exports import (
+    NO_BROWSER,
+    all_heads_bytes,
+    csv_bytes,
+    file_button,
+    model_part,
+    parquet_bytes,
+    show_link,
+    trace_button,
+)
+from attention_viz.ui.parts.selection import pair_of
 from attention_viz.views import heatmap_svg
+from attention_viz.views.export.browsers import at_hand
+from attention_viz.views.export.overlay_svg import overlay_svg
+from attention_viz.views.export.save import printed
 
-__all__ = ["BUTTONS", "show_downloads", "too_large"]
-
-# What holds every number of a head.
-_NUMBERS = ("Weights (CSV)", "Tensors (safetensors)")
-
+__all__ = ["EXPORTS", "show_downloads", "show_read_downloads", "too_large"]
 
 # Of a head with more weights than this no table and no tensors are made: each weight takes a hundred bytes there.
 _MOST_WEIGHTS = 4_000_000
+
+
+@dataclass(frozen=True)
+class _Export:
+    """A file of one head, made from trace, stream, layer and head.
+
+    Attributes:
+        every: whether it holds every number of the head.
+    """
+
+    ending: str
+    holds: str
+    make: Callable[[Trace, str, int, int], bytes]
+    every: bool = False
+
+
+# Every head's files, by the labels of their buttons.
+EXPORTS = {
+    "Weights (CSV)": _Export(
+        "csv",
+        "Every weight of this head, a row each, for a spreadsheet",
+        lambda trace, stream, layer, head: csv_bytes(trace.table(layer, head, stream)),
+        every=True,
+    ),
+    "Tensors (safetensors)": _Export(
+        "safetensors",
+        "Query, key, value and every step to the output of this head, as exact numbers",
+        lambda trace, stream, layer, head: to_safetensors(trace, layer, head, stream),
+        every=True,
+    ),
+    "Picture (SVG)": _Export(
+        "svg",
+        "This head as a picture for print or slides",
+        lambda trace, stream, layer, head: heatmap_svg(trace, layer, head, stream).encode(),
+    ),
+    "Explorer (HTML)": _Export(
+        "html",
+        "This explorer as one file that works offline; of a long text with this layer",
+        lambda trace, stream, layer, head: explore(trace, stream=stream, layer=layer, head=head).html().encode(),
+    ),
+}
 
 
 def too_large(trace: Trace, stream: str, layer: int) -> str:
@@ -35,45 +93,67 @@ def too_large(trace: Trace, stream: str, layer: int) -> str:
     )
 
 
-def _weights(trace: Trace, stream: str, layer: int, head: int) -> bytes:
-    return csv_bytes(trace.table(layer, head, stream))
+def show_downloads(
+    trace: Trace,
+    stream: str,
+    layer: int,
+    head: int,
+    labels: Sequence[str] = tuple(EXPORTS),
+    instead: Mapping[str, Callable[[], bytes]] = MappingProxyType({}),
+    run: Trace | None = None,
+    first: Callable[[], None] = lambda: None,
+    later: Callable[[], Trace] | None = None,
+) -> None:
+    """Draw the menu "Export": files and the link as chosen so far."""
+    # What is handed to buttons lives as long as the page does.
+    later = later or (lambda: trace)
+    whole = later if run is None else lambda: run
+    model = model_part(run or trace)
+    name = f"attention_{model_part(trace)}_{_place(trace, layer, head)}"
+    refusal = too_large(trace, stream, layer)
+    with st.popover("Export", key="export"):
+        first()
+        for label in labels:
+            one = EXPORTS[label]
+            make = instead.get(label) or functools.partial(_made, one, later, stream, layer, head)
+            refused = refusal if one.every else ""
+            file_button(label, name, one.ending, make, one.ending, holds=one.holds, refused=refused)
+        draws = at_hand() is not None
+        if not draws:
+            st.caption(f"Pictures as PNG or PDF {NO_BROWSER} *Picture (SVG)* needs none.")
+        buttons, refusals = st.container(), st.empty()
+        with buttons:
+            for form in ("png", "pdf") if draws else ():
+                make = functools.partial(_printed, later, stream, layer, head, form)
+                file_button(f"Picture ({form.upper()})", name, form, make, f"more-{form}", refusals=refusals)
+            if draws:
+                make = functools.partial(_all_heads, whole, stream)
+                file = f"attention_{model}_all_heads"
+                file_button("All heads (PDF)", file, "pdf", make, "all-heads-pdf", refusals=refusals)
+            if not refusal:
+                make = functools.partial(_parquet, later, stream, layer, head)
+                file_button("Weights (parquet)", name, "parquet", make, "more-parquet")
+            trace_button(whole, model, refusals)
+        st.caption(
+            "*Tensors* are of this head alone. *Trace* is the whole run, every head of it: *Open a trace* reads it."
+        )
+        show_link()
 
 
-def _tensors(trace: Trace, stream: str, layer: int, head: int) -> bytes:
-    return to_safetensors(trace, layer, head, stream)
+def _made(one: _Export, later: Callable[[], Trace], stream: str, layer: int, head: int) -> bytes:
+    return one.make(later(), stream, layer, head)
 
 
-def _picture(trace: Trace, stream: str, layer: int, head: int) -> bytes:
-    return heatmap_svg(trace, layer, head, stream).encode()
+def _printed(later: Callable[[], Trace], stream: str, layer: int, head: int, form: str) -> bytes:
+    return printed(heatmap_svg(later(), layer, head, stream), (form,))[form]
 
 
-def _page(trace: Trace, stream: str, layer: int, head: int) -> bytes:
-    return explore(trace, stream=stream, layer=layer, head=head).html().encode()
+def _all_heads(whole: Callable[[], Trace], stream: str) -> bytes:
+    return all_heads_bytes(whole(), stream)
 
 
-# Label, ending, media type, what it holds, and what makes it.
-BUTTONS: dict[str, tuple[str, str, str, Callable[[Trace, str, int, int], bytes]]] = {
-    "Weights (CSV)": ("csv", "text/csv", "Every weight of this head, a row each, for a spreadsheet", _weights),
-    "Tensors (safetensors)": (
-        "safetensors",
-        "application/octet-stream",
-        "Query, key, value and every step to the output of this head, as exact numbers",
-        _tensors,
-    ),
-    "Picture (SVG)": ("svg", "image/svg+xml", "This head as a picture for print or slides", _picture),
-    "Explorer (HTML)": (
-        "html",
-        "text/html",
-        "This explorer as one file that works offline; of a long text with this layer",
-        _page,
-    ),
-}
-
-
-def _made(
-    make: Callable[[Trace, str, int, int], bytes], later: Callable[[], Trace], stream: str, layer: int, head: int
-) -> bytes:
-    return make(later(), stream, layer, head)
+def _parquet(later: Callable[[], Trace], stream: str, layer: int, head: int) -> bytes:
+    return parquet_bytes(later().table(layer, head, stream))
 
 
 def _place(trace: Trace, layer: int, head: int) -> str:
@@ -83,38 +163,66 @@ def _place(trace: Trace, layer: int, head: int) -> str:
     return "_".join([*parts, *(["words"] if MERGED in trace.provenance.edits else [])])
 
 
-def show_downloads(
-    trace: Trace,
-    stream: str,
-    layer: int,
-    head: int,
-    labels: Sequence[str] = tuple(BUTTONS),
-    instead: Mapping[str, Callable[[], bytes]] = MappingProxyType({}),
-    run: Trace | None = None,
-    first: Callable[[], None] = lambda: None,
-    later: Callable[[], Trace] | None = None,
-) -> None:
-    """Draw the menu "Export": files and the link as chosen so far."""
-    # What is handed to buttons lives as long as the page does.
-    later = later or (lambda: trace)
-    name = f"attention_{model_part(trace)}_{_place(trace, layer, head)}"
-    refusal = too_large(trace, stream, layer)
-    with st.popover("Export", key="export"):
-        first()
-        for label in labels:
-            refused = label in _NUMBERS and bool(refusal)
-            ending, media, help_text, make = BUTTONS[label]
-            st.download_button(
-                label,
-                data=instead.get(label) or functools.partial(_made, make, later, stream, layer, head),
-                file_name=f"{name}.{ending}",
-                mime=media,
-                help=refusal if refused else help_text,
-                disabled=refused,
-                on_click="ignore",
-                key=f"download-{ending}",
-            )
-        model = model_part(run or trace)
-        show_more_formats(
-            later, stream, layer, head, name, later if run is None else lambda: run, model, tables=not refusal
-        )
+def show_read_downloads(drawn: Run, shown: Run, state: State, longest: int = SETTINGS.longest_study) -> None:
+    """Draw the menu of a reading's head.
+
+    The tensors are the recorded head's: a reading has no query and key.
+    """
+    stream, head = drawn.stream(state.stream), readings.head(state)
+    if readings.is_raw(state):
+        page = _page_of_part(drawn, stream, state.layer, head)
+        first = functools.partial(_show_seen, drawn, state)
+        later = lent(drawn, state.request, longest)
+        show_downloads(drawn.trace, stream, state.layer, head, instead=page, first=first, later=later)
+        return
+    tensors = {"Tensors (safetensors)": lambda: _read_tensors(drawn.trace, shown.trace, stream, state)}
+    show_downloads(shown.trace, stream, state.layer, head, instead=tensors, run=drawn.trace)
+
+
+def _read_tensors(trace: Trace, read: Trace, stream: str, state: State) -> bytes:
+    layer, name = state.layer, f"reading_{state.reading}{'_of_words' * (state.words == 'on')}"
+    numbers = read.weights(layer, readings.head(state), stream)
+    return to_safetensors(
+        trace, layer, state.head, stream, lambda: {**head_tensors(trace, layer, state.head, stream), name: numbers}
+    )
+
+
+def _page_of_part(run: Run, stream: str, layer: int, head: int) -> Mapping[str, Callable[[], bytes]]:
+    """Export a sound's explorer with one stream; all are too large."""
+    if run.trace.seen.sound is None:
+        return {}
+    part = run.part(stream).trace
+    return {"Explorer (HTML)": lambda: EXPORTS["Explorer (HTML)"].make(part, stream, layer, head)}
+
+
+def _show_seen(run: Run, state: State) -> None:
+    """Draw a picture's or sound's buttons; none for a text."""
+    trace = run.trace
+    if trace.seen.picture is not None:
+        layer, head = run.place(state.stream, state.layer, state.head)
+        document = functools.partial(overlay_svg, trace, layer, head, pair_of(run, state)[0])
+        name = f"overlay_{model_part(trace)}_layer{layer}_head{head}"
+        # All but the first are drawn by a browser.
+        for form in ("svg", "png", "pdf") if at_hand() is not None else ("svg",):
+            make = functools.partial(_drawn, document, form)
+            file_button(f"Picture with overlay ({form.upper()})", name, form, make, f"seen-{form}")
+    elif _has_words(trace):
+        name, times = f"words_{model_part(trace)}", functools.partial(word_times, _OwnerName(trace), trace)
+        file_button("Word times (CSV)", name, "csv", lambda: csv_bytes(times()), "seen-csv")
+        file_button("Word times (WebVTT)", name, "vtt", lambda: to_webvtt(times()).encode(), "seen-vtt")
+
+
+class _OwnerName:
+    def __init__(self, trace: Trace) -> None:
+        self.name = trace.provenance.model
+
+
+def _has_words(trace: Trace) -> bool:
+    try:
+        return "cross" in trace.streams and trace.seen.sound is not None and bool(said_words(trace))
+    except TraceError:  # nothing is said
+        return False
+
+
+def _drawn(document: Callable[[], str], form: str) -> bytes:
+    return document().encode() if form == "svg" else printed(document(), (form,))[form]

@@ -1,34 +1,39 @@
-"""Run a page's sentence, showing progress, cuts and problems."""
+"""Run a page's sentence, showing progress, cuts, replaced words and problems."""
 
 import html
+import re
+import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from attention_viz.edits.words import is_eviction, listed
 from attention_viz.errors import AttentionVizError, TextTooLong, UnusableText
 from attention_viz.serving import permissions as allowed
 from attention_viz.serving.door import FORWARDS, keep_turn, new_turn
 from attention_viz.serving.run import Request
-from attention_viz.serving.runs import Run, has_run, is_loaded, load_model, run_request
+from attention_viz.serving.runs import Run, candidates, has_run, is_full, is_loaded, load_model, run_request
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.serving.uploads import title_of
 from attention_viz.sources import CATALOGUE
+from attention_viz.trace.spelling import without_accents
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.reading import is_raw
 from attention_viz.ui.controls.wording import show_added
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.markdown import as_sentence, plain
-from attention_viz.ui.parts.model_words import accent_words, stopped_words, unknown_words, without_words
 from attention_viz.ui.parts.notices import tell
 
 if TYPE_CHECKING:
     from attention_viz.trace.fitting import Fit
+    from attention_viz.trace.trace import Trace
 
 __all__ = [
     "PicturePlace",
+    "accent_words",
     "arrive",
     "draw_in_place",
     "hold",
@@ -38,7 +43,72 @@ __all__ = [
     "show_cut",
     "show_notes",
     "show_problem",
+    "unknown_words",
+    "without_words",
 ]
+
+# What tokenizers put in the place of a word that they don't have.
+_UNKNOWN = ("<unk>", "[UNK]", "<|unk|>")
+_NAMED = 3
+
+
+def without_words(trace: "Trace") -> str:
+    """Name a hybrid's layers without softmax attention; "" if none."""
+    several = len(trace.streams) > 1
+    return " ".join(
+        f"{kept.note.capitalize()}{f' in the {stream}' * several}; "
+        f"{'it mixes' if len(kept.without) == 1 else 'they mix'} tokens in another way, which isn't drawn."
+        for stream, kept in trace.kept.items()
+        if kept.without
+    )
+
+
+def _stopped_words(trace: "Trace", state: State) -> str:
+    """Explain why generation stopped early; "" if it didn't."""
+    asked, made = state.more, trace.provenance.generated
+    edits = [edit for edit in trace.provenance.edits if not is_eviction(edit)]
+    if not state.facts.continues_text or made >= asked or edits:
+        return ""
+    begun = f"The model stopped after {made} of {asked} tokens: "
+    if is_full(state.request, trace):
+        return f"{begun}it can read {len(trace.query_tokens())} at once, and no more."
+    (likely,) = candidates(state.request, trace, 1).values()
+    return f"{begun}what it says next, “{trace.query_tokens().write(likely.token[0])}”, ends the text."
+
+
+def unknown_words(trace: "Trace") -> str:
+    """Count words unknown to the model; "" if none."""
+    parts = {"sentence": trace.key_tokens(trace.streams[0])}
+    if "cross" in trace.streams:
+        parts = {"sentence": trace.key_tokens("cross"), "target": trace.query_tokens("cross")}
+    found = {where: [label for label in tokens.labels if label in _UNKNOWN] for where, tokens in parts.items()}
+    unknown = [
+        f"{len(labels)} {'word' if len(labels) == 1 else 'words'} of the {where}"
+        for where, labels in found.items()
+        if labels
+    ]
+    if not unknown:
+        return ""
+    (sign, *_) = [label for labels in found.values() for label in labels]
+    return f"{trace.provenance.model} doesn't know {' and '.join(unknown)}, and reads “{sign}” (unknown) instead."
+
+
+def accent_words(trace: "Trace") -> str:
+    """List words read without accents; "" if none."""
+    typed = dict.fromkeys(re.findall(r"\w+", unicodedata.normalize("NFC", trace.provenance.text or "")))
+    bare = {word: without_accents(word.casefold()) for word in typed if not word.isascii()}
+    accented = {word: left for word, left in bare.items() if left != word.casefold()}
+    if not accented:  # as of most texts, whose words needn't be put together for that
+        return ""
+    tokens = trace.key_tokens(trace.streams[0])
+    read = {tokens.text_of(pieces).casefold() for pieces in tokens.pieces}
+    lost = [f"“{word}” as “{left}”" for word, left in accented.items() if word.casefold() not in read and left in read]
+    if not lost:
+        return ""
+    others = len(lost) - _NAMED
+    more = [f"{others} more word{'s' * (others > 1)} likewise"] if others > 0 else []
+    return f"{trace.provenance.model} leaves accents out: it reads {listed([*lost[:_NAMED], *more])}."
+
 
 # Words from which on a language model of usual size takes a minute on a server of few processors.
 _LONG = 1_500
@@ -214,7 +284,7 @@ def show_notes(run: Run, state: State, *, rows: bool = True) -> None:
         show_cut(run.second, state, "With the second sentence there are")
     if unknown := unknown_words(run.trace):
         tell(unknown, loud=True, short="Unknown words")
-    for words in (accent_words(run.trace), stopped_words(run.trace, state)):
+    for words in (accent_words(run.trace), _stopped_words(run.trace, state)):
         if words:
             tell(words)
 

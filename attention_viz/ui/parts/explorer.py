@@ -7,29 +7,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
-from streamlit.components import v2 as components
 
 from attention_viz.errors import AttentionVizError
 from attention_viz.explorer import beginning_source, channel_source, component_source, packet_source
 from attention_viz.serving.runs import Run
 from attention_viz.ui import visit, widgets
-from attention_viz.ui.packing.heads import head_of, maps_in, ranking_of
-from attention_viz.ui.packing.run import long_id_of, payload_of
+from attention_viz.ui.packing import head_of, long_id_of, maps_in, payload_of, ranking_of
 from attention_viz.ui.parts.markdown import as_sentence
 
 __all__ = ["HeadPlace", "asked_page", "chosen", "reserve_heads", "show_channel", "show_explorer"]
 
 _KEY = "explorer"
 
-# Registered once, when the module is imported: a component's name stands for its code from then on.
-_html, _css, _js = component_source()
-_explorer = components.component("attention_viz_explorer", html=_html, css=_css, js=_js)
-_html, _css, _js = channel_source()
-_channel = components.component("attention_viz_channel", html=_html, css=_css, js=_js)
-_html, _css, _js = beginning_source()
-_beginning = components.component("attention_viz_beginning", html=_html, css=_css, js=_js)
-_html, _css, _js = packet_source()
-_packet = components.component("attention_viz_packet", html=_html, css=_css, js=_js)
+_explorer = widgets.component("explorer", *component_source())
+_channel = widgets.component("channel", *channel_source())
+_beginning = widgets.component("beginning", *beginning_source())
+_packet = widgets.component("packet", *packet_source())
 
 
 def chosen() -> dict[str, Any] | None:

@@ -5,9 +5,9 @@ import functools
 import re
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import pandas
 import plotly.graph_objects as go
@@ -20,28 +20,31 @@ from attention_viz.trace.ahead import unsaid
 from attention_viz.trace.table import to_csv
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.parts import open_trace as opening
-from attention_viz.ui.parts.links import link
 from attention_viz.ui.parts.markdown import as_sentence
-from attention_viz.views import all_heads, heatmap_svg
+from attention_viz.views import all_heads
 from attention_viz.views.export.browsers import at_hand
 from attention_viz.views.export.save import printed
 from attention_viz.views.export.sheet import Sheet
 
 __all__ = [
+    "NO_BROWSER",
     "all_heads_bytes",
     "csv_bytes",
+    "file_button",
+    "link",
     "model_part",
+    "parquet_bytes",
     "show_figure_exports",
     "show_link",
-    "show_more_formats",
     "show_reach",
     "show_run_exports",
+    "trace_button",
     "trace_bytes",
 ]
 
-# Of a model's name in a file's: file systems take 255 bytes for all of it.
 # The largest run that is made into a file here, in memory.
 _MOST_BYTES = 500_000_000
+# Of a model's name in a file's: file systems take 255 bytes for all of it.
 _LONGEST_NAME = 60
 
 _MEDIA = {
@@ -49,53 +52,29 @@ _MEDIA = {
     "png": "image/png",
     "pdf": "application/pdf",
     "csv": "text/csv",
+    "vtt": "text/vtt",
+    "html": "text/html",
+    "json": "application/json",
     "parquet": "application/vnd.apache.parquet",
     "safetensors": "application/octet-stream",
 }
 # What a machine calls itself: another's browser would look for the app on its own.
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
-_NO_BROWSER = "need Chrome, Chromium or Edge on the machine that runs this app, which has none."
-
-
-def show_more_formats(
-    trace: Callable[[], Trace],
-    stream: str,
-    layer: int,
-    head: int,
-    name: str,
-    run: Callable[[], Trace],
-    model: str,
-    *,
-    tables: bool = True,
-) -> None:
-    """Draw the head's other exports: pictures, weights, run, link."""
-
-    def picture(form: str) -> bytes:
-        return printed(heatmap_svg(trace(), layer, head, stream), (form,))[form]
-
-    drawn = at_hand() is not None
-    if not drawn:
-        st.caption(f"Pictures as PNG or PDF {_NO_BROWSER} *Picture (SVG)* needs none.")
-    buttons, refusals = st.container(), st.empty()
-    with buttons:
-        if drawn:
-            _button("Picture (PNG)", name, "png", lambda: picture("png"), refusals)
-            _button("Picture (PDF)", name, "pdf", lambda: picture("pdf"), refusals)
-            whole = f"attention_{model}_all_heads"
-            _button("All heads (PDF)", whole, "pdf", lambda: all_heads_bytes(run(), stream), refusals, key="all-heads")
-        if tables:
-            _button("Weights (parquet)", name, "parquet", lambda: parquet_bytes(trace().table(layer, head, stream)))
-        _trace_button(run, model, refusals)
-    st.caption("*Tensors* are of this head alone. *Trace* is the whole run, every head of it: *Open a trace* reads it.")
-    show_link()
+NO_BROWSER = "need Chrome, Chromium or Edge on the machine that runs this app, which has none."
 
 
 def show_run_exports(run: Callable[[], Trace], model: str) -> None:
     """Draw the run's file and the link, for menus with own files."""
     st.caption("Every head of this run: *Open a trace* reads it.")
     refusals = st.empty()
-    _trace_button(run, model, refusals)
+    trace_button(run, model, refusals)
     show_link()
+
+
+def link(address: str, parameters: Mapping[str, str]) -> str:
+    """Return a page's URL for a state."""
+    parts = urlsplit(address)
+    return urlunsplit((parts.scheme, parts.netloc, parts.path or "/", urlencode(parameters), ""))
 
 
 def show_link() -> None:
@@ -120,9 +99,11 @@ def show_reach() -> None:
         )
 
 
-def _trace_button(run: Callable[[], Trace], model: str, refusals: DeltaGenerator) -> None:
+def trace_button(run: Callable[[], Trace], model: str, refusals: DeltaGenerator) -> None:
+    """Draw the button for the whole run's file."""
     file = f"attention_{model}_trace"
-    _button("Trace (safetensors)", file, "safetensors", lambda: trace_bytes(run()), refusals)
+    make, key = lambda: trace_bytes(run()), "more-safetensors"
+    file_button("Trace (safetensors)", file, "safetensors", make, key, refusals=refusals)
 
 
 def show_figure_exports(
@@ -154,15 +135,20 @@ def show_figure_exports(
             st.caption(title)
         run, file = at_hand() is not None, f"{name}_{model_part(trace)}"
         if not run:
-            st.caption(f"Pictures {_NO_BROWSER}")
+            st.caption(f"Pictures {NO_BROWSER}")
         buttons, refusals = st.container(), st.empty()
         with buttons:
             for form in ("svg", "png", "pdf") if run else ():
                 make = functools.partial(picture, form)
-                _button(f"Picture ({form.upper()})", file, form, make, refusals, key=name)
+                file_button(f"Picture ({form.upper()})", file, form, make, f"{name}-{form}", refusals=refusals)
             if table_maker is not None:
-                _button("Table (CSV)", file, "csv", lambda: csv_bytes(table_maker()), refusals, key=name)
-                _button("Table (parquet)", file, "parquet", lambda: parquet_bytes(table_maker()), refusals, key=name)
+                for form, write in (("CSV", csv_bytes), ("parquet", parquet_bytes)):
+                    make, key = functools.partial(_table, table_maker, write), f"{name}-{form.lower()}"
+                    file_button(f"Table ({form})", file, form.lower(), make, key, refusals=refusals)
+
+
+def _table(table_maker: Callable[[], pandas.DataFrame], write: Callable[[pandas.DataFrame], bytes]) -> bytes:
+    return write(table_maker())
 
 
 def csv_bytes(table: pandas.DataFrame) -> bytes:
@@ -205,22 +191,33 @@ def _flat(table: pandas.DataFrame) -> pandas.DataFrame:
     return table if list(table.index.names) == [None] else table.reset_index()
 
 
-def _button(
+def file_button(
     label: str,
     name: str,
     ending: str,
     make: Callable[[], bytes],
-    refusals: DeltaGenerator | None = None,
+    key: str,
     *,
-    key: str = "more",
+    refusals: DeltaGenerator | None = None,
+    holds: str | None = None,
+    refused: str = "",
 ) -> None:
+    """Draw a button for a file that is made once it is pressed.
+
+    Args:
+        name: the file's, without the ending.
+        refusals: the slot for an error.
+        refused: why it can't be made; "" if it can.
+    """
     st.download_button(
         label,
         data=make if refusals is None else _telling(make, refusals),
         file_name=f"{name}.{ending}",
         mime=_MEDIA[ending],
+        help=refused or holds,
+        disabled=bool(refused),
         on_click="ignore",
-        key=f"download-{key}-{ending}",
+        key=f"download-{key}",
     )
 
 

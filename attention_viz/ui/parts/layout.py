@@ -1,4 +1,4 @@
-"""A page's style sheets and slots."""
+"""A page's style sheets and slots, and the reader's theme."""
 
 import functools
 from dataclasses import fields
@@ -7,11 +7,24 @@ from importlib import resources
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from attention_viz.explorer import script
+from attention_viz.ui import widgets
 from attention_viz.ui.front.waiting import wait_for_room
-from attention_viz.ui.parts.themes import theme_name
 from attention_viz.views.style.theme import MONOSPACE, ThemeName, palette
 
-__all__ = ["arranged", "style_sheet"]
+__all__ = ["arranged", "follow_theme", "style_sheet", "theme_name"]
+
+_follower = widgets.component("theme", js=script("page/themes.js"))
+
+
+def theme_name() -> "ThemeName":
+    """Which theme the reader has."""
+    return "dark" if st.context.theme.type == "dark" else "light"
+
+
+def follow_theme() -> None:
+    """Redraw the page if its theme changes while open."""
+    _follower(key="theme", on_changed_change=lambda: None)
 
 
 def arranged(page: str) -> DeltaGenerator:

@@ -14,7 +14,7 @@ from attention_viz.errors import AttentionVizError, TraceError
 from attention_viz.serving.runs import Run
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui import visit, widgets
-from attention_viz.ui.packing.run import payload_of
+from attention_viz.ui.packing import payload_of
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.notices import tell
 from attention_viz.ui.selection import FileClosed, FileOpened

@@ -5,7 +5,6 @@ from dataclasses import asdict, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
-from streamlit.components import v2 as components
 
 from attention_viz.analysis.slides import (
     PutIn,
@@ -24,7 +23,7 @@ from attention_viz.trace.once import once_for_each
 from attention_viz.trace.shown.seen import Seen
 from attention_viz.ui import widgets
 from attention_viz.ui.address import State
-from attention_viz.ui.packing.run import long_id_of
+from attention_viz.ui.packing import long_id_of
 from attention_viz.ui.parts.selection import pair_of
 from attention_viz.ui.presenting.button import asked, wanted
 from attention_viz.views.figures.seen.overlay import png_data
@@ -46,11 +45,7 @@ __all__ = [
     "present_written",
 ]
 
-# Registered once, when the module is imported: a component's name stands for its code from then on.
-_html, _css, _js = present_source()
-_present = components.component("attention_viz_present", html=_html, css=_css, js=_js)
-
-
+_present = widgets.component("present", *present_source())
 _KEY = "present-slides"
 
 

@@ -1,7 +1,8 @@
-"""The runner: URL, controls, slots, run, parts, exports, slides, badge."""
+"""The runner: URL, controls, slots, imports, run, parts, exports, slides, badge."""
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -9,21 +10,41 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.errors import AttentionVizError
+from attention_viz.serving.imports import one_importer
 from attention_viz.serving.runs import Run
 from attention_viz.ui import visit
+from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.badge import Badge
-from attention_viz.ui.parts.drawing import show_problem
+from attention_viz.ui.parts.drawing import hold, show_problem
 from attention_viz.ui.parts.explorer import reserve_heads
-from attention_viz.ui.parts.importing import importing
 from attention_viz.ui.parts.menu import show_header
 from attention_viz.ui.parts.notices import show_notices
 from attention_viz.ui.parts.selection import show_asked_page
-from attention_viz.ui.presenting.choice import presented
+from attention_viz.ui.presenting.button import presented
 from attention_viz.ui.runner.page import Page, Parts, Slots, View
 
-__all__ = ["show_page"]
+__all__ = ["importing", "show_page"]
+
+# Pages whose bodies are imported whole.
+_ready: set[str] = set()
+
+
+@contextmanager
+def importing(page: str, state: State | None, place: DeltaGenerator | None, height: int) -> Generator[None]:
+    """Import a page's body, one thread at a time, with its slot filled.
+
+    Args:
+        state: None without one model.
+        place: None if its content stays.
+        height: in pixels.
+    """
+    if page not in _ready and place is not None:
+        hold(state, place, height)
+    with one_importer:
+        yield
+    _ready.add(page)
 
 
 def show_page(page: Page) -> None:

@@ -1,13 +1,157 @@
-"""What can happen to a selection: each event says what a person did, or what a page found out."""
+"""The selection: an immutable value with everything a person chose, and what can happen to it."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic
 
+from attention_viz.ui.address.codec import ChoiceT, Parameter, parameters, write
 from attention_viz.ui.address.state import State
-from attention_viz.ui.selection.value import Group
 
-__all__ = ["Clicked", "Event", "FileClosed", "FileOpened", "Filled", "PageOpened", "Picked"]
+__all__ = [
+    "PAIR",
+    "SHARED",
+    "Clicked",
+    "Event",
+    "FileClosed",
+    "FileOpened",
+    "Filled",
+    "Group",
+    "GroupValues",
+    "PageOpened",
+    "Picked",
+    "Selection",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class Group(Generic[ChoiceT]):
+    """The parameters that one page, or all pages, keep in the URL.
+
+    Attributes:
+        default: their values at first, in a frozen dataclass of parameters.
+        prefix: the prefix of their widgets' keys.
+        name: the name in `Selection.parts`, if the prefix is empty.
+        follow: returns the values that follow when the shared values change: from the group's own before, and the
+            shared ones before and after.
+    """
+
+    default: ChoiceT
+    prefix: str = ""
+    name: str = ""
+    follow: Callable[[ChoiceT, State, State], Mapping[str, Any]] | None = None
+
+    @property
+    def id(self) -> str:
+        """The name in `Selection.parts`."""
+        return self.name or self.prefix
+
+    def key(self, name: str) -> str:
+        """Return the key of a parameter's widget."""
+        return self.prefix + name
+
+    def parameters(self) -> Mapping[str, Parameter]:
+        """Return the parameters by their names."""
+        return _by_name(type(self.default))
+
+
+@functools.cache
+def _by_name(kind: type[Any]) -> Mapping[str, Parameter]:
+    return {one.name: one for one in parameters(kind)}
+
+
+SHARED = Group(State(), name="shared")
+# The positions of the chosen pair, among the shared parameters.
+PAIR = ("query", "key")
+
+
+@dataclass(frozen=True)
+class GroupValues:
+    """The values of one group.
+
+    Attributes:
+        chosen: the names of those that a person or a link chose; the others may give way.
+        pending: the texts of the URL whose options aren't known yet, by name.
+        unread: the names that the URL wasn't asked for yet.
+        again: whether the URL was read after Back or Forward.
+        known: what the options depended on last.
+        notices: a sentence for each part of the URL that is impossible, until a person chooses something.
+        touched: whether a person chose something since the URL was read.
+        group: the group whose values they are.
+    """
+
+    value: Any
+    chosen: frozenset[str] = frozenset()
+    pending: Mapping[str, str] = field(default_factory=dict[str, str])
+    unread: frozenset[str] = frozenset()
+    again: bool = False
+    known: object = None
+    notices: tuple[str, ...] = ()
+    touched: bool = False
+    group: Group[Any] | None = None
+
+    def written(self) -> dict[str, str]:
+        """Return the URL parameters that reproduce the values, and those that are still pending."""
+        return write(self.value, self.known) | dict(self.pending)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Everything a person chose, on all pages.
+
+    Attributes:
+        parts: the values of each group, by its `id`; a group without an entry has its defaults.
+        file: the number of the trace file that is open; 0 for none.
+        under: the selection before that file was opened.
+        found_for: the `text` that a page has found its best head for; None for none.
+    """
+
+    parts: Mapping[str, GroupValues] = field(default_factory=dict[str, GroupValues])
+    file: int = 0
+    under: "Selection | None" = None
+    found_for: object = None
+
+    def part(self, group: Group[Any]) -> GroupValues:
+        """Return a group's part."""
+        return self.parts.get(group.id) or GroupValues(group.default)
+
+    def of(self, group: Group[ChoiceT]) -> ChoiceT:
+        """Return a group's values."""
+        value = self.part(group).value
+        kind = type(group.default)
+        # Two groups with one prefix hold the same values, and differ in what they write.
+        return (
+            value if type(value) is kind else kind(**{one.name: getattr(value, one.name) for one in parameters(kind)})
+        )
+
+    @property
+    def shared(self) -> State:
+        """The values that all pages share."""
+        return self.of(SHARED)
+
+    @property
+    def chosen(self) -> frozenset[str]:
+        """The names of the shared values that a person or a link chose."""
+        return self.part(SHARED).chosen
+
+    @property
+    def text(self) -> tuple[object, ...]:
+        """What is read, and how: another text may open on another head."""
+        one = self.shared
+        return (one.model, one.shown or one.text, one.second, one.target, one.more, one.special, one.chat, self.file)
+
+    @property
+    def head_is_free(self) -> bool:
+        """Whether nobody chose the head: neither by hand nor by a link."""
+        return self.chosen.isdisjoint(("layer", "head"))
+
+    def written(self, group: Group[Any]) -> dict[str, str]:
+        """Return the URL parameters that reproduce a group's values, and those that are still pending."""
+        return replace(self.part(group), value=self.of(group)).written()
+
+    def having(self, group: Group[Any], part: GroupValues) -> "Selection":
+        """Return this selection with another part of a group."""
+        return replace(self, parts={**self.parts, group.id: replace(part, group=group)})
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,80 @@
-"""`update`: the selection after an event, as a pure function."""
+"""The selection after an event, after a URL is answered and after a run, as pure functions."""
 
-from collections.abc import Collection, Mapping
-from dataclasses import replace
-from typing import Any, assert_never
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, assert_never
 
-from attention_viz.ui.address.codec import modernised
+from attention_viz.ui.address.codec import Parameter, modernised, read
 from attention_viz.ui.address.state import opened_on, own_example
-from attention_viz.ui.selection.answer import answer
-from attention_viz.ui.selection.events import Clicked, Event, FileClosed, FileOpened, Filled, PageOpened, Picked
-from attention_viz.ui.selection.value import PAIR, SHARED, Group, GroupValues, Selection
+from attention_viz.ui.selection.events import (
+    PAIR,
+    SHARED,
+    Clicked,
+    Event,
+    FileClosed,
+    FileOpened,
+    Filled,
+    Group,
+    GroupValues,
+    PageOpened,
+    Picked,
+    Selection,
+)
 
-__all__ = ["update"]
+__all__ = ["HeadFinding", "Ran", "answer", "resolve", "update"]
+
+
+def answer(
+    selection: Selection,
+    group: Group[Any],
+    known: object = None,
+    *,
+    default: Any = None,
+    only: Collection[str] | None = None,
+) -> Selection:
+    """Return the selection with the pending texts of the URL answered, and all values within their options.
+
+    Args:
+        known: what the options depend on, such as a `State` or a trace.
+        default: the values where the URL says nothing; by default the group's own.
+        only: the names that can be answered; by default all.
+    """
+    part, names = selection.part(group), group.parameters().keys() if only is None else {*only}
+    value, now, notices = selection.of(group), part.unread.intersection(names), list(part.notices)
+    pending = {name: text for name, text in part.pending.items() if name not in now}
+    if now:
+        asked = {name: text for name, text in part.pending.items() if name in now}
+        value, found = _answered(part, group, value, default or group.default, known, asked, now)
+        notices += found
+    value, _ = read(value, {}, known, only=names)
+    part = replace(part, value=value, known=known, pending=pending, unread=part.unread - now, notices=tuple(notices))
+    return selection.having(group, replace(part, touched=False) if now else part)
+
+
+def _answered(
+    part: GroupValues,
+    group: Group[Any],
+    value: Any,
+    default: Any,
+    known: object,
+    asked: Mapping[str, str],
+    now: Collection[str],
+) -> tuple[Any, list[str]]:
+    start = replace(value, **{name: getattr(default, name) for name in now})
+    found, notices = read(start, asked, known, only=now)
+    if part.again:
+        # A URL leaves out the default, what no link can carry, and what nothing depends on.
+        unchanged = [one for name, one in group.parameters().items() if name in now and name not in asked]
+        unchanged = [
+            one for one in unchanged if not one.applies(found, known) or _too_long(one, getattr(value, one.name))
+        ]
+        found = replace(found, **{one.name: getattr(value, one.name) for one in unchanged})
+    return found, notices
+
+
+def _too_long(one: Parameter, value: Any) -> bool:
+    return value is not None and one.kind.write(value) is None
+
 
 # Another text, another model, another picture: positions of the one before mean nothing in it.
 _RUNS = frozenset(("model", "text", "picture", "sound", "second", "target", "more", "special", "chat"))
@@ -188,3 +252,66 @@ def _closed(selection: Selection, back: Collection[str] = (*_TEXTS, *_HEAD)) -> 
     chosen = (part.chosen - values.keys()) | under.chosen.intersection(back)
     part = replace(part, value=replace(selection.shared, **values), chosen=chosen)
     return replace(selection.having(SHARED, part), file=0, under=None)
+
+
+class HeadFinding(Protocol):
+    """The head that a text's best finding is about."""
+
+    @property
+    def layer(self) -> int:
+        """The layer's number."""
+        ...
+
+    @property
+    def head(self) -> int:
+        """The head's number in its layer."""
+        ...
+
+    @property
+    def stream(self) -> str:
+        """The kind of attention."""
+        ...
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a run says about a selection.
+
+    Attributes:
+        counts: the numbers of queries and keys, by stream.
+        best: finds the best finding; None if there is none.
+    """
+
+    counts: Mapping[str, tuple[int, int]]
+    best: Callable[[], HeadFinding | None]
+
+
+def resolve(selection: Selection, ran: Ran) -> Selection:
+    """Return the selection with what follows from a run; twice is the same as once.
+
+    A pair that the text doesn't have goes. A head that nobody chose becomes the best finding's.
+    """
+    return replace(_resolved(selection, ran), found_for=selection.text)
+
+
+def _resolved(selection: Selection, ran: Ran) -> Selection:
+    shared = selection.shared
+    stream = shared.stream if shared.stream in ran.counts else None
+    stream = stream or next(iter(ran.counts))
+    pair = zip((shared.query, shared.key), ran.counts[stream], strict=True)
+    if any(at is not None and at >= count for at, count in pair):
+        selection = update(selection, Filled(SHARED, dict.fromkeys(PAIR)))
+        shared = selection.shared
+    has_pair = shared.query is not None or shared.key is not None
+    if not selection.head_is_free or has_pair or (best := ran.best()) is None:
+        return selection
+    values: dict[str, Any] = {"layer": best.layer, "head": best.head}
+    if len(ran.counts) > 1 and best.stream != stream:
+        # People bring a sound to see what is said of it: no finding of the encoder takes the cross-attention away.
+        said = shared.facts.reads == "sound" and stream == "cross"
+        if "stream" in selection.chosen or said:
+            return selection
+        values["stream"] = best.stream
+    if all(getattr(shared, name) == value for name, value in values.items()):
+        return selection
+    return update(selection, Filled(SHARED, values))

@@ -15,9 +15,9 @@ def script() -> None:
 
     from attention_viz.ui import visit
     from attention_viz.ui.controls import pickers
-    from attention_viz.ui.controls.examples import show_examples
     from attention_viz.ui.controls.model import pick_model
-    from attention_viz.ui.controls.text_box import text_box
+    from attention_viz.ui.controls.wording import text_box
+    from attention_viz.ui.parts.menu import show_examples
 
     pickers.begin()
     text_box("Sentence", "text")

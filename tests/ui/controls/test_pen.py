@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import streamlit
 
-from attention_viz.ui.controls.pen import strokes
+from attention_viz.ui.pages.heads.board import strokes
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from attention_viz.serving.settings import Settings
 from attention_viz.sources import CATALOGUE
 from attention_viz.sources.hub import Plan, RemoteFile
 from attention_viz.ui.address import State
-from attention_viz.ui.controls import model, model_download
+from attention_viz.ui.controls import model
 from tests.ui.screens import Screen
 
 TEXT = "the bank of the river"
@@ -141,7 +141,7 @@ def test_a_download_that_ends_while_what_is_missing_is_counted_is_not_offered_ag
     early = Plan(name, "main", "a" * 40, (RemoteFile("model.safetensors", 100_000, None, here=False),))
     plans = [replace(early, files=(RemoteFile("model.safetensors", 100_000, None, here=True),)), early]
     monkeypatch.setattr(model, "plan_of", lambda _: plans.pop())
-    monkeypatch.setattr(model_download, "check_room", lambda *_: None)
+    monkeypatch.setattr(model, "check_room", lambda *_: None)
     monkeypatch.setattr(model, "load_in_place", lambda *_: None)
     monkeypatch.setattr(permissions, "SETTINGS", SimpleNamespace(hub=True, models=()))
     monkeypatch.setitem(jobs._downloads, name, jobs.Download(early, over=True))

@@ -23,9 +23,9 @@ from websockets.typing import Origin, Subprotocol
 from attention_viz.serving.preload import Preloading
 from attention_viz.sources import CATALOGUE
 from attention_viz.ui.address.state import DEFAULT
-from attention_viz.ui.front.headers import headers
 from attention_viz.ui.front.server import server
-from attention_viz.ui.packing.run import payload_of
+from attention_viz.ui.front.waiting import headers
+from attention_viz.ui.packing import payload_of
 from benchmarks.serving import ask_where
 from benchmarks.visitor import Visitor
 from tests.conftest import ROOT, Server

@@ -17,9 +17,8 @@ from attention_viz.serving.door import ANALYSES
 from attention_viz.serving.run import Request
 from attention_viz.serving.runs import Run, run_request
 from attention_viz.serving.settings import Settings
-from attention_viz.ui.packing import heads
-from attention_viz.ui.packing.heads import head_of, ranking_of
-from attention_viz.ui.packing.run import long_id_of
+from attention_viz.ui import packing as heads
+from attention_viz.ui.packing import head_of, long_id_of, ranking_of
 
 TEXT = "rain falls on the old stone bridge while the river runs below it " * 3
 
@@ -93,14 +92,14 @@ def test_a_text_that_nobody_looks_at_any_more_is_let_go_and_nothing_made_of_it(
 def test_after_a_head_that_fails_in_an_unforeseen_way_others_are_made_ahead_again(
     run: Run, looks: threading.Semaphore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pack, heard = heads._pack, threading.Event()
+    pack, heard = heads._pack_head, threading.Event()
 
     def fail(run: Run, stream: str, layer: int, head: int) -> bytes:
         if (layer, head) == (1, 1):
             raise MemoryError
         return pack(run, stream, layer, head)
 
-    monkeypatch.setattr(heads, "_pack", fail)
+    monkeypatch.setattr(heads, "_pack_head", fail)
     monkeypatch.setattr(threading, "excepthook", lambda _: heard.set())
     head_of(run, "decoder", 1, 0)
     assert heard.wait(60)

@@ -11,8 +11,8 @@ import pytest
 import attention_viz as av
 from attention_viz import explorer
 from attention_viz.serving.runs import Run
-from attention_viz.ui.packing import run as run_module
-from attention_viz.ui.packing.run import long_id_of, payload_of
+from attention_viz.ui import packing
+from attention_viz.ui.packing import long_id_of, payload_of
 
 
 def test_packing_one_trace_for_the_browser_keeps_nobody_else_s_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,7 +58,7 @@ def test_a_run_is_packed_once_for_all_who_ask_at_the_same_time(monkeypatch: pyte
 def test_a_packed_run_is_let_go_with_its_bytes() -> None:
     run = Run(av.scratch("let go"))
     assert payload_of(run) and long_id_of(run) is None
-    gone, packing = weakref.ref(run), weakref.ref(run_module._packed(run))
+    gone, bytes_gone = weakref.ref(run), weakref.ref(packing._packed(run))
     del run
     gc.collect()
-    assert gone() is None and packing() is None
+    assert gone() is None and bytes_gone() is None

@@ -9,23 +9,22 @@ import attention_viz as av
 from attention_viz.serving.runs import Run, run_request
 from attention_viz.ui.address import State, own_example
 from attention_viz.ui.pages.compare import page as compare_page
-from attention_viz.ui.pages.compare.choice import COMPARE_CHOICES, CompareChoice, beside
-from attention_viz.ui.pages.compare.contrast import contrast
+from attention_viz.ui.pages.compare.choice import COMPARE_CHOICES, CompareChoice, beside, contrast
 from attention_viz.ui.pages.cross import page as cross_page
 from attention_viz.ui.pages.cross import view as cross
 from attention_viz.ui.pages.explore import view as explore
-from attention_viz.ui.pages.explore.choice import EXPLORE
+from attention_viz.ui.pages.explore.page import EXPLORE
 from attention_viz.ui.pages.heads import view as heads
-from attention_viz.ui.pages.heads.choice import HEADS_CHOICES
+from attention_viz.ui.pages.heads.page import HEADS_CHOICES
 from attention_viz.ui.pages.learn import view as learn
-from attention_viz.ui.pages.learn.choice import LEARN_CHOICES
+from attention_viz.ui.pages.learn.page import LEARN_CHOICES
 from attention_viz.ui.pages.masks import page as masks_page
-from attention_viz.ui.pages.masks.choice import MASK_CHOICES
+from attention_viz.ui.pages.masks.page import MASK_CHOICES
 from attention_viz.ui.pages.steps import view as steps
-from attention_viz.ui.pages.steps.choice import STEP_CHOICES
-from attention_viz.ui.pages.steps.runs import OpenRun
+from attention_viz.ui.pages.steps.page import STEP_CHOICES
+from attention_viz.ui.pages.steps.view import OpenRun
 from attention_viz.ui.pages.why import view as why
-from attention_viz.ui.pages.why.choice import WHY_CHOICES
+from attention_viz.ui.pages.why.page import WHY_CHOICES
 from attention_viz.ui.runner.loading import ReadStudy
 from attention_viz.ui.runner.page import Parts
 from attention_viz.ui.selection import SHARED, FileOpened, Filled, Group, PageOpened, Picked, Selection, update

@@ -18,7 +18,7 @@ from attention_viz.serving.models import ModelFacts
 from attention_viz.ui import visit as visits
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import model as first
-from attention_viz.ui.pages.compare import pickers as second
+from attention_viz.ui.pages.compare import page as second
 from attention_viz.ui.pages.compare.choice import COMPARE_CHOICES
 from attention_viz.ui.parts import drawing
 from attention_viz.ui.parts.markdown import plain

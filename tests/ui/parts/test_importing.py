@@ -6,8 +6,8 @@ import time
 import pytest
 from streamlit.delta_generator import DeltaGenerator
 
-from attention_viz.ui.parts import importing as module
-from attention_viz.ui.parts.importing import importing
+from attention_viz.ui.runner import runner as module
+from attention_viz.ui.runner.runner import importing
 from tests.ui.screens import PAGES, Screen
 
 

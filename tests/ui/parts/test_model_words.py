@@ -2,7 +2,7 @@
 
 import pytest
 
-from attention_viz.ui.parts.model_words import accent_words
+from attention_viz.ui.parts.drawing import accent_words
 from tests.shipped import shipped
 
 LEFT_OUT = "all-MiniLM-L6-v2 leaves accents out: it reads "

@@ -12,7 +12,7 @@ from attention_viz.serving.settings import SETTINGS
 from attention_viz.sources import CATALOGUE
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
-from attention_viz.ui.controls.target import settle_stream
+from attention_viz.ui.controls.wording import settle_stream
 from attention_viz.ui.selection import SHARED, Selection, answer
 
 __all__ = [

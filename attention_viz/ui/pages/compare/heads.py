@@ -1,27 +1,32 @@
-"""All heads of the second side, by distance from their counterparts."""
+"""All heads of the second side, by distance from their counterparts; the farthest is shown first."""
 
 import weakref
 from weakref import WeakKeyDictionary
 
 import streamlit as st
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from attention_viz.analysis.comparison.compare import Comparison
 from attention_viz.analysis.comparison.head_divergences import divergences
-from attention_viz.errors import TraceError
+from attention_viz.errors import AttentionVizError, TraceError
 from attention_viz.trace.trace import Trace
+from attention_viz.ui.address import own_example
 from attention_viz.ui.controls.plot import add_targets, show_to_click
+from attention_viz.ui.controls.reading import is_raw
 from attention_viz.ui.pages.compare.choice import CompareChoice
-from attention_viz.ui.pages.compare.pickers import take_head
+from attention_viz.ui.pages.compare.page import take_head
+from attention_viz.ui.pages.compare.sides import ShownSide, compared
 from attention_viz.ui.pages.compare.words import heads_words
+from attention_viz.ui.parts.layout import theme_name
 from attention_viz.ui.parts.markdown import as_sentence, plain
-from attention_viz.ui.parts.themes import theme_name
+from attention_viz.ui.selection import SHARED, Filled, Selection, update
 from attention_viz.views import compared_heads
 from attention_viz.views.figures.heads.grid_of_heads import is_turned
 from attention_viz.views.style.axes import lower
 
-__all__ = ["apart_of", "show_heads"]
+__all__ = ["follow_difference", "show_heads"]
 
 _HEIGHT = 340
 
@@ -36,7 +41,7 @@ def show_heads(choice: CompareChoice, comparison: Comparison) -> None:
     fixed = (one.layer, one.head) if choice.what in ("models", "heads") else None
     st.markdown(f"##### {_title(choice, fixed)}")
     try:
-        apart = apart_of(comparison, fixed)
+        apart = _apart_of(comparison, fixed)
     except TraceError as error:
         st.info(as_sentence(str(error)))
         return
@@ -58,7 +63,7 @@ def _title(choice: CompareChoice, fixed: tuple[int, int] | None) -> str:
     return f"How far is every head{' of the second model' * (choice.what == 'models')} from the first?"
 
 
-def apart_of(comparison: Comparison, fixed: tuple[int, int] | None = None) -> Float[Tensor, "layer head"]:
+def _apart_of(comparison: Comparison, fixed: tuple[int, int] | None = None) -> Float[Tensor, "layer head"]:
     """Return each second-run head's distance from its counterpart, in bits; NaN if none."""
     one, other = comparison.one, comparison.other
     asked = (one.stream, other.stream, fixed, comparison.align)
@@ -69,3 +74,31 @@ def apart_of(comparison: Comparison, fixed: tuple[int, int] | None = None) -> Fl
     found = divergences(one.trace, other.trace, **streams, head=fixed, align=comparison.align)
     _known[other.trace] = weakref.ref(one.trace), asked, found
     return found
+
+
+# Up to this many tokens all heads are compared before any is drawn.
+_LONGEST = 128
+
+
+def follow_difference(selection: Selection, choice: CompareChoice, first: ShownSide, second: ShownSide) -> Selection:
+    """Select the head that differs most between two sentences, unless one was chosen."""
+    # A text that another page has opened keeps the head that it has there.
+    if not _is_open(selection, first) or selection.found_for == selection.text:
+        return selection
+    try:
+        apart = _apart_of(compared(choice, first, second))
+    except AttentionVizError:
+        return selection
+    row, head = divmod(int(torch.nan_to_num(apart, nan=-1.0).argmax()), apart.shape[1])
+    layer = second.run.trace.layer_numbers(second.stream)[row]
+    if apart[row, head] <= 0 or (layer, head) == (selection.shared.layer, selection.shared.head):
+        return selection
+    return update(selection, Filled(SHARED, {"layer": layer, "head": head}))
+
+
+def _is_open(selection: Selection, first: ShownSide) -> bool:
+    """Return whether nobody chose; a model's example brings its head."""
+    state = selection.shared
+    short = len(first.run.trace.query_tokens(first.stream)) <= _LONGEST
+    free = selection.head_is_free and state.query is None
+    return short and free and is_raw(state) and state.text != own_example(state.model)

@@ -1,36 +1,187 @@
-"""The Compare page: its controls and its slots."""
+"""The Compare page: its pickers and its slots."""
 
+import contextlib
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attention_viz.ui import visit
+from attention_viz.errors import AttentionVizError
+from attention_viz.inputs.media.shipped import SAMPLES
+from attention_viz.serving import permissions as allowed
+from attention_viz.serving.models import facts_of
+from attention_viz.serving.settings import SETTINGS
+from attention_viz.serving.uploads import title_of
+from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
+from attention_viz.ui.address.codec import parameters
+from attention_viz.ui.address.kinds import fits_link
 from attention_viz.ui.controls import pickers
+from attention_viz.ui.controls import reading as readings
 from attention_viz.ui.controls.edits_choice import CHANGES_OR_NONE
 from attention_viz.ui.controls.pickers import ControlRow
-from attention_viz.ui.pages.compare.choice import COMPARE_CHOICES, TRAINED
-from attention_viz.ui.pages.compare.pickers import (
-    choose_kind,
-    load_second,
-    other_text,
-    settle_second,
-    show_moments,
-    show_other_limit,
-    show_pickers,
-    take_trained,
+from attention_viz.ui.controls.thing import ask_another
+from attention_viz.ui.pages.compare.choice import (
+    COMPARE_CHOICES,
+    KINDS,
+    PAIRED,
+    SECOND,
+    STEPS,
+    TRAINED,
+    CompareChoice,
+    beside,
+    contrast,
+    kinds,
+    models,
+    numbers,
 )
 from attention_viz.ui.parts import open_trace as opening
-from attention_viz.ui.parts.drawing import PicturePlace
+from attention_viz.ui.parts.drawing import PicturePlace, load_in_place
 from attention_viz.ui.parts.markdown import plain
+from attention_viz.ui.parts.notices import show_link_limit
+from attention_viz.ui.parts.selection import take_head as take_shared_head
 from attention_viz.ui.runner.page import Page, Slots
-from attention_viz.ui.selection import Group, Selection
+from attention_viz.ui.selection import SHARED, Group, Selection
 
-__all__ = ["HEIGHT", "PAGE"]
+__all__ = [
+    "HEIGHT",
+    "PAGE",
+    "choose_kind",
+    "load_second",
+    "other_text",
+    "show_pickers",
+    "take_head",
+]
+
+
+def choose_kind() -> None:
+    """Apply the URL's kind of comparison and the first side's defaults."""
+    state = replace(visit.shared(), second="", more=0)
+    choice = visit.settle(COMPARE_CHOICES, state, default=replace(CompareChoice(), other=contrast(state)))
+    chosen = visit.here().selection.part(COMPARE_CHOICES).chosen
+    second = beside(state)
+    if choice.what == "models" and chosen.isdisjoint(SECOND) and second:
+        visit.fill(COMPARE_CHOICES, **second)
+
+
+def _settle_second(state: State) -> None:
+    """Fit the second side to the settled model; its box is drawn by then."""
+    visit.settle(COMPARE_CHOICES, state, only=[one.name for one in parameters(CompareChoice) if one.name != "other"])
+
+
+def other_text() -> None:
+    """Draw the second sentence's box."""
+    widgets.show(
+        st.text_area,
+        "Second sentence",
+        of=COMPARE_CHOICES,
+        name="other",
+        height=68,
+        max_chars=SETTINGS.longest_input,
+        label_visibility="collapsed",
+    )
+
+
+def show_pickers(state: State) -> DeltaGenerator:
+    """Draw the comparison's button and pickers; return the place behind the button."""
+    choice = visit.chosen(COMPARE_CHOICES)
+    pictures = opening.opened() is None and state.facts.reads == "picture"
+    called = {**KINDS, "sentences": "two pictures"} if pictures else KINDS
+    words = called[choice.what]
+    with st.popover(words[0].upper() + words[1:], key="compare-what-with", width="content"):
+        offered = kinds(choice, state, opening.opened())
+        _select("Compare", "what", offered, called.__getitem__)
+        if choice.what == "sentences" and pictures:
+            _second_picture(choice)
+        if choice.what == "models":
+            _select("Second model", "other_model", list(models(state)), allowed.display_name)
+        if choice.what in ("models", "heads"):
+            _second_head(state)
+        if choice.what in ("sentences", "models"):
+            _select("Pair", "align", list(PAIRED), PAIRED.__getitem__)
+        return st.container()
+
+
+def _second_picture(choice: CompareChoice) -> None:
+    names = [name for name, one in SAMPLES.items() if one.kind == "picture"]
+    names += [choice.other_picture] * (choice.other_picture not in names)
+    _select(
+        "Second picture",
+        "other_picture",
+        names,
+        lambda name: SAMPLES[name].shows if name in SAMPLES else title_of(name),
+    )
+    ask_another(
+        "Upload a second picture",
+        "picture",
+        choice.other_picture,
+        lambda name: visit.pick(COMPARE_CHOICES, other_picture=name),
+    )
+
+
+def _show_moments() -> None:
+    """Draw the pickers of two training moments."""
+    widgets.show(st.select_slider, "Training step", of=COMPARE_CHOICES, name="moment", options=STEPS)
+    _select("Compared with step", "other_moment", list(STEPS), str)
+
+
+def _show_other_limit() -> None:
+    """Warn if a link can't carry the second sentence."""
+    # Of the first sentence it is said already, where that is as long.
+    if visit.chosen(COMPARE_CHOICES).what == "sentences" and fits_link(visit.shared().text):
+        show_link_limit(visit.chosen(COMPARE_CHOICES).other)
+
+
+def load_second(state: State) -> None:
+    """Load a second model of unknown head count, then rerun the page."""
+    model = _second_model(state)
+    if facts_of(model).heads:
+        return
+    place = st.empty()
+    with contextlib.suppress(AttentionVizError):
+        load_in_place(model, place)
+    place.empty()
+    if facts_of(model).heads:
+        visit.run_again()
+
+
+def take_head(choice: CompareChoice, cell: tuple[int, int]) -> None:
+    """Choose a head in the grid: the second side's if it has its own."""
+    layer, head = cell
+    if choice.what not in ("models", "heads"):
+        take_shared_head(layer, head)
+        return
+    visit.pick(COMPARE_CHOICES, other_layer=layer)
+    if not readings.together(visit.shared()):
+        visit.pick(COMPARE_CHOICES, other_head=head)
+
+
+def _take_trained() -> None:
+    """Open the model with kept training on a fitting text."""
+    names = ("model", "text", "layer", "head", "stream")
+    visit.pick(SHARED, **{name: getattr(TRAINED, name) for name in names})
+
+
+def _second_model(state: State) -> str:
+    choice = visit.chosen(COMPARE_CHOICES)
+    return choice.other_model if choice.what == "models" else state.model
+
+
+def _second_head(state: State) -> None:
+    if not facts_of(_second_model(state)).heads:
+        return
+    for place, (name, label) in enumerate((("other_layer", "Second layer"), ("other_head", "Second head"))):
+        # A picker before may have changed how many there are.
+        choice = visit.settle(COMPARE_CHOICES, state, only=("other_model", "other_layer", "other_head"))
+        _select(label, name, numbers(choice, state, opening.opened())[place], str)
+
+
+def _select(label: str, name: str, options: Sequence[Any], called: Callable[[Any], str]) -> None:
+    widgets.show(st.selectbox, label, of=COMPARE_CHOICES, name=name, options=options, format_func=called)
+
 
 # Of each of the pictures, in pixels.
 HEIGHT = 430
@@ -59,14 +210,14 @@ def _row() -> ControlRow:
 
 def _show_own(chosen: State) -> DeltaGenerator:
     alone = replace(chosen, second="", more=0)
-    settle_second(alone)
+    _settle_second(alone)
     return show_pickers(alone)
 
 
 def _controls(state: State, _row: ControlRow) -> None:
     if visit.chosen(COMPARE_CHOICES).what == "models":
         load_second(state)
-    show_other_limit()
+    _show_other_limit()
 
 
 def _written(selection: Selection) -> tuple[State, tuple[Group[Any], ...]]:
@@ -92,7 +243,7 @@ def _offer_trained(state: State) -> None:
             f"what they have read; {what}. Your sentence comes back with the browser’s Back."
         )
     )
-    st.button(f"Show {TRAINED.model} with “{TRAINED.text}”", on_click=take_trained)
+    st.button(f"Show {TRAINED.model} with “{TRAINED.text}”", on_click=_take_trained)
 
 
 def _layout(_state: State, row: ControlRow) -> Slots:
@@ -104,7 +255,7 @@ def _layout(_state: State, row: ControlRow) -> Slots:
         columns = st.columns(4 if trained else 3)
         if trained:
             with columns[0]:
-                show_moments()
+                _show_moments()
                 named["curve"] = st.empty()
         one, other, difference = (column.empty() for column in columns[-3:])
     named |= {"one": one, "other": other, "difference": difference, "below": st.container()}

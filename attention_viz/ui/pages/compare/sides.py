@@ -1,4 +1,4 @@
-"""The Compare page's two runs; either shows without the other."""
+"""The Compare page's two runs, and the chosen pair on their common axes."""
 
 import contextlib
 from dataclasses import dataclass, replace
@@ -10,6 +10,7 @@ from attention_viz.edits.edit import Edit
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving.models import refresh
 from attention_viz.serving.runs import Run, is_loaded, run_request
+from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import reading as readings
@@ -18,12 +19,11 @@ from attention_viz.ui.controls.edits_choice import current_edits
 from attention_viz.ui.controls.wording import read_otherwise
 from attention_viz.ui.pages.compare.choice import CompareChoice, sides
 from attention_viz.ui.parts import open_trace as opening
-from attention_viz.ui.parts.drawing import hold, show_cut, show_notes, show_problem
-from attention_viz.ui.parts.model_words import unknown_words, without_words
+from attention_viz.ui.parts.drawing import hold, show_cut, show_notes, show_problem, unknown_words, without_words
 from attention_viz.ui.parts.notices import tell
 from attention_viz.ui.parts.readings import read
 
-__all__ = ["ShownSide", "compared", "run_first", "run_second", "show_both"]
+__all__ = ["ShownSide", "can_choose", "compared", "pair_at", "places_of_pair", "run_first", "run_second", "show_both"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,3 +154,61 @@ def _in_words(first: ShownSide, second: ShownSide) -> tuple[Trace, Trace]:
             one, other = (read(side.run, replace(side.state, words="on")).trace for side in both)
             return one, other
     return first.shown.trace, second.shown.trace
+
+
+def places_of_pair(comparison: Comparison, first: ShownSide) -> tuple[int, int] | None:
+    """Return the chosen pair's place on the common axes, from the first text's positions."""
+    found: list[int] = []
+    for position, axis, (own, shown) in zip(
+        (first.state.query, first.state.key),
+        (comparison.queries, comparison.keys),
+        _axes(comparison, first),
+        strict=True,
+    ):
+        groups = _groups(own, shown)
+        word = next((at for at, group in enumerate(groups) if position in group), None)
+        if word is None or word not in axis.one:
+            return None
+        found.append(axis.place_of(word))
+    return found[0], found[1]
+
+
+def _in_first(comparison: Comparison, cell: tuple[int, int]) -> tuple[int, int] | None:
+    """Return the cell's place in the first head; None if missing."""
+    found: list[int] = []
+    for place, axis in zip(cell, (comparison.queries, comparison.keys), strict=True):
+        there = axis.partner(place) if axis.one[place] is None else place
+        row = None if there is None else axis.one[there]
+        if row is None:
+            return None
+        found.append(row)
+    return found[0], found[1]
+
+
+def pair_at(comparison: Comparison, first: ShownSide, cell: tuple[int, int]) -> tuple[int, int] | None:
+    """Return a cell as first-text positions: a whole word's first piece."""
+    rows = _in_first(comparison, cell)
+    if rows is None or not can_choose(comparison, first):
+        return None
+    query, key = (_groups(*axis)[row][0] for axis, row in zip(_axes(comparison, first), rows, strict=True))
+    return query, key
+
+
+def can_choose(comparison: Comparison, first: ShownSide) -> bool:
+    """Return whether rows and columns map to the first text's tokens."""
+    return all(_groups(own, shown) for own, shown in _axes(comparison, first))
+
+
+def _axes(comparison: Comparison, first: ShownSide) -> tuple[tuple[Tokens, Tokens], tuple[Tokens, Tokens]]:
+    stream, shown, own = comparison.one.stream, comparison.one.trace, first.run.trace
+    return (
+        (own.query_tokens(stream), shown.query_tokens(stream)),
+        (own.key_tokens(stream), shown.key_tokens(stream)),
+    )
+
+
+def _groups(own: Tokens, shown: Tokens) -> tuple[tuple[int, ...], ...]:
+    """Return each row's token positions (a word's pieces); empty if unknown."""
+    if shown == own:
+        return tuple((position,) for position in range(len(own)))
+    return own.pieces if len(own.pieces) == len(shown) else ()

@@ -19,8 +19,8 @@ from attention_viz.ui.address import State
 from attention_viz.ui.controls.plot import show_picture
 from attention_viz.ui.pages.compare.choice import COMPARE_CHOICES, CURVES, STEPS, TRAINED, CompareChoice, sides
 from attention_viz.ui.parts.drawing import show_problem
+from attention_viz.ui.parts.layout import theme_name
 from attention_viz.ui.parts.markdown import plain
-from attention_viz.ui.parts.themes import theme_name
 from attention_viz.views import training
 
 __all__ = ["show_curve"]

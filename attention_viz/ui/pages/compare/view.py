@@ -17,29 +17,37 @@ from attention_viz.ui.address import State
 from attention_viz.ui.controls.edits import begin_edits, begin_with_change, show_edit_controls, show_edit_list
 from attention_viz.ui.controls.plot import add_targets, show_picture, show_to_click
 from attention_viz.ui.pages.compare.choice import COMPARE_CHOICES, CompareChoice
-from attention_viz.ui.pages.compare.chosen import can_choose, pair_at, places_of_pair
-from attention_viz.ui.pages.compare.claims import cell_claim, claim
-from attention_viz.ui.pages.compare.heads import show_heads
+from attention_viz.ui.pages.compare.heads import follow_difference, show_heads
 from attention_viz.ui.pages.compare.page import HEIGHT
-from attention_viz.ui.pages.compare.sides import ShownSide, compared, run_first, run_second, show_both
-from attention_viz.ui.pages.compare.telling import follow_difference
+from attention_viz.ui.pages.compare.sides import (
+    ShownSide,
+    can_choose,
+    compared,
+    pair_at,
+    places_of_pair,
+    run_first,
+    run_second,
+    show_both,
+)
 from attention_viz.ui.pages.compare.training import show_curve
 from attention_viz.ui.pages.compare.words import (
     apart_words,
     block_words,
     called_words,
+    cell_claim,
+    claim,
     far_words,
     moved_words,
     side_words,
     token_words,
 )
-from attention_viz.ui.pages.heads.choice import HEADS_CHOICES
+from attention_viz.ui.pages.heads.page import HEADS_CHOICES
 from attention_viz.ui.parts.drawing import arrive
 from attention_viz.ui.parts.exports import show_figure_exports, show_link
+from attention_viz.ui.parts.layout import theme_name
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.readings import heatmap, show_reading
 from attention_viz.ui.parts.selection import take_pair
-from attention_viz.ui.parts.themes import theme_name
 from attention_viz.ui.presenting.host import present_comparison
 from attention_viz.ui.runner.page import Part, Parts, Slots, raise_again
 from attention_viz.ui.selection import Selection

@@ -10,7 +10,7 @@ from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.pickers import ControlRow
-from attention_viz.ui.controls.target import streams
+from attention_viz.ui.controls.wording import streams
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.drawing import place_picture
 from attention_viz.ui.parts.markdown import plain

@@ -1,23 +1,73 @@
 """The Cross-attention page's parts: explorer, output, and each word's source."""
 
 import functools
+import html
+
+import streamlit as st
 
 from attention_viz.serving.runs import Run
+from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import reading
 from attention_viz.ui.pages.cross.page import STREAM
-from attention_viz.ui.pages.cross.words import show_alignment, show_target
+from attention_viz.ui.parts.downloads import show_read_downloads
 from attention_viz.ui.parts.drawing import show_notes
 from attention_viz.ui.parts.explorer import show_explorer
-from attention_viz.ui.parts.files.reading_downloads import show_read_downloads
 from attention_viz.ui.parts.readings import show_reading
 from attention_viz.ui.parts.selection import take_choice
 from attention_viz.ui.presenting.host import present_findings
 from attention_viz.ui.runner.loading import ReadStudy, load_text, settle_text, study_read
 from attention_viz.ui.runner.page import Part, Parts
 from attention_viz.ui.selection import Selection
+from attention_viz.views.style.wording import one_line
 
 __all__ = ["load", "settle", "study", "view"]
+
+_LONGEST_TARGET = 400
+
+
+def _aligned(trace: Trace, layer: int, head: int) -> list[tuple[str, str, float]]:
+    """Return each output word, its strongest source word, and the weight."""
+    weights = trace.weights(layer, head, STREAM)
+    target, read = trace.query_tokens(STREAM).written, trace.key_tokens(STREAM).said
+    best = weights.max(dim=-1)
+    pairs = zip(target, best.indices.tolist(), best.values.tolist(), strict=True)
+    return [(word, read[place], weight) for word, place, weight in pairs]
+
+
+def _show_target(trace: Trace) -> None:
+    """Show the output, and whether the model chose it."""
+    origin = trace.provenance
+    own = bool(origin.generated)
+    target = one_line(origin.target or " ".join(trace.query_tokens(STREAM).written), _LONGEST_TARGET)
+    who = "The model says" if own else "It was told to say"
+    st.html(f'<p class="cross-said"><b>{who}</b> <span data-testid="said">{html.escape(target)}</span></p>')
+
+
+def _show_alignment(trace: Trace, layer: int, head: int) -> None:
+    """Show each step's output word, strongest source word and weight."""
+    rows = "".join(
+        f'<tr><th scope="row" class="cross-query">{html.escape(word)}</th>'
+        f'<td class="cross-key">{html.escape(source)}</td><td class="cross-weight">{weight:.3f}</td></tr>'
+        for word, source, weight in _aligned(trace, layer, head)
+    )
+    heads = "".join(
+        f'<th scope="col" class="cross-{kind}">{words}</th>'
+        for kind, words in (
+            ("query", "is said"),
+            ("key", "looks most at"),
+            ("weight", "weight" if trace.provenance.reading == "raw" else "share"),
+        )
+    )
+    st.html(
+        '<div class="cross-alignment" role="group" tabindex="0" aria-label="Alignment, a row a word">'
+        f'<table data-testid="alignment"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
+    )
+    st.caption(
+        "Each row is named by the word that this step produces. A step reads the word before it, so a row is about "
+        "choosing its word."
+    )
+
 
 load, settle, study = load_text, settle_text, study_read
 
@@ -27,12 +77,12 @@ def view(study: ReadStudy, selection: Selection) -> Parts:
     state, run, shown = selection.shared, study.run, study.shown
     parts = [
         Part("notes", functools.partial(show_notes, run, state, rows=False)),
-        Part("said", functools.partial(show_target, run.trace)),
+        Part("said", functools.partial(_show_target, run.trace)),
     ]
     if shown is None:
         return Parts(parts, runs=[("", run)])
     parts += [
-        Part("alignment", functools.partial(show_alignment, shown.trace, state.layer, state.head)),
+        Part("alignment", functools.partial(_show_alignment, shown.trace, state.layer, state.head)),
         Part("picture", functools.partial(_show, shown, state)),
         Part("words", functools.partial(show_reading, shown, state)),
     ]

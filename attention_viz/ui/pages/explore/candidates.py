@@ -1,4 +1,4 @@
-"""Likeliest tokens after a decoder's text or at an encoder's mask."""
+"""Likeliest tokens after a decoder's text or at an encoder's mask, and the decoder's cache."""
 
 from collections.abc import Mapping
 
@@ -7,19 +7,127 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz import views
+from attention_viz.explorer import is_long
 from attention_viz.serving.runs import Run, candidates
 from attention_viz.trace.spelling import SPACE, set_apart
 from attention_viz.trace.trace import Trace
+from attention_viz.ui import widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.plot import show_picture
-from attention_viz.ui.pages.explore.cache import show_cache, show_eviction, show_steps, step_words
-from attention_viz.ui.pages.explore.page import CANDIDATES_TITLE, CANDIDATES_WIDTH, goes_on_for_sure
+from attention_viz.ui.controls.reading import is_raw
+from attention_viz.ui.pages.explore.page import CANDIDATES_TITLE, CANDIDATES_WIDTH, goes_on_for_sure, step
+from attention_viz.ui.parts.layout import theme_name
 from attention_viz.ui.parts.markdown import plain
+from attention_viz.ui.parts.predictions import hold_writes
 from attention_viz.ui.parts.selection import show_why
-from attention_viz.ui.parts.themes import theme_name
-from attention_viz.ui.parts.writes import hold_writes
+from attention_viz.ui.selection import SHARED
 
-__all__ = ["find_candidates", "show_candidates"]
+__all__ = ["find_candidates", "row_of_step", "show_candidates", "show_way_back", "uncut_words", "up_to_step"]
+
+
+def _show_steps(trace: Trace, back: int) -> None:
+    """Draw two buttons through the generated tokens, if any."""
+    made = trace.provenance.generated
+    if not made:
+        return
+    with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key="steps"):
+        st.button("‹ Earlier", on_click=step, args=(1,), disabled=back >= made)
+        st.button("Later ›", on_click=step, args=(-1,), disabled=back <= 0)
+        st.caption(f"{made - back} of {made}")
+
+
+def _step_words(trace: Trace, position: int) -> str:
+    """Name the token chosen after a position, if any."""
+    tokens = trace.query_tokens()
+    if position + 1 >= len(tokens):
+        return ""
+    last, following = map(set_apart, tokens.written[position : position + 2])
+    return f"After “{last}” it went on with “{following}”."
+
+
+def up_to_step(run: Run, state: State, back: int) -> Run:
+    """Cut the text at the current step; a long one stays whole, see `row_of_step`."""
+    return run.beginning(_position(run, back) + 1) if back and not _stays_whole(run, state) else run
+
+
+def row_of_step(run: Run, state: State, back: int) -> tuple[int, int] | None:
+    """Return a step's row and strongest key (sinks last); None if the text is cut."""
+    if not back or not _stays_whole(run, state):
+        return None
+    position, keys = _position(run, back), run.trace.key_tokens()
+    layer, head = run.place(None, state.layer, state.head)
+    row = run.trace.attention(layer).head(head).rows([position]).weights[0]
+
+    def looked_at(key: int) -> tuple[bool, float]:
+        return key > 0 and not keys.special[key], float(row[key])
+
+    return position, max(range(position + 1), key=looked_at)
+
+
+def uncut_words(run: Run, state: State, back: int) -> str:
+    """Explain why stepping keeps the whole text; empty if it doesn't."""
+    if not back or not _stays_whole(run, state):
+        return ""
+    return "A long text stays whole in the matrix: there the row of this step is chosen."
+
+
+def _stays_whole(run: Run, state: State) -> bool:
+    """Avoid packing each step for seconds when rows are too thin."""
+    return is_raw(state) and is_long(run.trace)
+
+
+def _position(run: Run, back: int) -> int:
+    return len(run.trace.query_tokens()) - 1 - back
+
+
+def _show_cache(trace: Trace, state: State, position: int) -> None:
+    """Show the cache at a position, once the model generates from it."""
+    if not trace.provenance.generated:
+        return
+    figure = views.cache(trace, state.layer, state.head, position, theme=theme_name())
+    words = _cache_words(trace, position)
+    show_picture(figure, "cache", f"The cache, a row for each of the last steps. {words}")
+    st.caption(plain(words))
+
+
+def _cache_words(trace: Trace, position: int) -> str:
+    """Count the cached keys and values, their memory, and evictions."""
+    calls = [layer.attention for layer in trace.layers["decoder"]]
+    kept = calls[0].shape[-1] if calls[0].allowed is None else int(calls[0].allowed[0, position].sum())
+    each = sum(
+        matrix.shape[0] * matrix.shape[-1] * matrix.element_size()
+        for call in calls
+        for matrix in (call.key, call.value)
+    )
+    heads = sum(call.key.shape[0] for call in calls)
+    gone = position + 1 - kept
+    thrown = f"; {gone} older ones thrown away" if gone and trace.provenance.edits else ""
+    return f"{kept} keys and values in each of {heads} key heads, {kept * each / 1e6:.2g} MB{thrown}"
+
+
+def _show_eviction(state: State) -> None:
+    """Draw the eviction switch and, if on, how many keys stay."""
+    widgets.show_switch(
+        "Throw old keys away",
+        SHARED,
+        "evict",
+        "evict-switch",
+        help="Throws them away before each token that the model chooses. Keys that stay keep their positions.",
+    )
+    if state.evict == "on":
+        with st.container(horizontal=True, gap="xsmall", key="kept-keys"):
+            widgets.show(st.number_input, "First to stay", 0, 64, of=SHARED, name="first_keys", width=110)
+            widgets.show(st.number_input, "Last to stay", 1, 512, of=SHARED, name="last_keys", width=110)
+
+
+def show_way_back(place: DeltaGenerator, state: State) -> None:
+    """Draw the active eviction switch after a failed run: a model may refuse eviction."""
+    if state.more and state.evict == "on":
+        with place.container():
+            _show_eviction(state)
+    else:
+        place.empty()
+
 
 _COUNT = 6
 # Of a text with many masks; the others can be had in Python.
@@ -49,7 +157,7 @@ def show_candidates(
             title = CANDIDATES_TITLE if decoder else f"What stands behind {mask}"
             st.markdown(f"**{plain(title)}**")
             if decoder:
-                show_steps(trace, len(trace.query_tokens()) - 1 - position)
+                _show_steps(trace, len(trace.query_tokens()) - 1 - position)
                 if uncut:
                     st.caption(plain(uncut))
             st.caption(plain(_sentence(trace, position, likely, decoder=decoder)))
@@ -62,8 +170,8 @@ def show_candidates(
             if position == next(iter(found)):
                 writes = hold_writes(run, state)
             if decoder:
-                show_cache(trace, state, position)
-                show_eviction(state)
+                _show_cache(trace, state, position)
+                _show_eviction(state)
                 if position == len(trace.query_tokens()) - 1 and not state.own:
                     _offer_why(trace, likely)
     return writes
@@ -86,6 +194,6 @@ def _sentence(trace: Trace, position: int, likely: pandas.DataFrame, *, decoder:
     if not decoder:
         return f"Likeliest at position {position}, from all heads together: “{best}”."
     last = set_apart(trace.query_tokens().written[-1])
-    if words := step_words(trace, position):
+    if words := _step_words(trace, position):
         return words
     return f"Likeliest after the last row, “{last}”, from all heads together: “{best}”."

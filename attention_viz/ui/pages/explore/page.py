@@ -1,22 +1,114 @@
-"""The Explore page: its controls and its slots."""
+"""The Explore page: its choices in the URL, its controls and slots, and a recording until its run is there."""
 
+import contextlib
 import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from attention_viz.errors import AttentionVizError
+from attention_viz.serving.recorded import recorded_payload
+from attention_viz.serving.runs import Run, has_run, run_request
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
-from attention_viz.ui.controls import pickers
+from attention_viz.ui.address.codec import parameter
+from attention_viz.ui.address.kinds import AnyText, WholeNumber
+from attention_viz.ui.controls import pickers, reading
 from attention_viz.ui.controls.pickers import ControlRow
-from attention_viz.ui.pages.explore.choice import EXPLORE
-from attention_viz.ui.pages.explore.picture import show_recorded
+from attention_viz.ui.packing import payload_of
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.drawing import place_picture
+from attention_viz.ui.parts.explorer import show_explorer
+from attention_viz.ui.parts.selection import take_choice
 from attention_viz.ui.runner.page import Page, Slots
+from attention_viz.ui.selection import Group
 
-__all__ = ["CANDIDATES_TITLE", "CANDIDATES_WIDTH", "PAGE", "goes_on_for_sure"]
+__all__ = [
+    "CANDIDATES_TITLE",
+    "CANDIDATES_WIDTH",
+    "EXPLORE",
+    "PAGE",
+    "ExploreChoice",
+    "block",
+    "goes_on_for_sure",
+    "show_picture_of",
+    "step",
+]
+
+
+def _steps(choice: object, state: State) -> range:
+    return range(state.more + 1)
+
+
+def _picture(choice: object, state: State) -> bool:
+    return state.facts.reads == "picture"
+
+
+@dataclass(frozen=True)
+class ExploreChoice:
+    """The Explore page's own choices in the URL."""
+
+    back: int = parameter(
+        0, WholeNumber(_steps), "how many tokens before the last one what comes next is shown", brief=True
+    )
+    blocked: str = parameter(
+        "", AnyText(longest=1_500), "patches of a picture that nobody may look at", applies=_picture, brief=True
+    )
+
+
+def _follow(_choice: ExploreChoice, before: State, after: State) -> Mapping[str, Any]:
+    """Go back to the last token when their number changes; block nothing in another picture."""
+    return ({"back": 0} if before.more != after.more else {}) | ({"blocked": ""} if before.shown != after.shown else {})
+
+
+EXPLORE = Group(ExploreChoice(), "explore-", follow=_follow)
+
+
+def step(by: int) -> None:
+    """Move by tokens, before the page reruns."""
+    visit.pick(EXPLORE, back=max(0, visit.chosen(EXPLORE).back + by))
+
+
+def block(patches: str) -> None:
+    """Block these patches, or none, before the page reruns."""
+    visit.pick(EXPLORE, blocked=patches)
+
+
+@dataclass
+class _Meanwhile:
+    tried: bool = False
+
+
+def _show_recorded(state: State, slots: Slots) -> Callable[[], None] | None:
+    """Show the labelled recording; return its model run, None if none is needed."""
+    if visit.memory(_Meanwhile).tried or opening.opened() is not None or not reading.is_raw(state):
+        return None
+    payload = None if has_run(state.request) else recorded_payload(state.request)
+    if payload is None:
+        return None
+    with slots["exports"]:
+        st.badge("Recorded: shown until the model has run here", color="gray")
+    with slots["picture"]:
+        show_picture_of(payload, state.stream or next(iter(state.facts.heads)), state)
+    return functools.partial(_run_meanwhile, state)
+
+
+def _run_meanwhile(state: State) -> None:
+    with contextlib.suppress(AttentionVizError):
+        _ = payload_of(run_request(state.request, longest=SETTINGS.longest_text))
+    visit.memory(_Meanwhile).tried = True
+
+
+def show_picture_of(shown: bytes | Run, stream: str, state: State, pair: tuple[int, int] | None = None) -> None:
+    """Draw the explorer of a run or recording's bytes, with the pair described."""
+    shown_pair = pair or (state.query, state.key)
+    part = shown.part(stream) if isinstance(shown, Run) else shown
+    show_explorer(part, stream, state.layer, reading.head(state), take_choice, pair=shown_pair)
+
 
 # The explorer's height on a wide screen.
 _HEIGHT = 600
@@ -62,6 +154,6 @@ PAGE = Page(
     layout=_layout,
     groups=(EXPLORE,),
     controls=_answer,
-    recorded=show_recorded,
+    recorded=_show_recorded,
     heads_first=True,
 )

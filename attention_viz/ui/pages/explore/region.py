@@ -11,7 +11,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.serving.runs import Run, run_request
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
-from attention_viz.ui.pages.explore.choice import ExploreChoice, block
+from attention_viz.ui.pages.explore.page import ExploreChoice, block
 from attention_viz.ui.parts.drawing import show_problem
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.notices import show_notices

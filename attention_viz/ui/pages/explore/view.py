@@ -10,16 +10,21 @@ from attention_viz.serving.runs import Run
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.reading import is_raw
-from attention_viz.ui.pages.explore.cache import row_of_step, show_way_back, uncut_words, up_to_step
-from attention_viz.ui.pages.explore.candidates import find_candidates, show_candidates
-from attention_viz.ui.pages.explore.choice import EXPLORE
-from attention_viz.ui.pages.explore.picture import show_picture_of
+from attention_viz.ui.pages.explore.candidates import (
+    find_candidates,
+    row_of_step,
+    show_candidates,
+    show_way_back,
+    uncut_words,
+    up_to_step,
+)
+from attention_viz.ui.pages.explore.page import EXPLORE, show_picture_of
 from attention_viz.ui.pages.explore.region import show_region, without_region
+from attention_viz.ui.parts.downloads import show_read_downloads
 from attention_viz.ui.parts.drawing import show_notes
-from attention_viz.ui.parts.files.reading_downloads import show_read_downloads
+from attention_viz.ui.parts.predictions import hold_writes, show_writes
 from attention_viz.ui.parts.readings import read_in_place, show_reading
 from attention_viz.ui.parts.selection import pair_of
-from attention_viz.ui.parts.writes import hold_writes, show_writes
 from attention_viz.ui.presenting.host import present_findings
 from attention_viz.ui.runner.loading import load_text, settle_text
 from attention_viz.ui.runner.page import Part, Parts, Slots

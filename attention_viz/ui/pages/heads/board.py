@@ -1,25 +1,79 @@
-"""A pattern drawn on the head's matrix, to find similar heads."""
+"""A pattern drawn on the head's matrix with a pen, to find similar heads."""
 
 import functools
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any, TypeGuard, cast
 
 import numpy
 import plotly.graph_objects as go
 import streamlit as st
 
 from attention_viz.errors import ShapeError
+from attention_viz.explorer import script
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.address.cells import Cells, from_code, to_code
-from attention_viz.ui.controls.pen import show_pen, strokes
 from attention_viz.ui.controls.reading import is_raw
-from attention_viz.ui.pages.heads.choice import HEADS_CHOICES
-from attention_viz.ui.parts.themes import theme_name
+from attention_viz.ui.pages.heads.page import HEADS_CHOICES
+from attention_viz.ui.parts.layout import theme_name
 from attention_viz.views.style.theme import palette
 
-__all__ = ["cannot_draw", "drawn_cells", "mark_drawn", "show_board_controls", "show_board_pen"]
+__all__ = ["cannot_draw", "drawn_cells", "mark_drawn", "show_board_controls", "show_board_pen", "strokes"]
+
+_KEY = "pen"
+
+_HTML = """\
+<div class="pen" tabindex="0" role="application" aria-label="Draw by keyboard">
+  <span></span> <output></output>
+</div>
+"""
+
+_CSS = resources.files("attention_viz.ui.pages.heads").joinpath("pen.css").read_text("utf-8")
+_pen = widgets.component("pen", _HTML, _CSS, script("page/pen.js"))
+
+
+@dataclass
+class _LastStroke:
+    stroke: int = 0
+
+
+def _show_pen(
+    chart: str, labels: Sequence[str], colour: str, on_strokes: Callable[[], None], does: str = "blocks or opens"
+) -> None:
+    """Draw a pen over a square matrix, with instructions.
+
+    Args:
+        on_strokes: called before the page runs again; see `strokes`.
+    """
+    seen = visit.memory(_LastStroke).stroke
+    data = {"chart": chart, "labels": list(labels), "colour": colour, "does": does, "seen": seen}
+    _pen(key=_KEY, data=data, on_strokes_change=on_strokes)
+
+
+def strokes(count: int) -> list[tuple[slice, slice]]:
+    """Return new strokes' cells, oldest first, dropping other lengths."""
+    message, seen = widgets.sent(_KEY, "strokes"), visit.memory(_LastStroke)
+    found: list[tuple[slice, slice]] = []
+    for stroke in cast("list[object]", message) if isinstance(message, list) else ():
+        if not _whole(stroke) or stroke[0] <= seen.stroke:
+            continue
+        seen.stroke, length, top, bottom, left, right = stroke
+        if length == count and 0 <= top <= bottom < count and 0 <= left <= right < count:
+            found.append((slice(top, bottom + 1), slice(left, right + 1)))
+    return found
+
+
+def _whole(stroke: object) -> TypeGuard[list[int]]:
+    """Check six integers, because browsers can send anything."""
+    if not isinstance(stroke, list):
+        return False
+    numbers = cast("list[object]", stroke)
+    return len(numbers) == 6 and all(type(number) is int for number in numbers)
+
 
 # Of a longer text, cells on the picture are too small to be hit.
 _LONGEST = 128
@@ -88,7 +142,7 @@ def mark_drawn(figure: go.Figure, code: str, count: int) -> None:
 def show_board_pen(chart: str, tokens: Tokens) -> None:
     """What draws on the chart of that key."""
     take = functools.partial(_take_strokes, len(tokens))
-    show_pen(chart, tokens.written, palette(theme_name()).ink, take, "marks or clears")
+    _show_pen(chart, tokens.written, palette(theme_name()).ink, take, "marks or clears")
 
 
 def _take_strokes(count: int) -> None:

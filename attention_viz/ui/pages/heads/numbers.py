@@ -1,21 +1,43 @@
-"""Numbers computed from cached traces, once for all visitors."""
+"""Numbers of all heads, computed once for all visitors: metrics, and one change's effects."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 import pandas
+import streamlit as st
 from jaxtyping import Float
 from torch import Tensor
 
 from attention_viz.analysis.head_table import head_table, mean_table
 from attention_viz.analysis.likeness import head_distances
 from attention_viz.analysis.roles import roles
+from attention_viz.edits.change import Change
+from attention_viz.edits.changes import to_edits
+from attention_viz.edits.effects import moved_rows
 from attention_viz.explorer.atlas_payload import pack_atlas
+from attention_viz.recording.batches.batched_edits import rows_at_once, try_each
+from attention_viz.serving.runs import Run, ask
 from attention_viz.trace.ahead import unsaid
+from attention_viz.trace.provenance import Provenance
 from attention_viz.trace.trace import Trace
+from attention_viz.ui import visit
+from attention_viz.ui.address import State
 
-__all__ = ["distances", "made_once", "mean_numbers", "measure_all", "numbers", "packed", "roles_of"]
+__all__ = [
+    "Head",
+    "distances",
+    "effects_of",
+    "heads_of",
+    "known_effects",
+    "made_once",
+    "mean_numbers",
+    "measure_all",
+    "offer_all",
+    "packed",
+    "roles_of",
+]
 
 _Made = TypeVar("_Made")
 
@@ -38,7 +60,7 @@ def made_once(trace: Trace, what: Hashable, make: Callable[[], _Made]) -> _Made:
     return of_trace[what]
 
 
-def numbers(trace: Trace, stream: str) -> pandas.DataFrame:
+def _numbers(trace: Trace, stream: str) -> pandas.DataFrame:
     """Return every head's metrics; long texts use sampled rows until all are measured."""
     whole = _results.get(trace, {}).get(("table", stream, "all"))
     return made_once(trace, ("table", stream), lambda: _measured(trace, stream)) if whole is None else whole
@@ -58,8 +80,8 @@ def measure_all(trace: Trace, stream: str, progress: Callable[[float], object]) 
 def mean_numbers(traces: Sequence[Trace], stream: str) -> pandas.DataFrame:
     """Average the heads' table over texts, with spread; one text stays unchanged."""
     if len(traces) == 1:
-        return numbers(traces[0], stream)
-    return mean_table([numbers(trace, stream) for trace in traces])
+        return _numbers(traces[0], stream)
+    return mean_table([_numbers(trace, stream) for trace in traces])
 
 
 def distances(trace: Trace, stream: str) -> Float[Tensor, "one other"]:
@@ -76,3 +98,72 @@ def packed(trace: Trace, stream: str, table: pandas.DataFrame, jobs: pandas.Data
     """Pack the atlas; `texts` names the tables' texts beyond the trace's."""
     what = ("atlas", stream, texts, table.attrs.get("rows"))
     return made_once(trace, what, lambda: pack_atlas(trace, stream, table, jobs))
+
+
+# So many changes of a visit's are kept.
+_MOST_CHANGES = 4
+
+Head = tuple[int, int]
+
+
+@dataclass
+class _Effects:
+    of: dict[tuple[Provenance, Change], dict[Head, float]] = field(default_factory=dict[Any, dict[Head, float]])
+
+
+def heads_of(run: Run, stream: str, layer: int | None = None) -> list[Head]:
+    """Return layer and head for a stream's, or one layer's, heads."""
+    layers = run.trace.layer_numbers(stream) if layer is None else [layer]
+    return [(one, head) for one in layers for head in range(run.trace.head_count(one, stream))]
+
+
+def known_effects(run: Run, change: Change, stream: str) -> dict[Head, float]:
+    """Return this text's and change's cached effects; writes survive a click that stops the page."""
+    asked = (run.trace.provenance, replace(change, layer=None, head=None, stream=stream))
+    stored = visit.memory(_Effects).of
+    if asked not in stored:
+        while len(stored) >= _MOST_CHANGES:
+            del stored[next(iter(stored))]
+        stored[asked] = dict[Head, float]()
+    return stored[asked]
+
+
+def offer_all(run: Run, state: State, change: Change, stream: str, heads: Sequence[Head], label: str, key: str) -> None:
+    """Offer to change each untried head; a click elsewhere stops it."""
+    known = known_effects(run, change, stream)
+    if all(head in known for head in heads):
+        return
+    if not st.button(label, key=f"{key}-all"):
+        return
+    st.button("Stop", key=f"{key}-stop")
+    bar = st.progress(0.0)
+
+    def report(done: int) -> None:
+        bar.progress(done / len(heads), f"{done} of {len(heads)} heads tried")
+
+    _ = effects_of(run, state, change, stream, heads, report)
+    visit.run_again()
+
+
+def effects_of(
+    run: Run,
+    state: State,
+    change: Change,
+    stream: str,
+    heads: Sequence[Head],
+    report: Callable[[int], object] = lambda _: None,
+) -> Mapping[Head, float]:
+    """Return each head's cached effect: the output change's relative length, averaged over tokens."""
+    known = known_effects(run, change, stream)
+    missing, size = [head for head in heads if head not in known], rows_at_once(run.trace)
+    named = stream if len(run.trace.streams) > 1 else None
+    for start in range(0, len(missing), size):
+        report(len(heads) - len(missing) + start)
+        batch = missing[start : start + size]
+        tries = [to_edits(replace(change, layer=layer, head=head, stream=named), run.trace) for layer, head in batch]
+        outputs = ask(state.request, lambda model, tries=tries: try_each(model, run.trace, tries))
+        known |= {
+            head: float(moved_rows(run.trace.output, output).mean())
+            for head, output in zip(batch, outputs, strict=True)
+        }
+    return {head: known[head] for head in heads}

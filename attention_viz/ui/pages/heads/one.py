@@ -1,38 +1,44 @@
-"""The Heads page's chosen head: role, matrix, similar heads, silencing."""
+"""The Heads page's chosen head: role, matrix, sink, similar and linking heads, silencing."""
+
+from collections.abc import Mapping
+from weakref import WeakKeyDictionary
 
 import plotly.graph_objects as go
 import streamlit as st
+import torch
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz import views
 from attention_viz.analysis.places import after_the_sound
 from attention_viz.analysis.plane import queries_and_keys_plane
 from attention_viz.analysis.roles import ROLES
-from attention_viz.serving.runs import Run
+from attention_viz.analysis.rows import QueryRows
+from attention_viz.analysis.sinks import attention_sinks
+from attention_viz.errors import AttentionVizError
+from attention_viz.serving.runs import Run, ask
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls import reading as readings
 from attention_viz.ui.controls.plot import add_targets, show_picture, show_to_click
 from attention_viz.ui.pages.heads.board import cannot_draw, mark_drawn, show_board_pen
-from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, PLOTS, HeadsChoice
-from attention_viz.ui.pages.heads.linking import show_linking
-from attention_viz.ui.pages.heads.search import Atlas
+from attention_viz.ui.pages.heads.numbers import made_once
+from attention_viz.ui.pages.heads.page import HEADS_CHOICES, PLOTS, HeadsChoice
+from attention_viz.ui.pages.heads.search import Atlas, take_head
 from attention_viz.ui.pages.heads.silence import show_silence
-from attention_viz.ui.pages.heads.sink import show_sink
-from attention_viz.ui.pages.heads.words import head_words, seen_words
+from attention_viz.ui.pages.heads.words import head_words, named, seen_words
 from attention_viz.ui.parts.drawing import PicturePlace
 from attention_viz.ui.parts.exports import show_figure_exports
+from attention_viz.ui.parts.layout import theme_name
 from attention_viz.ui.parts.markdown import plain
+from attention_viz.ui.parts.predictions import hold_writes
 from attention_viz.ui.parts.readings import heatmap, read_in_place, show_reading
 from attention_viz.ui.parts.selection import pair_of, take_pair
-from attention_viz.ui.parts.themes import theme_name
-from attention_viz.ui.parts.writes import hold_writes
 from attention_viz.views.style.axes import begin, lower
 from attention_viz.views.style.theme import ThemeName
 from attention_viz.views.style.wording import readable
 
-__all__ = ["export_one", "show_one"]
+__all__ = ["export_one", "linking_heads", "show_one", "sink_words"]
 
 _HEIGHT = 350
 # Up to this many tokens, hovering over a cell of the chosen head names them; up to this many, a click keeps the pair.
@@ -48,10 +54,10 @@ def show_one(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> Delta
             _show_vectors(atlas, state)
         else:
             _show_matrix(atlas, run, state, choice, words)
-        show_linking(atlas, state)
+        _show_linking(atlas, state)
         # What is tried stands on the first screen; what can be read beside it may come below.
         show_silence(run, state, choice)
-        show_sink(run, state)
+        _show_sink(run, state)
         writes = hold_writes(run, state)
         if words:
             st.caption(plain(words))
@@ -163,3 +169,99 @@ def _show_vectors(atlas: Atlas, state: State) -> None:
 def _vectors(atlas: Atlas, state: State, theme: ThemeName) -> go.Figure:
     figure = views.queries_and_keys(atlas.trace, state.layer, state.head, atlas.stream, theme=theme)
     return figure
+
+
+_LISTED = 5
+
+Head = tuple[int, int]
+
+
+def linking_heads(atlas: Atlas, state: State) -> list[tuple[Head, float]]:
+    """Return the chosen pair's heaviest heads, in descending order; empty without a pair."""
+    pair = _pair(atlas, state)
+    if pair is None:
+        return []
+    return made_once(atlas.trace, ("linking", atlas.stream, pair), lambda: _linking(atlas.trace, atlas.stream, *pair))
+
+
+def _show_linking(atlas: Atlas, state: State) -> None:
+    """Show these heads as buttons, or how to choose a pair."""
+    pair = _pair(atlas, state)
+    if pair is None:
+        return
+    queries, keys = atlas.trace.query_tokens(atlas.stream), atlas.trace.key_tokens(atlas.stream)
+    words = f"{named(queries, pair[0])} ({pair[0]}) looks at {named(keys, pair[1])} ({pair[1]})"
+    with st.container(key="heads-linking", gap="small"):
+        st.caption(plain(f"Heads in which {words} most; each has a dot in the atlas:"))
+        with st.container(horizontal=True, gap="small"):
+            for (layer, head), weight in linking_heads(atlas, state):
+                here = (layer, head) == (state.layer, state.head)
+                st.button(
+                    f"{layer}·{head}  {weight:.2f}",
+                    key=f"heads-link-{layer}-{head}",
+                    type="primary" if here else "secondary",
+                    on_click=take_head,
+                    args=((layer, head),),
+                    help=f"Layer {layer}, head {head}",
+                )
+            st.button("No pair", key="heads-link-none", type="tertiary", on_click=take_pair, args=(None, None))
+
+
+def _pair(atlas: Atlas, state: State) -> tuple[int, int] | None:
+    if state.query is None or state.key is None:
+        return None
+    counts = len(atlas.trace.query_tokens(atlas.stream)), len(atlas.trace.key_tokens(atlas.stream))
+    return (state.query, state.key) if state.query < counts[0] and state.key < counts[1] else None
+
+
+def _linking(trace: Trace, stream: str, query: int, key: int) -> list[tuple[Head, float]]:
+    found = list[tuple[Head, float]]()
+    for layer in trace.layer_numbers(stream):
+        attention = trace.attention(layer, stream)
+        for head in range(trace.head_count(layer, stream)):
+            weight = float(torch.as_tensor(attention.tile(head, [query], [key])).reshape(-1)[0].nan_to_num(0))
+            found.append(((layer, head), weight))
+    found.sort(key=lambda one: -one[1])
+    return [one for one in found[:_LISTED] if one[1] > 0]
+
+
+# Of longer texts the weights of a whole layer are too many for one line.
+_LONGEST = 256
+
+# Of traces that the app keeps: a line for each head that was looked at.
+_lines: "WeakKeyDictionary[Trace, dict[tuple[str, int, int], str]]" = WeakKeyDictionary()
+
+
+def _show_sink(run: Run, state: State) -> None:
+    """Show the chosen head's sink line; none for files, which have no model."""
+    stream = run.stream(state.stream)
+    if run.fit is None or len(run.trace.key_tokens(stream)) > _LONGEST:
+        return
+    place = (stream, *run.place(stream, state.layer, state.head))
+    lines = _lines.setdefault(run.trace, {})
+    if place not in lines:
+        lines[place] = _line(run.trace, state, *place)
+    if lines[place]:
+        st.caption(plain(lines[place]))
+
+
+def _line(trace: "Trace", state: State, stream: str, layer: int, head: int) -> str:
+    try:
+        table = ask(state.request, lambda model: attention_sinks(model, trace, stream, layer))
+    except AttentionVizError:  # nothing tells what this model's heads write
+        return ""
+    queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
+    first = QueryRows.of(queries, keys, alike=stream != "cross").first
+    row = dict(zip(table.columns, table.to_numpy()[table.index.get_loc((layer, head))].tolist(), strict=True))
+    return sink_words(row, named(keys, first))
+
+
+def sink_words(row: Mapping[str, float], first: str) -> str:
+    """Describe a head's first-token weight and its effect; empty if it has no sink."""
+    if not row["weight"] >= ROLES["first"].threshold or not row["others"] > 0:
+        return ""
+    return (
+        f"On average it gives {row['weight']:.2f} of its weight to {first}, the first token. What it fetches "
+        f"there is {row['length'] / row['others']:.2f} times as long as elsewhere: {row['fetched']:.2f} of all that it "
+        "fetches."
+    )

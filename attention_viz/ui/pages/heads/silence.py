@@ -1,27 +1,31 @@
 """Silencing one head, or each in turn, and its effect on the output."""
 
 import html
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import streamlit as st
+import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from attention_viz.edits.change import Change
 from attention_viz.edits.changes import to_edits
 from attention_viz.edits.effects import moved_output
 from attention_viz.errors import AttentionVizError
-from attention_viz.serving.runs import Run, run_request
+from attention_viz.serving.runs import Run, ask, run_request
+from attention_viz.trace.trace import Trace
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
-from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, HeadsChoice
-from attention_viz.ui.pages.heads.effects import heads_of, known_effects, offer_all
-from attention_viz.ui.pages.heads.nearest import SENTENCES, compares, nearness
+from attention_viz.ui.pages.heads.numbers import heads_of, known_effects, offer_all
+from attention_viz.ui.pages.heads.page import HEADS_CHOICES, HeadsChoice
 from attention_viz.ui.pages.heads.search import Atlas
-from attention_viz.ui.parts.likelier import likelier_at, predicted, title_of
 from attention_viz.ui.parts.markdown import as_sentence, plain
+from attention_viz.ui.parts.predictions import likelier_at, predicted, title_of
 from attention_viz.views.style.wording import shortened
 
-__all__ = ["arrive_silent", "show_silence", "silenced_effects"]
+__all__ = ["SENTENCES", "arrive_silent", "show_silence", "silenced_effects"]
 
 _ZERO = Change("zero")
 # Of what is said: so many rows; of sentences, which are longer, fewer.
@@ -122,7 +126,7 @@ def _said(before: Run, after: Run, state: State, *, silent: bool) -> _Said:
     far = f"The output moves by {moved:.2%} of its length, on average over the {among}."
     if places := predicted(before, after, state):
         return _next_word(before, after, state, places[0], far if silent else "")
-    if compares(before, state):
+    if _compares(before, state):
         return _nearest(before, after, state, far) if silent else _Said("", (), _offer())
     return _Said(far if silent else "", (), "")
 
@@ -138,7 +142,7 @@ def _next_word(before: Run, after: Run, state: State, place: int, far: str) -> _
 
 
 def _nearest(before: Run, after: Run, state: State, far: str) -> _Said:
-    old, new = nearness(before, after, state)
+    old, new = _nearness(before, after, state)
     rows = sorted(zip(SENTENCES, old, new, strict=True), key=lambda row: -row[1])
     note = (
         f"Cosines between means of the last layer; the {len(SENTENCES)} example sentences are read by the unchanged "
@@ -197,3 +201,59 @@ def _bars(rows: Sequence[tuple[str, float, float]], *, silent: bool) -> str:
     )
     phrase = "Before and after the head falls silent" if silent else "What the model says"
     return f'<table class="heads-bars" data-testid="silenced" aria-label="{phrase}">{lines}</table>'
+
+
+# About different things, some of them near the sentences that the app opens on.
+SENTENCES = (
+    "Heavy rain made the water rise over the fields.",
+    "She opened a savings account in the city.",
+    "The kitten slept since it had played all day.",
+    "The trophy was too large for the bag.",
+    "He poured himself a glass of cold water.",
+    "Paris is a town that many people visit.",
+    "The children walked home from school.",
+    "A mechanic repaired the engine of the car.",
+    "Bread and butter stood on the table.",
+    "The orchestra played until midnight.",
+    "Careful, the path by the cliff is slippery.",
+    "Two friends met in a small shop.",
+)
+
+# Of the last few models.
+_MOST = 4
+_read = dict[object, Float[Tensor, "sentence width"]]()
+_reading = threading.Lock()
+
+
+def _compares(run: Run, state: State) -> bool:
+    """Return whether the model is a trained encoder without predictions."""
+    encodes = state.facts.streams == ("encoder",) and not state.facts.predicts and not state.own
+    return encodes and run.trace.provenance.text is not None
+
+
+def _nearness(before: Run, after: Run, state: State) -> tuple[list[float], list[float]]:
+    """Return cosines with `SENTENCES`, before and after; the unchanged model reads these."""
+    sentences = _sentences(before, state)
+    found = [torch.cosine_similarity(_mean(one.trace)[None], sentences).tolist() for one in (before, after)]
+    return found[0], found[1]
+
+
+def _sentences(run: Run, state: State) -> Float[Tensor, "sentence width"]:
+    origin = run.trace.provenance
+    of = (origin.model, origin.sha256, origin.dtype)
+    with _reading:
+        known = _read.get(of)
+    if known is not None:
+        return known
+    made = torch.stack(ask(state.request, lambda model: [_mean(model.trace(one)) for one in SENTENCES]))
+    with _reading:
+        while len(_read) >= _MOST:
+            del _read[next(iter(_read))]
+        _read[of] = made
+    return made
+
+
+def _mean(trace: Trace) -> Float[Tensor, " width"]:
+    """Average over tokens, without padding."""
+    real = ~torch.tensor(trace.query_tokens().padding)
+    return trace.output.detach().double().cpu()[real].mean(dim=0)

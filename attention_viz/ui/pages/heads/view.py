@@ -1,41 +1,92 @@
-"""The Heads page's parts: atlas, numbers and search."""
+"""The Heads page's parts: atlas, numbers, further texts and search."""
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import streamlit as st
 
 from attention_viz.analysis.head_table import COUNT, ERROR
 from attention_viz.analysis.search import DETECTORS
-from attention_viz.serving.runs import Run
+from attention_viz.errors import AttentionVizError
+from attention_viz.serving.runs import Run, run_request
+from attention_viz.trace.trace import Trace
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.edits import begin_edits
-from attention_viz.ui.pages.heads.atlas import hold_cards
-from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, HeadsChoice
-from attention_viz.ui.pages.heads.many.section import show_many
+from attention_viz.ui.pages.heads.many import show_many
 from attention_viz.ui.pages.heads.numbers import mean_numbers, measure_all, roles_of
 from attention_viz.ui.pages.heads.one import export_one, show_one
+from attention_viz.ui.pages.heads.page import HEADS_CHOICES, MOST_TEXTS, HeadsChoice, remember, split_texts
 from attention_viz.ui.pages.heads.search import Atlas, follow_text, show_search, take_row
 from attention_viz.ui.pages.heads.silence import arrive_silent
-from attention_viz.ui.pages.heads.standing import remember
-from attention_viz.ui.pages.heads.texts import MoreTexts, run_texts, show_texts
-from attention_viz.ui.pages.heads.views import export_view, opened_in_explore, show_view
+from attention_viz.ui.pages.heads.views import export_view, hold_cards, opened_in_explore, show_view
 from attention_viz.ui.pages.heads.what_if import show_what_if
 from attention_viz.ui.pages.heads.words import claim_words, few_words, missing_words, safe_csv
 from attention_viz.ui.parts.drawing import hold, show_notes
-from attention_viz.ui.parts.exports import model_part, show_run_exports
+from attention_viz.ui.parts.exports import file_button, model_part, show_run_exports
 from attention_viz.ui.parts.markdown import plain
+from attention_viz.ui.parts.predictions import show_writes
 from attention_viz.ui.parts.selection import pair_of
-from attention_viz.ui.parts.writes import show_writes
 from attention_viz.ui.presenting.host import present_roles
 from attention_viz.ui.runner.loading import load_text, settle_text
 from attention_viz.ui.runner.page import Part, Parts, Slots
 from attention_viz.ui.selection import Filled, Selection, answer, update
 
-__all__ = ["HeadsStudy", "load", "settle", "study", "view"]
+__all__ = ["HeadsStudy", "MoreTexts", "load", "settle", "study", "view"]
+
+
+_LONGEST_NAME = 60
+
+
+@dataclass(frozen=True)
+class MoreTexts:
+    """The further texts' traces, and notices of omissions and cuts."""
+
+    texts: tuple[str, ...] = ()
+    traces: tuple[Trace, ...] = ()
+    notices: list[str] = field(default_factory=list[str])
+
+
+def _run_texts(run: Run, state: State, typed: str) -> MoreTexts:
+    """Run uncached texts with progress; none beside a file's trace."""
+    texts = split_texts(typed)
+    if not texts:
+        return MoreTexts()
+    if run.fit is None:
+        return MoreTexts(notices=["A trace from a file stands alone: close it to have more texts beside a sentence."])
+    notices: list[str] = []
+    if len(texts) > MOST_TEXTS:
+        notices.append(f"Of the {len(texts)} other texts the first {MOST_TEXTS} are read: that is the most here.")
+    place, found = st.empty(), list["tuple[str, Trace]"]()
+    for done, text in enumerate(texts[:MOST_TEXTS]):
+        place.progress(done / len(texts), f"Text {done + 1} of {min(len(texts), MOST_TEXTS)}")
+        try:
+            one = run_request(replace(state, text=text, second="", target="", more=0).request)
+        except AttentionVizError as error:
+            notices.append(f"The text “{_short(text)}” is left out: {error}.")
+            continue
+        if one.fit is not None and one.fit.cut:
+            notices.append(f"The text “{_short(text)}” is cut after {one.fit.limit} tokens.")
+        found.append((text, one.trace))
+    place.empty()
+    return MoreTexts(tuple(text for text, _ in found), tuple(trace for _, trace in found), notices)
+
+
+def _show_texts(more: MoreTexts) -> None:
+    """Show the number of averaged texts, and omissions."""
+    if more.texts:
+        st.caption(
+            f"Numbers are the mean over {len(more.texts) + 1} texts, with their spread (standard deviation) in the "
+            "table and beside a head that is pointed at. Patterns and likeness are those of the sentence alone."
+        )
+    for one in more.notices:
+        st.caption(plain(one))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +130,7 @@ def study(run: Run, selection: Selection, slots: Slots) -> HeadsStudy:
     """Run other texts and measure all heads, filling the picture's slot meanwhile."""
     state = selection.shared
     with slots["notes"]:
-        more = run_texts(run, state, selection.of(HEADS_CHOICES).texts)
+        more = _run_texts(run, state, selection.of(HEADS_CHOICES).texts)
     place = slots.picture.to_fill()
     if place is not None:
         hold(state, place, slots.height, "Measuring every head …")
@@ -97,7 +148,7 @@ def view(study: HeadsStudy, selection: Selection) -> Parts:
     return Parts(
         [
             Part("notes", functools.partial(show_notes, study.run, state)),
-            Part("notes", functools.partial(show_texts, study.more)),
+            Part("notes", functools.partial(_show_texts, study.more)),
             Part("picture", functools.partial(_show_parts, study, state, choice)),
         ],
         exports=functools.partial(_show_exports, study, state, choice),
@@ -127,24 +178,12 @@ def _show_parts(study: HeadsStudy, state: State, choice: HeadsChoice) -> Callabl
 
 def _show_exports(study: HeadsStudy, state: State, choice: HeadsChoice) -> None:
     with st.popover("Export", key="export"):
-        _offer_table(study.atlas)
+        file_button("Head table (CSV)", "heads", "csv", functools.partial(safe_csv, study.atlas.table), "heads")
         export_view(study.atlas, state, choice)
         export_one(study.atlas, state, choice)
         for show in study.exports:
             show()
         show_run_exports(lambda: study.run.trace, model_part(study.run.trace))
-
-
-def _offer_table(atlas: Atlas) -> None:
-    table = atlas.table
-    st.download_button(
-        "Head table (CSV)",
-        data=lambda: safe_csv(table),
-        file_name="heads.csv",
-        mime="text/csv",
-        on_click="ignore",
-        key="download-heads",
-    )
 
 
 def _show_numbers(atlas: Atlas) -> None:

@@ -1,4 +1,4 @@
-"""The Heads page's pictures of all heads."""
+"""The Heads page's pictures of all heads: the atlas, and figures."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,24 +8,37 @@ import streamlit as st
 
 from attention_viz import views
 from attention_viz.analysis.metrics import METRICS, metrics_for
+from attention_viz.explorer import atlas_source, behind_source
 from attention_viz.serving.runs import Run
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.plot import show_to_click
-from attention_viz.ui.pages.heads.atlas import HEIGHT, asked_role, chosen_head, show_atlas
-from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, ROLE_NAMES, VIEWS, HeadsChoice
-from attention_viz.ui.pages.heads.linking import linking_heads
 from attention_viz.ui.pages.heads.numbers import distances, packed
+from attention_viz.ui.pages.heads.one import linking_heads
+from attention_viz.ui.pages.heads.page import HEADS_CHOICES, ROLE_NAMES, VIEWS, HeadsChoice
 from attention_viz.ui.pages.heads.search import Atlas, take_head
 from attention_viz.ui.pages.heads.silence import silenced_effects
 from attention_viz.ui.pages.heads.words import metric_words, missing_words
+from attention_viz.ui.parts.explorer import show_channel
 from attention_viz.ui.parts.exports import show_figure_exports
+from attention_viz.ui.parts.layout import theme_name
 from attention_viz.ui.parts.markdown import plain
-from attention_viz.ui.parts.themes import theme_name
 from attention_viz.views.style.theme import ThemeName
 
-__all__ = ["export_view", "opened_in_explore", "show_view"]
+__all__ = ["export_view", "hold_cards", "opened_in_explore", "show_view"]
+
+_HEIGHT = 420
+
+_KEY = "heads-grid"
+
+_behind = widgets.component("behind", *behind_source())
+_atlas = widgets.component("atlas", *atlas_source(_HEIGHT))
+
+
+def hold_cards() -> None:
+    """Reserve the role cards' place, behind the chosen head on phones."""
+    _behind(key="heads-behind", height="content")
 
 
 @dataclass
@@ -89,31 +102,38 @@ def _show_grid(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> Non
     with st.container(key=f"heads-atlas-{choice.view}"):
         if choice.view == "silenced":
             effects = silenced_effects(run, state, atlas)
-        _atlas_in_place(atlas, state, choice, effects)
+        _show_atlas(atlas, state, choice, effects)
     if choice.view == "colours":
         st.markdown(metric_words(choice.metric, formula=True))
         if missing := missing_words(atlas.table, (choice.metric,)):
             st.caption(plain(missing))
 
 
-def _atlas_in_place(atlas: Atlas, state: State, choice: HeadsChoice, effects: Sequence[float | None]) -> None:
-    show_atlas(
-        packed(atlas.trace, atlas.stream, atlas.table, atlas.jobs, atlas.texts),
-        (state.layer, state.head),
+def _show_atlas(atlas: Atlas, state: State, choice: HeadsChoice, effects: Sequence[float | None]) -> None:
+    _atlas(
+        key=_KEY,
+        data=packed(atlas.trace, atlas.stream, atlas.table, atlas.jobs, atlas.texts),
+        height="content",
+        on_choice_change=_take_choice,
+        on_open_change=_take_open,
+        on_role_change=_take_role,
+    )
+    show_channel(
+        _KEY,
+        layer=state.layer,
+        head=state.head,
+        seen=widgets.serial(_KEY),
         view=choice.view,
         metric=choice.metric,
         role=choice.role,
-        linking=[head for head, _ in linking_heads(atlas, state)],
-        effects=effects,
+        linking=[list(head) for head, _ in linking_heads(atlas, state)],
+        effects=list(effects),
         over="heads-one-head",
-        on_choice=_take_choice,
-        on_open=_take_open,
-        on_role=_take_role,
     )
 
 
 def _show_scatter(atlas: Atlas, _drawn: Run, state: State, choice: HeadsChoice) -> None:
-    figure = _scatter(atlas, state, choice, theme_name()).update_layout(height=HEIGHT)
+    figure = _scatter(atlas, state, choice, theme_name()).update_layout(height=_HEIGHT)
     show_to_click(figure, "heads-scatter", "Every head as a point, by two metrics; later layers are darker", take_head)
     st.caption(
         "Every head is a point; later layers are darker, and those that stand apart are named. A click chooses the "
@@ -122,7 +142,7 @@ def _show_scatter(atlas: Atlas, _drawn: Run, state: State, choice: HeadsChoice) 
 
 
 def _show_map(atlas: Atlas, _drawn: Run, state: State, choice: HeadsChoice) -> None:
-    figure = _map(atlas, state, choice, theme_name()).update_layout(height=HEIGHT)
+    figure = _map(atlas, state, choice, theme_name()).update_layout(height=_HEIGHT)
     show_to_click(figure, "heads-map", "Every head as a point; those that look alike stand together", take_head)
     st.caption(
         "The closer two heads, the more alike their rows (Jensen–Shannon divergence). The axes mean nothing by "
@@ -149,16 +169,16 @@ def _map(atlas: Atlas, state: State, _choice: HeadsChoice, theme: ThemeName) -> 
 
 
 def _take_choice() -> None:
-    if (head := chosen_head("choice")) is not None:
+    if (head := widgets.sent_pair(_KEY, "choice")) is not None:
         take_head(head)
 
 
 def _take_open() -> None:
-    if (head := chosen_head("open")) is not None:
+    if (head := widgets.sent_pair(_KEY, "open")) is not None:
         take_head(head)
         visit.memory(_Open).now = True
 
 
 def _take_role() -> None:
-    role = asked_role()
+    role = widgets.sent(_KEY, "role")
     visit.pick(HEADS_CHOICES, role=role if role in ROLE_NAMES else None)

@@ -1,14 +1,16 @@
-"""The Heads page's sentences on metrics, heads and linked words."""
+"""The Heads page's sentences on metrics, heads, linked words and scans."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import isnan
 from typing import Any
 
 import pandas
 
 from attention_viz.analysis.head_table import few_behind
 from attention_viz.analysis.metrics import METRICS, metrics_for
-from attention_viz.analysis.roles import ROLES
+from attention_viz.analysis.roles import ROLES, SHARES
 from attention_viz.analysis.search import Detector
+from attention_viz.corpus.tables import HOLDS, TEXTS
 from attention_viz.edits.words import listed
 from attention_viz.explorer.atlas_roles import resting_words
 from attention_viz.serving.permissions import display_name
@@ -24,10 +26,12 @@ __all__ = [
     "few_words",
     "found_words",
     "head_words",
+    "here_words",
     "like_words",
     "metric_words",
     "missing_words",
     "named",
+    "over_words",
     "safe_csv",
     "seen_words",
     "several_words",
@@ -155,3 +159,29 @@ def _where(row: Any) -> str:
 def safe_csv(table: pandas.DataFrame) -> bytes:
     """Export numbers and our own names only, with a leading UTF-8 mark for spreadsheets."""
     return b"\xef\xbb\xbf" + table.reset_index().to_csv(index=False, float_format="%.9g", lineterminator="\n").encode()
+
+
+def over_words(row: Mapping[str, Any], texts: int, corpus: str) -> str:
+    """Describe a head's role over the texts, with its frequency."""
+    role = str(row["role"])
+    label = ROLES[role].label
+    over = f"Over {texts:,} texts of {corpus} this head is “{label}”"
+    if role not in SHARES:
+        most = "" if isnan(row["score"]) else f"; its largest share of a role is {row['score']:.2f}"
+        return f"{over}: nothing often enough to reach a threshold{most}."
+    return f"{over}, with a share of {row['score']:.2f}: it is that in {_often(row, role)}."
+
+
+def here_words(row: Mapping[str, Any], role: str, score: float) -> str:
+    """Return how often this sentence's role recurs over the texts."""
+    if role not in SHARES:
+        return f"In this sentence it is “{ROLES[role].label}”."
+    same = "the same" if role == row["role"] else f"“{ROLES[role].label}”"
+    return f"In this sentence it is {same}, with {score:.2f}: it does here what it does in {_often(row, role)}."
+
+
+def _often(row: Mapping[str, Any], role: str) -> str:
+    could, holds = (int(row[f"role {role}{ending}"]) for ending in (TEXTS, HOLDS))
+    if not could:
+        return "none of these texts, which can't show it"
+    return f"{holds / could:.0%} of the {could:,} texts that can show it"

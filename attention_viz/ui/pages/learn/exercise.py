@@ -1,18 +1,21 @@
-"""An exercise: question, numbers, answer field and feedback."""
+"""A lesson's opening question and its exercise: numbers, answer field and feedback."""
 
 import html
+import re
 import zlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import streamlit as st
 
+from attention_viz.explorer import prediction_source
+from attention_viz.lesson import Ask
 from attention_viz.lesson.exercise import Cells, Exercise, OptionAnswer, Table
 from attention_viz.ui import visit, widgets
-from attention_viz.ui.pages.learn.state import Tries, another_exercise
+from attention_viz.ui.pages.learn.page import Tries, another_exercise
 from attention_viz.ui.parts.markdown import plain
 
-__all__ = ["answer_key", "show_exercise", "show_tables", "table_html"]
+__all__ = ["SHOWN", "answer_key", "named", "read_guess", "show_exercise", "show_question", "show_tables", "table_html"]
 
 # The most letters of an option that has others beside it.
 _SHORT = 9
@@ -155,3 +158,76 @@ def _hint(key: str, count: int) -> None:
 
 def _solve(key: str) -> None:
     visit.memory(Tries).solved = key
+
+
+# Instead of a guess in the address: shown without one.
+SHOWN = "shown"
+
+_KEY = "learn-predict"
+_GUESS = re.compile(r"shown|\d{1,3}(\.\d{1,3})*")
+_PERCENT = 100
+_WORDS = {
+    "bars": "A bar for each",
+    "show": "Show the answer",
+    "skip": "Skip the guess",
+    "guess": "your guess",
+    "asks": "choose it",
+}
+
+_prediction = widgets.component("prediction", *prediction_source())
+
+
+def read_guess(ask: Ask, text: str) -> tuple[float, ...] | None:
+    """Read a guess: shares, or 1 for a named option; None if missing or invalid."""
+    parts, count = text.split("."), len(ask.options)
+    if not all(re.fullmatch(r"\d{1,3}", part) for part in parts):
+        return None
+    numbers = [int(part) for part in parts]
+    if ask.shares:
+        return tuple(one / _PERCENT for one in numbers) if len(numbers) == count and sum(numbers) == _PERCENT else None
+    if len(numbers) != 1 or numbers[0] >= count:
+        return None
+    return tuple(float(at == numbers[0]) for at in range(count))
+
+
+def named(guess: tuple[float, ...]) -> int:
+    """The option that a guess gives most."""
+    return max(range(len(guess)), key=guess.__getitem__)
+
+
+def show_question(
+    ask: Ask,
+    name: str,
+    guess: tuple[float, ...] | None,
+    *,
+    shown: bool,
+    on_guess: Callable[[str], None],
+    on_press: Callable[[int], None],
+) -> None:
+    """Draw the bars and handle the guess."""
+    question_key = repr((name, ask.question, ask.options, shown))
+    truth = {"lengths": ask.lengths, "written": ask.written, "right": sorted(ask.right)} if shown else None
+    question = {
+        "id": f"{zlib.crc32(question_key.encode('utf-8', 'replace'))}",
+        "options": ask.options,
+        "shares": ask.shares,
+        "query": ask.query,
+        "pressed": [bool(one) for one in ask.pressed] or [False] * len(ask.options),
+        "guess": guess,
+        "truth": truth,
+        "source": ask.source,
+        "words": _WORDS,
+    }
+
+    def guessed() -> None:
+        text = widgets.sent(_KEY, "guess")
+        # Anything can come from a browser.
+        if isinstance(text, str) and _GUESS.fullmatch(text):
+            on_guess(text)
+
+    def pressed() -> None:
+        place = widgets.sent(_KEY, "press")
+        if type(place) is int and 0 <= place < len(ask.pressed) and ask.pressed[place]:
+            on_press(place)
+
+    _prediction(key=_KEY, data=question, height="content", on_guess_change=guessed, on_press_change=pressed)

@@ -1,15 +1,190 @@
-"""The Learn page: its row and its slots."""
+"""The Learn page: its choices in the URL and in files, its row and its slots."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
+from attention_viz.errors import AttentionVizError
+from attention_viz.serving.settings import SETTINGS
+from attention_viz.trace.words.splitting import split_words
+from attention_viz.ui import visit
 from attention_viz.ui.address import State
+from attention_viz.ui.address.codec import Older, parameter
+from attention_viz.ui.address.kinds import AnyText, Names, OneOf, WholeNumber
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.pickers import ControlRow
-from attention_viz.ui.pages.learn.choice import LEARN_CHOICES
 from attention_viz.ui.parts.drawing import PicturePlace
 from attention_viz.ui.runner.page import Page, Slots
+from attention_viz.ui.selection import Group
 
-__all__ = ["PAGE"]
+__all__ = [
+    "LEARN_CHOICES",
+    "LONGEST_FILE",
+    "NOTATIONS",
+    "PAGE",
+    "LearnChoice",
+    "Tries",
+    "another_exercise",
+    "begin_lesson",
+    "begun",
+    "chosen",
+    "go",
+    "mark_done",
+    "open_progress",
+    "read_progress",
+    "set_choice",
+]
+
+# As on the Step by step page, in the words of one who has just heard of matrices.
+NOTATIONS = {"rows": "words as rows", "columns": "words as columns"}
+
+# Bytes of a file with somebody's progress; ours has some two hundred.
+LONGEST_FILE = 10_000
+
+# A word alone looks at nothing but itself, of which there is little to tell.
+_FEWEST = 2
+
+
+_WORD = WholeNumber(range(96), nothing="the lesson's own")
+
+
+def _lessons(choice: object, lessons: Sequence[str]) -> Sequence[str]:
+    return lessons
+
+
+def _of_an_exercise(address: Mapping[str, str]) -> bool:
+    """Return whether a URL's seed is an exercise's; our own module shared it."""
+    return "lesson" in address or address.get("model") != "scratch"
+
+
+@dataclass(frozen=True)
+class LearnChoice:
+    """The Learn page's own URL choices, known by the lessons' names."""
+
+    lesson: str = parameter("", OneOf(_lessons), "the lesson")
+    choice: str = parameter("", AnyText(longest=40), "its setting", brief=True)
+    notation: str = parameter("rows", OneOf(tuple(NOTATIONS)), "the notation")
+    done: tuple[str, ...] = parameter((), Names(_lessons), "whose exercises were solved", brief=True)
+    exercise_seed: int = parameter(
+        0, WholeNumber(range(10_000)), "the numbers of the exercises", older=Older("seed", _of_an_exercise)
+    )
+    answers: str = parameter("off", OneOf(("on", "off")), "the answer sheet", brief=True)
+    guess: str = parameter("", AnyText(longest=400), "what was guessed", brief=True)
+    word: int | None = parameter(None, _WORD, "the word that was pressed", brief=True)
+
+
+def _follow(_choice: LearnChoice, before: State, after: State) -> Mapping[str, Any]:
+    """Let go of a guess about another text."""
+    return {"guess": "", "word": None} if before.text != after.text else {}
+
+
+LEARN_CHOICES = Group(LearnChoice(), "course-", follow=_follow)
+
+
+def begun(text: str, longest: int, example: str) -> tuple[str, str]:
+    """Return the course's text (two words or more), and a notice or empty."""
+    if len(split_words(text)) < _FEWEST:
+        said = "no word" if not split_words(text) else "a single word"
+        return example, f"There is {said} in the box, so the course goes on with its example: “{example}”."
+    short = text[: SETTINGS.longest_link]
+    words = split_words(short)
+    if short == text and len(words) <= longest:
+        return text, ""
+    used: list[str] = []
+    for part in short.split():
+        if len(split_words(" ".join([*used, part]))) > longest:
+            break
+        used.append(part)
+    # Some scripts put no space between words.
+    begin = " ".join(used) or " ".join(words[:longest])
+    last = split_words(begin)[-1]
+    said = (
+        f"The course reads the first {longest} words and signs, up to “{last}”, so that each can be shown; what you "
+        "typed stays in the box."
+    )
+    return begin, said
+
+
+def read_progress(content: bytes, lessons: Sequence[str]) -> tuple[str, ...]:
+    """Read the finished lessons from a progress file."""
+    if len(content) > LONGEST_FILE:
+        raise AttentionVizError(f"a file with progress has at most {LONGEST_FILE:,} bytes; this one has more")
+    try:
+        found: Any = json.loads(content)
+    except (ValueError, RecursionError):
+        raise AttentionVizError("a file with progress is JSON, as “Save my progress” writes it; this is none") from None
+    done: Any = found.get("done") if isinstance(found, dict) else None
+    if not isinstance(done, list) or not all(isinstance(name, str) for name in done):
+        raise AttentionVizError("a file with progress has a list “done” with the names of lessons; this one has none")
+    if unknown := [name for name in done if name not in lessons]:
+        raise AttentionVizError(
+            f"the file names the lesson {unknown[0][:40]!r}, which there isn't; there are {', '.join(lessons)}"
+        )
+    return tuple(name for name in lessons if name in done)
+
+
+_MOST_SEEDS = 10_000
+
+
+@dataclass
+class Tries:
+    """A reader's tries, by exercise key.
+
+    Attributes:
+        answer: None if unanswered; cleared on leaving the lesson.
+        solved: the exercise with its solution shown.
+    """
+
+    answer: tuple[str, str | None] = ("", None)
+    hints: tuple[str, int] = ("", 0)
+    solved: str = ""
+
+
+def chosen() -> LearnChoice:
+    """Return what is chosen now."""
+    return visit.chosen(LEARN_CHOICES)
+
+
+def set_choice(**changes: Any) -> None:
+    """Choose something else, by the names of `LearnChoice`."""
+    visit.pick(LEARN_CHOICES, **changes)
+
+
+def go(lesson: str) -> None:
+    """Open a lesson with its default control."""
+    visit.memory(Tries).answer = "", None
+    set_choice(lesson=lesson, choice="", guess="", word=None, answers="off")
+
+
+def begin_lesson() -> None:
+    """Clear the previous lesson's choices."""
+    go(chosen().lesson)
+
+
+def another_exercise() -> None:
+    """Ask for other exercises of the same kinds."""
+    set_choice(exercise_seed=(chosen().exercise_seed + 1) % _MOST_SEEDS)
+
+
+def mark_done() -> None:
+    """Mark the lesson's exercise as solved."""
+    _add_done((chosen().lesson,))
+
+
+def open_progress(done: tuple[str, ...]) -> None:
+    """Add a file's lessons to the finished ones."""
+    _add_done(done)
+
+
+def _add_done(more: Sequence[str]) -> None:
+    from attention_viz.lesson import LESSONS
+
+    known = {*chosen().done, *more}
+    set_choice(done=tuple(name for name in LESSONS if name in known))
+
 
 # What fills the slot of the first lesson: the less of it, the less moves when the lesson comes.
 _WAIT = 120

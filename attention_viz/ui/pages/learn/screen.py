@@ -17,8 +17,8 @@ from attention_viz.ui.address import State, write_address
 from attention_viz.ui.address.kinds import notice
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.plot import show_picture, show_to_click
-from attention_viz.ui.pages.learn.predict import SHOWN
-from attention_viz.ui.pages.learn.state import chosen, go, set_choice
+from attention_viz.ui.pages.learn.exercise import SHOWN
+from attention_viz.ui.pages.learn.page import chosen, go, set_choice
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.menu import PAGES
 from attention_viz.ui.parts.notices import show_notices

@@ -1,16 +1,16 @@
 """A desk lesson: question, picture, text and steps."""
 
+import html
 from dataclasses import dataclass
 
 import streamlit as st
 
 from attention_viz.errors import AttentionVizError
 from attention_viz.inputs.media.shipped import SAMPLES
-from attention_viz.lesson import EXERCISES, LESSONS, Ask, Exercise, Lesson, Scene, Shown
+from attention_viz.lesson import EXERCISES, LESSONS, TERMS, Ask, Exercise, Lesson, Scene, Shown, lesson_text
 from attention_viz.ui import visit
-from attention_viz.ui.pages.learn.choice import LearnChoice
-from attention_viz.ui.pages.learn.exercise import answer_key, show_exercise
-from attention_viz.ui.pages.learn.predict import SHOWN, named, read_guess, show_question
+from attention_viz.ui.pages.learn.exercise import SHOWN, answer_key, named, read_guess, show_exercise, show_question
+from attention_viz.ui.pages.learn.page import LearnChoice, go, mark_done, set_choice
 from attention_viz.ui.pages.learn.screen import (
     Screen,
     asked_of,
@@ -21,12 +21,28 @@ from attention_viz.ui.pages.learn.screen import (
     show_words,
     shown_of,
 )
-from attention_viz.ui.pages.learn.state import go, mark_done, set_choice
-from attention_viz.ui.pages.learn.text import show_glossary, show_text
 from attention_viz.ui.parts.drawing import show_problem
 from attention_viz.ui.parts.markdown import plain
 
-__all__ = ["made_exercise", "show_lesson"]
+__all__ = ["made_exercise", "show_lesson", "term"]
+
+
+def term(words: str, meaning: str) -> str:
+    """Format a term with its meaning, which the page's style hides."""
+    tooltip = f'<span class="learn-meaning" role="tooltip">{html.escape(meaning)}</span>'
+    return f'<span class="learn-term" tabindex="0">{words}{tooltip}</span>'
+
+
+def _show_text(name: str, shown: Shown, notation: str) -> None:
+    """The text of a lesson with its numbers."""
+    st.markdown(lesson_text(name, shown.facts, notation, escape=plain, term=term), unsafe_allow_html=True)
+
+
+def _show_glossary() -> None:
+    """Every term of the course with its sentence."""
+    with st.expander("Glossary: every term of the course in a sentence", key="learn-glossary"):
+        st.markdown("\n".join(f"- **{plain(name)}**: {plain(meaning)}" for name, meaning in TERMS.items()))
+
 
 # What the first screen leaves to a picture; one that names many words is as tall as it has to be.
 _FEW, _FEW_BARS = 10, 4
@@ -66,9 +82,9 @@ def show_lesson(screen: Screen, choice: LearnChoice, scene: Scene) -> None:
                 if not ask.complete:
                     show_picture_of(name, shown, few=len(scene.words) <= _FEW)
             with st.container(key="learn-text"):
-                show_text(name, shown, scene.notation)
+                _show_text(name, shown, scene.notation)
             show_deeper(lesson, ask.place)
-            show_glossary()
+            _show_glossary()
     with steps.container(key="learn-steps"):
         _show_predict(lesson, ask, guess, shown)
         with st.container(border=True, key="learn-step-exercise"):

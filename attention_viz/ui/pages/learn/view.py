@@ -1,15 +1,22 @@
-"""The Learn page's parts: short lessons, pictures and exercises."""
+"""The Learn page's parts: lessons, slides, and the teacher's link, progress file and answer sheet."""
 
 import functools
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
+from attention_viz.analysis.slides import Slide
 from attention_viz.edits.edit import Edit
-from attention_viz.lesson import LESSONS, Scene
+from attention_viz.errors import AttentionVizError
+from attention_viz.explorer import script
+from attention_viz.inputs.media.shipped import SAMPLES
+from attention_viz.lesson import LESSONS, Scene, answer_sheet
 from attention_viz.lesson.scene import LONGEST
+from attention_viz.lesson.slides import lesson_slides
 from attention_viz.serving.models import facts_of
 from attention_viz.serving.run import Request
 from attention_viz.serving.runs import run_request
@@ -18,21 +25,144 @@ from attention_viz.trace.trace import Trace
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import EXAMPLES, State
 from attention_viz.ui.controls.fold import show_fold
-from attention_viz.ui.pages.learn.choice import LEARN_CHOICES, NOTATIONS, LearnChoice, begun
-from attention_viz.ui.pages.learn.page import PAGE
-from attention_viz.ui.pages.learn.room import present_lesson
-from attention_viz.ui.pages.learn.screen import Screen
-from attention_viz.ui.pages.learn.state import Tries, begin_lesson, open_progress, set_choice
-from attention_viz.ui.pages.learn.steps import show_lesson
-from attention_viz.ui.pages.learn.teaching import fit_paper, show_answers, show_export, show_progress
+from attention_viz.ui.pages.learn.exercise import show_tables
+from attention_viz.ui.pages.learn.page import (
+    LEARN_CHOICES,
+    NOTATIONS,
+    PAGE,
+    LearnChoice,
+    Tries,
+    begin_lesson,
+    begun,
+    go,
+    open_progress,
+    read_progress,
+    set_choice,
+)
+from attention_viz.ui.pages.learn.screen import Screen, asked_of
+from attention_viz.ui.pages.learn.steps import made_exercise, show_lesson
+from attention_viz.ui.parts.exports import link, show_reach
+from attention_viz.ui.parts.layout import theme_name
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.notices import tell
-from attention_viz.ui.parts.themes import theme_name
+from attention_viz.ui.presenting.button import asked, presented
+from attention_viz.ui.presenting.host import present
 from attention_viz.ui.runner.loading import study_as_it_is
 from attention_viz.ui.runner.page import Part, Parts, Slots
 from attention_viz.ui.selection import Selection, answer
 
 __all__ = ["Course", "load", "settle", "study", "view"]
+
+_paper = widgets.component("paper", js=script("page/paper.js"))
+
+# The name of the upload field, which is emptied once its file was read.
+_FIELD = "learn-file"
+
+
+@dataclass
+class _ProgressRefusal:
+    reason: str = ""
+
+
+def _show_export(parameters: Mapping[str, str], done: Sequence[str]) -> None:
+    """Export the link without private choices, and progress, never kept on the server."""
+    shared = {name: text for name, text in parameters.items() if name != "done"}
+    with st.popover("Export", key="export"):
+        st.markdown("**Link**: whoever opens it starts from what you see now: lesson, sentence, choice and exercise.")
+        st.code(link(st.context.url or "", shared), language=None, wrap_lines=True)
+        show_reach()
+        content = json.dumps({"done": list(done)}, indent=1)
+        st.download_button("Save my progress", content, "attention-progress.json", "application/json", width="stretch")
+        st.caption(
+            "For a handout, show the answer or skip the guess, then print the page from the browser (Ctrl+P): text, "
+            "picture, exercise and tables, with these numbers, and none of the buttons."
+        )
+
+
+def _fit_paper() -> None:
+    """Fit pictures to the printed page."""
+    _paper(key="learn-paper")
+
+
+def _show_progress(done: Sequence[str], lessons: Sequence[str], on_read: Callable[[tuple[str, ...]], None]) -> None:
+    """Show the solved count, and a progress file field."""
+    key = widgets.fresh(_FIELD)
+    st.markdown(f"{len(done)} of {len(lessons)} exercises solved. The address keeps it, and so does a file (*Export*).")
+    st.file_uploader(
+        "Open my progress", type=["json"], max_upload_size=1, key=key, on_change=_read, args=(key, lessons, on_read)
+    )
+    if refusal := visit.memory(_ProgressRefusal).reason:
+        st.error(plain(f"This can't be opened: {refusal}."))
+
+
+def _read(key: str, lessons: Sequence[str], on_read: Callable[[tuple[str, ...]], None]) -> None:
+    uploaded = widgets.content(key)
+    if not isinstance(uploaded, UploadedFile):
+        return
+    widgets.renew(_FIELD)
+    refusal = visit.memory(_ProgressRefusal)
+    refusal.reason = ""
+    try:
+        on_read(read_progress(uploaded.getvalue(), lessons))
+    except AttentionVizError as error:
+        refusal.reason = str(error)
+
+
+def _show_answers(_choice: LearnChoice, scene: Scene, seed: int) -> None:
+    """Show every question, its numbers and answer for this sentence and seed, printable."""
+    with st.container(key="learn-answers"):
+        st.button("Back to the lesson", on_click=set_choice, kwargs={"answers": "off"}, key="learn-back-from")
+        st.markdown(f"#### Answer sheet\n“{plain(scene.text)}”, seed {seed}: whoever has both has these exercises.")
+        # On paper, too, it says whether all are there.
+        slot = st.empty()
+        for place, (name, lesson) in enumerate(LESSONS.items()):
+            slot.caption(f"{place} of {len(LESSONS)} answers are here, the others are being worked out …")
+            called = f"**{place + 1}\\. {plain(lesson.title)}.**"
+            if lesson.sample is not None:
+                called = f"{called} With a {SAMPLES[lesson.sample(scene)].kind} that ships, in place of the sentence."
+            with st.container(key=f"learn-solved-{name}"):
+                try:
+                    (solved,) = answer_sheet(scene, [seed], [lesson.exercise])
+                except AttentionVizError as error:
+                    st.markdown(f"{called} This can't be had: {plain(str(error))}.")
+                    continue
+                st.markdown(f"{called} {plain(solved.question)}")
+                show_tables(solved.given)
+                st.markdown(f"**Answer: {plain(solved.solution)}** &nbsp; {plain(solved.working)}")
+        slot.caption(f"All {len(LESSONS)} answers are here.")
+
+
+@dataclass
+class _Slides:
+    """Whether this visit has made slides; then each lesson has them."""
+
+    made: bool = False
+
+
+def _present_lesson(name: str, scene: Scene, seed: int, lessons: Sequence[str]) -> None:
+    """Make slides only on request: an exercise may run a model a dozen times."""
+    wanted = bool(asked() or presented(st.query_params.to_dict()))
+    memory = visit.memory(_Slides)
+    if not wanted and not memory.made:
+        return
+    memory.made = True
+    place = lessons.index(name)
+
+    def turn(by: int) -> None:
+        go(lessons[place + by])
+
+    present(_slides(name, scene, seed), deck=name, beyond=(place > 0, place < len(lessons) - 1), on_turn=turn)
+
+
+def _slides(name: str, scene: Scene, seed: int) -> tuple[Slide, ...]:
+    """Return a lesson's slides; none if it can't be shown, which the page says."""
+    lesson = LESSONS[name]
+    try:
+        title = f"{list(LESSONS).index(name) + 1}. {lesson.title}"
+        exercise = made_exercise(lesson.exercise, scene, seed)
+        return lesson_slides(title, "" if lesson.sample else scene.text, asked_of(name, scene), exercise)
+    except AttentionVizError:
+        return ()
 
 
 @dataclass(frozen=True)
@@ -74,9 +204,9 @@ def view(course: Course, selection: Selection) -> Parts:
             Part("fold", lambda: show_fold("Sentence and lesson", _called(choice.lesson, choice))),
             Part("row", functools.partial(_show_pickers, choice, PAGE.address(selection))),
             Part("lesson", functools.partial(lesson, choice, scene, choice.exercise_seed)),
-            Part("lesson", fit_paper),
+            Part("lesson", _fit_paper),
         ],
-        slides=functools.partial(present_lesson, choice.lesson, scene, choice.exercise_seed, tuple(LESSONS)),
+        slides=functools.partial(_present_lesson, choice.lesson, scene, choice.exercise_seed, tuple(LESSONS)),
     )
 
 
@@ -89,13 +219,7 @@ def _show_notes(course: Course, choice: LearnChoice) -> None:
 def _show_pickers(choice: LearnChoice, address: Mapping[str, str]) -> None:
     _pick_lesson(choice)
     _show_options(choice)
-    show_export(address, choice.done)
-
-
-def _show_answers(_choice: LearnChoice, scene: Scene, seed: int) -> None:
-    with st.container(key="learn-answers"):
-        st.button("Back to the lesson", on_click=set_choice, kwargs={"answers": "off"}, key="learn-back-from")
-        show_answers(scene, seed, LESSONS)
+    _show_export(address, choice.done)
 
 
 def _show_options(choice: LearnChoice) -> None:
@@ -111,7 +235,7 @@ def _show_options(choice: LearnChoice) -> None:
         )
         answers = "off" if choice.answers == "on" else "on"
         st.button("Answer sheet", on_click=set_choice, kwargs={"answers": answers}, key="learn-sheet", width="stretch")
-        show_progress(choice.done, tuple(LESSONS), open_progress)
+        _show_progress(choice.done, tuple(LESSONS), open_progress)
 
 
 def _show_chip(choice: LearnChoice) -> None:

@@ -1,21 +1,230 @@
-"""The Masks page: its controls and its slots."""
+"""The Masks page: its choices in the URL, its pickers and its slots."""
 
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from attention_viz.ui import visit
+from attention_viz.serving import permissions as allowed
+from attention_viz.serving.settings import SETTINGS
+from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
+from attention_viz.ui.address.cells import DrawnCells, from_code
+from attention_viz.ui.address.codec import Older, parameter
+from attention_viz.ui.address.kinds import AnyText, OneOf, WholeNumber, number_words
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.pickers import ControlRow
 from attention_viz.ui.controls.wording import WORDING
-from attention_viz.ui.pages.masks.choice import MASK_CHOICES, MaskChoice
-from attention_viz.ui.pages.masks.pickers import is_batched, pick_mask, pick_numbers, show_batch
 from attention_viz.ui.parts.drawing import PicturePlace
+from attention_viz.ui.parts.notices import show_link_limit
 from attention_viz.ui.runner.page import Page, Slots
 from attention_viz.ui.selection import Group, Selection
 
-__all__ = ["PAGE", "mask_of"]
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from attention_viz.edits.kinds.masks import Allow
+    from attention_viz.trace.tokens import Tokens
+
+__all__ = ["MASKS", "MASK_CHOICES", "PAGE", "SHOWN", "MaskChoice", "added_cells", "edits", "mask_of", "window_words"]
+
+# Every mask by its name in the address: what that means in a few words, and in a sentence.
+MASKS = {
+    "none": ("as the model is", "Nothing is added to what the model blocks by itself: both sides are the same run."),
+    "causal": ("no looking ahead", "Each token may look at itself and at what came before it."),
+    "padding": ("fill-up not seen", "Nobody may look at the tokens that only fill up the shorter row."),
+    "both": ("padding and causal", "Nobody looks ahead, and nobody looks at the tokens that only fill up the row."),
+    "window": ("near ones only", "Each token may look at those less than the window's width away."),
+    "prefix": ("the start open to all", "The first tokens are open to everyone; after them, no looking ahead."),
+    "drawn": ("by hand", "What you drew."),
+}
+
+# Which weights the matrix shows.
+SHOWN = ("before", "after", "difference")
+
+# The rows of a batch of two sentences; of two of the same length, the first counts as the shorter.
+_ROWS = ("shorter", "longer")
+
+# The masks of two sentences in one batch.
+_BATCHED = ("padding", "both")
+
+
+def _is(*masks: str) -> Callable[["MaskChoice", object], bool]:
+    return lambda choice, _: choice.mask in masks
+
+
+def _is_any(choice: "MaskChoice", _: object) -> bool:
+    return choice.mask != "none"
+
+
+@dataclass(frozen=True)
+class MaskChoice:
+    """The Masks page's own URL choices, known by the `State`."""
+
+    mask: str = parameter("causal", OneOf(tuple(MASKS)), "the mask")
+    window: int = parameter(2, WholeNumber(range(10_000)), "how wide", applies=_is("window"))
+    prefix: int = parameter(2, WholeNumber(range(10_000)), "how many are open to all", applies=_is("prefix"))
+    cells: str = parameter("", DrawnCells(), "what was drawn", applies=_is("drawn"), brief=True)
+    batch: str = parameter(
+        "A boat drifted by",
+        AnyText(),
+        "the other sentence, for `padding` and `both`",
+        applies=_is(*_BATCHED),
+        older=Older("second", lambda address: address.get("mask") in _BATCHED),
+    )
+    row: str = parameter("shorter", OneOf(_ROWS), "which row of the batch", applies=_is(*_BATCHED))
+    in_layer: int | None = parameter(
+        None, WholeNumber(lambda _, state: state.layers, nothing="all"), "the only layer", applies=_is_any
+    )
+    in_head: int | None = parameter(
+        None, WholeNumber(lambda _, state: range(state.head_count), nothing="all"), "the only head", applies=_is_any
+    )
+
+    weights: str = parameter("difference", OneOf(SHOWN), "which weights the matrix shows", brief=True)
+
+    @property
+    def batched(self) -> bool:
+        """Whether two sentences stand in one batch."""
+        return self.mask in _BATCHED
+
+
+def window_words(window: int, *, looks_back: bool = False) -> str:
+    """Describe a window's reach for each token."""
+    around = max(0, window - 1)
+    if around == 0:
+        return "nothing but itself"
+    return f"itself and the {'one' if around == 1 else around} {'before it' if looks_back else 'on each side'}"
+
+
+MASK_CHOICES = Group(MaskChoice(), "", "masks")
+
+
+def edits(choice: MaskChoice, tokens: "Tokens", stream: str | None = None) -> "tuple[Allow, ...]":
+    """Return the mask as a model edit; empty for "none"."""
+    from attention_viz.edits.kinds.masks import Allow
+
+    allowed = added_cells(choice, tokens)
+    return () if allowed is None else (Allow(allowed, choice.in_layer, choice.in_head, stream),)
+
+
+def added_cells(choice: MaskChoice, tokens: "Tokens") -> "Tensor | None":
+    """Return the mask's cells, (query, key), True for open; None for "none"."""
+    import torch
+
+    from attention_viz.operation import masks
+
+    count = len(tokens)
+    real = masks.padding(torch.tensor(tokens.padding).long(), 1).expand(count, count)
+    make = {
+        "causal": lambda: masks.causal(count),
+        "padding": lambda: real.clone(),
+        "both": lambda: masks.combine(masks.causal(count), real),
+        "window": lambda: masks.sliding_window(count, choice.window),
+        "prefix": lambda: masks.prefix(count, choice.prefix),
+        "drawn": lambda: torch.from_numpy(~from_code(choice.cells, count)),
+    }
+    return make[choice.mask]() if choice.mask in make else None
+
+
+# What a picker says where a mask acts in all layers or heads.
+_ALL = "all"
+
+
+def _is_batched(selection: Selection) -> bool:
+    """Return whether two sentences share a batch, which rules out a sentence pair."""
+    part = selection.part(MASK_CHOICES)
+    return part.pending.get("mask", part.value.mask) in _BATCHED
+
+
+def _pick_mask(state: State) -> None:
+    """Draw the mask's picker; its pictures below also pick."""
+    _settle(state)
+    widgets.show(
+        st.selectbox,
+        "Mask",
+        of=MASK_CHOICES,
+        name="mask",
+        options=list(MASKS),
+        width=116,
+        label_visibility="collapsed",
+    )
+
+
+def _pick_numbers(state: State) -> None:
+    """Draw the pickers of the mask's number and place."""
+    choice = visit.chosen(MASK_CHOICES)
+    if choice.mask == "window":
+        widgets.show(st.number_input, "Window", of=MASK_CHOICES, name="window", step=1)
+        st.caption(window_words(choice.window, looks_back=state.facts.continues_text))
+    if choice.mask == "prefix":
+        widgets.show(st.number_input, "Prefix", of=MASK_CHOICES, name="prefix", step=1)
+    if choice.mask != "none":
+        with st.container(key="mask-where", horizontal=True):
+            _where("in_layer", "Blocks in", _of(len(state.layers), "layer"), state.layers)
+            _where("in_head", "Blocks for", _of(state.head_count, "head"), range(state.head_count))
+
+
+def _show_batch() -> None:
+    """Draw the batch's other sentence and row picker, on their own line."""
+    with st.container(key="mask-batch", horizontal=True, vertical_alignment="top"):
+        widgets.show(
+            st.text_area,
+            "Second sentence",
+            of=MASK_CHOICES,
+            name="batch",
+            height=68,
+            width=380,
+            placeholder="The other sentence of the batch",
+            label_visibility="collapsed",
+            max_chars=SETTINGS.longest_input,
+        )
+        show_link_limit(visit.chosen(MASK_CHOICES).batch)
+        widgets.show(
+            st.segmented_control,
+            "Shown",
+            of=MASK_CHOICES,
+            name="row",
+            options=_ROWS,
+            required=True,
+            label_visibility="collapsed",
+        )
+
+
+def _settle(state: State) -> None:
+    asking, before = visit.is_unread(MASK_CHOICES), visit.chosen(MASK_CHOICES)
+    # A decoder never looks ahead: to forbid it that would show nothing.
+    decoder = tuple(state.facts.heads) == ("decoder",)
+    visit.settle(MASK_CHOICES, state, default=MaskChoice("window") if decoder else None)
+    if asking:
+        return
+    for what, number, there in (
+        ("layer", before.in_layer, state.layers),
+        ("head", before.in_head, range(state.head_count)),
+    ):
+        if number is not None and number not in there:
+            model = allowed.display_name(state.model)
+            notice = (
+                f"The mask was for {what} {number} only; {model} has {what}s {number_words(there)}: it now acts in all."
+            )
+            visit.fill(MASK_CHOICES, (notice,))
+
+
+def _where(name: str, label: str, meaning: str, numbers: Sequence[int]) -> None:
+    with st.container(width=120, gap=None):
+        widgets.show(
+            st.selectbox, label, of=MASK_CHOICES, name=name, options=[_ALL, *numbers], format_func=_number_label
+        )
+        st.caption(meaning)
+
+
+def _number_label(number: int | str) -> str:
+    return f"only {number}" if isinstance(number, int) else _ALL
+
+
+def _of(count: int, what: str) -> str:
+    return f"of the {count} {what}s" if count > 1 else f"of the only {what}"
+
 
 # Of the matrix with what stands beside it, in pixels.
 _HEIGHT = 660
@@ -23,8 +232,8 @@ _HEIGHT = 660
 
 def _row() -> ControlRow:
     here = visit.here().selection
-    leave_out = WORDING if is_batched(here) else ("more",)
-    return pickers.choose("Masks", leave_out=leave_out, beside=None if here.file else pick_mask)
+    leave_out = WORDING if _is_batched(here) else ("more",)
+    return pickers.choose("Masks", leave_out=leave_out, beside=None if here.file else _pick_mask)
 
 
 def _controls(state: State, row: ControlRow) -> None:
@@ -33,9 +242,9 @@ def _controls(state: State, row: ControlRow) -> None:
         visit.settle(MASK_CHOICES, state)
         return
     with row.options:
-        pick_numbers(state)
+        _pick_numbers(state)
     if here.of(MASK_CHOICES).batched:
-        show_batch()
+        _show_batch()
 
 
 def mask_of(selection: Selection) -> MaskChoice:
@@ -51,7 +260,7 @@ def _state(selection: Selection) -> State:
 
 def _written(selection: Selection) -> tuple[State, tuple[Group[MaskChoice]]]:
     # A pair and a batch are two things.
-    second = "" if is_batched(selection) else selection.shared.second
+    second = "" if _is_batched(selection) else selection.shared.second
     return replace(selection.shared, second=second), (MASK_CHOICES,)
 
 

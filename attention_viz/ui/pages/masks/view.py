@@ -1,25 +1,25 @@
 """The Masks page's parts: the mask and its effect."""
 
 import functools
+import threading
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
+from weakref import WeakKeyDictionary, ref
 
+import pandas
 import streamlit as st
 
 from attention_viz.analysis.row_weights import looks_back
 from attention_viz.errors import AttentionVizError
-from attention_viz.explorer.mask_payload import Likelihood, pack_board, run_of
+from attention_viz.explorer.mask_payload import Likelihood, MaskEffect, moved_of, pack_board, run_of
 from attention_viz.serving.runs import Run, fit, run_request
 from attention_viz.trace.tokens import Tokens
+from attention_viz.trace.trace import Trace
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.address.cells import LONGEST_DRAWN
-from attention_viz.ui.pages.masks.board import show_board
-from attention_viz.ui.pages.masks.choice import MaskChoice, added_cells, edits
-from attention_viz.ui.pages.masks.consequences import show_tables
-from attention_viz.ui.pages.masks.page import mask_of
-from attention_viz.ui.pages.masks.picture import show_masked_picture
-from attention_viz.ui.pages.masks.results import moved
+from attention_viz.ui.pages.masks.board import show_board, show_masked_picture
+from attention_viz.ui.pages.masks.page import MaskChoice, added_cells, edits, mask_of
 from attention_viz.ui.pages.masks.words import (
     blocked_words,
     mask_words,
@@ -31,15 +31,32 @@ from attention_viz.ui.pages.masks.words import (
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.downloads import show_downloads
 from attention_viz.ui.parts.drawing import arrive, hold, show_cut, show_notes, show_problem
-from attention_viz.ui.parts.likelier import likelier_at, predicted, title_of
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.notices import tell
+from attention_viz.ui.parts.predictions import likelier_at, predicted, title_of
 from attention_viz.ui.presenting.host import present_change
 from attention_viz.ui.runner.loading import study_as_it_is
 from attention_viz.ui.runner.page import Part, Parts, Slots
 from attention_viz.ui.selection import Selection
 
 __all__ = ["MasksStudy", "load", "settle", "study", "view"]
+
+# By the run with the mask: what it was compared with, in which stream, and what came of it.
+_kept: "WeakKeyDictionary[Trace, tuple[ref[Trace], str, MaskEffect]]" = WeakKeyDictionary()
+_keeping = threading.Lock()
+
+
+def moved(before: "Trace", after: "Trace", stream: str) -> MaskEffect:
+    """Cache `moved_of` by runs and stream: it is slow at 400 tokens."""
+    with _keeping:
+        kept = _kept.get(after)
+    if kept is not None and kept[0]() is before and kept[1] == stream:
+        return kept[2]
+    found = moved_of(before, after, stream)
+    with _keeping:
+        _kept[after] = ref(before), stream, found
+    return found
+
 
 _FILE = "A trace from a file can't be run again: its masks can be seen, and none can be added. Close it to add one."
 _EMPTY = (
@@ -154,7 +171,25 @@ def _show_notes(study: MasksStudy, chosen: State) -> None:
 
 
 def _show_tables(study: MasksStudy, stream: str) -> None:
-    show_tables(study.before.trace, moved(study.before.trace, study.after.trace, stream))
+    """Show the effect's numbers and meaning behind an opening line."""
+    before = study.before.trace
+    effect = moved(before, study.after.trace, stream)
+    with st.expander("The same as tables"):
+        st.caption(
+            "Output moved: $\\lVert \\text{after} - \\text{before} \\rVert / \\lVert \\text{before} \\rVert$, the "
+            "length of the change over the length before, of what the model hands out for each token. Weight moved: "
+            "what a token's cells lost, $\\sum_j \\max(A^{\\text{before}}_{ij} - A^{\\text{after}}_{ij}, 0)$, on "
+            "average over the tokens: 0 is unchanged, 1 is everything elsewhere. Later layers change even where "
+            "nothing is blocked, since what they read has changed."
+        )
+        labels = before.query_tokens(before.streams[-1]).written
+        outputs = pandas.DataFrame({"token": labels, "output moved": effect.outputs})
+        left, right = st.columns([1, 2])
+        left.dataframe(outputs, key="outputs-table")
+        columns = [f"head {number}" for number in range(len(effect.heads[0]))]
+        index = [f"layer {number}" for number in range(len(effect.heads))]
+        # A head that a layer doesn't have stays empty.
+        right.dataframe(pandas.DataFrame(effect.heads, columns=columns, index=index, dtype=float), key="heads-table")
 
 
 def _row(state: State, choice: MaskChoice) -> tuple[State, str | None]:

@@ -8,7 +8,7 @@ from attention_viz.serving import permissions as allowed
 from attention_viz.trace.spelling import set_apart
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
-from attention_viz.ui.pages.masks.choice import MASKS, MaskChoice, window_words
+from attention_viz.ui.pages.masks.page import MASKS, MaskChoice, window_words
 
 __all__ = [
     "allowed_of",

@@ -14,7 +14,7 @@ from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
-from attention_viz.ui.pages.steps.choice import MOST_TERMS, PIPELINE, STEP_CHOICES, is_pipeline
+from attention_viz.ui.pages.steps.page import MOST_TERMS, PIPELINE, STEP_CHOICES, is_pipeline
 from attention_viz.ui.parts.selection import take_pair
 from attention_viz.ui.selection import SHARED
 from attention_viz.views.style.wording import shortened

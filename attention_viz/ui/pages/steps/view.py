@@ -1,19 +1,25 @@
-"""The Step by step page's parts: pipeline, matrices and arithmetic."""
+"""The Step by step page's parts: its run, the pipeline, matrices and arithmetic."""
 
 import functools
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import streamlit as st
+from torch import Tensor
 
 from attention_viz.errors import AttentionVizError
-from attention_viz.serving.runs import Run
-from attention_viz.steps.head import OpenHead
+from attention_viz.explorer import pipeline_source
+from attention_viz.explorer.pipeline_payload import pack_pipeline
+from attention_viz.operation.projection import Projection
+from attention_viz.serving.own import run_own
+from attention_viz.serving.run import OwnModule
+from attention_viz.serving.runs import Run, projections
+from attention_viz.steps.head import OpenHead, open_head
 from attention_viz.steps.steps import STEPS, step_tensors, steps_of
 from attention_viz.trace.tensors import to_safetensors
 from attention_viz.trace.trace import Trace
-from attention_viz.ui import visit
+from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
-from attention_viz.ui.pages.steps.choice import STEP_CHOICES, Possible, StepChoice, is_pipeline
 from attention_viz.ui.pages.steps.controls import (
     as_the_model,
     possible,
@@ -23,10 +29,10 @@ from attention_viz.ui.pages.steps.controls import (
     variants,
 )
 from attention_viz.ui.pages.steps.matrix import show_all_steps, show_step
-from attention_viz.ui.pages.steps.pipeline import asked_step, chosen_pair, show_pipeline
-from attention_viz.ui.pages.steps.runs import OpenRun, open_run
+from attention_viz.ui.pages.steps.page import STEP_CHOICES, Possible, StepChoice, is_pipeline
 from attention_viz.ui.parts.downloads import show_downloads
 from attention_viz.ui.parts.drawing import show_notes
+from attention_viz.ui.parts.explorer import show_channel
 from attention_viz.ui.parts.notices import tell
 from attention_viz.ui.parts.selection import pair_of, ran, show_why, take_pair
 from attention_viz.ui.presenting.host import present_steps
@@ -34,7 +40,47 @@ from attention_viz.ui.runner.loading import load_text, study_as_it_is
 from attention_viz.ui.runner.page import Part, Parts, Slots, raise_again
 from attention_viz.ui.selection import SHARED, Filled, Selection, answer, resolve, update
 
-__all__ = ["StepsStudy", "load", "settle", "study", "view"]
+__all__ = ["OpenRun", "StepsStudy", "load", "settle", "study", "view"]
+
+
+@dataclass(frozen=True, eq=False)
+class OpenRun:
+    """A trace, with its known learned matrices and embedding summands."""
+
+    trace: Trace
+    projections: Mapping[str, Projection] = field(default_factory=dict[str, "Projection"])
+    parts: Mapping[str, Tensor] = field(default_factory=dict[str, "Tensor"])
+
+    def head(self, state: State, scale: str = "model", precision: str | None = None) -> OpenHead:
+        """Return the head, switched or as run; the nearest if the variant lacks it."""
+        stream = self.trace.streams[0]
+        head = min(state.head, self.trace.head_count(state.layer, stream) - 1)
+        return open_head(
+            self.trace,
+            state.layer,
+            head,
+            stream,
+            scale=scale,
+            precision=precision,
+            projections=self.projections,
+            parts=self.parts,
+        )
+
+
+def _open_run(run: Run, state: State, variant: str) -> OpenRun:
+    """Return the run, or our own module's chosen variant."""
+    if run.fit is None:
+        return OpenRun(run.alone(state.stream).trace)
+    if state.own:
+        own = run_own(run.fit.kept, OwnModule(state.d_model, state.heads, state.seed, state.positions), variant)
+        return OpenRun(own.trace, own.projections, own.parts)
+    return OpenRun(run.alone(state.stream).trace, projections(state.request, state.layer, run.stream(state.stream)))
+
+
+_KEY = "steps-pipeline"
+
+_pipeline = widgets.component("pipeline", *pipeline_source())
+
 
 _DOWNLOADS = ("Weights (CSV)", "Tensors (safetensors)", "Picture (SVG)")
 
@@ -58,7 +104,7 @@ def load(state: State, slots: Slots) -> StepsStudy | None:
         return None
     own = state.own and run.fit is not None
     try:
-        opens = open_run(run, state, _with_variant(visit.here().selection, own=own).of(STEP_CHOICES).variant)
+        opens = _open_run(run, state, _with_variant(visit.here().selection, own=own).of(STEP_CHOICES).variant)
     except AttentionVizError as error:
         return StepsStudy(run, error)
     return StepsStudy(run, opens)
@@ -138,18 +184,23 @@ def _show_controls(as_run: OpenHead) -> None:
 
 def _show_pipeline(opened: OpenHead, choice: StepChoice) -> None:
     pair = choice.query, choice.key
-    show_pipeline(opened, pair, choice.terms, on_choice=_take_pipeline_pair, on_open=_open_step)
-    if asked_step() == "why":
+    packed = pack_pipeline(opened, *pair)
+    _pipeline(key=_KEY, data=packed, height="content", on_choice_change=_take_pipeline_pair, on_open_change=_open_step)
+    head = {"layer": opened.layer, "head": opened.head, "stream": opened.stream}
+    show_channel(_KEY, **head, query=pair[0], key=pair[1], seen=widgets.serial(_KEY), terms=choice.terms)
+    if widgets.sent(_KEY, "open") == "why":
         show_why()
 
 
 def _take_pipeline_pair() -> None:
-    if (pair := chosen_pair()) is not None:
+    if (pair := widgets.sent_pair(_KEY, "choice", ("query", "key"))) is not None:
         take_pair(*pair)
 
 
 def _open_step() -> None:
-    if (step := asked_step()) in STEPS:
+    step = widgets.sent(_KEY, "open")
+    # A browser may send anything.
+    if isinstance(step, str) and step in STEPS:
         visit.pick(STEP_CHOICES, step=step)
 
 

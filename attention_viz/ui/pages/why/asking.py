@@ -1,7 +1,8 @@
-"""The opened number's pickers: a next word's logit, or a pair's score."""
+"""The opened number: its pickers, and its writers as a browser component."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -9,20 +10,35 @@ from streamlit.delta_generator import DeltaGenerator
 from attention_viz.analysis.words import quoted
 from attention_viz.circuits.asked import Logit, Score
 from attention_viz.errors import AttentionVizError, UnsupportedModel, UnusableText
+from attention_viz.explorer import why_source
 from attention_viz.serving import permissions as allowed
 from attention_viz.serving.runs import Run, ask, candidates
-from attention_viz.serving.why import named_token, words_of_text
+from attention_viz.serving.why import Words, named_token, words_of_text
 from attention_viz.trace.spelling import CONTINUES, SPACE
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
-from attention_viz.ui.pages.why.choice import SIDES, WHY_CHOICES, WhyChoice
+from attention_viz.ui.pages.why.page import SIDES, WHY_CHOICES, WhyChoice
+from attention_viz.ui.parts.explorer import show_channel
 from attention_viz.ui.parts.selection import pair_of, take_pair
 from attention_viz.views.style.wording import shortened
 
-__all__ = ["NamedNumber", "WordQuestion", "pair_question", "pick_side", "pick_words", "word_question"]
+__all__ = [
+    "NamedNumber",
+    "WordQuestion",
+    "asked_number",
+    "chosen_head",
+    "pair_question",
+    "pick_side",
+    "pick_words",
+    "show_why",
+    "tell_put",
+    "tell_silenced",
+    "tell_writes",
+    "word_question",
+]
 
 # So many likely words are offered.
 _OFFERED = 8
@@ -198,3 +214,56 @@ def _pick(label: str, name: str, options: Sequence[str], shown: str) -> None:
             width=170,
             label_visibility="collapsed",
         )
+
+
+_KEY = "why-board"
+
+_board = widgets.component("why", *why_source())
+
+
+def chosen_head() -> tuple[int, int] | None:
+    """Return the chosen head; None for none, or invalid browser data."""
+    return widgets.sent_pair(_KEY, "choice")
+
+
+def asked_number() -> dict[str, Any]:
+    """Return the number just opened: `pair` (layer, head, query, key) or `side`; ignore invalid browser data."""
+    asked = widgets.sent(_KEY, "open")
+    if not isinstance(asked, Mapping):
+        return {}
+    pair = asked.get("pair")
+    if isinstance(pair, list) and len(pair) == 4 and all(type(one) is int and 0 <= one < 1_000_000 for one in pair):
+        return {"pair": tuple(pair)}
+    return {"side": asked["side"]} if asked.get("side") in SIDES else {}
+
+
+def show_why(
+    packed: bytes, place: tuple[int, int], by: str, on_choice: Callable[[], None], on_open: Callable[[], None]
+) -> None:
+    """Show a number's writers, and receive choices before the rerun.
+
+    Args:
+        packed: from `pack_why`; sent only when it changes.
+    """
+    _board(key=_KEY, data=packed, height="content", on_choice_change=on_choice, on_open_change=on_open)
+    show_channel(_KEY, layer=place[0], head=place[1], seen=widgets.serial(_KEY), by=by)
+
+
+def tell_silenced(name: str, place: tuple[int, int], after: Mapping[tuple[int, int], float], which: str) -> None:
+    """Send the number without each of some heads."""
+    silenced = [[layer, head, number] for (layer, head), number in after.items()]
+    message = {"about": "silenced", "of": name, "silenced": silenced}
+    show_channel(_KEY, f"silenced-{which}", layer=place[0], head=place[1], seen=widgets.serial(_KEY), **message)
+
+
+def tell_put(name: str, place: tuple[int, int], other: str, after: Mapping[tuple[int, int], float], which: str) -> None:
+    """Send the number with each head patched."""
+    put = [[layer, head, number] for (layer, head), number in after.items()]
+    message = {"about": "put", "of": name, "other": other, "put": put}
+    show_channel(_KEY, f"put-{which}", layer=place[0], head=place[1], seen=widgets.serial(_KEY), **message)
+
+
+def tell_writes(name: str, place: tuple[int, int], words: Words) -> None:
+    """Send a head's favoured and disfavoured words."""
+    message = {"about": "writes", "of": name, "writes": [list(one) for one in words]}
+    show_channel(_KEY, "writes", layer=place[0], head=place[1], seen=widgets.serial(_KEY), **message)

@@ -1,21 +1,149 @@
-"""The Why page: its controls and its slots."""
+"""The Why page: its choices in the URL, its controls and its slots."""
 
+import bisect
 import functools
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from attention_viz.ui import visit
+from attention_viz.sources import CATALOGUE
+from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
+from attention_viz.ui.address.codec import parameter
+from attention_viz.ui.address.kinds import AnyText, OneOf, WholeNumber
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.pickers import ControlRow
-from attention_viz.ui.pages.why.choice import WHY_CHOICES, WhyChoice
-from attention_viz.ui.pages.why.stories import offer_stories
 from attention_viz.ui.parts.drawing import PicturePlace
 from attention_viz.ui.runner.page import Page, Slots
-from attention_viz.ui.selection import Selection
+from attention_viz.ui.selection import SHARED, Group, Selection
 
-__all__ = ["PAGE"]
+__all__ = ["ASKED", "BENEATH", "PAGE", "RANKED", "SIDES", "WHY_CHOICES", "WhyChoice"]
+
+# What can be asked, by its name in the address.
+ASKED = {"word": "Next word", "pair": "Score of a pair"}
+SIDES = {"key": "the key", "query": "the query"}
+RANKED = {"wrote": "What each wrote", "silenced": "When silenced", "put": "From another text"}
+# What opens beneath the number, where somebody asks for it.
+BENEATH = {"layers": "Layer by layer", "weights": "By weights alone"}
+_LARGEST = "that which wrote most"
+
+
+def _is_pair(choice: "WhyChoice", _: object) -> bool:
+    return choice.why == "pair"
+
+
+def _is_word(choice: "WhyChoice", _: object) -> bool:
+    return choice.why == "word"
+
+
+def _is_put(choice: "WhyChoice", _: object) -> bool:
+    return choice.ranked == "put"
+
+
+def _layers(_: object, state: State) -> Sequence[int]:
+    """Return the layers before the score's own, which alone can have written it."""
+    before = state.layers[: bisect.bisect_left(state.layers, state.layer)]
+    return before or state.layers[:1]
+
+
+def _heads(choice: "WhyChoice", state: State) -> range:
+    return range(state.facts.head_count(state.stream, choice.writer_layer or 0))
+
+
+@dataclass(frozen=True)
+class WhyChoice:
+    """The Why page's own choices in the URL."""
+
+    why: str = parameter("word", OneOf(tuple(ASKED)), "which number is opened: of the next word, or of the chosen pair")
+    token: str = parameter("", AnyText(), "the word that is asked about; empty for the likeliest", applies=_is_word)
+    against: str = parameter(
+        "", AnyText(), "the word that it is told against; empty for a likely one", applies=_is_word
+    )
+    side: str = parameter("key", OneOf(tuple(SIDES)), "of a pair's score, whose rows are shown", applies=_is_pair)
+    ranked: str = parameter("wrote", OneOf(tuple(RANKED)), "what heads are coloured and ordered by", brief=True)
+    put_from: str = parameter("", AnyText(), "the text whose heads are put into this one", applies=_is_put)
+    writer_layer: int | None = parameter(
+        None,
+        WholeNumber(_layers, _LARGEST),
+        "of a pair's score, the layer of the head that is told of",
+        applies=_is_pair,
+    )
+    writer_head: int | None = parameter(
+        None, WholeNumber(_heads, _LARGEST), "of a pair's score, the head that is told of", applies=_is_pair
+    )
+    open: str | None = parameter(
+        None, OneOf(tuple(BENEATH), nothing="nothing"), "what is open beneath the number", brief=True
+    )
+
+
+def _score(state: State) -> tuple[object, ...]:
+    texts = (state.model, state.text, state.second, state.target, state.special, state.chat)
+    return (*texts, state.stream, state.layer, state.head, state.query, state.key)
+
+
+def _let_go(_choice: WhyChoice, before: State, after: State) -> Mapping[str, None]:
+    """Return what follows from another score: the head that was chosen of the one before is none of its writers."""
+    return {} if _score(before) == _score(after) else {"writer_layer": None, "writer_head": None}
+
+
+WHY_CHOICES = Group(WhyChoice(), "why-", follow=_let_go)
+
+
+@dataclass(frozen=True)
+class Story:
+    """A number worth opening; its place is empty for the next word."""
+
+    label: str
+    model: str
+    why: WhyChoice
+    place: tuple[int, int, int, int] | None = None
+
+    @property
+    def text(self) -> str:
+        """The model's own example."""
+        return CATALOGUE[self.model].examples[0]
+
+
+_STORIES = (
+    Story("Why Mary and not John?", "SmolLM2-135M-Instruct", WhyChoice(why="word", token="Mary", against="John")),
+    Story(
+        "What if Mary gave the drink?",
+        "SmolLM2-135M-Instruct",
+        WhyChoice(
+            why="word",
+            token="Mary",
+            against="John",
+            ranked="put",
+            put_from="When Mary and John went to the store, Mary gave a drink to",
+        ),
+    ),
+    Story("How does a head find what came after?", "induction", WhyChoice(why="pair"), (1, 1, 6, 3)),
+)
+
+
+def _offer_stories() -> None:
+    """Draw a menu of stories whose models are available."""
+    # A new key closes the menu once a story is taken.
+    with st.popover("Stories", key=widgets.fresh("why-stories")):
+        for number, story in enumerate(_STORIES):
+            if CATALOGUE[story.model].available:
+                st.button(story.label, key=f"why-story-{number}", on_click=_take, args=(story,), type="tertiary")
+                st.caption(f"{story.model}: “{story.text}”")
+
+
+def _take(story: Story) -> None:
+    widgets.renew("why-stories")
+    choice = story.why
+    visit.pick(WHY_CHOICES, why=choice.why, token=choice.token, against=choice.against, side=choice.side)
+    visit.pick(WHY_CHOICES, ranked=choice.ranked, put_from=choice.put_from)
+    visit.pick(SHARED, model=story.model, text=story.text, chat="off")
+    if story.place is not None:
+        layer, head, query, key = story.place
+        # The head is the story's and nobody's choice: another text opens on a head of its own.
+        visit.fill(SHARED, layer=layer, head=head)
+        visit.pick(SHARED, query=query, key=key)
+
 
 # Of the picture on a wide screen.
 _HEIGHT = 690
@@ -35,7 +163,7 @@ def _layout(_state: State, _row: ControlRow) -> Slots:
     with st.container(key="why-asked", horizontal=True, vertical_alignment="center", gap="small"):
         asked = st.container(horizontal=True, vertical_alignment="center", gap="small", width="content")
         ranked = st.container(key="why-order", width="content")
-        offer_stories()
+        _offer_stories()
         running = st.empty()
     with st.container(key="why-put-from", horizontal=True, vertical_alignment="center", gap="small"):
         other, progress = st.empty(), st.empty()

@@ -17,17 +17,26 @@ from attention_viz.ui.controls import pickers
 from attention_viz.ui.pages.why.asking import (
     NamedNumber,
     WordQuestion,
+    asked_number,
+    chosen_head,
     pair_question,
     pick_side,
     pick_words,
+    show_why,
+    tell_writes,
     word_question,
 )
 from attention_viz.ui.pages.why.beneath import show_beneath
-from attention_viz.ui.pages.why.board import asked_number, chosen_head, show_why, tell_writes
-from attention_viz.ui.pages.why.choice import ASKED, WHY_CHOICES, WhyChoice
-from attention_viz.ui.pages.why.patching import ask_other, put_all
-from attention_viz.ui.pages.why.silencing import Silenced, pick_ranked, silence_all, silence_largest
-from attention_viz.ui.pages.why.taking import offer_rows
+from attention_viz.ui.pages.why.page import ASKED, WHY_CHOICES, WhyChoice
+from attention_viz.ui.pages.why.trying import (
+    Silenced,
+    ask_other,
+    offer_rows,
+    pick_ranked,
+    put_all,
+    silence_all,
+    silence_largest,
+)
 from attention_viz.ui.parts import open_trace
 from attention_viz.ui.parts.downloads import show_downloads
 from attention_viz.ui.parts.drawing import show_notes

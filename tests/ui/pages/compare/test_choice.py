@@ -22,10 +22,11 @@ from attention_viz.ui.pages.compare.choice import (
     numbers,
     sides,
 )
-from attention_viz.ui.pages.compare.claims import cell_claim, claim
 from attention_viz.ui.pages.compare.words import (
     apart_words,
     block_words,
+    cell_claim,
+    claim,
     far_words,
     heads_words,
     moved_words,

@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from attention_viz.sources import CATALOGUE
 from attention_viz.ui.address import own_contrast, own_example
-from attention_viz.ui.pages.compare.contrast import exchanged
+from attention_viz.ui.pages.compare.choice import exchanged
 from tests.ui.screens import Screen
 
 SMOLLM2 = "SmolLM2-135M-Instruct"
@@ -18,9 +18,8 @@ def script() -> None:
     from attention_viz.ui import visit
     from attention_viz.ui.controls import pickers
     from attention_viz.ui.controls.model import pick_model
-    from attention_viz.ui.controls.text_box import text_box
-    from attention_viz.ui.pages.compare.page import PAGE
-    from attention_viz.ui.pages.compare.pickers import choose_kind, other_text, show_pickers
+    from attention_viz.ui.controls.wording import text_box
+    from attention_viz.ui.pages.compare.page import PAGE, choose_kind, other_text, show_pickers
 
     pickers.begin(*PAGE.groups)
     text_box("Sentence", "text")

@@ -8,7 +8,7 @@ import pytest
 import streamlit as st
 
 from attention_viz.errors import ModelNotFound
-from attention_viz.ui.pages.explore import picture
+from attention_viz.ui.pages.explore import page
 from tests.ui.screens import Screen
 
 ROOT = Path(__file__).parents[4]
@@ -35,13 +35,13 @@ print(any("Recorded" in one.value for one in screen.markdown))
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody has run anything yet."""
-    monkeypatch.setattr(picture, "has_run", lambda _: False)
+    monkeypatch.setattr(page, "has_run", lambda _: False)
 
 
 @pytest.fixture
 def waiting(fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run takes for ever."""
-    monkeypatch.setattr(picture, "_run_meanwhile", lambda _: st.stop())
+    monkeypatch.setattr(page, "_run_meanwhile", lambda _: st.stop())
 
 
 def test_it_is_shown_and_called_recorded_at_the_head_that_is_asked_for(waiting: None) -> None:
@@ -74,7 +74,7 @@ def test_a_run_that_fails_says_so_instead_of_a_picture(fresh: None, monkeypatch:
     def fail(*_: object, **__: object) -> None:
         raise ModelNotFound("the file is damaged")
 
-    monkeypatch.setattr(picture, "run_request", fail)
+    monkeypatch.setattr(page, "run_request", fail)
     monkeypatch.setattr("attention_viz.ui.parts.drawing.run_request", fail)
     screen = Screen().open("/")
     assert screen.alerts == ["The file is damaged."]

@@ -10,7 +10,7 @@ import pytest
 
 import attention_viz as av
 from attention_viz.serving import scans as found
-from attention_viz.ui.pages.heads.many.story import STORIES
+from attention_viz.ui.pages.heads.many import STORIES
 from tests.corpus.test_hypotheses import repeated
 from tests.corpus.texts import by_lot
 from tests.shipped import shipped

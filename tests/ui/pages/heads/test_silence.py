@@ -8,7 +8,7 @@ import torch
 
 import attention_viz as av
 from attention_viz.edits.effects import likelier, moved_output
-from attention_viz.ui.pages.heads.nearest import SENTENCES
+from attention_viz.ui.pages.heads.silence import SENTENCES
 from tests.ui.screens import Screen
 
 TEXT = "moon cheese frog ring moon cheese"

@@ -2,7 +2,7 @@
 
 import attention_viz as av
 from attention_viz.models.model import AttentionModel
-from attention_viz.ui.pages.heads.sink import sink_words
+from attention_viz.ui.pages.heads.one import sink_words
 from tests.ui.screens import Screen
 
 BANK = "The bank of the river was flooded"

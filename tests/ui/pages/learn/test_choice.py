@@ -7,17 +7,17 @@ import pytest
 from attention_viz.errors import AttentionVizError
 from attention_viz.lesson.exercise import Table
 from attention_viz.ui.address.codec import read, write
-from attention_viz.ui.pages.learn.choice import (
+from attention_viz.ui.pages.learn.exercise import answer_key, table_html
+from attention_viz.ui.pages.learn.page import (
     LEARN_CHOICES,
     LONGEST_FILE,
     LearnChoice,
     begun,
     read_progress,
 )
-from attention_viz.ui.pages.learn.exercise import answer_key, table_html
-from attention_viz.ui.pages.learn.text import term
-from attention_viz.ui.parts.links import link
-from attention_viz.ui.presenting.choice import presented
+from attention_viz.ui.pages.learn.steps import term
+from attention_viz.ui.parts.exports import link
+from attention_viz.ui.presenting.button import presented
 from attention_viz.ui.selection import PageOpened, Picked, Selection, answer, update
 
 LESSONS = ("why", "vectors", "plain")

@@ -13,7 +13,7 @@ import attention_viz as av
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address.cells import from_code, to_code
 from attention_viz.ui.pages.masks.board import take_choice
-from attention_viz.ui.pages.masks.choice import MASK_CHOICES
+from attention_viz.ui.pages.masks.page import MASK_CHOICES
 from attention_viz.ui.visit import Visit
 from tests.ui.screens import Screen
 

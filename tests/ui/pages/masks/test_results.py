@@ -4,24 +4,24 @@ import pytest
 
 import attention_viz as av
 from attention_viz.scratch.model import Scratch
-from attention_viz.ui.pages.masks import results
+from attention_viz.ui.pages.masks import view
 
 
 def test_what_a_mask_did_is_worked_out_once_for_the_same_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[object] = []
-    work_out = results.moved_of
+    work_out = view.moved_of
 
     def counted(*runs: object) -> object:
         made.append(runs)
         return work_out(*runs)
 
-    monkeypatch.setattr(results, "moved_of", counted)
+    monkeypatch.setattr(view, "moved_of", counted)
     scratch, text = Scratch(8, 2), "The cat sat on mat"
     before, after, other = (scratch.trace(text, edits=edits) for edits in ((), [av.Block(2, 1)], [av.Block(3, 0)]))
-    first = results.moved(before, after, "encoder")
-    assert results.moved(before, after, "encoder") is first and len(made) == 1
+    first = view.moved(before, after, "encoder")
+    assert view.moved(before, after, "encoder") is first and len(made) == 1
     assert first.outputs[2] > 0 and not any(first.outputs[at] for at in (0, 1, 3, 4))
-    second = results.moved(before, other, "encoder")
+    second = view.moved(before, other, "encoder")
     assert second.outputs[3] > 0 and second.outputs[2] == 0
     # Against another run it isn't the same.
-    assert not any(results.moved(after, after, "encoder").outputs) and len(made) == 3
+    assert not any(view.moved(after, after, "encoder").outputs) and len(made) == 3

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import attention_viz as av
-from attention_viz.ui.pages.masks.choice import MASKS, MaskChoice
+from attention_viz.ui.pages.masks.page import MASKS, MaskChoice
 from attention_viz.ui.pages.masks.words import blocked_words, mask_words, slide_words
 from tests.shipped import shipped
 

@@ -1,4 +1,4 @@
-"""A long text's heads as bytes, and rankings for a pair."""
+"""Runs and long texts' heads as bytes for the browser, and rankings for a pair."""
 
 import contextlib
 import threading
@@ -10,13 +10,52 @@ from typing import TYPE_CHECKING, Any
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.door import ANALYSES, FORWARDS, long_text
-from attention_viz.trace.once import once_for_each
-from attention_viz.ui.packing.run import long_id_of
+from attention_viz.trace.once import once, once_for_each
 
 if TYPE_CHECKING:
     from attention_viz.serving.run import Run
 
-__all__ = ["head_of", "maps_in", "ranking_of"]
+__all__ = ["head_of", "long_id_of", "maps_in", "payload_of", "ranking_of"]
+
+
+def payload_of(run: "Run") -> bytes:
+    """Return the run's explorer bytes, packed once; for a long text, small pictures of all heads."""
+    return _packed(run).payload
+
+
+def long_id_of(run: "Run") -> str | None:
+    """Return a long text's id for `pack_head`, else None."""
+    return _packed(run).long_id
+
+
+class _Packed:
+    """A run's packed bytes, each locked; doesn't keep the run alive."""
+
+    def __init__(self, run: "Run") -> None:
+        self._run = weakref.ref(run)
+
+    @once
+    def payload(self) -> bytes:
+        """Pack the trace as the explorer reads it."""
+        from attention_viz.explorer import is_long, pack
+
+        run = self._run()
+        assert run is not None, "whoever asks holds it"
+        with long_text(run.tokens):
+            return pack(run.trace, terms=() if is_long(run.trace) else None, findings=run.findings)
+
+    @once
+    def long_id(self) -> str | None:
+        """Read a long text's id from its bytes."""
+        from attention_viz.explorer import id_of
+
+        return id_of(self.payload)
+
+
+@once_for_each
+def _packed(run: "Run") -> _Packed:
+    return _Packed(run)
+
 
 # The heads that were looked at last, of all texts together, in bytes: of 8,000 tokens each is some five megabytes.
 _MOST_BYTES = 96_000_000
@@ -65,7 +104,7 @@ def _made(run: "Run", stream: str, layer: int, head: int) -> bytes:
     assert long_id is not None
     # Those of a picture or a sound go with its run: it may be a visitor's own.
     heads = _heads_with(run) if run.trace.seen.tensors else _heads
-    return heads.get((long_id, stream, layer, head), lambda: _pack(run, stream, layer, head))
+    return heads.get((long_id, stream, layer, head), lambda: _pack_head(run, stream, layer, head))
 
 
 @once_for_each
@@ -73,7 +112,7 @@ def _heads_with(_run: "Run") -> "SharedCache[tuple[str, str, int, int], bytes]":
     return SharedCache(_MOST_WITH_RUN, len)
 
 
-def _pack(run: "Run", stream: str, layer: int, head: int) -> bytes:
+def _pack_head(run: "Run", stream: str, layer: int, head: int) -> bytes:
     from attention_viz.explorer import pack_head
 
     long_id = long_id_of(run)
