@@ -10,7 +10,7 @@ import torch
 
 import attention_viz as av
 from attention_viz.inputs.media.shipped import SAMPLES
-from attention_viz.sources.packages.onnx_file import OnnxFile
+from attention_viz.sources.packages.dinov2_onnx import OnnxFile
 from benchmarks.measuring import on_one_thread
 from benchmarks.recorded import COLUMNS, captured_to_plain
 from benchmarks.report import Benchmark, Result, Table

@@ -19,7 +19,7 @@ from playwright.sync_api import expect
 
 import attention_viz
 from attention_viz.sources import CATALOGUE
-from attention_viz.sources.packages.cache import VARIABLE
+from attention_viz.sources.packages.conversion import VARIABLE
 from scripts import serve
 from tests.pages import OpenPage
 

@@ -28,14 +28,16 @@ from attention_viz.circuits.functions import (
     PRODUCTS,
     PROJECTS,
     QUOTIENTS,
+    STEPS,
+    clipped,
     held,
     is_frozen,
     is_learned,
     marked,
+    scaled,
     tensors_in,
     without_gradient,
 )
-from attention_viz.circuits.linear_steps import STEPS, clipped, scaled
 
 __all__ = ["READ", "Leaf", "Ledger", "WrittenModules", "origin_of"]
 

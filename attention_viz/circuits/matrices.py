@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_viz.circuits.normed import normed
-from attention_viz.circuits.norms import Norm, norm_of
+from attention_viz.circuits.normed import Norm, norm_of, normed
 from attention_viz.circuits.turns import ModuleEvent, Turns, listened, same
 from attention_viz.inputs.text import vocabulary
 from attention_viz.recording.gradients import ModelRun

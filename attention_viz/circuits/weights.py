@@ -9,8 +9,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_viz.circuits.matrices import Around, WordMatrices, matrices_around
+from attention_viz.circuits.number import Proof, prove
 from attention_viz.circuits.opened import open_run
-from attention_viz.circuits.proof import Proof, prove
 from attention_viz.errors import UnsupportedModel, first_line
 from attention_viz.operation.autocast import without_autocast
 from attention_viz.protocol.needing import need_trained

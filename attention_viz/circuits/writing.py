@@ -6,8 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_viz.circuits.open_runs import open_behind
-from attention_viz.circuits.opened import OpenedRun, cut_off
+from attention_viz.circuits.opened import OpenedRun, cut_off, open_behind
 from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.inputs.labelling import label_ids
 from attention_viz.operation.autocast import without_autocast

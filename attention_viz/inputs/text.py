@@ -9,8 +9,7 @@ from torch import Tensor, nn
 from attention_viz.errors import TextTooLong, UnusableText
 from attention_viz.inputs.chat_template import render_chat
 from attention_viz.inputs.isolated.tokenizer import IsolatedTokenizer
-from attention_viz.inputs.labelling import reserved, tokens_of_ids, unknown_id
-from attention_viz.inputs.spelling import spellings
+from attention_viz.inputs.labelling import reserved, spellings, tokens_of_ids, unknown_id
 from attention_viz.inputs.tokenizing import with_tokenizer
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.words.grouping import group_pieces

@@ -1,18 +1,27 @@
 """Which token a word stands for."""
 
 import unicodedata
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
+import torch
+from jaxtyping import Int64
 from torch import Tensor
 
-from attention_viz.errors import ShapeError, UnusableText
+from attention_viz.errors import ShapeError, UnsupportedModel, UnusableText
+from attention_viz.inputs.isolated.tokenizer import IsolatedTokenizer
 from attention_viz.inputs.labelling import label_ids
+from attention_viz.inputs.text import vocabulary
+from attention_viz.inputs.tokenizing import with_tokenizer
+from attention_viz.operation.shapes import is_whole
 from attention_viz.trace.spelling import without_accents
+from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
+    import pandas
+    from transformers.modeling_utils import PreTrainedModel
     from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
-__all__ = ["number_of", "token_of"]
+__all__ = ["USUAL", "candidates", "number_of", "probability", "random_twice", "token_of"]
 
 
 def token_of(
@@ -87,3 +96,118 @@ def _named(tokenizer: "PreTrainedTokenizerBase", token: int) -> str:
 
 def _spaced(tokenizer: "PreTrainedTokenizerBase", token: int) -> bool:
     return str(tokenizer.decode([token])).startswith(" ")
+
+
+# So many tokens are said twice where nobody asks for another number, and the model reads so many.
+USUAL = 50
+
+
+def random_twice(
+    name: str,
+    model: "PreTrainedModel",
+    tokenizer: "PreTrainedTokenizerBase | None",
+    limit: int | None,
+    tokens: int | None,
+    seed: int,
+) -> Int64[Tensor, "1 position"]:
+    """A row of ids: different random tokens, then the same again, among what the tokenizer puts around every text.
+
+    Args:
+        tokenizer: knows which ids are words or pieces of them; without one all ids are taken.
+        limit: how many tokens the model reads; None where nothing says.
+        tokens: how many are said twice; `USUAL` by default, fewer where the model knows or reads fewer.
+    """
+    before, after, reserved = _around(name, tokenizer)
+    words = torch.tensor([one for one in range(vocabulary(model)) if one not in reserved], dtype=torch.int64)
+    most = len(words) if limit is None else min(len(words), (limit - len(before) - len(after)) // 2)
+    if most < 2:
+        raise UnusableText(f"{name} can't read 2 different tokens twice, which a repetition takes")
+    wanted = min(USUAL, most) if tokens is None else tokens
+    if not is_whole(wanted) or not 2 <= wanted <= most:
+        raise ShapeError(f"{wanted!r} random tokens were to be said twice; {name} takes 2 to {most:,}")
+    if not is_whole(seed):
+        raise ShapeError(f"seed {seed!r} was asked for; it has to be a whole number")
+    order = torch.randperm(len(words), generator=torch.Generator().manual_seed(int(seed)))
+    once = words[order[:wanted]].tolist()
+    return torch.tensor([[*before, *once, *once, *after]])
+
+
+def _around(name: str, tokenizer: "PreTrainedTokenizerBase | None") -> tuple[list[int], list[int], set[int]]:
+    """The ids before and after every text, and those that stand for no word."""
+    if tokenizer is None:
+        return [], [], set()
+    knows = cast("Any", tokenizer)  # transformers' own annotations lack these
+    added = tokenizer.added if isinstance(tokenizer, IsolatedTokenizer) else knows.get_added_vocab().values()
+    reserved: set[int] = {*tokenizer.all_special_ids, *added}
+    ids: list[int] = with_tokenizer(name, tokenizer, "a", lambda: knows.encode("a"))
+    # A word that the tokenizer doesn't know is one all the same.
+    own = [place for place, number in enumerate(ids) if number not in reserved or number == tokenizer.unk_token_id]
+    first, last = (own[0], own[-1]) if own else (len(ids), len(ids))
+    numbers = knows.ids() if isinstance(tokenizer, IsolatedTokenizer) else knows.get_vocab().values()
+    known = {number for number in numbers if number not in reserved}
+    reserved |= set(range(max(known, default=0) + 1)) - known
+    return ids[:first], ids[last + 1 :], reserved
+
+
+def candidates(
+    no_words: str, tokenizer: "PreTrainedTokenizerBase | None", trace: Trace, position: int, count: int
+) -> "pandas.DataFrame":
+    """The likeliest tokens at a position of a trace: columns token, id, probability, written, likeliest first.
+
+    `written` is the token as people read it, such as "·Paris" for "ĠParis".
+
+    Probabilities are the softmax over all tokens that the model knows.
+
+    Args:
+        no_words: why the model's output tells no token; empty if it does.
+    """
+    import pandas
+
+    if count < 1:
+        raise ShapeError(f"{count} candidates were asked for; it has to be 1 or more")
+    likely, ids = _likely(no_words, tokenizer, trace, position).topk(min(count, trace.output_shape[1]))
+    numbers = [int(number) for number in ids]
+    tokens, found = label_ids(tokenizer, numbers), likely.to(torch.float32).cpu().numpy()
+    columns = {"token": tokens.labels, "id": numbers, "probability": found, "written": tokens.written}
+    return pandas.DataFrame(columns)
+
+
+def probability(
+    no_words: str,
+    tokenizer: "PreTrainedTokenizerBase | None",
+    trace: Trace,
+    token: int | str,
+    position: int,
+) -> float:
+    """How likely the model takes one token to be at a position of a trace, from 0 to 1; errors as of `candidates`."""
+    likely = _likely(no_words, tokenizer, trace, position)
+    return float(likely[token_of(trace.provenance.model, tokenizer, trace.output_at(position).float(), token)])
+
+
+def _likely(no_words: str, tokenizer: "PreTrainedTokenizerBase | None", trace: Trace, position: int) -> Tensor:
+    """The probability of every token at a position, in float64."""
+    if no_words:
+        raise UnsupportedModel(
+            f"{trace.provenance.model} has no head that chooses tokens, so it predicts nothing: {no_words}"
+        )
+    positions = trace.output_shape[0]
+    if not -positions <= position < positions:
+        raise ShapeError(f"position {position} was asked for; the text has positions {-positions} to {positions - 1}")
+    tokens = trace.query_tokens(trace.streams[-1])
+    if len(tokens) == positions and tokens.padding[position]:
+        raise ShapeError(f"position {position} is padding; ask for one of the text's own")
+    if trace.streams == ("encoder",):
+        _check_masked(trace, tokenizer, position)
+    return trace.output_at(position).double().softmax(dim=-1)
+
+
+def _check_masked(trace: Trace, tokenizer: "PreTrainedTokenizerBase | None", position: int) -> None:
+    """At any other place an encoder sees the token itself, and guessing it is no prediction."""
+    mask = None if tokenizer is None else tokenizer.mask_token_id
+    tokens = trace.query_tokens()
+    if mask is None or tokens.numbers[position] != mask:
+        sign = "a mask token" if tokenizer is None or mask is None else str(tokenizer.mask_token)
+        raise UnusableText(
+            f"{trace.provenance.model} guesses what stands behind {sign}; at position {position} it can see the token "
+            f"{tokens.written[position]!r} itself"
+        )

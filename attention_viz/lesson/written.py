@@ -8,7 +8,7 @@ from torch import Tensor
 
 from attention_viz.circuits.asked import Logit
 from attention_viz.circuits.decomposition import decompose_run
-from attention_viz.circuits.open_runs import open_alone
+from attention_viz.circuits.opened import open_alone
 from attention_viz.circuits.writing import written_logits
 from attention_viz.edits.kinds.ablation import Ablate
 from attention_viz.lesson.composed import TOY_WORDS, Composed

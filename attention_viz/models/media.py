@@ -9,14 +9,13 @@ from attention_viz.edits.edit import Edit
 from attention_viz.errors import UnsupportedModel, UnusablePicture, UnusableSound, UnusableText
 from attention_viz.inputs.labelling import tokens_of_ids
 from attention_viz.inputs.media.beside import Beside, BesideReader
-from attention_viz.inputs.media.given import InputField
 from attention_viz.inputs.media.picture import Picture
+from attention_viz.inputs.media.readers import InputField
 from attention_viz.inputs.media.sound import Sound
 from attention_viz.inputs.text import InputRow, read_target
 from attention_viz.models.encoder_decoder import Answering
 from attention_viz.models.parts import ModelParts
-from attention_viz.recording.layout.beside_laid_out import BesideLaidOut
-from attention_viz.recording.layout.laid_out import LaidOut
+from attention_viz.recording.layout.beside_laid_out import BesideLaidOut, LaidOut
 from attention_viz.recording.layout.positions import numbered
 from attention_viz.recording.outputs.generation import nobody_speaks
 from attention_viz.recording.runner import Pass

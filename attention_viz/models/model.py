@@ -10,11 +10,11 @@ from torch import Tensor
 from attention_viz.edits.edit import Edit
 from attention_viz.edits.eviction import Evict
 from attention_viz.errors import UnsupportedModel
-from attention_viz.inputs.candidates import candidates, probability
 from attention_viz.inputs.labelling import label_ids
 from attention_viz.inputs.media.picture import Picture
 from attention_viz.inputs.media.readers import Reader
 from attention_viz.inputs.text import InputRow, Wording, count_tokens, read
+from attention_viz.inputs.token_of import candidates, probability
 from attention_viz.models import media, texts
 from attention_viz.models.parts import ModelParts
 from attention_viz.operation.projection import Projection

@@ -12,8 +12,7 @@ from attention_viz.inputs.text import InputRow, token_limit
 from attention_viz.models.continuation import Growing
 from attention_viz.models.encoder_decoder import Answering
 from attention_viz.protocol.facts import ModelFacts
-from attention_viz.recording.layout.beside_laid_out import BesideLaidOut, laid_out_of
-from attention_viz.recording.layout.laid_out import LaidOut
+from attention_viz.recording.layout.beside_laid_out import BesideLaidOut, LaidOut, laid_out_of
 from attention_viz.recording.probe import Anatomy, probe
 from attention_viz.recording.runner import Runner, versions
 from attention_viz.recording.stepping import Stepping

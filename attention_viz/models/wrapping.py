@@ -1,6 +1,7 @@
 """A look into a transformers model that is already in memory."""
 
 from collections.abc import Mapping
+from os import PathLike
 from typing import TYPE_CHECKING, Any, cast
 
 from torch import Tensor
@@ -8,12 +9,11 @@ from torch import Tensor
 from attention_viz.errors import UnsupportedModel, UnusableText
 from attention_viz.inputs.isolated.tokenizer import IsolatedTokenizer
 from attention_viz.inputs.media.beside import BesideReader, reads_both
-from attention_viz.inputs.media.choosing import example_reader, main_input, reader_of
-from attention_viz.inputs.media.readers import Reader
+from attention_viz.inputs.media.readers import Reader, example_reader, main_input, reader_of
 from attention_viz.models.model import AttentionModel
-from attention_viz.models.tokenizers_held import checked_tokenizer
-from attention_viz.models.unwrapping import OTHER_WAYS, unwrapped
+from attention_viz.models.unwrapping import OTHER_WAYS, homes, unwrapped
 from attention_viz.recording.as_written import refuse_autocast
+from attention_viz.sources.huggingface import PreTrainedTokenizerBase, transformers
 from attention_viz.sources.huggingface import PreTrainedTokenizerBase as Tokenizer
 from attention_viz.trace.trace import Provenance
 
@@ -24,7 +24,38 @@ if TYPE_CHECKING:
     from transformers.processing_utils import ProcessorMixin
     from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
-__all__ = ["wrap"]
+__all__ = ["checked_tokenizer", "wrap"]
+
+
+def checked_tokenizer(given: Any) -> Any:
+    """Return a tokenizer or processor of transformers, made from a bare tokenizer if one was given; None for None."""
+    if given is None or isinstance(given, PreTrainedTokenizerBase | IsolatedTokenizer):
+        return given
+    home = homes(given)
+    if "tokenizers" in home and hasattr(given, "get_added_tokens_decoder"):
+        return _from_bare(given)
+    if "transformers" in home and _PROCESSES & {*dir(given)}:
+        return given
+    if isinstance(given, str | PathLike):
+        name = str(given)[:100]
+        raise UnusableText(
+            f"the tokenizer has to be the object, not its name; got {name!r}: "
+            f"call transformers.AutoTokenizer.from_pretrained({name!r})"
+        )
+    what = f"the class {given.__name__}" if isinstance(given, type) else type(given).__name__
+    raise UnusableText(f"the tokenizer has to be a tokenizer or a processor of transformers; got {what}")
+
+
+# Each processor of transformers has one of these.
+_PROCESSES = {"tokenizer", "image_processor", "feature_extractor", "image_mean", "sampling_rate", "model_input_names"}
+
+
+def _from_bare(bare: Any) -> PreTrainedTokenizerBase:
+    """Put a bare tokenizer into transformers' own class, which reads the same ids; special tokens stay special."""
+    special = [token.content for token in bare.get_added_tokens_decoder().values() if token.special]
+    unknown = getattr(bare.model, "unk_token", None)
+    named = {"unk_token": unknown} if isinstance(unknown, str) and bare.token_to_id(unknown) is not None else {}
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=bare, extra_special_tokens=special, **named)
 
 
 def wrap(

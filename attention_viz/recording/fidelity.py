@@ -19,10 +19,9 @@ from attention_viz.errors import UnsupportedModel
 from attention_viz.operation.kernel import BOUNDS
 from attention_viz.recording.differences import Real
 from attention_viz.recording.references.eager_rows import BY_ROWS, EagerRows
-from attention_viz.recording.references.eager_weights import is_closed_prefix, prefix
+from attention_viz.recording.references.eager_weights import WeightsRun, is_closed_prefix, prefix, weights_bytes
 from attention_viz.recording.references.exact import from_exact
 from attention_viz.recording.references.own_output import OwnOutput
-from attention_viz.recording.references.weights_run import WeightsRun, weights_bytes
 from attention_viz.recording.runner import Pass, Runner
 from attention_viz.recording.twin import Twin
 from attention_viz.sources.huggingface import ALL_ATTENTION_FUNCTIONS

@@ -18,7 +18,7 @@ from attention_viz.recording.interception.planning import check_planned, planned
 from attention_viz.recording.outputs.breaking import SEEN, family_of, naming
 from attention_viz.recording.outputs.generation import why_no_words
 from attention_viz.recording.recorder import Call
-from attention_viz.recording.references.refusal import COPIES_DIFFER, copies_differ, why_nan, why_not_same
+from attention_viz.recording.references.exact import COPIES_DIFFER, copies_differ, why_nan, why_not_same
 from attention_viz.recording.runner import Runner
 from attention_viz.recording.towers import (
     check_heads,

@@ -5,9 +5,10 @@ them. Then a recorded run is all that its next token needs. Which decoders do so
 are run both ways and compared, once for each model.
 """
 
+import functools
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
@@ -15,19 +16,143 @@ from torch import Tensor
 
 from attention_viz.edits.eviction import Evict
 from attention_viz.edits.kinds.masks import Allow
-from attention_viz.errors import AttentionVizError
+from attention_viz.errors import AttentionVizError, UnsupportedModel
+from attention_viz.operation.attention import Attention
 from attention_viz.operation.kernel import BOUNDS
-from attention_viz.recording.differences import Difference
-from attention_viz.recording.grown import Grown
+from attention_viz.operation.terms import Term, map_terms, same_terms
+from attention_viz.recording.differences import Difference, Real
+from attention_viz.recording.fidelity import compare
 from attention_viz.recording.probe import Anatomy, probe_ids
+from attention_viz.recording.recorder import Call
+from attention_viz.recording.references.eager_weights import EagerWeights, prefix
+from attention_viz.recording.references.own_output import builtin, run_itself
 from attention_viz.recording.runner import Pass, Runner, alike
+from attention_viz.recording.twin import Twin
 from attention_viz.trace.late_output import LateOutput
 from attention_viz.trace.once import once
+from attention_viz.trace.provenance import Fidelity
 
 if TYPE_CHECKING:
     from transformers.cache_utils import DynamicCache
 
-__all__ = ["Stepping", "Steps", "apart", "cache_of"]
+__all__ = ["Grown", "Stepping", "Steps", "apart", "cache_number", "cache_of", "compare_steps"]
+
+# The terms that get longer with every step.
+_LONGER = ("query", "key", "value", "allowed")
+
+
+class Grown:
+    """What a decoder computed for a text and for each token after it.
+
+    Room for all rows is taken at once; what is handed out are views of the rows there are, which no later step touches.
+
+    Attributes:
+        count: how many tokens it has read.
+    """
+
+    def __init__(self, start: Pass, room: int, *, each_head: bool = False) -> None:
+        """Begin with a recorded run of a text."""
+        self._start, self._each_head = start, each_head
+        self.count = len(start.output)
+        self._size = self.count + room
+        self._output = self._longer(start.output[:], 0)
+        self._terms = [
+            {name: self._longer(getattr(call.attention, name), 1) for name in _LONGER[:3]} for call in start.calls
+        ]
+        for call in start.calls:
+            if call.attention.bias is not None or call.attention.shape[1:] != (self.count, self.count):
+                raise UnsupportedModel(f"{type(call.module).__name__} has a term that grows otherwise than by rows")
+        # By what tells apart the masks of layers, in the text and in the step: layers that share one go on sharing it.
+        self._masks: dict[object, Tensor] = {}
+        self._mask_of: list[Tensor] = []
+
+    def add(self, step: Pass, kept: Sequence[int]) -> None:
+        """Take in the run of one more token."""
+        if len(step.calls) != len(self._start.calls):
+            raise UnsupportedModel(f"a step made {len(step.calls)} attention calls, the text {len(self._start.calls)}")
+        columns = torch.tensor([*kept, self.count], device=self._output.device)
+        for number, (first, call) in enumerate(zip(self._start.calls, step.calls, strict=True)):
+            self._check(first, call, len(columns))
+            for name, axis_end in (("query", 0), ("key", -1), ("value", -1)):
+                self._terms[number][name][:, self.count] = getattr(call.attention, name)[:, axis_end]
+        if not self._mask_of:
+            self._mask_of = [
+                self._mask(first.attention.allowed, call.attention.allowed)
+                for first, call in zip(self._start.calls, step.calls, strict=True)
+            ]
+        for mask, call in zip(self._mask_of, step.calls, strict=True):
+            row = call.attention.allowed
+            mask[:, self.count, columns] = True if row is None else row[..., 0, :]
+        self._output[self.count] = step.output[-1]
+        self.count += 1
+
+    @property
+    def record(self) -> Pass:
+        """All of it as one run's record."""
+        calls = tuple(replace(call, attention=self._attention(at)) for at, call in enumerate(self._start.calls))
+        return Pass(self._output[: self.count], calls, self._start.modules, self._start.numbers)
+
+    @property
+    def allowed(self) -> Tensor:
+        """Who looked at whom in the first layer, (query, key)."""
+        return self._mask_of[0][0, : self.count, : self.count]
+
+    def cached(self, kept: Sequence[int] | None = None) -> Mapping[int, tuple[Tensor, Tensor]]:
+        """The keys and values so far by the number that each layer has in a cache, each (1, head, key, width)."""
+        found: dict[int, tuple[Tensor, Tensor]] = {}
+        for call, terms in zip(self._start.calls, self._terms, strict=True):
+            pair = [terms[name][None, :, : self.count] for name in ("key", "value")]
+            if kept is not None:
+                pair = [one[:, :, list(kept)] for one in pair]
+            found[cache_number(call)] = (pair[0], pair[1])
+        return found
+
+    def _attention(self, number: int) -> Attention:
+        views: dict[str, Tensor] = {name: one[:, : self.count] for name, one in self._terms[number].items()}
+        if self._mask_of:
+            mask = self._mask_of[number][:, : self.count, : self.count]
+            views["allowed"] = mask.expand(len(views["query"]), -1, -1) if self._each_head else mask
+        return replace(self._start.calls[number].attention, **cast("Any", views))
+
+    def _mask(self, first: Tensor | None, row: Tensor | None) -> Tensor:
+        key = (_memory(first), _memory(row))
+        if key not in self._masks:
+            start = torch.ones(1, 1, 1, dtype=torch.bool) if first is None else first
+            start = start[:1] if self._each_head else start  # an eviction is the same in all of them
+            start = start.expand(-1, self.count, self.count)
+            mask = start.new_zeros(len(start), self._size, self._size, device=self._output.device)
+            mask[:, : self.count, : self.count] = start
+            self._masks[key] = mask
+        return self._masks[key]
+
+    def _longer(self, tensor: Tensor, axis: int) -> Tensor:
+        shape = list(tensor.shape)
+        shape[axis] = self._size
+        buffer = tensor.new_zeros(shape)
+        buffer.narrow(axis, 0, self.count).copy_(tensor)
+        return buffer
+
+    def _check(self, first: Call, call: Call, keys: int) -> None:
+        same = same_terms(first.attention, call.attention, torch.equal, *_LONGER)
+        heads = first.attention.shape[0]
+        if first.module is not call.module or not same or call.attention.shape != (heads, 1, keys):
+            raise UnsupportedModel(
+                f"{type(call.module).__name__} attends over {call.attention.shape} (head, query, key) in a step with "
+                f"{keys} keys, or with other terms than in the text"
+            )
+
+
+def cache_number(call: Call) -> int:
+    """The number that a call's layer has in a cache."""
+    number = getattr(call.module, "layer_idx", None)
+    if not isinstance(number, int):
+        raise UnsupportedModel(f"{type(call.module).__name__} doesn't say which layer of a cache is its own")
+    return number
+
+
+def _memory(tensor: Tensor | None) -> object:
+    return None if tensor is None else (tensor.data_ptr(), tensor.shape, tensor.stride())
+
 
 # Of the tokens that are run both ways, how many are read at once; and what the cache keeps of them.
 _READ, _EVICT = 5, Evict(first=2, last=2)
@@ -130,3 +255,74 @@ def _drops_keys(config: object) -> bool:
     text = cast("Any", config).get_text_config()
     kinds = set(getattr(text, "layer_types", None) or ["full_attention"])
     return getattr(text, "sliding_window", None) is not None or kinds != {"full_attention"}
+
+
+def compare_steps(
+    recorded: Pass, runner: Runner, ids: Tensor, typed: int, kept: Callable[[int], Sequence[int]]
+) -> Fidelity:
+    """Compare the text with the model's own run of it, and each step with the model's own from the same cache.
+
+    Args:
+        typed: how many tokens were read at once; each one after them was a step.
+    """
+    start = replace(prefix(recorded, typed), output=recorded.output[:typed])
+    text = {"input_ids": ids[:, :typed], "attention_mask": torch.ones_like(ids[:, :typed])}
+    found = compare(start, runner, runner.inputs(text))
+    twin, output, weights, left = runner.twin(), Difference(), 0.0, 0.0
+    foreign = not all(map(builtin, twin.implementations(recorded.modules)))
+
+    def step(at: int, keys: Sequence[int]) -> tuple[dict[str, Any], "DynamicCache"]:
+        """What the model is given in a step, and the cache in it, which a run adds to."""
+        cache = cache_of({cache_number(call): _pair(call, keys) for call in recorded.calls})
+        return runner.step_inputs(int(ids[0, at]), at, len(keys), cache), cache
+
+    def stepped(itself: Twin, at: int, keys: Sequence[int]) -> tuple[Tensor, "DynamicCache"]:
+        """The output of a step of the model itself, which may be made again, and the cache after it."""
+        inputs, cache = step(at, keys)
+        return itself.run_as_turned(inputs), cache
+
+    for at in range(typed, ids.shape[1]):
+        keys = list(kept(at))
+        eager = EagerWeights.of(_step(recorded, at, [*keys, at]), Real())
+        inputs, cache = step(at, keys)
+        own = twin.run(inputs, "eager", eager.hear)
+        if foreign:
+            own, cache = run_itself(runner, twin, functools.partial(stepped, at=at, keys=keys))
+        elif not twin.is_eager:
+            own = twin.run(step(at, keys)[0])
+        output.add(recorded.output[at : at + 1], own[-1:])
+        eager.check_complete()
+        weights = max(weights, eager.error)
+        left = max(left, *(_left_apart(call, at, cache) for call in recorded.calls))
+    reference = f"{found.reference}, and with a step of it from the same cache for each token after the text"
+    return replace(found.at_least(max(output.relative, left), weights), reference=reference)
+
+
+def _step(recorded: Pass, row: int, keys: Sequence[int]) -> Pass:
+    """The record of one step: a row of every call, with the keys that were there."""
+    return replace(recorded, calls=tuple(replace(call, attention=_row(call, row, keys)) for call in recorded.calls))
+
+
+def _row(call: Call, row: int, keys: Sequence[int]) -> Attention:
+    def pick(term: Term, value: Any) -> Any:
+        if not isinstance(value, Tensor) or not term.is_matrix:
+            return value
+        value = value[:, row : row + 1] if term.has_queries else value[:, keys]
+        return value[..., keys] if term.axes.names[1] == "key" else value
+
+    return map_terms(call.attention, pick)
+
+
+def _pair(call: Call, keys: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """Some keys and values of a call, each (1, head, key, width)."""
+    return call.attention.key[None, :, list(keys)], call.attention.value[None, :, list(keys)]
+
+
+def _left_apart(call: Call, row: int, cache: "DynamicCache") -> float:
+    """How far the key and value that a step left in the cache are from those that were recorded."""
+    layer, found = cast("Any", cache).layers[cache_number(call)], 0.0
+    for ours, theirs in zip(_pair(call, [row]), (layer.keys, layer.values), strict=True):
+        apart = Difference()
+        apart.add(ours, theirs[:, :, -1:])
+        found = max(found, apart.relative)
+    return found

@@ -13,8 +13,8 @@ from attention_viz.edits.eviction import Evict
 from attention_viz.edits.kinds.masks import Allow
 from attention_viz.edits.places import check_places
 from attention_viz.errors import ShapeError, UnsupportedModel
+from attention_viz.inputs.check import unpadded
 from attention_viz.inputs.cost import cost_of, file_for
-from attention_viz.inputs.padding import unpadded
 from attention_viz.operation.bias_kind import bias_kind
 from attention_viz.operation.numerics import REPEATED
 from attention_viz.operation.projection import Projection
@@ -23,7 +23,6 @@ from attention_viz.recording.batches.zeroing import value_zeroing
 from attention_viz.recording.differences import Real
 from attention_viz.recording.fidelity import compare
 from attention_viz.recording.gradients import ModelRun, relevance
-from attention_viz.recording.grown import Grown
 from attention_viz.recording.interception.bias_parts import bias_parts
 from attention_viz.recording.interception.outside import OutsideListener, parts_left_out
 from attention_viz.recording.outputs.readout import body_of
@@ -31,8 +30,7 @@ from attention_viz.recording.probe import Anatomy
 from attention_viz.recording.recorder import Call
 from attention_viz.recording.references.own_output import steps_alike
 from attention_viz.recording.runner import Pass, Runner, alike
-from attention_viz.recording.step_fidelity import compare_steps
-from attention_viz.recording.stepping import apart
+from attention_viz.recording.stepping import Grown, apart, compare_steps
 from attention_viz.recording.weights.unchanged import Unchanged
 from attention_viz.trace.ahead import Progress, ahead
 from attention_viz.trace.numbered.kept import no_such_layer

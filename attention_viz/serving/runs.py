@@ -139,7 +139,7 @@ def _run(request: Request, beside: str | None, edits: "tuple[Edit, ...]", longes
 
 
 def _run_padded(model: "Model", request: Request, beside: str, limit: int | None, edits: "tuple[Edit, ...]") -> Run:
-    from attention_viz.inputs.padding import trace_filled
+    from attention_viz.inputs.check import trace_filled
 
     special, chat = _wording(model, request)
     fit, other = (model.fit(text, limit, special_tokens=special, chat=chat) for text in (request.text, beside))

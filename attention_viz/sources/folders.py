@@ -4,18 +4,20 @@ Nothing here needs torch, so that a folder can be looked at without waiting for 
 that is given, never by its path: visitors of a server read them.
 """
 
+import contextlib
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import Any, cast
 
+from torch import nn
+
 from attention_viz.errors import ModelNotFound, UnsupportedModel, first_line
-from attention_viz.sources.declarations import refuse_declared, refuse_gguf, refuse_without_config
-from attention_viz.sources.headers import read_headers
+from attention_viz.sources.declarations import read_headers, refuse_declared, refuse_gguf, refuse_without_config
 
 __all__ = [
     "INDEX",
@@ -24,11 +26,13 @@ __all__ = [
     "WEIGHTS",
     "CheckedFolder",
     "check_folder",
+    "keep_apart",
     "parse_json",
     "refuse_code",
     "refuse_without_safetensors",
     "sha256_of",
     "state_of",
+    "unchanged",
 ]
 
 WEIGHTS = "model.safetensors"
@@ -266,3 +270,22 @@ def sha256_of(path: Path, check: Callable[[], None] = lambda: None) -> str:
             digest.update(part)
             check()
     return digest.hexdigest()
+
+
+@contextlib.contextmanager
+def unchanged(folder: Path, name: str) -> Generator[None]:
+    """Fail if a file of the model changes while it is read in here."""
+    before = state_of(folder)
+    yield
+    if state_of(folder) != before:
+        raise ModelNotFound(f"files of {name} changed while they were read; open it again once they are written")
+
+
+def keep_apart(model: nn.Module) -> None:
+    """Copy the numbers of a model into memory of its own.
+
+    As they are read, those of large files are the file's own pages: what is written there would change the open model
+    in silence, and a file that becomes shorter would end the whole process.
+    """
+    for one in (*model.parameters(), *model.buffers()):
+        one.data = one.data.clone()

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
 import attention_viz as av
-from attention_viz.circuits import open_runs
+from attention_viz.circuits import opened
 from tests.models.families import build, ids
 from tests.models.own_code import OWN, build_own
 from tests.shipped import MINILM, SMOLLM2, shipped
@@ -278,9 +278,9 @@ def test_an_opened_run_is_let_go_with_its_trace() -> None:
     model = shipped("induction")
     trace = model.trace("red cat blue dog red")
     av.decompose(model, trace, av.Logit(7))
-    assert open_runs._last is not None
+    assert opened._last is not None
     del trace
-    assert open_runs._last is None
+    assert opened._last is None
 
 
 @pytest.mark.parametrize(

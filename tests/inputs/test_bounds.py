@@ -14,7 +14,7 @@ from attention_viz.inputs import chat_template, tokenizing
 from attention_viz.inputs.chat_template import render_chat
 from attention_viz.inputs.text import read
 from attention_viz.inputs.tokenizing import with_tokenizer
-from attention_viz.models.loading import tokenizers
+from attention_viz.models.loading import reading
 from attention_viz.sources.folders import check_folder
 from tests.models.families import build
 from tests.models.loading.test_load_folder import word_tokenizer
@@ -94,9 +94,9 @@ def test_a_tokenizer_that_breaks_down_as_it_is_read_is_told_as_an_error_of_ours(
     def panic(*_: object, **__: object) -> None:
         raise PanicException("index out of bounds")
 
-    monkeypatch.setattr(tokenizers.AutoTokenizer, "from_pretrained", panic)
+    monkeypatch.setattr(reading.AutoTokenizer, "from_pretrained", panic)
     with pytest.raises(av.ModelNotFound, match="the tokenizer of one can't be loaded: index out of bounds"):
-        tokenizers.read_tokenizer(check_folder(tmp_path, "one"), lambda: None, apart=False)
+        reading.read_tokenizer(check_folder(tmp_path, "one"), lambda: None, apart=False)
 
 
 def test_a_tokenizer_that_takes_too_long_is_not_waited_for_and_keeps_nobody_else(

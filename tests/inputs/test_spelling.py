@@ -17,7 +17,7 @@ import attention_viz as av
 from attention_viz.analysis.search import find_heads
 from attention_viz.edits.change import Change
 from attention_viz.edits.changes import describe
-from attention_viz.inputs.spelling import spelling_of
+from attention_viz.inputs.labelling import spelling_of
 from attention_viz.views import VIEWS, heatmap_svg
 from tests.inputs.test_text import byte_tokenizer
 from tests.models.families import build

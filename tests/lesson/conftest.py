@@ -7,8 +7,8 @@ import pytest
 
 import attention_viz as av
 from attention_viz.edits.edit import Edit
+from attention_viz.inputs.check import trace_filled
 from attention_viz.inputs.media.shipped import SAMPLES
-from attention_viz.inputs.padding import trace_filled
 from attention_viz.lesson.scene import RunText
 from attention_viz.models import SNAPSHOTS
 from attention_viz.models.loading.snapshots import revision_of, snapshot_name

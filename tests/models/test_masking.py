@@ -12,7 +12,7 @@ from torch.testing import assert_close
 import attention_viz as av
 from attention_viz.edits.effects import moved_output, moved_weight
 from attention_viz.errors import ShapeError, TraceError, UnusableText
-from attention_viz.inputs.padding import trace_filled
+from attention_viz.inputs.check import trace_filled
 from attention_viz.scratch.model import Scratch
 from attention_viz.ui.address import State
 from attention_viz.ui.address.cells import LONGEST_DRAWN, from_code, to_code

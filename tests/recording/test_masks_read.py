@@ -5,8 +5,7 @@ import torch
 from torch import Tensor
 
 from attention_viz.operation.masks import causal, combine, sliding_window
-from attention_viz.recording.masks_read import split_mask
-from attention_viz.recording.recorder import Recorder
+from attention_viz.recording.recorder import Recorder, split_mask
 
 ALLOWED = combine(causal(5, 7), sliding_window(7, 4)[:5])[None, None]
 LOWEST = torch.finfo(torch.float32).min

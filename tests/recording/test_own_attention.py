@@ -20,7 +20,7 @@ from attention_viz.operation import kernel
 from attention_viz.recording.fidelity import compare
 from attention_viz.recording.implementation import IMPLEMENTATION
 from attention_viz.recording.runner import Runner
-from attention_viz.recording.step_fidelity import compare_steps
+from attention_viz.recording.stepping import compare_steps
 from tests.inputs.test_text import byte_tokenizer
 from tests.models.families import build, ids
 

@@ -9,7 +9,7 @@ import torch
 import attention_viz as av
 from attention_viz.models.model import AttentionModel
 from attention_viz.recording.runner import Pass
-from attention_viz.recording.step_fidelity import compare_steps
+from attention_viz.recording.stepping import compare_steps
 from tests.inputs.test_text import byte_tokenizer
 from tests.models.families import build
 

@@ -15,7 +15,7 @@ sys.setswitchinterval(1e-4)
 names = [
     "attention_viz.recording.outputs.generation", "attention_viz.recording.recorder", "attention_viz.models.model",
     "attention_viz.models.loading.load_folder", "attention_viz.recording.implementation",
-    "attention_viz.inputs.padding", "attention_viz.circuits.gradient", "attention_viz.lesson.screens.masks",
+    "attention_viz.inputs.check", "attention_viz.circuits.gradient", "attention_viz.lesson.screens.masks",
 ]
 start, problems = threading.Barrier(28), []
 def visit(number):

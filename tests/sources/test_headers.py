@@ -8,8 +8,8 @@ import torch
 from safetensors.torch import save_file
 
 import attention_viz as av
-from attention_viz.sources import headers
-from attention_viz.sources.headers import read_headers
+from attention_viz.sources import declarations
+from attention_viz.sources.declarations import read_headers
 
 
 def written(path: Path, tensors: dict[str, list[int]]) -> Path:
@@ -26,7 +26,7 @@ def test_more_tensors_than_any_model_has_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_large_model_may_have_more_tensors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(headers, "_MOST_TENSORS", 1)
+    monkeypatch.setattr(declarations, "_MOST_TENSORS", 1)
     file = tmp_path / "model.safetensors"
     save_file({"one": torch.zeros(1000), "two": torch.zeros(500, 2)}, file)
     assert len(read_headers([file], "large").shapes) == 2
@@ -49,6 +49,6 @@ def test_a_file_that_memory_is_short_for_is_named(tmp_path: Path, monkeypatch: p
     def short(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(headers, "safe_open", short)
+    monkeypatch.setattr(declarations, "safe_open", short)
     with pytest.raises(av.UnsupportedModel, match=r"large: there isn't enough memory to open model\.safetensors"):
         read_headers([file], "large")

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from attention_viz.circuits.asked import Direction, Logit, Probability
-from attention_viz.circuits.open_runs import check_model, is_output_of
-from attention_viz.circuits.patching.numbers import numbers_of
+from attention_viz.circuits.opened import check_model, is_output_of
+from attention_viz.circuits.patching.first_order import numbers_of
 from attention_viz.circuits.patching.pairing import settled
 from attention_viz.edits.kinds.ablation import Ablate
 from attention_viz.errors import ShapeError, TraceError

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from attention_viz.analysis.comparison.align import align
 from attention_viz.circuits.asked import Direction, Logit, Probability
-from attention_viz.circuits.open_runs import run_behind
+from attention_viz.circuits.opened import run_behind
 from attention_viz.errors import ShapeError, TraceError, UnsupportedModel
 from attention_viz.inputs.token_of import token_of
 from attention_viz.recording.gradients import ModelRun

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from torch import Tensor
 
 from attention_viz.circuits.asked import Direction, Logit, Probability
-from attention_viz.circuits.patching.beginning import shared_beginning
-from attention_viz.circuits.patching.bench import Bench
-from attention_viz.circuits.patching.first_order import keeping, same, to_first_order, with_slopes
-from attention_viz.circuits.patching.numbers import numbers_of
+from attention_viz.circuits.patching.bench import Bench, shared_beginning
+from attention_viz.circuits.patching.first_order import keeping, numbers_of, same, to_first_order, with_slopes
 from attention_viz.circuits.patching.pairing import counterpart, paired, plain_run, settled
 from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.operation.numerics import REORDERED, close

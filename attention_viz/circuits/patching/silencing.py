@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from attention_viz.circuits.asked import Score
-from attention_viz.circuits.open_runs import run_behind
+from attention_viz.circuits.opened import run_behind
 from attention_viz.circuits.patching.bench import Bench
 from attention_viz.errors import UnsupportedModel
 from attention_viz.operation.attention import Attention

@@ -13,8 +13,8 @@ import numpy as np
 
 from attention_viz.errors import UnusableText
 from attention_viz.inputs.isolated.packing import pack_pieces, pack_rows
-from attention_viz.inputs.spelling import spelling_of
-from attention_viz.sources.bounded.framing import Message
+from attention_viz.inputs.labelling import spelling_of
+from attention_viz.sources.bounded.limits import Message
 from attention_viz.sources.bounded.serving import Answering
 
 __all__ = ["NAMED", "fill_template", "prepare", "start"]

@@ -8,9 +8,8 @@ import numpy as np
 from torch import Tensor
 
 from attention_viz.errors import UnsupportedModel, UnusablePicture, UnusableText, first_line
-from attention_viz.inputs.media.given import InputField
 from attention_viz.inputs.media.picture import Picture
-from attention_viz.inputs.media.readers import PICTURE, PictureReader, Reader
+from attention_viz.inputs.media.readers import PICTURE, InputField, PictureReader, Reader
 from attention_viz.trace.tokens import check_text
 
 if TYPE_CHECKING:

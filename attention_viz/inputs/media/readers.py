@@ -2,19 +2,54 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from attention_viz.errors import UnsupportedModel, UnusablePicture, UnusableSound, first_line
-from attention_viz.inputs.media.given import InputField
 from attention_viz.inputs.media.picture import Picture
 from attention_viz.inputs.media.sound import Sound
-from attention_viz.trace.shown.seen import NO_TIMES, Seen
+from attention_viz.trace.shown.seen import NO_TIMES, NOTHING, Seen
 
-__all__ = ["SPEECH", "PictureReader", "Reader", "SoundReader", "TensorReader"]
+if TYPE_CHECKING:
+    from transformers.modeling_utils import PreTrainedModel
+
+__all__ = [
+    "SPEECH",
+    "InputField",
+    "PictureReader",
+    "Reader",
+    "SoundReader",
+    "TensorReader",
+    "example_reader",
+    "kind_of",
+    "main_input",
+    "reader_of",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class InputField:
+    """One input of a model.
+
+    Attributes:
+        tensors: what its forward is given, by name.
+        seen: the picture or the sound, as it is read.
+        picture: what picture it is, in words; None where it is none.
+        notes: what was done to it, in sentences.
+        seconds: how many of the sound are heard, before the silence that fills it up.
+    """
+
+    tensors: Mapping[str, Tensor]
+    seen: Seen = NOTHING
+    picture: str | None = None
+    sound: str | None = None
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
+
 
 # Where models take pictures and sounds, by the name of that in their forward.
 PICTURE = "pixel_values"
@@ -199,3 +234,40 @@ def _tensor(model: str, name: str, value: object, *, is_row: bool) -> Tensor:
         got = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
         raise UnsupportedModel(f"{model}'s inputs are tensors of one row each, (1, …); {name} is {got}")
     return value
+
+
+def main_input(model: "PreTrainedModel") -> str:
+    """What a model's forward takes first, by its name there: "input_ids" of one that reads text."""
+    return str(getattr(model, "main_input_name", "input_ids"))
+
+
+def reader_of(name: str, model: "PreTrainedModel", processor: Any) -> Reader:
+    """The reader of a model of pictures or sounds."""
+    main = main_input(model)
+    pictures = getattr(processor, "image_processor", processor)
+    sounds = getattr(processor, "feature_extractor", processor)
+    if main == PICTURE and hasattr(pictures, "image_mean"):
+        return PictureReader(name, pictures)
+    if main in SPEECH and hasattr(sounds, "sampling_rate"):
+        return SoundReader(name, sounds, main)
+    raise UnsupportedModel(
+        f"{name} takes {main}, and its processor is {kind_of(processor)}: read are pictures ({PICTURE}, an image "
+        f"processor) and sounds ({' or '.join(SPEECH)}, a feature extractor); others can be wrapped with "
+        "inputs=, tensors of one row by name"
+    )
+
+
+def kind_of(processor: Any) -> str:
+    """Return what a processor is, by the name of its class in transformers."""
+    return str(getattr(processor, "kind", type(processor).__name__))
+
+
+def example_reader(name: str, model: "PreTrainedModel", example: Mapping[str, Any]) -> Reader:
+    """The reader of a model that is given tensors as they are."""
+    wanted = main_input(model)
+    main = wanted if wanted in example and wanted != "input_ids" else _seen_in(example) or next(iter(example), "")
+    return TensorReader(name, example, main)
+
+
+def _seen_in(example: Mapping[str, Any]) -> str | None:
+    return next((one for one in example if one.startswith("pixel") or one in SPEECH), None)

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from attention_viz.errors import ModelNotFound, UnsupportedModel, first_line
 from attention_viz.sources.catalogue import CATALOGUE
-from attention_viz.sources.declarations import ADAPTER
+from attention_viz.sources.declarations import ADAPTER, read_headers
 from attention_viz.sources.folders import parse_json, refuse_code, refuse_without_safetensors, sha256_of
-from attention_viz.sources.headers import read_headers
 
 if TYPE_CHECKING:
     from attention_viz.models.model import AttentionModel

@@ -10,8 +10,7 @@ from torch import nn
 
 from attention_viz.errors import AttentionVizError, LoadCancelled, ModelNotFound, UnsupportedModel, first_line
 from attention_viz.models.loading.dry_run import Verdict
-from attention_viz.models.loading.reading import of_both, own_reader
-from attention_viz.models.loading.tokenizers import check_tokenizer, prepare_texts, read_tokenizer
+from attention_viz.models.loading.reading import check_tokenizer, of_both, own_reader, prepare_texts, read_tokenizer
 from attention_viz.models.loading.verdicts import verdict_of
 from attention_viz.models.model import AttentionModel
 from attention_viz.recording.recorder import asked
@@ -24,9 +23,8 @@ from attention_viz.sources.building import (
     refuse_misfits,
     taking_turns,
 )
-from attention_viz.sources.changing import keep_apart, unchanged
 from attention_viz.sources.declarations import NO_ADAPTER, notes_on
-from attention_viz.sources.folders import CheckedFolder, check_folder
+from attention_viz.sources.folders import CheckedFolder, check_folder, keep_apart, unchanged
 from attention_viz.sources.huggingface import PreTrainedModel, transformers
 from attention_viz.sources.size import building, check_config, check_size, refuse_larger, size_of
 from attention_viz.trace.trace import Provenance

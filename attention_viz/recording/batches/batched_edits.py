@@ -1,29 +1,87 @@
 """One text under many changes, in one batch with edits for each row."""
 
+import inspect
 import math
 from collections.abc import Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_viz.edits.apply import edited
+from attention_viz.edits.apply import edited, snapshots
 from attention_viz.edits.edit import Edit
 from attention_viz.edits.places import check_places, concerns
-from attention_viz.errors import UnsupportedModel
+from attention_viz.errors import UnsupportedModel, UnusableText
+from attention_viz.inputs.check import unpadded
 from attention_viz.inputs.device import device_of
 from attention_viz.inputs.text import InputRow
 from attention_viz.operation.numerics import REORDERED, close
 from attention_viz.protocol.model import Model
-from attention_viz.recording.batches.again import run_again
 from attention_viz.recording.batches.batch import Batch, whole_output
-from attention_viz.recording.recorder import Call
+from attention_viz.recording.gradients import ModelRun
+from attention_viz.recording.recorder import Call, Recorder
 from attention_viz.recording.tracer import Tracer
 from attention_viz.trace.trace import Trace
 from attention_viz.trace.trace_data import behind, by_row
 
-__all__ = ["batch_outputs", "rows_at_once", "try_each"]
+__all__ = ["batch_outputs", "rows_at_once", "run_again", "try_each"]
+
+# What the encoder of a run hands over to its decoder; None where a run that begins there comes out otherwise. It is
+# most of the work of a sound, and no change of a decoder's heads touches it.
+_encoded: "WeakKeyDictionary[Trace, Any]" = WeakKeyDictionary()
+
+
+def run_again(before: Trace, edits: Sequence[Edit]) -> Tensor:
+    """Return a recorded run's output under edits, (position, width)."""
+    run = behind(before).run
+    if not isinstance(run, ModelRun):
+        raise UnusableText(
+            "the run before the edits is of no text, and comes from a file or was made of another trace, so it can't "
+            "be run again; needed: a trace of a text, or one that was recorded here"
+        )
+    check_places(edits, run.anatomy.layers)
+    real = {stream: unpadded(stream, dict(run.inputs)) for stream in run.anatomy.layers}
+    taken, first = snapshots(edits, real), _encoder_calls(run)
+    if first and not any(concerns(edit, place) for edit in taken for place in run.anatomy.places[:first]):
+        if before not in _encoded:
+            _encoded[before] = _encode(run, first, before)
+        if _encoded[before] is not None:
+            return _decode(run, first, _encoded[before], taken)
+    return run.runner.record(run.inputs, taken, run.anatomy.places, keep=()).output[:]
+
+
+def _encoder_calls(run: ModelRun) -> int:
+    """Count the calls before the decoder's; 0 if the encoder can't be left out."""
+    streams = [stream for stream, _ in run.anatomy.places]
+    count = streams.count("encoder")
+    return count if "encoder_outputs" in run.runner.named and streams[:count] == ["encoder"] * count else 0
+
+
+def _encode(run: ModelRun, first: int, before: Trace) -> Any:
+    """Run the whole, and return the encoder's output; None if the decoder needs more."""
+    try:
+        encoded = _hand_over(run)
+        output = _decode(run, first, encoded, ())
+    except Exception:  # whatever a model's own code says to being run in two parts, it is run whole then
+        return None
+    return encoded if close(output, before.output[:], REORDERED) else None
+
+
+def _hand_over(run: ModelRun) -> Any:
+    encoder: Any = run.runner.model.get_encoder()
+    named = inspect.signature(encoder.forward).parameters
+    inputs = {name: one for name, one in run.inputs.items() if name in named}
+    with run.runner.hearing(Recorder((), run.anatomy.places, ())):
+        return encoder(**inputs)
+
+
+def _decode(run: ModelRun, first: int, encoded: Any, edits: Sequence[Edit]) -> Tensor:
+    named = {name: one for name, one in run.inputs.items() if name.startswith("decoder_") or name == "attention_mask"}
+    given: Any = {**named, "encoder_outputs": encoded}
+    return run.runner.record(given, edits, run.anatomy.places[first:], keep=()).output[:]
+
 
 # A batch of so many tokens and rows fills the processor, and one of so many numbers doesn't fill the memory.
 _TOKENS, _ROWS, _NUMBERS = 512, 24, 20_000_000

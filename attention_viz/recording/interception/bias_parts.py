@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from attention_viz.edits.edit import Edit
-from attention_viz.recording.interception.following import FollowedCall, Following
+from attention_viz.recording.interception.following import FollowedCall, Following, Product
 from attention_viz.recording.interception.plan import (
     NO_PLAN,
     Calls,
@@ -20,9 +20,7 @@ from attention_viz.recording.interception.plan import (
     computing,
     parameters_of,
 )
-from attention_viz.recording.interception.products import Product
-from attention_viz.recording.masks_read import split_mask
-from attention_viz.recording.recorder import OURS, Call, Recorder, heard_by
+from attention_viz.recording.recorder import OURS, Call, Recorder, heard_by, split_mask
 from attention_viz.recording.runner import Runner
 from attention_viz.recording.twin import Twin
 

@@ -10,8 +10,7 @@ from torch import Tensor, nn
 from attention_viz.errors import UnsupportedModel
 from attention_viz.operation.attention import attend
 from attention_viz.recording.interception.following import FollowedCall, Following, memory_of
-from attention_viz.recording.masks_read import split_mask
-from attention_viz.recording.recorder import Call, recording
+from attention_viz.recording.recorder import Call, recording, split_mask
 
 __all__ = ["NO_PLAN", "CallSite", "Calls", "InterceptionPlan", "computing", "parameters_of"]
 

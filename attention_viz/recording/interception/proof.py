@@ -6,19 +6,23 @@ keys are told apart by, the factor is the scale, and all the rest is added to it
 one factor proves anything. What follows is compared with the model's own softmax and output, as in every recorded run.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
 from attention_viz.errors import UnsupportedModel
-from attention_viz.recording.interception.following import FollowedCall, Following
+from attention_viz.recording.differences import Real, weights_difference
+from attention_viz.recording.interception.following import FollowedCall, Following, Product
 from attention_viz.recording.interception.plan import CallSite, InterceptionPlan, computing, parameters_of
-from attention_viz.recording.interception.products import Product
-from attention_viz.recording.masks_read import BLOCKED_BELOW
+from attention_viz.recording.recorder import BLOCKED_BELOW
 
-__all__ = ["prove"]
+if TYPE_CHECKING:
+    from attention_viz.recording.runner import Pass
+
+__all__ = ["OwnWeights", "prove"]
 
 # How far a moved logit may be from the factor's prediction, as a share of the largest move.
 _LINEAR = 1e-4
@@ -150,3 +154,48 @@ def _moved(model: nn.Module, run: Callable[[], object], before: _ProofRun, which
     with Following(parameters_of(model), lambda _heard: None, busy=computing, product=product, softmax=softmax):
         run()
     return found
+
+
+@dataclass(eq=False)
+class OwnWeights:
+    """Compares what each softmax of the model's own left with the call that is next in the record.
+
+    Attributes:
+        original: the model's module by the twin's.
+        heard: how many calls of the model's own were heard.
+        error: how far the weights heard so far are from ours at most.
+    """
+
+    recorded: "Pass"
+    original: Mapping[nn.Module, nn.Module]
+    real: Real
+    heard: int = 0
+    error: float = 0.0
+
+    def hear(self, heard: FollowedCall) -> None:
+        """Compare one call."""
+        number, self.heard = self.heard, self.heard + 1
+        modules = self.recorded.modules
+        if number >= len(modules) or self.original.get(heard.module) is not modules[number]:
+            raise UnsupportedModel(
+                f"{type(heard.module).__name__} attends where ours was called by another module or not at all, so what "
+                "it computes can't be compared"
+            )
+        if number not in self.recorded.numbers:
+            return
+        call = self.recorded.calls[self.recorded.numbers.index(number)].attention
+        weights = heard.taken.left
+        if weights.numel() != call.query.shape[0] * call.query.shape[1] * call.key.shape[1]:
+            raise UnsupportedModel(
+                f"{type(heard.module).__name__} has weights of shape {tuple(weights.shape)} where ours are {call.shape}"
+            )
+        difference = weights_difference(call, weights.reshape(call.shape), self.real.of_call(number))
+        self.error = max(self.error, difference)
+
+    def check_complete(self, softmaxes: int) -> None:
+        """Refuse a run in which not every softmax behind a product was one of ours."""
+        if not self.heard == len(self.recorded.modules) == softmaxes:
+            raise UnsupportedModel(
+                f"{len(self.recorded.modules)} attention calls ran with ours, and the model's own code has {softmaxes} "
+                f"softmaxes behind products, of which {self.heard} take values; what the others do can't be told"
+            )

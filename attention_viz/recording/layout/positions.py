@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from attention_viz.errors import UnsupportedModel
-from attention_viz.recording.batches.until import UNCHANGED, Intervention, call_of
+from attention_viz.recording.batches.batch import UNCHANGED, Intervention, call_of
 from attention_viz.trace.tokens import Tokens
 
 if TYPE_CHECKING:

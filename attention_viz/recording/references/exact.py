@@ -8,15 +8,19 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from attention_viz.operation.kernel import BOUNDS
 from attention_viz.recording.copied import copied
 from attention_viz.recording.differences import Difference, Real, cut, kept_rows
-from attention_viz.recording.references.own_output import OwnOutput
-from attention_viz.recording.references.weights_run import WeightsRun, run_for_weights
+from attention_viz.recording.references.eager_weights import WeightsRun, run_for_weights
+from attention_viz.recording.references.own_output import OwnOutput, builtin, quoted
+from attention_viz.recording.runner import Pass
 from attention_viz.recording.twin import Twin
+from attention_viz.sources.huggingface import ALL_MASK_ATTENTION_FUNCTIONS
+from attention_viz.trace.provenance import Fidelity
 
-__all__ = ["FromExact", "from_exact"]
+__all__ = ["COPIES_DIFFER", "FromExact", "copies_differ", "from_exact", "why_nan", "why_not_same"]
 
 # Bytes of weights that are kept meanwhile, and of an output, at most.
 _AFFORDABLE = 2**30
@@ -103,3 +107,100 @@ def _room(twin: Twin) -> float:
     except (OSError, ValueError):
         return float("inf")
     return int(found) * 1024 / 2 if twin.model.device.type == "cpu" else float("inf")
+
+
+_WIDE = {torch.float32, torch.float64}
+
+# Why a copy of a model gives something else than the model.
+COPIES_DIFFER = (
+    "can't be compared with a copy of itself: a hook or function of yours knows the original modules, which the "
+    "comparison's copy isn't; needed: one that knows them by name or by `layer_idx`, or none"
+)
+
+
+def copies_differ(twin: Twin, inputs: Mapping[str, Tensor], own: Tensor | None) -> bool:
+    """Return whether a twin gives something else than the model itself.
+
+    Args:
+        own: the output of the model's own run; None if there is none.
+    """
+    if own is None:
+        return False
+    try:
+        found = Difference()
+        found.add(twin.run(inputs), own)
+    except Exception:  # a family's own attention may not run here
+        return False
+    return found.relative > BOUNDS.get(own.dtype, 0.0)
+
+
+def why_nan(model: nn.Module) -> str:
+    """Tell weights that aren't numbers from numbers that outgrow their precision, as a refusal says it."""
+    weights = [one for one in (*model.parameters(), *model.buffers()) if one.is_floating_point()]
+    if not all(bool(one.isfinite().all()) for one in weights):
+        return "gives NaN of whatever it reads; needed: weights that are all numbers"
+    kinds = {one.dtype for one in weights}
+    small = " and ".join(sorted(str(kind).removeprefix("torch.") for kind in kinds)) or "its precision"
+    wider = "float32 or bfloat16" if torch.float16 in kinds else "float32" if kinds - _WIDE else "float64"
+    return (
+        f"gives NaN though its weights are all finite: what it computes overflows in {small}; "
+        f"needed: the model in {wider}, whose numbers reach further"
+    )
+
+
+def why_not_same(
+    fidelity: Fidelity, recorded: Pass, twin: Twin, inputs: Mapping[str, Tensor], own: Tensor | None = None
+) -> str:
+    """Name the cause: another attention function, implementations that differ from each other, or an unknown term."""
+    errors = (("output", fidelity.output_error), ("weights", fidelity.weight_error))
+    off = " and ".join(f"{what} off by {error:.1e}" for what, error in errors if error is not None)
+    off = f"{off} relative, allowed {fidelity.bound:.0e}"
+    names = twin.implementations(recorded.modules)
+    others = [name for name in names if not builtin(name)]
+    apart, from_eager = _apart(twin, recorded, inputs)
+    wrong = fidelity.output_error is not None and fidelity.output_error > fidelity.bound
+    if wrong and (others or (not twin.is_eager and from_eager <= fidelity.bound)):
+        unmasked = [name for name in others if name not in ALL_MASK_ATTENTION_FUNCTIONS]
+        masks = f" No mask function is registered for {quoted(unmasked)}, so it gets no mask." if unmasked else ""
+        choose = " or ".join(f'("{name}")' for name in ("sdpa", "eager") if name not in names)
+        return (
+            f"runs attention {quoted(others or names)}, which gives something else than softmax attention over the "
+            f"same queries, keys, values and masks: {off}.{masks} Choose another: model.set_attn_implementation{choose}"
+        )
+    if copies_differ(twin, inputs, own):
+        return f"{COPIES_DIFFER}. With our attention: {off}"
+    if apart > fidelity.bound:
+        return (
+            "can't be compared exactly: its own attention implementations, "
+            f"{'sdpa' if twin.is_eager else ' and '.join(names)} and eager, give outputs {apart:.0e} apart from each "
+            f"other, allowed {fidelity.bound:.0e}. If something in it rounds so coarsely that the order of a sum "
+            "changes the result, such as activations in int8, use the model before it was quantized, or one whose "
+            f"weights alone are quantized. With our attention: {off}"
+        )
+    finer = "" if twin.model.dtype in (torch.float32, torch.float64) else ", or the model in float32, which rounds less"
+    if not wrong:
+        return (
+            f"can't be verified: with our attention its output is its own, but the weights differ from those of "
+            f"transformers' eager attention: {off}; such differences may be rounding ({fidelity.rule})"
+            f"{finer.replace(', or', '; needed:')}"
+        )
+    return (
+        f"gives something else with our attention: {off}; it adds a term that is not known here, or its numbers are so "
+        f"large that rounding shows ({fidelity.rule}); needed: that term in attention_viz.attend{finer}"
+    )
+
+
+def _apart(twin: Twin, recorded: Pass, inputs: Mapping[str, Tensor]) -> tuple[float, float]:
+    """How far eager attention's output is from that of another implementation that the model knows, and from ours.
+
+    Both are 0 if the model knows eager attention alone, or can't run it.
+    """
+    other = None if not twin.is_eager else "sdpa" if getattr(twin.model, "_supports_sdpa", False) else "eager"
+    apart, from_eager = Difference(), Difference()
+    try:
+        eager = twin.run(inputs, "eager")
+        apart.add(twin.run(inputs, other), eager)
+        from_eager.add(recorded.output[:], eager)
+    except Exception:  # a family may lack one of them
+        return 0.0, 0.0
+    return apart.relative, from_eager.relative

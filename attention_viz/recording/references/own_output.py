@@ -1,20 +1,46 @@
 """The output of the model's own run, with the attention it was handed over with: the reference of every output."""
 
 import inspect
+import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
+import torch
 from torch import Tensor, nn
 
 from attention_viz.errors import UnsupportedModel, first_line
 from attention_viz.recording.differences import Difference, Real, cut, kept_rows
 from attention_viz.recording.implementation import FLEX
-from attention_viz.recording.references.itself import run_itself
 from attention_viz.recording.runner import Pass, Runner
 from attention_viz.recording.twin import Twin
 from attention_viz.sources.huggingface import ALL_ATTENTION_FUNCTIONS, ALL_MASK_ATTENTION_FUNCTIONS
 
-__all__ = ["OwnOutput", "builtin", "quoted", "steps_alike"]
+__all__ = ["OwnOutput", "builtin", "quoted", "run_itself", "steps_alike"]
+
+_T = TypeVar("_T")
+
+# Seconds between tries, about 10 in all: other threads turn a model to our attention for the time of a run.
+_PAUSES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 3.0)
+
+
+def run_itself(runner: Runner, twin: Twin, run: Callable[[Twin], _T]) -> _T:
+    """Run the model itself, not a twin's copies of its modules."""
+    itself = replace(twin, model=runner.model)
+    for pause in (*_PAUSES, None):
+        with runner.door, torch.no_grad(), runner.switch.own() as turned:
+            try:
+                found = run(itself)
+            except Exception:
+                if not turned():
+                    raise
+            else:
+                if not turned():
+                    return found
+        if pause is not None:
+            time.sleep(pause)
+    raise UnsupportedModel("it can't be run by itself while other threads record it; needed: a moment without them")
+
 
 # Up to so many numbers an output is kept for what is asked afterwards: 64 MiB in float32.
 _KEPT = 2**24

@@ -9,8 +9,16 @@ from collections.abc import Callable
 from typing import Any
 
 from attention_viz.errors import AttentionVizError, first_line
-from attention_viz.sources.bounded.framing import Message, TooLong, pack, receive
-from attention_viz.sources.bounded.limits import Limits, give_time, impose, leave_network
+from attention_viz.sources.bounded.limits import (
+    Limits,
+    Message,
+    TooLong,
+    give_time,
+    impose,
+    leave_network,
+    pack,
+    receive,
+)
 
 __all__ = ["Answering", "channel_of_standard_input", "import_for_answers", "main", "serve"]
 

@@ -12,9 +12,8 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Protocol
 
-from attention_viz.sources.bounded.framing import Message, pack
 from attention_viz.sources.bounded.image import STATUS
-from attention_viz.sources.bounded.limits import Limits
+from attention_viz.sources.bounded.limits import Limits, Message, pack
 
 __all__ = ["Started", "prepare", "start", "start_alone", "start_forked"]
 

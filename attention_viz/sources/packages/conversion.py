@@ -6,18 +6,76 @@ too.
 """
 
 import contextlib
+import json
+import os
 import shutil
 import tempfile
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import platformdirs
 
 from attention_viz.errors import ModelNotFound
 from attention_viz.sources.folders import WEIGHTS, sha256_of
-from attention_viz.sources.packages.cache import VARIABLE, cache_folder
-from attention_viz.sources.packages.manifest import holds_all, write_manifest
+from attention_viz.sources.packages import dinov2_onnx, llama_gguf, whisper_ct2
+from attention_viz.sources.packages.weights_file import Progress
 
-__all__ = ["Conversion"]
+__all__ = ["CONVERTERS", "VARIABLE", "Conversion", "cache_folder", "holds_all", "write_manifest"]
+
+# The environment variable that moves the cache.
+VARIABLE = "ATTENTION_VIZ_CACHE"
+
+
+def cache_folder() -> Path:
+    """The folder that `VARIABLE` names; by default the one that this system has for caches of this user."""
+    named = os.environ.get(VARIABLE, "").strip()
+    return Path(named).expanduser().absolute() if named else platformdirs.user_cache_path("attention_viz")
+
+
+_MANIFEST = "manifest.json"
+
+
+def write_manifest(folder: Path, source: str, sums: Mapping[str, str]) -> None:
+    """Note what the folder holds."""
+    files = {name: {"sha256": sha256, **_state(folder / name)} for name, sha256 in sums.items()}
+    half = folder / f"{_MANIFEST}.{os.getpid()}"
+    half.write_text(json.dumps({"source": source, "files": files}, indent=2) + "\n", encoding="utf-8")
+    half.replace(folder / _MANIFEST)
+
+
+def holds_all(folder: Path, source: str) -> bool:
+    """Whether all files that the manifest names are there as they were written, made of this source.
+
+    Sizes and times of change tell that at once. A file that has another time, as after copying, is compared whole, and
+    where it is the same, its new time is noted.
+    """
+    try:
+        content = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
+        files: dict[str, dict[str, Any]] = content["files"]
+        changed = [name for name, metadata in files.items() if not _state(folder / name).items() <= metadata.items()]
+        same = all(_is_same(folder / name, files[name]) for name in changed)
+        if not same or content["source"] != source or WEIGHTS not in files:
+            return False
+        sums = {name: str(metadata["sha256"]) for name, metadata in files.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return False
+    if changed:
+        with contextlib.suppress(OSError):  # where nothing can be written, it is compared again the next time
+            write_manifest(folder, source, sums)
+    return True
+
+
+def _is_same(file: Path, metadata: Mapping[str, Any]) -> bool:
+    return file.stat().st_size == metadata["bytes"] and sha256_of(file) == metadata["sha256"]
+
+
+def _state(file: Path) -> dict[str, int]:
+    """What tells in no time that a file is the one that was compared."""
+    found = file.stat()
+    return {"bytes": found.st_size, "changed": found.st_mtime_ns}
+
 
 _CARD = "README.md"
 _CARDS = Path(__file__).with_name("cards")
@@ -104,7 +162,6 @@ class Conversion:
         return source
 
     def _write(self, source: Path, folder: Path, sha256: str | None, progress: Callable[[int, int], None]) -> None:
-        from attention_viz.sources.packages.converters import CONVERTERS
 
         with tempfile.TemporaryDirectory(prefix=_part(folder), dir=folder.parent) as place:
             written = Path(place) / folder.name
@@ -150,3 +207,11 @@ def _writable(name: str) -> Generator[None]:
             f"{name} can't be converted: the cache on this machine can't be written ({error.strerror or error}); "
             f"{VARIABLE} names another folder for it"
         ) from error
+
+
+# Each reads the file, and writes configuration, tokenizer and weights into the folder.
+CONVERTERS: dict[str, Callable[[Path, Path, Progress], None]] = {
+    "dinov2_onnx": dinov2_onnx.convert,
+    "llama_gguf": llama_gguf.convert,
+    "whisper_ct2": whisper_ct2.convert,
+}

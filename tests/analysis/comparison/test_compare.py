@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import attention_viz as av
 from attention_viz.analysis.comparison.align import AlignedAxis, align
 from attention_viz.analysis.comparison.head_divergences import divergences
-from attention_viz.inputs.padding import trace_filled
+from attention_viz.inputs.check import trace_filled
 from attention_viz.scratch.model import Scratch
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace

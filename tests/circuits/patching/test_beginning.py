@@ -6,9 +6,9 @@ import pytest
 import torch
 
 import attention_viz as av
-from attention_viz.circuits.open_runs import run_behind
+from attention_viz.circuits.opened import run_behind
 from attention_viz.circuits.patching import bench
-from attention_viz.circuits.patching.beginning import shared_beginning
+from attention_viz.circuits.patching.bench import shared_beginning
 from attention_viz.circuits.patching.patching import Patching
 from attention_viz.operation.attention import Attention
 from tests.circuits.patching.test_patch import FAMILIES, LAST, LENGTH, others

@@ -16,14 +16,13 @@ import pytest
 import attention_viz as av
 from attention_viz.inputs.chat_template import render_chat
 from attention_viz.inputs.isolated import asking
-from attention_viz.inputs.isolated.asking import TextProcess
-from attention_viz.inputs.isolated.slots import ProcessSlots
+from attention_viz.inputs.isolated.asking import ProcessSlots, TextProcess
 from attention_viz.inputs.isolated.tokenizer import IsolatedTokenizer
 from attention_viz.inputs.labelling import label_ids
 from attention_viz.inputs.text import Wording, read
 from attention_viz.inputs.tokenizing import with_tokenizer
 from attention_viz.models.loading.load_folder import load_folder
-from attention_viz.models.loading.tokenizers import read_tokenizer
+from attention_viz.models.loading.reading import read_tokenizer
 from attention_viz.sources.bounded import starting
 from attention_viz.sources.bounded.limits import Limits
 from attention_viz.sources.folders import check_folder

@@ -11,11 +11,9 @@ from transformers import AutoTokenizer, BertTokenizer, LlamaTokenizer, PreTraine
 
 import attention_viz as av
 from attention_viz.inputs.isolated.tokenizer import IsolatedTokenizer
-from attention_viz.inputs.labelling import label_ids
-from attention_viz.inputs.repeated import random_twice
-from attention_viz.inputs.spelling import spellings
+from attention_viz.inputs.labelling import label_ids, spellings
 from attention_viz.inputs.text import Wording, count_tokens, read, read_target
-from attention_viz.inputs.token_of import number_of
+from attention_viz.inputs.token_of import number_of, random_twice
 from attention_viz.sources.catalogue import CATALOGUE
 from tests.models.families import build
 

@@ -19,8 +19,7 @@ from attention_viz.models.loading.dry_run import dry_run
 from attention_viz.models.loading.load_folder import load_folder
 from attention_viz.models.loading.verdicts import verdict_of
 from attention_viz.recording.outputs import breaking
-from attention_viz.sources.bounded.counting import Bounds
-from attention_viz.sources.bounded.limits import Limits
+from attention_viz.sources.bounded.limits import Bounds, Limits
 from attention_viz.sources.folders import check_folder
 from tests.models.families import build
 

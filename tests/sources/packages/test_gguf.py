@@ -10,8 +10,7 @@ from safetensors.numpy import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 import attention_viz as av
-from attention_viz.sources.packages.gguf import Gguf
-from attention_viz.sources.packages.llama_gguf import convert
+from attention_viz.sources.packages.llama_gguf import Gguf, convert
 from attention_viz.sources.packages.weights_file import write_weights
 from tests.sources.packages.gguf_file import HEADS, KEY_HEADS, LAYERS, METADATA, WIDTH, write_gguf
 

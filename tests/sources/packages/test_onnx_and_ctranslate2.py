@@ -12,8 +12,8 @@ from transformers import WhisperConfig, WhisperForConditionalGeneration
 
 import attention_viz as av
 from attention_viz.sources.packages import whisper_ct2
-from attention_viz.sources.packages.ctranslate2_file import CTranslate2File
-from attention_viz.sources.packages.onnx_file import OnnxFile
+from attention_viz.sources.packages.dinov2_onnx import OnnxFile
+from attention_viz.sources.packages.whisper_ct2 import CTranslate2File
 
 NUMBERS = np.arange(6, dtype=np.float32).reshape(2, 3) / 7
 

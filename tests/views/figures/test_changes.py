@@ -8,7 +8,7 @@ import torch
 
 import attention_viz as av
 from attention_viz.edits.effects import moved_output, moved_weight
-from attention_viz.inputs.padding import trace_filled
+from attention_viz.inputs.check import trace_filled
 from attention_viz.scratch.model import Scratch
 from attention_viz.trace.trace import Trace
 from attention_viz.views import changed_heads, changed_outputs, difference, heatmap
