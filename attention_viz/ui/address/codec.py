@@ -22,11 +22,7 @@ ChoiceT = TypeVar("ChoiceT", bound=Parameters)
 
 @dataclass(frozen=True)
 class Older:
-    """A parameter's older name.
-
-    Attributes:
-        meant: whether a URL means it; by default always.
-    """
+    """A parameter's older name, and whether a URL means it."""
 
     name: str
     meant: Callable[[Mapping[str, str]], bool] = lambda address: True

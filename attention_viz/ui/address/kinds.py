@@ -36,11 +36,7 @@ def notice(name: str, text: str, allowed: str, instead: str) -> str:
 
 
 def nearest(value: object, options: Collection[Any], otherwise: Any) -> Any:
-    """Return the nearest option to any value.
-
-    Args:
-        otherwise: preferred if an option; else the first or nearest.
-    """
+    """Return the nearest option to any value, or `otherwise` if that is one."""
     for one in (value, otherwise):
         if isinstance(options, range):
             if type(one) is int and one >= options[0]:
@@ -99,11 +95,7 @@ class ParameterKind:
 
 @dataclass(frozen=True)
 class AnyText(ParameterKind):
-    """Any text; links leave out long ones.
-
-    Attributes:
-        longest: characters kept; None for the longest input.
-    """
+    """Any text, up to `longest` characters; links leave out long ones."""
 
     longest: int | None = None
 

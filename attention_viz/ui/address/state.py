@@ -54,10 +54,7 @@ _FIRST_MODEL = next(name for name in OPENINGS if CATALOGUE[name].available)
 _FIRST_LAYER, _FIRST_HEAD = OPENINGS[_FIRST_MODEL]
 # The same of those that a visitor waits for longest, so that the pickers say from the first moment on what the picture
 # will show. A head that shows most of another picture or sound turns out when that has run.
-_OPENED = {
-    "dinov2-small": {"layer": 4, "head": 1},
-    "whisper-tiny.en": {"layer": 2, "head": 4, "stream": "cross"},
-}
+_OPENED = {"dinov2-small": {"layer": 4, "head": 1}, "whisper-tiny.en": {"layer": 2, "head": 4, "stream": "cross"}}
 
 # Sentences for every model that has none of its own.
 _EXAMPLES_OF = "all-MiniLM-L6-v2"

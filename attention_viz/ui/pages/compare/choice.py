@@ -98,10 +98,7 @@ STEPS = tuple(SNAPSHOTS[TRAINED.model])
 
 # What a model is compared with to begin with, with layer and head: those that tell most beside the first's example. A
 # decoder's "bank" can't look ahead at "river"; "went" looks at "When" in SmolLM2, and at the other "when" in MiniLM.
-_BESIDE = {
-    "all-MiniLM-L6-v2": ("SmolLM2-135M-Instruct", 11, 3),
-    "SmolLM2-135M-Instruct": ("all-MiniLM-L6-v2", 1, 6),
-}
+_BESIDE = {"all-MiniLM-L6-v2": ("SmolLM2-135M-Instruct", 11, 3), "SmolLM2-135M-Instruct": ("all-MiniLM-L6-v2", 1, 6)}
 
 # The metrics that are shares of weight, so that their curve has one scale with the share of right answers.
 CURVES = tuple(name for name in metrics_for("word") if METRICS[name].unit == "weight")

@@ -141,13 +141,7 @@ def _pick_mask(state: State) -> None:
     """Draw the mask's picker; its pictures below also pick."""
     _settle(state)
     widgets.show(
-        st.selectbox,
-        "Mask",
-        of=MASK_CHOICES,
-        name="mask",
-        options=list(MASKS),
-        width=116,
-        label_visibility="collapsed",
+        st.selectbox, "Mask", of=MASK_CHOICES, name="mask", options=list(MASKS), width=116, label_visibility="collapsed"
     )
 
 
@@ -213,13 +207,13 @@ def _settle(state: State) -> None:
 def _where(name: str, label: str, meaning: str, numbers: Sequence[int]) -> None:
     with st.container(width=120, gap=None):
         widgets.show(
-            st.selectbox, label, of=MASK_CHOICES, name=name, options=[_ALL, *numbers], format_func=_number_label
+            st.selectbox,
+            label,
+            of=MASK_CHOICES,
+            name=name,
+            options={_ALL: _ALL, **{one: f"only {one}" for one in numbers}},
         )
         st.caption(meaning)
-
-
-def _number_label(number: int | str) -> str:
-    return f"only {number}" if isinstance(number, int) else _ALL
 
 
 def _of(count: int, what: str) -> str:
