@@ -87,7 +87,7 @@ def _take(
     parameter = of.parameters()[name]
     held = content(key)
     value = parameter.kind.from_widget(held)
-    wanted = parameter.kind.type if parameter.default is None else type(parameter.default)
+    wanted = parameter.kind.holds if parameter.default is None else type(parameter.default)
     if isinstance(value, str) and options is None:
         value = value.rstrip("\r\n")  # a line break at the end of a text would reach the URL
     nothing = value is None and parameter.default is None and parameter.kind.to_widget(None) == held

@@ -112,7 +112,7 @@ def read(
 @functools.cache
 def _in_turn(choice: type[Any]) -> tuple[Parameter, ...]:
     """Return parameters for reading, dependencies first."""
-    return tuple(sorted(parameters(choice), key=lambda one: one.kind.depends))
+    return tuple(sorted(parameters(choice), key=lambda one: callable(one.kind.options)))
 
 
 def write(choice: Parameters, known: object = None) -> dict[str, str]:

@@ -16,7 +16,7 @@ from attention_viz.serving.runs import Run
 from attention_viz.sources import CATALOGUE, of_text
 from attention_viz.ui.address import State, own_contrast, own_example
 from attention_viz.ui.address.codec import Older, parameter
-from attention_viz.ui.address.kinds import AnyText, OneOf, SampleName, WholeNumber
+from attention_viz.ui.address.kinds import AnyText, OneOf, WholeNumber, sample
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.selection import Group
 
@@ -134,7 +134,7 @@ class CompareChoice:
 
     what: str = parameter("sentences", OneOf(tuple(KINDS)), "what is compared")
     other: str = parameter(own_contrast(State.model), AnyText(), "the second sentence", applies=_two_texts)
-    other_picture: str = parameter("astronaut", SampleName("picture"), "the second picture", applies=_two_pictures)
+    other_picture: str = parameter("astronaut", sample("picture"), "the second picture", applies=_two_pictures)
     other_model: str = parameter(
         "scratch", OneOf(lambda _, state: models(state)), "the second model", applies=_is("models")
     )

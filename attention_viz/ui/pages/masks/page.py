@@ -10,7 +10,7 @@ from attention_viz.serving import permissions as allowed
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
-from attention_viz.ui.address.cells import DrawnCells, from_code
+from attention_viz.ui.address.cells import DRAWN, from_code
 from attention_viz.ui.address.codec import Older, parameter
 from attention_viz.ui.address.kinds import AnyText, OneOf, WholeNumber, number_words
 from attention_viz.ui.controls import pickers
@@ -65,7 +65,7 @@ class MaskChoice:
     mask: str = parameter("causal", OneOf(tuple(MASKS)), "the mask")
     window: int = parameter(2, WholeNumber(range(10_000)), "how wide", applies=_is("window"))
     prefix: int = parameter(2, WholeNumber(range(10_000)), "how many are open to all", applies=_is("prefix"))
-    cells: str = parameter("", DrawnCells(), "what was drawn", applies=_is("drawn"), brief=True)
+    cells: str = parameter("", DRAWN, "what was drawn", applies=_is("drawn"), brief=True)
     batch: str = parameter(
         "A boat drifted by",
         AnyText(),
