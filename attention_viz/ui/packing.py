@@ -138,10 +138,7 @@ class _HeadInSight:
 
 
 class _Ahead:
-    """Packs a layer's next heads in a thread while the server is idle.
-
-    A long text's head takes a quarter of a second.
-    """
+    """Packs a layer's next heads, a quarter of a second each, while the server is idle."""
 
     def __init__(self) -> None:
         """Begin with nothing to do."""

@@ -4,7 +4,7 @@ A widget's own state is never the truth. Streamlit drops it when the widget isn'
 by its label, which may belong to another option by now.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,11 +52,14 @@ def show(
 
     Args:
         key: the widget's key; by default the group's prefix and the parameter's name.
+        options: those to choose from; a mapping has their labels.
     """
     key = key or of.key(name)
     kind = of.parameters()[name].kind
     preset(key, kind.to_widget(getattr(chosen(of), name)))
     lists = () if options is None else (list(options),)
+    if isinstance(options, Mapping):
+        look["format_func"] = options.__getitem__
     widget(label, *lists, *args, key=key, on_change=_take, args=(of, name, key, options, then), **look)
 
 
@@ -84,7 +87,7 @@ def _take(
     parameter = of.parameters()[name]
     held = content(key)
     value = parameter.kind.from_widget(held)
-    wanted = parameter.kind.type if parameter.default is None else type(parameter.default)
+    wanted = parameter.kind.holds if parameter.default is None else type(parameter.default)
     if isinstance(value, str) and options is None:
         value = value.rstrip("\r\n")  # a line break at the end of a text would reach the URL
     nothing = value is None and parameter.default is None and parameter.kind.to_widget(None) == held
@@ -103,19 +106,27 @@ class _Drafts:
 
 
 def draft(
-    widget: Callable[..., Any], label: str, *args: Any, key: str, default: Any, options: Sequence[Any] = (), **look: Any
+    widget: Callable[..., Any],
+    label: str,
+    *args: Any,
+    key: str,
+    default: Any,
+    options: Collection[Any] = (),
+    **look: Any,
 ) -> Any:
     """Draw a widget whose value is no choice yet, and return it; it outlives the page."""
     values = memory(_Drafts).values
     value = values.setdefault(key, default)
     if options:
         values[key] = nearest(value, options, default)
+    if isinstance(options, Mapping):
+        look["format_func"] = options.__getitem__
     preset(key, values[key])
 
     def take() -> None:
         values[key] = content(key)
 
-    widget(label, *([options] if options else []), *args, key=key, on_change=take, **look)
+    widget(label, *([list(options)] if options else []), *args, key=key, on_change=take, **look)
     return values[key]
 
 

@@ -7,9 +7,9 @@ import numpy
 from jaxtyping import Bool
 
 from attention_viz.errors import ShapeError
-from attention_viz.ui.address.kinds import ParameterKind
+from attention_viz.ui.address.kinds import AnyText
 
-__all__ = ["LONGEST_DRAWN", "Cells", "DrawnCells", "from_code", "to_code"]
+__all__ = ["DRAWN", "LONGEST_DRAWN", "Cells", "from_code", "to_code"]
 
 Cells = Bool[numpy.ndarray, "query key"]
 
@@ -17,8 +17,8 @@ Cells = Bool[numpy.ndarray, "query key"]
 LONGEST_DRAWN = 512
 
 
-class DrawnCells(ParameterKind):
-    """A drawing as `to_code` writes it, checked on use."""
+# A drawing as `to_code` writes it, checked on use.
+DRAWN = AnyText(carried=lambda _: True)
 
 
 def to_code(blocked: Cells) -> str:

@@ -22,11 +22,7 @@ ChoiceT = TypeVar("ChoiceT", bound=Parameters)
 
 @dataclass(frozen=True)
 class Older:
-    """A parameter's older name.
-
-    Attributes:
-        meant: whether a URL means it; by default always.
-    """
+    """A parameter's older name, and whether a URL means it."""
 
     name: str
     meant: Callable[[Mapping[str, str]], bool] = lambda address: True
@@ -116,7 +112,7 @@ def read(
 @functools.cache
 def _in_turn(choice: type[Any]) -> tuple[Parameter, ...]:
     """Return parameters for reading, dependencies first."""
-    return tuple(sorted(parameters(choice), key=lambda one: one.kind.depends))
+    return tuple(sorted(parameters(choice), key=lambda one: callable(one.kind.options)))
 
 
 def write(choice: Parameters, known: object = None) -> dict[str, str]:

@@ -12,12 +12,12 @@ __all__ = [
     "Names",
     "OneOf",
     "ParameterKind",
-    "SampleName",
     "WholeNumber",
     "fits_link",
     "nearest",
     "notice",
     "number_words",
+    "sample",
 ]
 
 # What is allowed: fixed, or told by what else is chosen and by what the page knows, such as a state or a trace.
@@ -36,11 +36,7 @@ def notice(name: str, text: str, allowed: str, instead: str) -> str:
 
 
 def nearest(value: object, options: Collection[Any], otherwise: Any) -> Any:
-    """Return the nearest option to any value.
-
-    Args:
-        otherwise: preferred if an option; else the first or nearest.
-    """
+    """Return the nearest option to any value, or `otherwise` if that is one."""
     for one in (value, otherwise):
         if isinstance(options, range):
             if type(one) is int and one >= options[0]:
@@ -50,23 +46,20 @@ def nearest(value: object, options: Collection[Any], otherwise: Any) -> Any:
     return next(iter(options))
 
 
-@dataclass(frozen=True)
 class ParameterKind:
-    """The base of all kinds: any value, written as text."""
+    """The base of all kinds: any value, written as text.
+
+    Attributes:
+        options: what is allowed; None for anything.
+        holds: what a value is, where there is one.
+    """
+
+    options: Any = None
+    holds: type[Any] = str
 
     def allowed(self, choice: object, known: object) -> Collection[Any] | None:
         """Return the options; None for anything."""
-        return None
-
-    @property
-    def type(self) -> type:
-        """What a value is, where there is one."""
-        return str
-
-    @property
-    def depends(self) -> bool:
-        """Return whether options depend on the selection or known facts."""
-        return callable(getattr(self, "options", None))
+        return self.options(choice, known) if callable(self.options) else self.options
 
     def meant(self, text: str, known: object) -> str:
         """Replace a synonym in the URL by its option."""
@@ -74,7 +67,7 @@ class ParameterKind:
 
     def read(self, name: str, text: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
         """Return the URL's value, and a sentence for each impossible part."""
-        return text[: SETTINGS.longest_input], []
+        raise NotImplementedError
 
     def write(self, value: Any) -> str | None:
         """Return the value's URL text; None if links can't carry it."""
@@ -82,14 +75,14 @@ class ParameterKind:
 
     def within(self, value: Any, allowed: Collection[Any] | None, otherwise: Any) -> Any:
         """Return the value if allowed, else the nearest option."""
-        return value if allowed is None else nearest(value, allowed, otherwise)
+        return value
 
     def to_widget(self, value: Any) -> Any:
-        """What a picker holds for a value."""
+        """Return what a picker holds for a value."""
         return value
 
     def from_widget(self, chosen: Any) -> Any:
-        """The value for which a picker holds that."""
+        """Return the value for which a picker holds that."""
         return chosen
 
     def documented(self) -> str:
@@ -99,21 +92,24 @@ class ParameterKind:
 
 @dataclass(frozen=True)
 class AnyText(ParameterKind):
-    """Any text; links leave out long ones.
+    """Any text, cut after `longest` characters.
 
     Attributes:
-        longest: characters kept; None for the longest input.
+        carried: whether a link has room for it.
+        reader: makes a value of the parameter's name, the URL's text and the value instead.
     """
 
     longest: int | None = None
+    carried: Callable[[str], bool] = fits_link
+    reader: Callable[[str, str, Any], tuple[Any, list[str]]] = lambda name, text, instead: (text, [])
 
     def read(self, name: str, text: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
-        """The text, cut where it is too long."""
-        return text[: self.longest or SETTINGS.longest_input], []
+        """Return the text's value."""
+        return self.reader(name, text[: self.longest or SETTINGS.longest_input], instead)
 
     def write(self, value: Any) -> str | None:
-        """The text, where a link can carry it."""
-        return value if fits_link(value) else None
+        """Return the text if a link can carry it."""
+        return value if self.carried(value) else None
 
 
 @dataclass(frozen=True)
@@ -121,78 +117,69 @@ class OneOf(ParameterKind):
     """One of several names or numbers.
 
     Attributes:
-        synonyms: other URL names, by known facts.
         nothing: None's name, if allowed.
+        synonyms: other URL names, by known facts.
+        others: the name of values beyond the options, which no link carries; "" if there are none.
     """
 
     options: Options = ()
-    synonyms: Callable[[Any], Mapping[str, str]] | None = None
     nothing: str = ""
-
-    def allowed(self, choice: object, known: object) -> Collection[Any]:
-        """The names."""
-        return self.options(choice, known) if callable(self.options) else self.options
+    synonyms: Callable[[Any], Mapping[str, str]] | None = None
+    others: str = ""
 
     def meant(self, text: str, known: object) -> str:
-        """The name, where this is another for it."""
+        """Return the option's name, if this is another for it."""
         return text if self.synonyms is None else self.synonyms(known).get(text, text)
 
     def read(self, name: str, text: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
-        """The option of that name."""
+        """Return the option of that name."""
         options = {str(one): one for one in allowed or ()}
         if text in options:
             return options[text], []
-        several = " and ".join(options) if len(options) == 2 else ", ".join(options)
-        return instead, [notice(name, text, several, self.nothing if instead is None else str(instead))]
+        several = " and ".join(options) if len(options) == 2 and not self.others else ", ".join(options)
+        return instead, [notice(name, text, several, self._called(instead, options))]
+
+    def _called(self, value: Any, options: Collection[str]) -> str:
+        if value is None:
+            return self.nothing
+        return self.others if self.others and value not in options else str(value)
+
+    def write(self, value: Any) -> str | None:
+        """Return the option's name; nothing for another value."""
+        return None if self.others and value not in (self.allowed(None, None) or ()) else str(value)
 
     def within(self, value: Any, allowed: Collection[Any] | None, otherwise: Any) -> Any:
         """Return the option, or its replacement."""
-        return None if value is None and self.nothing else nearest(value, allowed or (), otherwise)
+        free = self.others or (value is None and self.nothing)
+        return value if free else nearest(value, allowed or (), otherwise)
 
     def documented(self) -> str:
-        """The names."""
-        return (
-            ""
-            if callable(self.options)
-            else ", ".join(f"`{one}`" if isinstance(one, str) else str(one) for one in self.options)
-        )
+        """List the names."""
+        options = () if callable(self.options) else self.options
+        return ", ".join(f"`{one}`" if isinstance(one, str) else str(one) for one in options)
 
 
 @dataclass(frozen=True)
-class WholeNumber(ParameterKind):
-    """A whole number in plain digits.
-
-    Attributes:
-        options: a range, or ascending numbers.
-        nothing: None's name, if allowed.
-    """
+class WholeNumber(OneOf):
+    """A whole number in plain digits; `options` is a range, or ascending numbers."""
 
     options: Sequence[int] | Callable[[Any, Any], Sequence[int]] = range(1)
-    nothing: str = ""
-
-    @property
-    def type(self) -> type:
-        """A whole number."""
-        return int
-
-    def allowed(self, choice: object, known: object) -> Sequence[int]:
-        """From where to where, or which."""
-        return self.options(choice, known) if callable(self.options) else self.options
+    holds = int
 
     def read(self, name: str, text: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
-        """The number, if it is one of those."""
+        """Return the number, if it is one of those."""
         # int() also takes "１２", "1_0", " 3 ".
         number = int(text) if text.isascii() and text.isdecimal() and len(text) < 7 else -1
-        numbers = allowed if isinstance(allowed, Sequence) else range(1)
+        numbers = _numbers(allowed)
         if number in numbers:
             return number, []
-        return instead, [notice(name, text, number_words(numbers), self.nothing if instead is None else str(instead))]
+        return instead, [notice(name, text, number_words(numbers), self._called(instead, ()))]
 
     def within(self, value: Any, allowed: Collection[Any] | None, otherwise: Any) -> Any:
         """Return the nearest number, or all if allowed."""
         if self.nothing and (type(value) is not int or value not in (allowed or ())):
             return None
-        numbers = allowed if isinstance(allowed, Sequence) else range(1)
+        numbers = _numbers(allowed)
         if type(value) is int and not isinstance(numbers, range):
             return next((one for one in numbers if one >= value), numbers[-1])
         return nearest(value, numbers, otherwise)
@@ -202,12 +189,16 @@ class WholeNumber(ParameterKind):
         return self.nothing if value is None else value
 
     def from_widget(self, chosen: Any) -> Any:
-        """The number; None for all of them."""
+        """Return the number; None for all of them."""
         return None if self.nothing and chosen == self.nothing else chosen
 
     def documented(self) -> str:
         """Describe the range if it never varies."""
         return "" if callable(self.options) else number_words(self.options)
+
+
+def _numbers(allowed: Collection[Any] | None) -> Sequence[int]:
+    return allowed if isinstance(allowed, Sequence) else range(1)
 
 
 def number_words(numbers: Sequence[int]) -> str:
@@ -219,54 +210,25 @@ def number_words(numbers: Sequence[int]) -> str:
 class Names(ParameterKind):
     """Any of several names, in option order, separated by full stops."""
 
-    options: Callable[[Any, Any], Collection[str]] = lambda choice, known: ()
-
-    @property
-    def type(self) -> type:
-        """Several names."""
-        return tuple
-
-    def allowed(self, choice: object, known: object) -> Collection[Any]:
-        """The names."""
-        return self.options(choice, known)
+    options: Options = ()
+    holds = tuple
 
     def read(self, name: str, text: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
-        """Those of the names that there are."""
+        """Return those of the names that there are."""
         there, asked = allowed or (), [one for one in text.split(".") if one]
         unknown = [one for one in asked if one not in there]
         notices = [notice(name, ".".join(unknown), ", ".join(there), "what of it there is")] if unknown else []
         return tuple(one for one in there if one in asked), notices
 
     def write(self, value: Any) -> str:
-        """The names, with full stops between."""
+        """Return the names, with full stops between."""
         return ".".join(value)
 
     def within(self, value: Any, allowed: Collection[Any] | None, otherwise: Any) -> Any:
-        """Those of the names that there are."""
+        """Return those of the names that there are."""
         return tuple(one for one in allowed or () if one in value)
 
 
-@dataclass(frozen=True)
-class SampleName(ParameterKind):
-    """A sample picture's or sound's name; links leave out uploads."""
-
-    of: str
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """What ships."""
-        return tuple(name for name, one in SAMPLES.items() if one.kind == self.of)
-
-    def read(self, name: str, text: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
-        """The sample of that name."""
-        if text in self.names:
-            return text, []
-        return instead, [notice(name, text, ", ".join(self.names), instead if instead in self.names else "your own")]
-
-    def write(self, value: Any) -> str | None:
-        """Return the sample's name; nothing for an upload."""
-        return value if value in self.names else None
-
-    def documented(self) -> str:
-        """The names."""
-        return ", ".join(f"`{one}`" for one in self.names)
+def sample(kind: str) -> OneOf:
+    """Return the kind of a sample picture's or sound's name; links leave out uploads."""
+    return OneOf(tuple(name for name, one in SAMPLES.items() if one.kind == kind), others="your own")

@@ -1,6 +1,6 @@
 """The values that all pages share: which head is shown."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -12,14 +12,13 @@ from attention_viz.serving.run import OwnModule, Request
 from attention_viz.serving.uploads import KINDS
 from attention_viz.sources import CATALOGUE, Entry
 from attention_viz.ui.address.codec import parameter, read, write
-from attention_viz.ui.address.kinds import AnyText, OneOf, ParameterKind, SampleName, WholeNumber, notice
+from attention_viz.ui.address.kinds import AnyText, OneOf, WholeNumber, notice, sample
 
 __all__ = [
     "DEFAULT",
     "EXAMPLES",
     "MOST_MORE",
     "OPENINGS",
-    "ModelName",
     "Positions",
     "State",
     "Switch",
@@ -31,17 +30,13 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
-class ModelName(ParameterKind):
-    """A model that a visitor may request."""
-
-    def read(self, name: str, text: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
-        """Return the model's one name, or why it isn't available."""
-        reason = permissions.refusal(text)
-        if reason is None:
-            return permissions.canonical_name(text), []
-        refusal = notice(name, text, ", ".join((*CATALOGUE, *permissions.other_sources())), instead)
-        return instead, [f"{refusal} Why: {reason}."]
+def _model(name: str, text: str, instead: Any) -> tuple[str, list[str]]:
+    """Return the requested model's one name, or why it isn't available."""
+    reason = permissions.refusal(text)
+    if reason is None:
+        return permissions.canonical_name(text), []
+    refusal = notice(name, text, ", ".join((*CATALOGUE, *permissions.other_sources())), instead)
+    return instead, [f"{refusal} Why: {reason}."]
 
 
 Positions = Literal["sinusoidal", "none"]
@@ -54,10 +49,7 @@ _FIRST_MODEL = next(name for name in OPENINGS if CATALOGUE[name].available)
 _FIRST_LAYER, _FIRST_HEAD = OPENINGS[_FIRST_MODEL]
 # The same of those that a visitor waits for longest, so that the pickers say from the first moment on what the picture
 # will show. A head that shows most of another picture or sound turns out when that has run.
-_OPENED = {
-    "dinov2-small": {"layer": 4, "head": 1},
-    "whisper-tiny.en": {"layer": 2, "head": 4, "stream": "cross"},
-}
+_OPENED = {"dinov2-small": {"layer": 4, "head": 1}, "whisper-tiny.en": {"layer": 2, "head": 4, "stream": "cross"}}
 
 # Sentences for every model that has none of its own.
 _EXAMPLES_OF = "all-MiniLM-L6-v2"
@@ -99,10 +91,10 @@ def _readings(choice: object, known: object) -> tuple[str, ...]:
 class State:
     """Everything that decides which head is shown; see `means`."""
 
-    model: str = parameter(_FIRST_MODEL, ModelName(), "the model")
+    model: str = parameter(_FIRST_MODEL, AnyText(carried=lambda _: True, reader=_model), "the model")
     text: str = parameter(CATALOGUE[_FIRST_MODEL].examples[0], AnyText(), "the sentence", applies=_reads_text)
-    picture: str = parameter("chelsea", SampleName("picture"), "the picture", applies=_reads("picture"))
-    sound: str = parameter("window", SampleName("sound"), "the sound", applies=_reads("sound"))
+    picture: str = parameter("chelsea", sample("picture"), "the picture", applies=_reads("picture"))
+    sound: str = parameter("window", sample("sound"), "the sound", applies=_reads("sound"))
     layer: int = parameter(_FIRST_LAYER, WholeNumber(lambda state, _: state.layers), "the layer")
     head: int = parameter(_FIRST_HEAD, WholeNumber(lambda state, _: range(state.head_count)), "the head")
     stream: str | None = parameter(

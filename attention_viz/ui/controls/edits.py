@@ -62,8 +62,7 @@ def show_edit_controls(run: Run, state: State, *, pattern: str) -> None:
             "Change",
             key="edit-what",
             default=next(iter(EDITS)),
-            options=list(EDITS),
-            format_func=_called,
+            options={name: one.label for name, one in EDITS.items()},
             width=290,
         )
         stream, layer, head = _place(run, state)
@@ -92,23 +91,11 @@ def begin_with_change(run: Run, state: State) -> None:
         visit.pick(CHANGES, edits=write_changes([cut]))
 
 
-def _called(what: str) -> str:
-    return EDITS[what].label
-
-
 def _place(run: Run, state: State) -> tuple[str, int | None, int | None]:
     """Return stream, layer and head; None for all."""
     stream, (layer, head) = run.stream(state.stream), run.place(state.stream, state.layer, state.head)
     names = {"head": f"layer {layer}, head {head}", "layer": f"layer {layer}, all heads", "all": "all layers and heads"}
-    chosen = widgets.draft(
-        st.selectbox,
-        "Where",
-        key="edit-where",
-        default="head",
-        options=list(names),
-        format_func=names.__getitem__,
-        width=190,
-    )
+    chosen = widgets.draft(st.selectbox, "Where", key="edit-where", default="head", options=names, width=190)
     return stream, None if chosen == "all" else layer, head if chosen == "head" else None
 
 
@@ -155,16 +142,8 @@ def _number_key(asks: NumberDetail) -> str:
 
 def _pick_token(label: str, key: str, tokens: "Tokens") -> None:
     # Another text may be shorter.
-    names = [f"{position} {label}" for position, label in enumerate(tokens.written)]
-    widgets.draft(
-        st.selectbox,
-        label,
-        key=key,
-        default=1,
-        options=range(len(names)),
-        format_func=names.__getitem__,
-        width=150,
-    )
+    names = {position: f"{position} {label}" for position, label in enumerate(tokens.written)}
+    widgets.draft(st.selectbox, label, key=key, default=1, options=names, width=150)
 
 
 def _cells(run: Run, stream: str, pattern: str) -> tuple[tuple[int, int], ...]:

@@ -21,14 +21,7 @@ from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.notices import hold_notices, show_notices
 from attention_viz.ui.selection import SHARED, Filled, Group, PageOpened
 
-__all__ = [
-    "ControlRow",
-    "address",
-    "begin",
-    "choose",
-    "sentence",
-    "switch",
-]
+__all__ = ["ControlRow", "address", "begin", "choose", "sentence", "switch"]
 
 # The line's height in pixels, before the page's style has arrived.
 _ROW = 48
@@ -53,11 +46,7 @@ class ControlRow:
 
 
 def begin(*own: Group[Any], example: State | None = None) -> None:
-    """Read the URL at first and after Back or Forward.
-
-    Args:
-        example: the default if the URL names no other model.
-    """
+    """Read the URL at first and after Back or Forward; `example` is the default for its own model."""
     now = visit.here()
     asked, now.asked = now.asked, {}
     visit.send(PageOpened(st.query_params.to_dict(), own, example, visit.went_through_history(), asked))
@@ -161,14 +150,7 @@ def sentence() -> ControlRow:
 def switch(label: str, options: Mapping[str, str], of: Group[Any], name: str) -> None:
     """Draw a row of buttons, one of them pressed."""
     widgets.show(
-        st.segmented_control,
-        label,
-        of=of,
-        name=name,
-        options=list(options),
-        format_func=options.__getitem__,
-        required=True,
-        label_visibility="collapsed",
+        st.segmented_control, label, of=of, name=name, options=options, required=True, label_visibility="collapsed"
     )
 
 
@@ -196,15 +178,10 @@ def _pick(name: str, numbers: Sequence[int], width: int, *, together: bool = Fal
         name.capitalize(),
         of=SHARED,
         name=name,
-        options=numbers,
-        format_func=functools.partial(_called, name),
+        options={number: f"{name.capitalize()} {number}" for number in numbers},
         width=width,
         label_visibility="collapsed",
     )
-
-
-def _called(kind: str, number: int) -> str:
-    return f"{kind.capitalize()} {number}"
 
 
 def _layers(state: State) -> Sequence[int]:

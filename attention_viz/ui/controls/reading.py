@@ -37,11 +37,6 @@ def show_picker() -> None:
         "Reading",
         of=SHARED,
         name="reading",
-        options=list(READINGS),
-        format_func=_called,
+        options={name: one.label for name, one in READINGS.items()},
         width=150,
     )
-
-
-def _called(name: str) -> str:
-    return READINGS[name].label

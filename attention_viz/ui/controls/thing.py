@@ -165,11 +165,7 @@ def choose_sample(kind: str, name: str, *, model: str | None = None) -> None:
 
 
 def ask_another(label: str, kind: str, chosen: str, on_brought: Callable[[str], None]) -> None:
-    """Draw a field for a second upload, freed once unchosen.
-
-    Args:
-        chosen: its current name.
-    """
+    """Draw a field for a second upload, freed once another than `chosen` is."""
     if not is_upload(chosen):
         visit.here().brought.pop(_another(kind), None)
 

@@ -40,11 +40,7 @@ __all__ = [
 
 
 def text_box(label: str, name: str, placeholder: str | None = None, *, labelled: bool = True) -> None:
-    """Draw the box; typing closes an open trace.
-
-    Args:
-        labelled: whether the label is visible, always read by screen readers.
-    """
+    """Draw the box, with its label for sight or for screen readers only; typing closes an open trace."""
     widgets.show(
         st.text_area,
         label,
@@ -99,15 +95,10 @@ def pick_stream(state: State) -> None:
             "Stream",
             of=SHARED,
             name="stream",
-            options=found,
-            format_func=_called,
+            options={stream: STREAMS.get(stream, stream) for stream in found},
             width=180,
             label_visibility="collapsed",
         )
-
-
-def _called(stream: str) -> str:
-    return STREAMS.get(stream, stream)
 
 
 # What a page may leave out, by the names in the address.

@@ -43,11 +43,7 @@ _MOST_WEIGHTS = 4_000_000
 
 @dataclass(frozen=True)
 class _Export:
-    """A file of one head, made from trace, stream, layer and head.
-
-    Attributes:
-        every: whether it holds every number of the head.
-    """
+    """A file of one head; `every` if it holds every number of it."""
 
     ending: str
     holds: str

@@ -130,11 +130,7 @@ def draw_in_place(
     stays: bool = False,
     longest: int = SETTINGS.longest_study,
 ) -> Run | None:
-    """Run the sentence with its slot filled; None after a problem.
-
-    Args:
-        height: in pixels, so that nothing below jumps.
-    """
+    """Run the sentence with its slot filled, at this height in pixels; None after a problem."""
     arrive(state)
     if (open_trace := opening.opened()) is not None:
         if not stays:
@@ -216,12 +212,7 @@ def load_in_place(model: str, place: DeltaGenerator) -> None:
 
 
 def hold(state: State | None, place: DeltaGenerator, height: int, doing: str = "") -> None:
-    """Fill a computation's slot, and name a slow one.
-
-    Args:
-        state: None without one model.
-        height: in pixels.
-    """
+    """Fill a computation's slot, at this height in pixels, and name a slow one."""
     with place.container():
         if state is not None and not is_loaded(state.model):
             st.caption(_loading_words(state.model))

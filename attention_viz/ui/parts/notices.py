@@ -40,11 +40,7 @@ def hold_notices() -> None:
 
 
 def tell(words: str, *, loud: bool = False, short: str = "", below: Callable[[str], object] | None = None) -> None:
-    """Add a notice, announced to screen readers at once.
-
-    Args:
-        short: two or three words for the button.
-    """
+    """Add a notice, announced to screen readers at once; `short` is for the button."""
     if (button := visit.memory(_NoticeRow).button) is None:
         hold_notices()
         return tell(words, loud=loud, short=short, below=below)

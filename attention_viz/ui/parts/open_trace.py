@@ -50,9 +50,7 @@ def opened() -> Run | None:
 def offer() -> None:
     """Ask for a file."""
     uploaded = st.file_uploader(
-        "A file saved with trace.save, on this machine or another",
-        type=["safetensors"],
-        key=widgets.fresh(_FIELD),
+        "A file saved with trace.save, on this machine or another", type=["safetensors"], key=widgets.fresh(_FIELD)
     )
     if uploaded is not None:
         _open(uploaded)

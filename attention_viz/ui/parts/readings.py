@@ -79,11 +79,7 @@ def heatmap(trace: Trace, state: State, stream: str, theme: ThemeName) -> go.Fig
 
 
 def show_reading(shown: Run | None, state: State) -> None:
-    """Explain a reading's meaning, origin and limits.
-
-    Args:
-        shown: None without a reading.
-    """
+    """Explain a reading's meaning, origin and limits, if there is a reading."""
     if shown is None:
         return
     one = READINGS[state.reading]

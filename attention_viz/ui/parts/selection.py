@@ -12,15 +12,7 @@ from attention_viz.ui.parts.explorer import asked_page, chosen
 from attention_viz.ui.parts.menu import PAGES
 from attention_viz.ui.selection import SHARED, Clicked, Ran
 
-__all__ = [
-    "pair_of",
-    "ran",
-    "show_asked_page",
-    "show_why",
-    "take_choice",
-    "take_head",
-    "take_pair",
-]
+__all__ = ["pair_of", "ran", "show_asked_page", "show_why", "take_choice", "take_head", "take_pair"]
 
 
 def ran(run: Run, *, own_head: bool = False) -> Ran:
@@ -74,11 +66,7 @@ def show_asked_page() -> None:
 
 
 def show_why(token: str = "", against: str = "") -> NoReturn:
-    """Open the page explaining a next word, or the chosen pair's score.
-
-    Args:
-        against: the word to compare with; "" for a likely one.
-    """
+    """Open the page explaining a next word, against another, or the chosen pair's score."""
     if token:
         _turn_to("Why", why="word", token=token, against=against)
     _turn_to("Why", why="pair")

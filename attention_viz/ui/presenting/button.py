@@ -43,19 +43,18 @@ _FIRST = "1.1"
 _SLIDE = re.compile(r"[1-9]\d{0,2}\.[12]")
 
 
-class _SlideKind(AnyText):
-    """A slide and step; older links only switched slides on."""
-
-    def meant(self, text: str, known: object) -> str:
-        """The first slide, where slides were asked for."""
-        return _FIRST if text == "on" else text
+def _slide(_name: str, text: str, _instead: object) -> tuple[str, list[str]]:
+    """Return the slide and step; older links only switched slides on."""
+    return _FIRST if text == "on" else text, []
 
 
 @dataclass(frozen=True)
 class PresentChoice:
     """Which slide is shown."""
 
-    slide: str = parameter("", _SlideKind(longest=5), "the slide that is shown", brief=True, older=Older("present"))
+    slide: str = parameter(
+        "", AnyText(longest=5, reader=_slide), "the slide that is shown", brief=True, older=Older("present")
+    )
 
 
 def presented(address: Mapping[str, str]) -> dict[str, str]:

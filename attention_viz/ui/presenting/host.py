@@ -104,11 +104,7 @@ def present_findings(run: Run, state: State, *, shown: Run | None = None) -> Non
 
 
 def present_change(before: Run, after: Run, state: State, change: str) -> None:
-    """Present a mask's effect on the chosen link, and findings.
-
-    Args:
-        after: the masked run; the original without edits.
-    """
+    """Present a mask's effect on the chosen link, and findings; without a mask, the findings."""
     if after is before:
         present_findings(before, state)
         return
@@ -132,22 +128,12 @@ def present_roles(run: Run, state: State, jobs: "pandas.DataFrame") -> None:
 
 
 def present_comparison(comparison: "Comparison", pair: tuple[int, int] | None, called: str) -> None:
-    """Present the chosen pair in both heads, and their largest differences.
-
-    Args:
-        pair: query and key positions, or None.
-        called: the second side, such as "in the second sentence".
-    """
+    """Present the chosen pair in both heads, and their largest differences; `called` names the second."""
     present(compared_slides(comparison, pair, called=called))
 
 
 def present_written(run: Run, state: State, wrote: Wrote | None, put: PutIn | None = None) -> None:
-    """Present a number's main writer, strongest patched head and findings.
-
-    Args:
-        wrote: None without a head.
-        put: None without patched heads.
-    """
+    """Present a number's main writer, strongest patched head, if any, and findings."""
     first = () if wrote is None else written_slides(run.trace, wrote)
     second = () if put is None else put_slides(run.trace, put)
     present((*first, *second, *_slides(run, state)))

@@ -20,12 +20,7 @@ _Run = TypeVar("_Run")
 
 @dataclass(frozen=True, eq=False)
 class ReadStudy:
-    """A run and what is shown of it.
-
-    Attributes:
-        run: with all its streams.
-        shown: None if it can't be read so.
-    """
+    """A run with all its streams, and what is shown of it; None if it can't be read so."""
 
     run: Run
     shown: Run | None

@@ -33,13 +33,7 @@ _ready: set[str] = set()
 
 @contextmanager
 def importing(page: str, state: State | None, place: DeltaGenerator | None, height: int) -> Generator[None]:
-    """Import a page's body, one thread at a time, with its slot filled.
-
-    Args:
-        state: None without one model.
-        place: None if its content stays.
-        height: in pixels.
-    """
+    """Import a page's body, one thread at a time, with its slot filled, if any."""
     if page not in _ready and place is not None:
         hold(state, place, height)
     with one_importer:

@@ -174,11 +174,7 @@ class PageOpened:
 
 @dataclass(frozen=True)
 class Picked:
-    """A person set values: with a control, an example, a story.
-
-    Attributes:
-        values: by the names of the parameters.
-    """
+    """A person set values, by their names: with a control, an example, a story."""
 
     group: Group[Any]
     values: Mapping[str, Any]
@@ -220,11 +216,7 @@ class Clicked:
 
 @dataclass(frozen=True)
 class FileOpened:
-    """A trace file was opened.
-
-    Attributes:
-        texts: the texts that ran, by the names of the boxes.
-    """
+    """A trace file was opened, with the texts that ran, by the names of the boxes."""
 
     number: int
     texts: Mapping[str, str]

@@ -17,7 +17,7 @@ from attention_viz.sources import CATALOGUE, of_text
 from attention_viz.trace.shown.unit import Unit
 from attention_viz.ui.address import State, own_contrast, own_example
 from attention_viz.ui.address.codec import Older, parameter
-from attention_viz.ui.address.kinds import AnyText, OneOf, SampleName, WholeNumber
+from attention_viz.ui.address.kinds import AnyText, OneOf, WholeNumber, sample
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.selection import Group
 
@@ -99,10 +99,7 @@ STEPS = tuple(SNAPSHOTS[TRAINED.model])
 
 # What a model is compared with to begin with, with layer and head: those that tell most beside the first's example. A
 # decoder's "bank" can't look ahead at "river"; "went" looks at "When" in SmolLM2, and at the other "when" in MiniLM.
-_BESIDE = {
-    "all-MiniLM-L6-v2": ("SmolLM2-135M-Instruct", 11, 3),
-    "SmolLM2-135M-Instruct": ("all-MiniLM-L6-v2", 1, 6),
-}
+_BESIDE = {"all-MiniLM-L6-v2": ("SmolLM2-135M-Instruct", 11, 3), "SmolLM2-135M-Instruct": ("all-MiniLM-L6-v2", 1, 6)}
 
 # The metrics that are shares of weight, so that their curve has one scale with the share of right answers.
 CURVES = tuple(name for name in metrics_for(Unit.WORD) if METRICS[name].unit == "weight")
@@ -138,7 +135,7 @@ class CompareChoice:
 
     what: str = parameter("sentences", OneOf(tuple(KINDS)), "what is compared")
     other: str = parameter(own_contrast(State.model), AnyText(), "the second sentence", applies=_two_texts)
-    other_picture: str = parameter("astronaut", SampleName("picture"), "the second picture", applies=_two_pictures)
+    other_picture: str = parameter("astronaut", sample("picture"), "the second picture", applies=_two_pictures)
     other_model: str = parameter(
         "scratch", OneOf(lambda _, state: models(state)), "the second model", applies=_is("models")
     )

@@ -28,11 +28,7 @@ __all__ = ["ShownSide", "can_choose", "compared", "pair_at", "places_of_pair", "
 
 @dataclass(frozen=True, eq=False)
 class ShownSide:
-    """One side.
-
-    Attributes:
-        shown: the run read as the state asks.
-    """
+    """One side: its run, and that run read as the state asks."""
 
     state: State
     run: Run
@@ -201,10 +197,7 @@ def can_choose(comparison: Comparison, first: ShownSide) -> bool:
 
 def _axes(comparison: Comparison, first: ShownSide) -> tuple[tuple[Tokens, Tokens], tuple[Tokens, Tokens]]:
     stream, shown, own = comparison.one.stream, comparison.one.trace, first.run.trace
-    return (
-        (own.query_tokens(stream), shown.query_tokens(stream)),
-        (own.key_tokens(stream), shown.key_tokens(stream)),
-    )
+    return ((own.query_tokens(stream), shown.query_tokens(stream)), (own.key_tokens(stream), shown.key_tokens(stream)))
 
 
 def _groups(own: Tokens, shown: Tokens) -> tuple[tuple[int, ...], ...]:

@@ -39,8 +39,7 @@ def show_curve(choice: CompareChoice, state: State) -> None:
         "Metric",
         of=COMPARE_CHOICES,
         name="metric",
-        options=CURVES,
-        format_func=_label,
+        options={name: METRICS[name].label for name in CURVES},
     )
     place = st.empty()
     try:
@@ -54,10 +53,6 @@ def show_curve(choice: CompareChoice, state: State) -> None:
     with place.container():
         show_picture(figure, "compare-curve", words)
         st.caption(plain(f"{metric.meaning} {words}"))
-
-
-def _label(metric: str) -> str:
-    return METRICS[metric].label
 
 
 def _measured(choice: CompareChoice, state: State, step: int) -> float:

@@ -65,12 +65,7 @@ _KEYS = {"one": "compare-left", "other": "compare-right", "difference": "compare
 
 @dataclass(frozen=True, eq=False)
 class CompareStudy:
-    """Both sides and their comparison.
-
-    Attributes:
-        first: None after a shown problem.
-        comparison: an error if impossible.
-    """
+    """Both sides, None after a shown problem, and their comparison, or why there is none."""
 
     first: ShownSide | None
     second: ShownSide | None

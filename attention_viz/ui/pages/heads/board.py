@@ -44,11 +44,7 @@ class _LastStroke:
 def _show_pen(
     chart: str, labels: Sequence[str], colour: str, on_strokes: Callable[[], None], does: str = "blocks or opens"
 ) -> None:
-    """Draw a pen over a square matrix, with instructions.
-
-    Args:
-        on_strokes: called before the page runs again; see `strokes`.
-    """
+    """Draw a pen over a square matrix, with instructions; see `strokes`."""
     seen = visit.memory(_LastStroke).stroke
     data = {"chart": chart, "labels": list(labels), "colour": colour, "does": does, "seen": seen}
     _pen(key=_KEY, data=data, on_strokes_change=on_strokes)

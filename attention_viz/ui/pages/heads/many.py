@@ -1,6 +1,5 @@
 """A scan of the chosen head over many texts, and stories to test on it."""
 
-import functools
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -54,20 +53,14 @@ def _chosen(names: list[str], asked: str) -> str | None:
     if asked and asked not in names[1:]:
         visit.fill(HEADS_CHOICES, scan="")
     if len(names) > 1:
-        options = ["", *names[1:]]
         widgets.show(
             st.selectbox,
             "Scan",
             of=HEADS_CHOICES,
             name="scan",
-            options=options,
-            format_func=functools.partial(_scan_label, names[0]),
+            options={"": names[0], **{name: name for name in names[1:]}},
         )
     return visit.chosen(HEADS_CHOICES).scan or names[0]
-
-
-def _scan_label(first: str, name: str) -> str:
-    return name or first
 
 
 def _show_head(

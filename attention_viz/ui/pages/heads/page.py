@@ -11,7 +11,7 @@ from attention_viz.analysis.metrics import METRICS
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State, Switch
-from attention_viz.ui.address.cells import DrawnCells
+from attention_viz.ui.address.cells import DRAWN
 from attention_viz.ui.address.codec import Older, parameter
 from attention_viz.ui.address.kinds import AnyText, OneOf
 from attention_viz.ui.controls import pickers
@@ -80,7 +80,7 @@ class HeadsChoice:
     search: str = parameter("words", OneOf(tuple(SEARCHES)), "how one searches")
     query_word: str = parameter("bank", AnyText(), "the word that looks", older=Older("query", _word("query")))
     key_word: str = parameter("river", AnyText(), "the word looked at", older=Older("key", _word("key")))
-    pattern: str = parameter("", DrawnCells(), "what was drawn", brief=True)
+    pattern: str = parameter("", DRAWN, "what was drawn", brief=True)
     role: str | None = parameter(None, OneOf(ROLE_NAMES, nothing="none"), "the role whose heads stand out", brief=True)
     plot: str = parameter("weights", OneOf(tuple(PLOTS)), "how the chosen head is shown", brief=True)
     silence: Switch = parameter("off", OneOf(get_args(Switch)), "the chosen head silenced", brief=True)

@@ -109,13 +109,8 @@ def _ask_detector(_atlas: Atlas, _state: State) -> None:
         "Heads that look at",
         of=HEADS_CHOICES,
         name="detector",
-        options=list(DETECTORS),
-        format_func=_detector_label,
+        options={name: one.label for name, one in DETECTORS.items()},
     )
-
-
-def _detector_label(name: str) -> str:
-    return DETECTORS[name].label
 
 
 def _by_words(atlas: Atlas, _state: State, choice: HeadsChoice) -> tuple[pandas.DataFrame, str, str] | None:

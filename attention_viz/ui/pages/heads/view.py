@@ -91,12 +91,7 @@ def _short(text: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class HeadsStudy:
-    """A run and all its heads' numbers.
-
-    Attributes:
-        more: the other averaged texts.
-        exports: functions, in page order.
-    """
+    """A run, the other averaged texts, all heads' numbers, and exports in page order."""
 
     run: Run
     more: MoreTexts

@@ -64,15 +64,10 @@ def _pick_metric(name: str, label: str, atlas: Atlas) -> None:
         label,
         of=HEADS_CHOICES,
         name=name,
-        options=[one for one in METRICS if one in offered],
-        format_func=_metric_label,
+        options={one: metric.label for one, metric in METRICS.items() if one in offered},
         width=150,
         label_visibility="collapsed",
     )
-
-
-def _metric_label(name: str) -> str:
-    return METRICS[name].label
 
 
 def export_view(atlas: Atlas, state: State, choice: HeadsChoice) -> None:

@@ -46,11 +46,7 @@ _SPOT = 20
 
 @dataclass(frozen=True)
 class Screen:
-    """The lesson on the screen.
-
-    Attributes:
-        place: its course index, from 0.
-    """
+    """The lesson on the screen, and its place in the course, from 0."""
 
     name: str
     place: int
@@ -208,11 +204,7 @@ def _press_spot(name: str, spots: Sequence[Spot], point: tuple[int, int]) -> Non
 
 
 def show_deeper(lesson: Lesson, place: CatalogueHead | None) -> None:
-    """Link pages that go deeper.
-
-    Args:
-        place: the shown head; None for the reader's choice.
-    """
+    """Link pages that go deeper, at the shown head or the reader's own."""
     address = pickers.address() if place is None else write_address(State(**asdict(place)))
     files = {"" if page == "app.py" else page[6:-3]: (label, page) for label, page in PAGES.items()}
     found = [files[name] for name in lesson.deeper if name in files]

@@ -167,11 +167,7 @@ def _slides(name: str, scene: Scene, seed: int) -> tuple[Slide, ...]:
 
 @dataclass(frozen=True)
 class Course:
-    """The course's text.
-
-    Attributes:
-        note: its notice; empty for none.
-    """
+    """The course's text, and its notice or ""."""
 
     text: str
     note: str
@@ -217,7 +213,7 @@ def _show_notes(course: Course, choice: LearnChoice) -> None:
 
 
 def _show_pickers(choice: LearnChoice, address: Mapping[str, str]) -> None:
-    _pick_lesson(choice)
+    _show_lessons(st.selectbox, "Lesson", "learn-lesson", lambda name: _called(name, choice), width=250)
     _show_options(choice)
     _show_export(address, choice.done)
 
@@ -225,13 +221,7 @@ def _show_pickers(choice: LearnChoice, address: Mapping[str, str]) -> None:
 def _show_options(choice: LearnChoice) -> None:
     with st.popover("Options", key="options"):
         widgets.show(
-            st.selectbox,
-            "Notation",
-            of=LEARN_CHOICES,
-            name="notation",
-            key="learn-notation",
-            options=list(NOTATIONS),
-            format_func=NOTATIONS.__getitem__,
+            st.selectbox, "Notation", of=LEARN_CHOICES, name="notation", key="learn-notation", options=NOTATIONS
         )
         answers = "off" if choice.answers == "on" else "on"
         st.button("Answer sheet", on_click=set_choice, kwargs={"answers": answers}, key="learn-sheet", width="stretch")
@@ -252,40 +242,26 @@ def _run(model: str, text: str, *, edits: Sequence[Edit] = (), beside: str | Non
     return run_request(asked, beside=beside, edits=edits, cached=not edits).trace
 
 
-def _screen(choice: LearnChoice) -> Screen:
-    return Screen(choice.lesson, tuple(LESSONS).index(choice.lesson), len(LESSONS), tuple(LESSONS))
-
-
 def _show_lesson(choice: LearnChoice, scene: Scene, seed: int) -> None:
     left, right = st.columns([1, 6], gap="medium")
     with left.container(key="learn-list"):
-        _show_list(choice)
+        _show_lessons(st.radio, "Lessons", "learn-lessons", lambda name: plain(_called(name, choice)))
     with right.container(key="learn-screen"):
         with st.container(key="learn-printed"):
             st.markdown(plain(f"{LESSONS[choice.lesson].made_from(scene)}, seed {seed}"))
-        show_lesson(_screen(choice), choice, scene)
+        names = tuple(LESSONS)
+        show_lesson(Screen(choice.lesson, names.index(choice.lesson), len(names), names), choice, scene)
 
 
-def _show_list(choice: LearnChoice) -> None:
-    _show_lessons(st.radio, "Lessons", "learn-lessons", lambda name: plain(_called(name, choice)))
-
-
-def _pick_lesson(choice: LearnChoice) -> None:
-    _show_lessons(st.selectbox, "Lesson", "learn-lesson", lambda name: _called(name, choice), width=250)
-
-
-def _show_lessons(
-    widget: Callable[..., Any], label: str, key: str, format_func: Callable[[str], str], **look: Any
-) -> None:
+def _show_lessons(widget: Callable[..., Any], label: str, key: str, called: Callable[[str], str], **look: Any) -> None:
     widgets.show(
         widget,
         label,
         of=LEARN_CHOICES,
         name="lesson",
         key=key,
-        options=list(LESSONS),
+        options={name: called(name) for name in LESSONS},
         then=begin_lesson,
-        format_func=format_func,
         label_visibility="collapsed",
         **look,
     )

@@ -10,7 +10,7 @@ from attention_viz.serving import permissions as allowed
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
-from attention_viz.ui.address.cells import DrawnCells, from_code
+from attention_viz.ui.address.cells import DRAWN, from_code
 from attention_viz.ui.address.codec import Older, parameter
 from attention_viz.ui.address.kinds import AnyText, OneOf, WholeNumber, number_words
 from attention_viz.ui.controls import pickers
@@ -65,7 +65,7 @@ class MaskChoice:
     mask: str = parameter("causal", OneOf(tuple(MASKS)), "the mask")
     window: int = parameter(2, WholeNumber(range(10_000)), "how wide", applies=_is("window"))
     prefix: int = parameter(2, WholeNumber(range(10_000)), "how many are open to all", applies=_is("prefix"))
-    cells: str = parameter("", DrawnCells(), "what was drawn", applies=_is("drawn"), brief=True)
+    cells: str = parameter("", DRAWN, "what was drawn", applies=_is("drawn"), brief=True)
     batch: str = parameter(
         "A boat drifted by",
         AnyText(),
@@ -141,13 +141,7 @@ def _pick_mask(state: State) -> None:
     """Draw the mask's picker; its pictures below also pick."""
     _settle(state)
     widgets.show(
-        st.selectbox,
-        "Mask",
-        of=MASK_CHOICES,
-        name="mask",
-        options=list(MASKS),
-        width=116,
-        label_visibility="collapsed",
+        st.selectbox, "Mask", of=MASK_CHOICES, name="mask", options=list(MASKS), width=116, label_visibility="collapsed"
     )
 
 
@@ -213,13 +207,13 @@ def _settle(state: State) -> None:
 def _where(name: str, label: str, meaning: str, numbers: Sequence[int]) -> None:
     with st.container(width=120, gap=None):
         widgets.show(
-            st.selectbox, label, of=MASK_CHOICES, name=name, options=[_ALL, *numbers], format_func=_number_label
+            st.selectbox,
+            label,
+            of=MASK_CHOICES,
+            name=name,
+            options={_ALL: _ALL, **{one: f"only {one}" for one in numbers}},
         )
         st.caption(meaning)
-
-
-def _number_label(number: int | str) -> str:
-    return f"only {number}" if isinstance(number, int) else _ALL
 
 
 def _of(count: int, what: str) -> str:

@@ -1,6 +1,5 @@
 """The Step by step page's pickers of step, cell and switches."""
 
-import functools
 from typing import Any
 
 import streamlit as st
@@ -10,7 +9,6 @@ from attention_viz.scratch.variants import VARIANTS
 from attention_viz.serving.own import LARGEST_WIDTH
 from attention_viz.steps.head import PRECISIONS, OpenHead
 from attention_viz.steps.steps import NOTATIONS, STEPS, Step, steps_of
-from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
@@ -88,8 +86,7 @@ def show_step_list(steps: dict[str, Step]) -> None:
             "Step",
             of=STEP_CHOICES,
             name="step",
-            options=names,
-            format_func=functools.partial(_step_label, steps),
+            options={name: steps[name].label if name in steps else name.capitalize() for name in names},
             required=True,
             wrap=True,
             label_visibility="collapsed",
@@ -112,10 +109,6 @@ def _show_walk(names: list[str]) -> None:
         widgets.show_switch("All at once", STEP_CHOICES, "all", "steps-all-at-once")
 
 
-def _step_label(steps: dict[str, Step], name: str) -> str:
-    return steps[name].label if name in steps else name.capitalize()
-
-
 def show_switches(options: dict[str, Any], as_run: OpenHead, state: State, *, own: bool) -> None:
     """Draw scale, notation, precision and term count; our own module's variant and d_k."""
     labels: dict[str, dict[str, str]] = {
@@ -131,8 +124,7 @@ def show_switches(options: dict[str, Any], as_run: OpenHead, state: State, *, ow
                 name.capitalize(),
                 of=STEP_CHOICES,
                 name=name,
-                options=options[name],
-                format_func=functools.partial(_called, wording),
+                options={one: wording.get(one, one) for one in options[name]},
             )
         widgets.show(
             st.number_input,
@@ -147,10 +139,6 @@ def show_switches(options: dict[str, Any], as_run: OpenHead, state: State, *, ow
             _show_width(state)
 
 
-def _called(labels: dict[str, str], option: str) -> str:
-    return labels.get(option, option)
-
-
 def _show_width(state: State) -> None:
     """Draw the head width: the module's is heads times as large."""
     single = visit.chosen(STEP_CHOICES).variant != "multi"
@@ -158,15 +146,7 @@ def _show_width(state: State) -> None:
     largest = LARGEST_WIDTH // heads // step * step
     widgets.preset(_WIDTH, min(largest, max(step, state.d_model // heads // step * step)))
     if largest > step:
-        st.slider(
-            "d_k",
-            step,
-            largest,
-            step=step,
-            key=_WIDTH,
-            on_change=_take_width,
-            args=(heads,),
-        )
+        st.slider("d_k", step, largest, step=step, key=_WIDTH, on_change=_take_width, args=(heads,))
 
 
 def show_cell_pickers(as_run: OpenHead) -> None:
@@ -201,8 +181,7 @@ def _show_cell_picker(axis: str, trace: Trace, stream: str, count: int) -> None:
             f"{axis.capitalize()} token" if axis != "token" else "Token",
             of=STEP_CHOICES,
             name=_NAMES[axis],
-            options=range(count),
-            format_func=functools.partial(_token_label, tokens),
+            options={at: f"{at} · {shortened(tokens.said[at])}" for at in range(count)},
             width=_TOKEN_WIDTH,
             then=_share_pair,
         )
@@ -210,10 +189,6 @@ def _show_cell_picker(axis: str, trace: Trace, stream: str, count: int) -> None:
     if visit.chosen(STEP_CHOICES).dimension >= count:
         visit.fill(STEP_CHOICES, dimension=count - 1)
     widgets.show(st.number_input, "Dimension", 0, count - 1, of=STEP_CHOICES, name="dimension", width=_DIMENSION_WIDTH)
-
-
-def _token_label(tokens: Tokens, position: int) -> str:
-    return f"{position} · {shortened(tokens.said[position])}"
 
 
 def take_cell(axes: tuple[str, str], cell: tuple[int, int]) -> None:

@@ -214,10 +214,7 @@ def _facts(opened: OpenHead, name: str, step: Step, chosen: StepChoice, matrix: 
     # Each of the three is made of the embeddings, not of the one that stands before it.
     since = {"embeddings": "What comes in"} | dict.fromkeys(_PROJECTED, "From what comes in")
     changed = plain(in_notation(step.change(opened), step, chosen.notation))
-    return (
-        f"**Shape** {words} $({symbols})$",
-        f"**{since.get(name, 'Since the step before')}** {changed}",
-    )
+    return (f"**Shape** {words} $({symbols})$", f"**{since.get(name, 'Since the step before')}** {changed}")
 
 
 def _show_unknown(step: Step) -> None:

@@ -55,10 +55,7 @@ def show_window(opened: OpenHead, step: Step, matrix: Tensor, cell: tuple[int, i
     near = _near(at[1], len(names[1]), _NEAR)
     far = ["" if place in near else "far" for place in range(len(names[1]))]
     lines = [
-        [
-            _cell(name, "th"),
-            *(_number(value, (i, j) == at, 3, far[j]) for j, value in enumerate(line)),
-        ]
+        [_cell(name, "th"), *(_number(value, (i, j) == at, 3, far[j]) for j, value in enumerate(line))]
         for i, (name, line) in enumerate(zip(names[0], values, strict=True))
     ]
     head = [_cell("", "th"), *(_cell(name, "th", far[j]) for j, name in enumerate(names[1]))]
@@ -92,11 +89,7 @@ def _term(opened: OpenHead, found: Arithmetic, place: int, factors: int) -> list
     term, picked = found.terms[place], found.rule == "share" and place == found.chosen
     cells = [_number(number, False) for _, number in term.factors]
     cells += [_cell("", "td")] * (factors - len(cells))
-    return [
-        _cell(shortened(term.label, 32), "th"),
-        *cells,
-        _number(term.product, picked),
-    ]
+    return [_cell(shortened(term.label, 32), "th"), *cells, _number(term.product, picked)]
 
 
 def _closing(found: Arithmetic, factors: int) -> list[str]:

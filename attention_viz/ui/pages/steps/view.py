@@ -211,11 +211,5 @@ def _show_exports(opened: OpenHead, exported: Trace) -> None:
         to_safetensors, opened.trace, opened.layer, opened.head, opened.stream, functools.partial(step_tensors, opened)
     )
     show_downloads(
-        opened.trace,
-        opened.stream,
-        opened.layer,
-        opened.head,
-        _DOWNLOADS,
-        {"Tensors (safetensors)": tensors},
-        exported,
+        opened.trace, opened.stream, opened.layer, opened.head, _DOWNLOADS, {"Tensors (safetensors)": tensors}, exported
     )

@@ -68,12 +68,7 @@ class NamedNumber:
 
 @dataclass(frozen=True)
 class WordQuestion:
-    """A next-word question with its pickers.
-
-    Attributes:
-        row: an encoder-decoder's output position; None for the last.
-        asked: an error if a word is no model token.
-    """
+    """A next-word question with its pickers, and an encoder–decoder's output position."""
 
     offered: Sequence[str]
     first: str
@@ -240,11 +235,7 @@ def asked_number() -> dict[str, Any]:
 def show_why(
     packed: bytes, place: tuple[int, int], by: str, on_choice: Callable[[], None], on_open: Callable[[], None]
 ) -> None:
-    """Show a number's writers, and receive choices before the rerun.
-
-    Args:
-        packed: from `pack_why`; sent only when it changes.
-    """
+    """Show a number's writers, packed by `pack_why`, and receive choices before the rerun."""
     _board(key=_KEY, data=packed, height="content", on_choice_change=on_choice, on_open_change=on_open)
     show_channel(_KEY, layer=place[0], head=place[1], seen=widgets.serial(_KEY), by=by)
 

@@ -166,13 +166,7 @@ def _csv(table: pandas.DataFrame, model: str) -> bytes:
 def show_beneath(run: Run, state: State) -> None:
     """Draw the picker and open part; closed ones aren't computed."""
     widgets.show(
-        st.segmented_control,
-        "Open beneath",
-        of=WHY_CHOICES,
-        name="open",
-        options=list(BENEATH),
-        format_func=BENEATH.__getitem__,
-        label_visibility="collapsed",
+        st.segmented_control, "Open beneath", of=WHY_CHOICES, name="open", options=BENEATH, label_visibility="collapsed"
     )
     opened = visit.chosen(WHY_CHOICES).open
     if opened is None:

@@ -179,10 +179,7 @@ PAGE = Page(
     "Why",
     "why",
     row=functools.partial(
-        pickers.choose,
-        "Why",
-        leave_out=("more",),
-        folded="Sentence, model, layer and head, what is asked and how",
+        pickers.choose, "Why", leave_out=("more",), folded="Sentence, model, layer and head, what is asked and how"
     ),
     layout=_layout,
     groups=(WHY_CHOICES,),

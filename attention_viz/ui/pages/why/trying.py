@@ -94,11 +94,7 @@ _AT_ONCE = 8_000
 
 @dataclass(frozen=True)
 class Silenced:
-    """A number with silenced heads.
-
-    Attributes:
-        place: the shown layer and head.
-    """
+    """A number with silenced heads, and the shown layer and head."""
 
     run: Run
     state: State
