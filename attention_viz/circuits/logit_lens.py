@@ -14,7 +14,7 @@ from attention_viz.circuits.open_runs import run_behind
 from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.inputs.labelling import label_ids
 from attention_viz.inputs.token_of import token_of
-from attention_viz.operation.autocast import without_autocast
+from attention_viz.operation.attention import without_autocast
 from attention_viz.recording.gradients import ModelRun
 from attention_viz.recording.outputs.returned import output_of
 from attention_viz.recording.recorder import Recorder

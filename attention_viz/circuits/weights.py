@@ -13,7 +13,7 @@ from attention_viz.circuits.needing import need_trained
 from attention_viz.circuits.opened import open_run
 from attention_viz.circuits.proof import Proof, prove
 from attention_viz.errors import UnsupportedModel, first_line
-from attention_viz.operation.autocast import without_autocast
+from attention_viz.operation.attention import without_autocast
 from attention_viz.recording.gradients import ModelRun
 from attention_viz.recording.probe import probe_ids
 from attention_viz.recording.wiring import HOOKS

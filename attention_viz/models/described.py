@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from attention_viz.errors import ShapeError
 from attention_viz.inputs.labelling import label_ids
 from attention_viz.protocol.facts import ModelFacts
-from attention_viz.trace.numbered.kept import KeptLayers
+from attention_viz.trace.kept import KeptLayers
 
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel

@@ -24,7 +24,7 @@ from attention_viz.models.encoder_decoder import Answering
 from attention_viz.models.repeating import Repeating
 from attention_viz.models.showing import Showing, Thing
 from attention_viz.models.together import Together
-from attention_viz.operation.projection import Projection
+from attention_viz.operation.modules import Projection
 from attention_viz.protocol.facts import ModelFacts
 from attention_viz.recording.as_written import AsWritten
 from attention_viz.recording.batches.batched_edits import batch_outputs

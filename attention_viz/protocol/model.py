@@ -8,7 +8,7 @@ from torch import Tensor
 
 from attention_viz.edits.edit import Edit
 from attention_viz.edits.eviction import Evict
-from attention_viz.operation.projection import Projection
+from attention_viz.operation.modules import Projection
 from attention_viz.protocol.facts import ModelFacts
 from attention_viz.trace.fitting import Fit
 from attention_viz.trace.provenance import Fidelity

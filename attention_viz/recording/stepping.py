@@ -21,7 +21,7 @@ from attention_viz.recording.differences import Difference
 from attention_viz.recording.grown import Grown
 from attention_viz.recording.probe import Anatomy, probe_ids
 from attention_viz.recording.runner import Pass, Runner, alike
-from attention_viz.trace.late_output import LateOutput
+from attention_viz.trace.memory import LateOutput
 from attention_viz.trace.once import once
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import attention_viz as av
 from attention_viz.analysis import blocks
 from attention_viz.explorer import Choice, pack
 from attention_viz.explorer.payload import ERROR, LEVELS
-from attention_viz.trace.numbered.kept import KeptLayers
+from attention_viz.trace.kept import KeptLayers
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
 from tests.explorer.conftest import self_attention

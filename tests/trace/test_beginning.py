@@ -6,7 +6,7 @@ import torch
 import attention_viz as av
 from attention_viz.analysis.readings import READINGS, read
 from attention_viz.errors import TraceError
-from attention_viz.trace.beginning import beginning
+from attention_viz.trace.derived import beginning
 from tests.shipped import shipped
 
 TEXT = "moon cheese frog ring moon cheese"

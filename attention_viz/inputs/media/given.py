@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from attention_viz.trace.shown.seen import NOTHING, Seen
+from attention_viz.trace.seen import NOTHING, Seen
 
 __all__ = ["InputField"]
 

@@ -12,7 +12,7 @@ from attention_viz.errors import UnsupportedModel, UnusablePicture, UnusableSoun
 from attention_viz.inputs.media.given import InputField
 from attention_viz.inputs.media.picture import Picture
 from attention_viz.inputs.media.sound import Sound
-from attention_viz.trace.shown.seen import NO_TIMES, Seen
+from attention_viz.trace.seen import NO_TIMES, Seen
 
 __all__ = ["SPEECH", "PictureReader", "Reader", "SoundReader", "TensorReader"]
 

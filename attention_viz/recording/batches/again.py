@@ -7,8 +7,7 @@ from weakref import WeakKeyDictionary
 
 from torch import Tensor
 
-from attention_viz.edits.apply import snapshots
-from attention_viz.edits.edit import Edit
+from attention_viz.edits.edit import Edit, snapshots
 from attention_viz.edits.places import check_places, concerns
 from attention_viz.errors import UnusableText
 from attention_viz.inputs.padding import unpadded

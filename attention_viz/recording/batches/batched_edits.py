@@ -9,8 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_viz.edits.apply import edited
-from attention_viz.edits.edit import Edit
+from attention_viz.edits.edit import Edit, edited
 from attention_viz.edits.places import check_places, concerns
 from attention_viz.errors import UnsupportedModel
 from attention_viz.inputs.device import device_of

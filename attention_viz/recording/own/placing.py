@@ -9,7 +9,7 @@ from attention_viz.errors import ShapeError
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.reach import is_causal
 from attention_viz.recording.own.heard import HeardCall
-from attention_viz.trace.by_hand.given import Labels, tokens_of
+from attention_viz.trace.from_tensors import Labels, tokens_of
 from attention_viz.trace.layers import STREAMS
 from attention_viz.trace.tokens import Tokens
 

@@ -14,7 +14,7 @@ from attention_viz.recording.as_written import plainly
 from attention_viz.recording.own.heard import HeardCall
 from attention_viz.recording.own.hearing import COMPILED, Hearing
 from attention_viz.recording.own.placing import PlacedCalls, placed
-from attention_viz.trace.by_hand.given import Labels, origin_of
+from attention_viz.trace.from_tensors import Labels, origin_of
 from attention_viz.trace.layers import Layer
 from attention_viz.trace.rerun import Rerun
 from attention_viz.trace.trace import Fidelity, Trace

@@ -8,8 +8,8 @@ import streamlit as st
 
 from attention_viz.analysis.readings import READINGS
 from attention_viz.explorer import explore
+from attention_viz.trace.export import to_safetensors
 from attention_viz.trace.provenance import MERGED
-from attention_viz.trace.tensors import to_safetensors
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.parts.exports import csv_bytes, model_part, show_more_formats
 from attention_viz.views import heatmap_svg

@@ -8,7 +8,7 @@ import streamlit as st
 import torch
 from torch import Tensor
 
-from attention_viz.operation.rotation import rotation
+from attention_viz.operation.positional import rotation
 from attention_viz.serving.own import run_widths
 from attention_viz.steps.head import OpenHead
 from attention_viz.steps.steps import Step, transposed

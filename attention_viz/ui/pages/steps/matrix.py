@@ -8,9 +8,8 @@ from streamlit.delta_generator import DeltaGenerator
 from torch import Tensor
 
 from attention_viz.steps.arithmetic import open_cell
-from attention_viz.steps.formulas import formula_of
 from attention_viz.steps.head import OpenHead
-from attention_viz.steps.steps import STEPS, Step, explanation_of, shape_of_step, steps_of, transposed
+from attention_viz.steps.steps import STEPS, Step, explanation_of, formula_of, shape_of_step, steps_of, transposed
 from attention_viz.ui.address import State
 from attention_viz.ui.pages.steps.choice import StepChoice
 from attention_viz.ui.pages.steps.controls import chosen_cell

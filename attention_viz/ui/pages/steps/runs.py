@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from torch import Tensor
 
-from attention_viz.operation.projection import Projection
+from attention_viz.operation.modules import Projection
 from attention_viz.serving.own import run_own
 from attention_viz.serving.request import OwnModule
 from attention_viz.serving.runs import Run, projections

@@ -9,7 +9,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.serving.runs import Run
 from attention_viz.steps.head import OpenHead
 from attention_viz.steps.steps import STEPS, step_tensors, steps_of
-from attention_viz.trace.tensors import to_safetensors
+from attention_viz.trace.export import to_safetensors
 from attention_viz.trace.trace import Trace
 from attention_viz.ui import visit
 from attention_viz.ui.address import State

@@ -5,7 +5,7 @@ import functools
 from attention_viz.serving.later import lent
 from attention_viz.serving.runs import Run
 from attention_viz.serving.settings import SETTINGS
-from attention_viz.trace.tensors import head_tensors, to_safetensors
+from attention_viz.trace.export import head_tensors, to_safetensors
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import reading as readings
