@@ -178,8 +178,9 @@ def _looks_ahead(call: Attention, count: int) -> bool:
 
 def _layer(layer: Layer, count: int) -> Layer:
     around = {name: tensor[..., :count, :] for name, tensor in layer.around.items()}
+    parts = {name: part[..., :count, :count] for name, part in layer.bias_parts.items()}
     call = first(layer.attention, queries=count, keys=count)
-    return replace(layer, attention=call, **around)
+    return replace(layer, attention=call, bias_parts=parts, **around)
 
 
 def _first(tokens: Tokens, count: int) -> Tokens:

@@ -1,5 +1,7 @@
 """A decoder's trace of its first tokens: what a run of them alone gives, without the run."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -48,6 +50,16 @@ def test_a_gradient_that_is_asked_for_is_that_of_the_first_tokens() -> None:
         assert torch.allclose(one, same, atol=1e-5)
     likeliest = beginning(trace, 4).relevance()
     assert likeliest.of == alone.relevance((3, token)).of != found.of
+
+
+def test_the_parts_of_a_bias_are_those_of_the_first_tokens() -> None:
+    query, bias = torch.randn(2, 4, 3), torch.randn(2, 4, 4)
+    trace = av.Trace.from_qkv(query, query, query, av.masks.causal(4), bias=bias, layout="bhsd")
+    (layer,) = trace.layers["decoder"]
+    (cut,) = beginning(trace.derived(layers={"decoder": (replace(layer, bias_parts={"ALiBi": bias}),)}), 3).layers[
+        "decoder"
+    ]
+    assert torch.equal(cut.bias_parts["ALiBi"], bias[:, :3, :3])
 
 
 def test_all_tokens_are_the_trace_itself() -> None:
