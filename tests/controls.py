@@ -4,8 +4,8 @@ import ast
 from functools import cache
 from pathlib import Path
 
-from attention_viz.edits.entry import EditKind
-from attention_viz.edits.registry import EDITS
+from attention_viz.edits.change import EditKind
+from attention_viz.edits.changes import EDITS
 
 __all__ = ["asked_of", "labels", "modules", "strings"]
 

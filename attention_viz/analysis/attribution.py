@@ -11,9 +11,8 @@ from scipy.sparse.csgraph import maximum_flow
 from torch import Tensor
 
 from attention_viz.errors import TraceError
-from attention_viz.operation.attention import Attention
-from attention_viz.operation.autocast import without_autocast
-from attention_viz.operation.projection import Projection
+from attention_viz.operation.attention import Attention, without_autocast
+from attention_viz.operation.modules import Projection
 from attention_viz.operation.shapes import positions, shared_heads
 from attention_viz.trace.from_weights import check_computed
 from attention_viz.trace.trace import Trace

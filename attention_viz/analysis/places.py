@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from attention_viz.trace.shown.seen import Seen
+from attention_viz.trace.seen import Seen
 from attention_viz.trace.tokens import Tokens
 
 __all__ = ["after_the_sound", "patch_grid"]

@@ -18,8 +18,8 @@ from attention_viz.analysis.sample import sample_of
 from attention_viz.analysis.words import Words
 from attention_viz.errors import TraceError
 from attention_viz.trace.renamed import renamed
-from attention_viz.trace.shown.unit import Unit
 from attention_viz.trace.trace import Trace
+from attention_viz.trace.unit import Unit
 
 if TYPE_CHECKING:
     import pandas

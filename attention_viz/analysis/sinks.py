@@ -7,7 +7,7 @@ from torch import Tensor
 
 from attention_viz.analysis.attribution import Projecting, fetched_lengths, output_matrices
 from attention_viz.analysis.rows import QueryRows
-from attention_viz.operation.autocast import without_autocast
+from attention_viz.operation.attention import without_autocast
 from attention_viz.operation.shapes import shared_heads
 from attention_viz.trace.from_weights import check_computed
 from attention_viz.trace.trace import Trace

@@ -10,7 +10,7 @@ from attention_viz.analysis.places import after_the_sound
 from attention_viz.analysis.speech.dividing import divide
 from attention_viz.analysis.speech.pauses import pauses
 from attention_viz.errors import TraceError
-from attention_viz.trace.shown.seen import NO_TIMES
+from attention_viz.trace.seen import NO_TIMES
 from attention_viz.trace.spelling import CONTINUES, SPACE
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace

@@ -11,11 +11,11 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from attention_viz.trace.once import once
-from attention_viz.trace.shown.unit import Unit
 from attention_viz.trace.spelling import carries, set_apart, visible
+from attention_viz.trace.splitting import writes_no_spaces
 from attention_viz.trace.tokens import Tokens
-from attention_viz.trace.words.grouping import sign_groups
-from attention_viz.trace.words.splitting import writes_no_spaces
+from attention_viz.trace.unit import Unit
+from attention_viz.trace.words import sign_groups
 
 __all__ = ["Words", "ordinal", "quoted", "words_of"]
 

@@ -9,8 +9,8 @@ from torch import Tensor
 from attention_viz.circuits.matrices import Around
 from attention_viz.circuits.weights import Proven, product_norm, proven
 from attention_viz.errors import ShapeError, UnsupportedModel
-from attention_viz.operation.autocast import without_autocast
-from attention_viz.trace.numbered.kept import KeptLayers
+from attention_viz.operation.attention import without_autocast
+from attention_viz.trace.kept import KeptLayers
 
 if TYPE_CHECKING:
     import pandas

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from attention_viz.circuits.weights import Proven, proven
 from attention_viz.errors import UnsupportedModel, UnusableText
-from attention_viz.operation.autocast import without_autocast
+from attention_viz.operation.attention import without_autocast
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 

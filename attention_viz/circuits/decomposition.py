@@ -8,7 +8,7 @@ from attention_viz.circuits.asked import Asked, Probability
 from attention_viz.circuits.number import OpenNumber
 from attention_viz.circuits.opened import check_model, open_alone
 from attention_viz.errors import ShapeError
-from attention_viz.operation.autocast import without_autocast
+from attention_viz.operation.attention import without_autocast
 from attention_viz.operation.short_repr import ShortRepr
 from attention_viz.trace.trace import Trace
 

@@ -14,7 +14,7 @@ from attention_viz.circuits.opened import run_behind
 from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.inputs.labelling import label_ids
 from attention_viz.inputs.token_of import token_of
-from attention_viz.operation.autocast import without_autocast
+from attention_viz.operation.attention import without_autocast
 from attention_viz.operation.numerics import REORDERED, close
 from attention_viz.recording.gradients import ModelRun
 from attention_viz.recording.outputs.returned import output_of

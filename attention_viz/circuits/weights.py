@@ -12,7 +12,7 @@ from attention_viz.circuits.matrices import Around, WordMatrices, matrices_aroun
 from attention_viz.circuits.number import Proof, prove
 from attention_viz.circuits.opened import open_run
 from attention_viz.errors import UnsupportedModel, first_line
-from attention_viz.operation.autocast import without_autocast
+from attention_viz.operation.attention import without_autocast
 from attention_viz.protocol.needing import need_trained
 from attention_viz.recording.gradients import ModelRun
 from attention_viz.recording.probe import probe_ids

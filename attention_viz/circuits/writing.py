@@ -9,7 +9,7 @@ from torch import Tensor
 from attention_viz.circuits.opened import OpenedRun, cut_off, open_behind
 from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.inputs.labelling import label_ids
-from attention_viz.operation.autocast import without_autocast
+from attention_viz.operation.attention import without_autocast
 from attention_viz.recording.gradients import ModelRun
 from attention_viz.trace.trace import Trace
 

@@ -122,7 +122,7 @@ def _safetensors(trace: "Trace", path: Path, part: TracePart) -> None:
 
 def _csv(trace: "Trace", path: Path, part: TracePart) -> None:
     from attention_viz.trace.ahead import ahead
-    from attention_viz.trace.table import to_csv
+    from attention_viz.trace.export import to_csv
 
     table = trace.table(part.layer, part.head, part.stream, layers=part.layers)
     report = ahead(path.name, len(table), len(table) / _LINES, None)

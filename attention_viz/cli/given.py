@@ -14,7 +14,7 @@ from attention_viz.errors import AttentionVizError, UnsupportedModel
 if TYPE_CHECKING:
     from attention_viz.models import AttentionModel
     from attention_viz.scratch.model import Scratch
-    from attention_viz.trace.numbered.kept import KeptLayers
+    from attention_viz.trace.kept import KeptLayers
     from attention_viz.trace.trace import Trace
 
 __all__ = [

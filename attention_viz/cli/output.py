@@ -95,7 +95,7 @@ def _csv(table: "pandas.DataFrame") -> str:
 
 def _csv_cell(value: Any) -> str:
     # What a spreadsheet takes for a formula is known in one place only.
-    from attention_viz.trace.table import inert
+    from attention_viz.trace.export import inert
 
     plain = _finite_or_none(_plain(value))
     if isinstance(plain, str):

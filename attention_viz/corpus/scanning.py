@@ -23,7 +23,7 @@ from attention_viz.corpus.worker import ScanSettings, Worker, fingerprint_of, ru
 from attention_viz.errors import ScanError, ShapeError, UnsupportedModel, UnusableText
 from attention_viz.models.model import AttentionModel
 from attention_viz.operation.shapes import is_whole
-from attention_viz.trace.numbered.kept import chosen_layers
+from attention_viz.trace.kept import chosen_layers
 
 __all__ = ["ENGINES", "Progress", "scan"]
 

@@ -1,13 +1,31 @@
-"""One chosen change of a model, and its place."""
+"""A chosen change of a model: its place, its details as text, and the fields of an `EDITS` entry."""
 
-from dataclasses import dataclass
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from attention_viz.edits.edit import Edit
     from attention_viz.operation.attention import Attention
     from attention_viz.trace.trace import Trace
 
-__all__ = ["Cell", "Change", "Detail", "calls_of", "heads_of", "stream_of"]
+__all__ = [
+    "ASKS",
+    "Asks",
+    "Cell",
+    "Change",
+    "Detail",
+    "Drawing",
+    "EditKind",
+    "Nothing",
+    "NumberDetail",
+    "OneCell",
+    "Spell",
+    "calls_of",
+    "heads_of",
+    "stream_of",
+]
 
 Cell = tuple[int, int]
 Detail = float | tuple[Cell, ...] | None
@@ -61,3 +79,126 @@ def calls_of(change: Change, trace: "Trace") -> "list[Attention]":
     """Return changed layers' attention calls."""
     stream = stream_of(change, trace)
     return [trace.attention(layer, stream) for layer in sorted({layer for layer, _ in heads_of(change, trace)})]
+
+
+_NUMBER = re.compile(r"-?[0-9]{1,3}(\.[0-9]{1,4})?")
+_CELL = re.compile(r"([0-9]{1,4})>([0-9]{1,4})")
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """A change that is known by its name."""
+
+    def read(self, change: Change, detail: str | None) -> Change | None:
+        """Return the change unless it has text."""
+        return change if detail is None else None
+
+    def write(self, change: Change) -> str | None:
+        """Nothing."""
+        return None
+
+
+@dataclass(frozen=True)
+class NumberDetail:
+    """A number with at most four digits after the point.
+
+    Attributes:
+        label: its name on pages.
+        lowest: the smallest allowed.
+    """
+
+    label: str
+    lowest: float
+    highest: float
+    start: float
+    step: float
+
+    def read(self, change: Change, detail: str | None) -> Change | None:
+        """Return the change with its number; None if invalid or out of range."""
+        number = float(detail) if detail is not None and _NUMBER.fullmatch(detail) else None
+        return replace(change, detail=number) if number is not None and self.lowest <= number <= self.highest else None
+
+    def write(self, change: Change) -> str | None:
+        """The number, such as "0.5"."""
+        return f"{change.number:.4f}".rstrip("0").rstrip(".")
+
+
+@dataclass(frozen=True)
+class OneCell:
+    """A query and a key.
+
+    Attributes:
+        query: its name on pages.
+    """
+
+    query: str
+    key: str
+
+    def read(self, change: Change, detail: str | None) -> Change | None:
+        """Return the change with its one cell, else None."""
+        cells = _read_cells(detail)
+        return replace(change, detail=cells) if len(cells) == 1 else None
+
+    def write(self, change: Change) -> str | None:
+        """The cell, such as "4>5"."""
+        return _write_cells(change.cells)
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A change that needs cells drawn by hand."""
+
+    def read(self, change: Change, detail: str | None) -> Change | None:
+        """Return the change with its cells; None if any is unreadable."""
+        cells = _read_cells(detail)
+        return replace(change, detail=cells) if cells else None
+
+    def write(self, change: Change) -> str | None:
+        """The cells, such as "2>4,3>4"."""
+        return _write_cells(change.cells)
+
+
+Asks = Nothing | NumberDetail | OneCell | Drawing
+
+# In the order in which pages offer changes: those that ask for less come first.
+ASKS = (Nothing, NumberDetail, OneCell, Drawing)
+
+
+def _read_cells(detail: str | None) -> tuple[Cell, ...]:
+    """Sorted, unique; none if any is unreadable."""
+    found = [_CELL.fullmatch(one.strip()) for one in (detail or "").split(",")]
+    cells = {(int(one[1]), int(one[2])) for one in found if one is not None}
+    return () if None in found else tuple(sorted(cells))
+
+
+def _write_cells(cells: tuple[Cell, ...]) -> str:
+    return ",".join(f"{query}>{key}" for query, key in cells)
+
+
+# Writes a token's label in a sentence.
+Spell = Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class EditKind:
+    """One kind of change that a person can choose.
+
+    Attributes:
+        name: as the address writes it, in small letters.
+        label: what the picker calls it.
+        asks: what has to be chosen for it beside its place, and how that is written and read.
+        example: one of it as the address writes it, without its place.
+        words: a change of this kind as a sentence, from the change, the trace before it, and how tokens are written.
+        short: what the changed head is called among others, such as "that says nothing".
+        make: the edits of the model, from the change and the trace before it.
+        misfit: why a change whose place and cells are there can't be made nevertheless; empty where it can.
+    """
+
+    name: str
+    label: str
+    asks: Asks
+    example: str
+    words: "Callable[[Change, Trace, Spell], str]"
+    short: Callable[[Change], str]
+    make: "Callable[[Change, Trace], tuple[Edit, ...]]"
+    misfit: "Callable[[Change, Trace], str]" = lambda change, trace: ""

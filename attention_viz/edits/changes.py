@@ -1,19 +1,31 @@
-"""Changes as short text in addresses and as sentences."""
+"""All kinds of change, found in `attention_viz.edits.kinds`, as short text in addresses and as sentences."""
 
 import re
 from collections.abc import Sequence
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
-from attention_viz.edits.change import Change, stream_of
-from attention_viz.edits.entry import Spell
-from attention_viz.edits.registry import EDITS
+from attention_viz.edits import kinds
+from attention_viz.edits.change import ASKS, Change, EditKind, Spell, stream_of
 from attention_viz.edits.words import STREAMS
 
 if TYPE_CHECKING:
     from attention_viz.edits.edit import Edit
     from attention_viz.trace.trace import Trace
 
-__all__ = ["MOST", "describe", "misfit", "read_changes", "to_edits", "write_changes"]
+__all__ = ["EDITS", "MOST", "describe", "misfit", "read_changes", "to_edits", "write_changes"]
+
+
+def _found() -> dict[str, EditKind]:
+    modules = [import_module(f"{kinds.__name__}.{found.name}") for found in iter_modules(kinds.__path__)]
+    every: list[EditKind] = [entry for module in modules for entry in module.KINDS]
+    return {entry.name: entry for entry in sorted(every, key=lambda entry: ASKS.index(type(entry.asks)))}
+
+
+# By the name in the address, in the order in which pages offer them.
+EDITS = _found()
+
 
 # As many as a list on a page can tell.
 MOST = 20
@@ -66,11 +78,7 @@ def misfit(change: Change, trace: "Trace") -> str:
 
 
 def describe(change: Change, trace: "Trace", spell: Spell = str) -> str:
-    """Describe a change, with token names if known.
-
-    Args:
-        spell: writes a label; unchanged by default.
-    """
+    """Describe a change, with token names if known, as `spell` writes them."""
     return EDITS[change.what].words(change, trace, spell)
 
 

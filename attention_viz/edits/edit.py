@@ -1,15 +1,17 @@
-"""The interface of all edits."""
+"""The interface of all edits, and their application to calls."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import Field
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from jaxtyping import Bool
 from torch import Tensor
 
-from attention_viz.edits.places import Placed
+from attention_viz.edits.places import Placed, concerns
 from attention_viz.operation.attention import Attention
+from attention_viz.operation.shapes import widened
 
-__all__ = ["Edit"]
+__all__ = ["Edit", "bias_of_each_head", "edited", "rows_of_each_head", "snapshots"]
 
 
 @runtime_checkable
@@ -46,3 +48,27 @@ class Edit(Placed, Protocol):
             UnsupportedModel: the call's terms can't express the edit.
         """
         ...
+
+
+def snapshots(edits: Sequence[Edit], real: Mapping[str, Bool[Tensor, " query"] | None]) -> tuple[Edit, ...]:
+    """Copy edits' tensors, because callers may write into theirs; `real` has each stream's queries without padding."""
+    return tuple(edit.snapshot(real[edit.stream or next(iter(real))]) for edit in edits)
+
+
+def edited(edits: Sequence[Edit], place: tuple[str, int], attention: Attention) -> Attention:
+    """Apply all edits of a layer to its call; itself without any."""
+    for edit in edits:
+        if concerns(edit, place):
+            attention = edit.apply(attention, place)
+    return attention
+
+
+def rows_of_each_head(rows: Tensor, attention: Attention) -> Tensor:
+    """Copy query or value per head, (head, position, width)."""
+    return rows.expand(attention.shape[0], *rows.shape[-2:]).clone()
+
+
+def bias_of_each_head(attention: Attention) -> Tensor:
+    """Copy the bias per head, (head, query, key), at least float32; 0 without one."""
+    bias = attention.query.new_zeros(()) if attention.bias is None else attention.bias
+    return widened(bias).expand(attention.shape).clone()

@@ -71,11 +71,7 @@ def weight_table(before: Trace, after: Trace, stream: str | None = None) -> "pan
 
 
 def likelier(before: Trace, after: Trace, position: int, count: int = 5) -> list[tuple[int, float, float]]:
-    """Return the likeliest tokens before, then newcomers after.
-
-    Returns:
-        Id, probability before, probability after.
-    """
+    """Return the likeliest tokens before, then newcomers after: id, probability before, and after."""
     _ = moved_rows(before.output, after.output)
     old, new = (trace.output[position].detach().double().cpu().softmax(dim=-1) for trace in (before, after))
     likeliest = [one.topk(min(count, len(one))).indices.tolist() for one in (old, new)]

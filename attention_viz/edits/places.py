@@ -7,7 +7,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 from torch import Tensor
 
 from attention_viz.errors import ShapeError
-from attention_viz.trace.numbered.kept import KeptLayers, no_such_layer
+from attention_viz.trace.kept import KeptLayers, no_such_layer
 
 __all__ = ["Placed", "check_head", "check_places", "check_shape", "check_whole", "concerns", "where"]
 

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from attention_viz.edits.change import Cell, Change, stream_of
-from attention_viz.edits.entry import Spell
+from attention_viz.edits.change import Cell, Change, Spell, stream_of
 
 if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens

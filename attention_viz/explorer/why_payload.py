@@ -9,9 +9,9 @@ from zlib import crc32
 if TYPE_CHECKING:
     import pandas
 
-    from attention_viz.trace.shown.unit import Unit
     from attention_viz.trace.tokens import Tokens
     from attention_viz.trace.trace import Trace
+    from attention_viz.trace.unit import Unit
 
 __all__ = ["Question", "largest_heads", "name_of", "pack_why"]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 
 from attention_viz.inputs.device import device_of
-from attention_viz.trace.resting import RestingFile
+from attention_viz.trace.memory import RestingFile
 
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel

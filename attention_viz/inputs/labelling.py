@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from attention_viz.trace.tokens import Tokens
-from attention_viz.trace.words.grouping import group_pieces
+from attention_viz.trace.words import group_pieces
 
 if TYPE_CHECKING:
     from transformers.tokenization_utils_base import PreTrainedTokenizerBase

@@ -11,10 +11,9 @@ from attention_viz.inputs.chat_template import render_chat
 from attention_viz.inputs.isolated.tokenizer import IsolatedTokenizer
 from attention_viz.inputs.labelling import reserved, spellings, tokens_of_ids, unknown_id
 from attention_viz.inputs.tokenizing import with_tokenizer
+from attention_viz.trace.splitting import kind_of
 from attention_viz.trace.tokens import Tokens
-from attention_viz.trace.words.grouping import group_pieces
-from attention_viz.trace.words.piece_text import keeps_spaces
-from attention_viz.trace.words.splitting import kind_of
+from attention_viz.trace.words import group_pieces, keeps_spaces
 
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel

@@ -7,8 +7,7 @@ from dataclasses import replace
 import torch
 from torch.nn import functional
 
-from attention_viz.edits.apply import edited
-from attention_viz.edits.edit import Edit
+from attention_viz.edits.edit import Edit, edited
 from attention_viz.errors import ShapeError
 from attention_viz.lesson.scene import Scene
 from attention_viz.operation.attention import Attention, attend

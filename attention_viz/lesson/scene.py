@@ -7,8 +7,8 @@ from typing import Protocol, runtime_checkable
 from attention_viz.edits.edit import Edit
 from attention_viz.lesson.words import telling
 from attention_viz.sources import CATALOGUE
+from attention_viz.trace.splitting import split_words
 from attention_viz.trace.trace import Trace
-from attention_viz.trace.words.splitting import split_words
 from attention_viz.views.style.theme import ThemeName
 
 __all__ = ["LONGEST", "MOST_PRESSED", "REAL_MODEL", "RunText", "Scene"]

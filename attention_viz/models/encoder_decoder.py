@@ -16,7 +16,7 @@ from attention_viz.recording.outputs.generation import answer_of, decoder_inputs
 from attention_viz.recording.runner import Pass
 from attention_viz.recording.tracer import TokenAxes, Tracer
 from attention_viz.trace.ahead import Progress
-from attention_viz.trace.shown.seen import NOTHING, Seen
+from attention_viz.trace.seen import NOTHING, Seen
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Provenance, Trace
 

@@ -20,7 +20,7 @@ from attention_viz.recording.layout.positions import numbered
 from attention_viz.recording.outputs.generation import nobody_speaks
 from attention_viz.recording.runner import Pass
 from attention_viz.recording.tracer import TokenAxes
-from attention_viz.trace.shown.seen import NO_TIMES
+from attention_viz.trace.seen import NO_TIMES
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Provenance, Trace
 from attention_viz.trace.trace_data import attach, behind

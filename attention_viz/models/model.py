@@ -17,7 +17,7 @@ from attention_viz.inputs.text import InputRow, Wording, count_tokens, read
 from attention_viz.inputs.token_of import candidates, probability
 from attention_viz.models import media, texts
 from attention_viz.models.parts import ModelParts
-from attention_viz.operation.projection import Projection
+from attention_viz.operation.modules import Projection
 from attention_viz.protocol.facts import ModelFacts
 from attention_viz.protocol.model import Model
 from attention_viz.recording.as_written import AsWritten

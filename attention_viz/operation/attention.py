@@ -6,7 +6,8 @@ sinks as a learned logit: OpenAI 2025 (gpt-oss model card, section 2.3).
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +17,6 @@ from torch import Tensor
 from torch.nn import functional
 
 from attention_viz.errors import ShapeError
-from attention_viz.operation.autocast import without_autocast
 from attention_viz.operation.checks import check_call
 from attention_viz.operation.reach import is_causal
 from attention_viz.operation.shapes import (
@@ -31,7 +31,24 @@ from attention_viz.operation.shapes import (
 from attention_viz.operation.short_repr import ShortRepr
 from attention_viz.operation.terms import Term, along, map_terms, terms_of
 
-__all__ = ["Attention", "attend", "fused", "fusible"]
+__all__ = ["Attention", "attend", "autocast_kinds", "fused", "fusible", "without_autocast"]
+
+
+def autocast_kinds() -> tuple[str, ...]:
+    """Return this thread's device kinds inside `torch.autocast`, such as "cpu"."""
+    accelerator = torch.accelerator.current_accelerator()
+    kinds = ("cpu",) if accelerator is None else ("cpu", accelerator.type)
+    return tuple(kind for kind in kinds if torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind))
+
+
+@contextmanager
+def without_autocast() -> Generator[None]:
+    """Compute in the precision that the numbers have."""
+    with ExitStack() as stack:
+        for kind in autocast_kinds():
+            stack.enter_context(torch.autocast(kind, enabled=False))
+        yield
+
 
 # Rows of weights computed at a time where only part of a matrix is wanted: 512 rows of 32,768 keys are 64 MiB.
 _ROWS_AT_A_TIME = 512
@@ -229,13 +246,7 @@ def _spread(query: Tensor, lead: Sequence[int], term: Term, value: Any) -> Any:
 
 
 def fused(call: Attention, *, closed: bool) -> Float[Tensor, "_batch _head query d_v"]:
-    """Compute a `fusible` call's output by torch's scaled_dot_product_attention.
-
-    Equals `attend(…).output`, for thousands of calls of one shape.
-
-    Args:
-        call: (batch, head, position, width), for fast kernels; fewer key and value heads allowed.
-    """
+    """Compute a `fusible` call's `attend(…).output`, (batch, head, position, width), by torch's fused kernel."""
     query, key, value, mask = call.query, call.key, call.value, call.allowed
     if closed:
         mask = None

@@ -12,20 +12,13 @@ __all__ = ["between", "first", "narrowed"]
 
 
 def first(call: Attention, *, queries: int | None = None, keys: int | None = None) -> Attention:
-    """View the call's first queries and keys, all by default.
-
-    Weights stay unchanged if keys beyond are blocked.
-    """
+    """View the call's first queries and keys, all by default; weights stay if keys beyond are blocked."""
     counts = {"query": queries, "key": keys}
     return map_terms(call, lambda term, value: narrowed(term, value, counts))
 
 
 def narrowed(term: Term, value: Any, counts: Mapping[str, int | None]) -> Any:
-    """View a term's first queries and keys.
-
-    Args:
-        counts: by "query" and "key"; None for all.
-    """
+    """View a term's first queries and keys, by counts of each; None for all."""
     if not isinstance(value, Tensor):
         return value
     for axis, name in enumerate(term.axes.names, start=-len(term.axes.names)):

@@ -18,14 +18,7 @@ def kernel_weights(
     mask: Bool[Tensor, "query key"] | Float[Tensor, "query key"] | None,
     scale: float | None,
 ) -> Float[Tensor, "query key"]:
-    """Return one head's weights from torch's `scaled_dot_product_attention`.
-
-    One-hot values make the output the weights, which torch doesn't return.
-
-    Args:
-        mask: True for open keys, or numbers to add.
-        scale: 1/√d_k by default.
-    """
+    """Return one head's weights from torch's attention: with one-hot values they are its output."""
     places = torch.eye(len(key), dtype=query.dtype, device=query.device)
     one, other, value = (tensor[None, None] for tensor in (query, key, places))
     return functional.scaled_dot_product_attention(one, other, value, mask, scale=scale)[0, 0]

@@ -4,6 +4,7 @@ Source: Vaswani et al. 2017, "Attention Is All You Need", sections 3.2.2 (heads)
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from jaxtyping import Bool, Float
@@ -19,8 +20,9 @@ from attention_viz.operation.shapes import (
     side_by_side,
     widths_of_a_head,
 )
+from attention_viz.operation.short_repr import ShortRepr
 
-__all__ = ["AttentionHead", "CrossAttention", "MultiHeadAttention", "SelfAttention", "from_torch"]
+__all__ = ["AttentionHead", "CrossAttention", "MultiHeadAttention", "Projection", "SelfAttention", "from_torch"]
 
 _PROJECTIONS = ("query", "key", "value")
 
@@ -275,3 +277,17 @@ def _refuse_what_differs(module: nn.MultiheadAttention) -> None:
 
 def _thirds(kind: str, fused: Tensor) -> dict[str, Tensor]:
     return {f"{name}.{kind}": part for name, part in zip(_PROJECTIONS, fused.chunk(3), strict=True)}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Projection(ShortRepr):
+    """One learned projection of a layer, for all its heads side by side: x · weight + bias.
+
+    Attributes:
+        weight: (in, out); the columns of head h of W_Q are h·d_k to (h + 1)·d_k, the rows of head h of W_O are
+            h·d_v to (h + 1)·d_v.
+        bias: (out,), where there is one.
+    """
+
+    weight: Float[Tensor, "_in out"]
+    bias: Float[Tensor, " out"] | None = None

@@ -27,11 +27,7 @@ def is_causal(allowed: Tensor | None, shape: Sequence[int]) -> bool:
 
 
 def first_keys(allowed: Tensor | None, shape: tuple[int, ...]) -> Tensor | None:
-    """Return each row's count of open first keys, (query,); None for other masks.
-
-    Args:
-        allowed: (query, key); None if nothing is blocked.
-    """
+    """Return each row's count of open first keys, (query,); None for other masks."""
     queries, keys = shape
     if allowed is None or allowed.shape != (queries, keys):
         return None

@@ -62,10 +62,7 @@ def shared_heads(shared: Tensor, query: Tensor) -> Tensor:
 
 
 def products(query: Tensor, key: Tensor) -> Tensor:
-    """Return query-key dot products, (…, head, query, key).
-
-    Grouped query heads multiply together, without key copies.
-    """
+    """Return query-key dot products, (…, head, query, key), without copies of grouped keys."""
     heads, shared = heads_of(query), heads_of(key)
     if not 1 < shared < heads or query.ndim < 3:
         return query @ key.mT

@@ -80,11 +80,7 @@ def map_terms(call: _Call, change: Callable[[Term, Any], Any]) -> _Call:
 
 
 def same_terms(one: object, other: object, same: Callable[[torch.Tensor, torch.Tensor], bool], *but: str) -> bool:
-    """Compare two calls' terms.
-
-    Args:
-        same: compares tensors; numbers must be equal.
-    """
+    """Compare two calls' terms: tensors by `same`, numbers for equality."""
     names = [term.name for term in terms_of(type(one)) if term.name not in but]
     return all(_same(getattr(one, name), getattr(other, name), same) for name in names)
 

@@ -10,10 +10,10 @@ from torch import Tensor
 from attention_viz.edits.edit import Edit
 from attention_viz.edits.eviction import Evict
 from attention_viz.errors import ShapeError, UnsupportedModel
-from attention_viz.operation.projection import Projection
+from attention_viz.operation.modules import Projection
 from attention_viz.protocol.facts import ModelFacts
 from attention_viz.trace.fitting import Fit, fit_text
-from attention_viz.trace.numbered.kept import KeptLayers
+from attention_viz.trace.kept import KeptLayers
 from attention_viz.trace.provenance import Fidelity
 from attention_viz.trace.trace import Trace
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_viz.errors import UnsupportedModel
-from attention_viz.operation.autocast import autocast_kinds, without_autocast
+from attention_viz.operation.attention import autocast_kinds, without_autocast
 
 __all__ = ["COMPILER", "AsWritten", "has_compiled", "plainly", "refuse_autocast", "refuse_own_autocast"]
 

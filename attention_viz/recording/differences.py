@@ -9,8 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attention_viz.operation.attention import Attention
-from attention_viz.trace.late_output import LateOutput
-from attention_viz.trace.resting import set_aside
+from attention_viz.trace.memory import LateOutput, set_aside
 
 __all__ = ["Difference", "Real", "cut", "kept_rows", "weights_difference"]
 

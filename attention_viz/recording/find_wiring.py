@@ -15,7 +15,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from attention_viz.operation.projection import Projection
+from attention_viz.operation.modules import Projection
 from attention_viz.recording.recorder import Call, recording
 from attention_viz.recording.runner import Pass
 from attention_viz.recording.weights.matrix import matrix_of

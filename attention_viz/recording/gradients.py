@@ -18,8 +18,7 @@ from torch import Tensor
 from attention_viz.edits.edit import Edit
 from attention_viz.errors import AttentionVizError, ShapeError, UnsupportedModel, first_line
 from attention_viz.inputs.labelling import label_ids
-from attention_viz.operation.attention import Attention
-from attention_viz.operation.autocast import without_autocast
+from attention_viz.operation.attention import Attention, without_autocast
 from attention_viz.operation.shapes import shared_heads, widened
 from attention_viz.operation.terms import map_terms
 from attention_viz.recording.probe import Anatomy

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from attention_viz.errors import UnsupportedModel
 from attention_viz.inputs.device import device_of
 from attention_viz.inputs.text import vocabulary
-from attention_viz.operation.bias_kind import bias_kind
+from attention_viz.operation.positional import bias_kind
 from attention_viz.recording.fidelity import compare
 from attention_viz.recording.find_wiring import listened
 from attention_viz.recording.interception.outside import SOFTMAX, outside_calls, parts_left_out, refusal_of
@@ -29,7 +29,7 @@ from attention_viz.recording.towers import (
     streams_by_tower,
 )
 from attention_viz.recording.wiring import Wiring
-from attention_viz.trace.numbered.kept import KeptLayers, chosen_layers
+from attention_viz.trace.kept import KeptLayers, chosen_layers
 from attention_viz.trace.once import once
 from attention_viz.trace.trace import STREAMS, Provenance
 

@@ -13,8 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attention_viz.edits.apply import edited
-from attention_viz.edits.edit import Edit
+from attention_viz.edits.edit import Edit, edited
 from attention_viz.errors import UnsupportedModel
 from attention_viz.operation.attention import Attention, attend, fused, fusible
 from attention_viz.operation.masks import causal
@@ -23,7 +22,7 @@ from attention_viz.operation.terms import Term, map_terms, same_terms
 from attention_viz.recording.as_written import refuse_own_autocast
 from attention_viz.sources.huggingface import ALL_MASK_ATTENTION_FUNCTIONS as _MASKS
 from attention_viz.sources.huggingface import AttentionInterface, AttentionMaskInterface
-from attention_viz.trace.resting import RestingFile
+from attention_viz.trace.memory import RestingFile
 
 __all__ = [
     "BLOCKED_BELOW",

@@ -27,8 +27,7 @@ from attention_viz.recording.recorder import Call, Recorder, heard_by, recording
 from attention_viz.recording.twin import Twin
 from attention_viz.recording.wiring import Listener, Wiring, hooked
 from attention_viz.sources.huggingface import PreTrainedModel
-from attention_viz.trace.late_output import LateOutput
-from attention_viz.trace.resting import RestingFile
+from attention_viz.trace.memory import LateOutput, RestingFile
 
 __all__ = ["Pass", "Runner", "alike", "versions"]
 

@@ -28,7 +28,7 @@ from attention_viz.recording.references.eager_weights import EagerWeights, prefi
 from attention_viz.recording.references.own_output import builtin, run_itself
 from attention_viz.recording.runner import Pass, Runner, alike
 from attention_viz.recording.twin import Twin
-from attention_viz.trace.late_output import LateOutput
+from attention_viz.trace.memory import LateOutput
 from attention_viz.trace.once import once
 from attention_viz.trace.provenance import Fidelity
 

@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from attention_viz.edits.apply import snapshots
-from attention_viz.edits.edit import Edit
+from attention_viz.edits.edit import Edit, snapshots
 from attention_viz.edits.eviction import Evict
 from attention_viz.edits.kinds.masks import Allow
 from attention_viz.edits.places import check_places
 from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.inputs.check import unpadded
 from attention_viz.inputs.cost import cost_of, file_for
-from attention_viz.operation.bias_kind import bias_kind
+from attention_viz.operation.modules import Projection
 from attention_viz.operation.numerics import REPEATED
-from attention_viz.operation.projection import Projection
+from attention_viz.operation.positional import bias_kind
 from attention_viz.recording.as_written import refuse_autocast
 from attention_viz.recording.batches.zeroing import value_zeroing
 from attention_viz.recording.differences import Real
@@ -33,9 +32,9 @@ from attention_viz.recording.runner import Pass, Runner, alike
 from attention_viz.recording.stepping import Grown, apart, compare_steps
 from attention_viz.recording.weights.unchanged import Unchanged
 from attention_viz.trace.ahead import Progress, ahead
-from attention_viz.trace.numbered.kept import no_such_layer
+from attention_viz.trace.kept import no_such_layer
 from attention_viz.trace.rerun import Rerun
-from attention_viz.trace.shown.seen import NOTHING, Seen
+from attention_viz.trace.seen import NOTHING, Seen
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
 from attention_viz.trace.trace_data import attach, by_row

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from torch import Tensor, nn
 
-from attention_viz.operation.projection import Projection
+from attention_viz.operation.modules import Projection
 from attention_viz.recording.recorder import Recorder, recording
 from attention_viz.recording.weights.matrix import Projections, matrix_of
 from attention_viz.trace.trace import Layer

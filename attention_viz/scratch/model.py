@@ -9,24 +9,22 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attention_viz.edits.apply import edited, snapshots
-from attention_viz.edits.edit import Edit
+from attention_viz.edits.edit import Edit, edited, snapshots
 from attention_viz.edits.places import check_places
 from attention_viz.errors import ShapeError, TextTooLong, UnsupportedModel, UnusableText
 from attention_viz.operation import masks
-from attention_viz.operation.modules import MultiHeadAttention
-from attention_viz.operation.projection import Projection
+from attention_viz.operation.modules import MultiHeadAttention, Projection
 from attention_viz.operation.shapes import check_sizes, check_tensor, uneven
 from attention_viz.protocol.facts import ModelFacts
 from attention_viz.protocol.model import Model
 from attention_viz.scratch.vectors import seeded_numbers, sinusoidal, word_id, word_vectors
 from attention_viz.scratch.verify import measure
-from attention_viz.trace.numbered.kept import KeptLayers, chosen_layers
+from attention_viz.trace.kept import KeptLayers, chosen_layers
 from attention_viz.trace.rerun import Rerun
+from attention_viz.trace.splitting import split_words
 from attention_viz.trace.tokens import Tokens, check_text
 from attention_viz.trace.trace import Layer, Provenance, Trace
 from attention_viz.trace.trace_data import attach
-from attention_viz.trace.words.splitting import split_words
 
 __all__ = ["POSITIONS", "Scratch", "scratch"]
 

@@ -9,9 +9,8 @@ from torch import Tensor, nn
 
 from attention_viz.errors import ShapeError
 from attention_viz.operation.attention import Attention, attend
-from attention_viz.operation.modules import AttentionHead
+from attention_viz.operation.modules import AttentionHead, Projection
 from attention_viz.operation.numerics import EXACT
-from attention_viz.operation.projection import Projection
 from attention_viz.operation.shapes import apart
 from attention_viz.scratch.model import Scratch
 from attention_viz.trace.rerun import Rerun

@@ -153,7 +153,7 @@ def long_text(tokens: int) -> Generator[None]:
     if tokens < _LONG:
         yield
         return
-    from attention_viz.trace.resting import give_back
+    from attention_viz.trace.memory import give_back
 
     before, _thread.long = getattr(_thread, "long", False), True
     share_cores(FORWARDS.computing)

@@ -12,7 +12,7 @@ from attention_viz.serving.settings import SETTINGS
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from attention_viz.operation.projection import Projection
+    from attention_viz.operation.modules import Projection
     from attention_viz.trace.trace import Trace
 
 __all__ = ["LARGEST_WIDTH", "OwnRun", "run_own", "run_widths"]

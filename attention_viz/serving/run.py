@@ -77,7 +77,7 @@ class Run:
 
     def beginning(self, count: int) -> "Run":
         """Return a decoder's first tokens; the last requests are kept."""
-        from attention_viz.trace.beginning import beginning
+        from attention_viz.trace.derived import beginning
 
         found = self._beginnings.get(count) or Run(beginning(self.trace, count), self.fit, self.second)
         while len(self._beginnings) >= _MOST_BEGINNINGS:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas
 
     from attention_viz.edits.edit import Edit
-    from attention_viz.operation.projection import Projection
+    from attention_viz.operation.modules import Projection
     from attention_viz.protocol.model import Model
     from attention_viz.serving.run import Request
     from attention_viz.trace.trace import Trace

@@ -8,7 +8,7 @@ from typing import Literal
 from torch import Tensor
 
 from attention_viz.errors import ShapeError
-from attention_viz.operation.rotation import rotation
+from attention_viz.operation.positional import rotation
 from attention_viz.operation.shapes import of_head
 from attention_viz.steps.head import OpenHead
 

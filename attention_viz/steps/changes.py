@@ -3,22 +3,10 @@
 import torch
 from torch import Tensor
 
-from attention_viz.operation.rotation import rotation
+from attention_viz.operation.positional import rotation
 from attention_viz.steps.head import OpenHead, row_statistics
 
-__all__ = [
-    "allowed",
-    "biased",
-    "capped",
-    "embedded",
-    "joined",
-    "mixed",
-    "projected",
-    "rotated",
-    "scaled",
-    "scored",
-    "weighed",
-]
+__all__ = []
 
 
 def embedded(opened: OpenHead) -> str:

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from attention_viz.errors import ShapeError
 from attention_viz.operation.attention import Attention
+from attention_viz.operation.modules import Projection
 from attention_viz.operation.numerics import EXACT, REPEATED, close
-from attention_viz.operation.projection import Projection
 from attention_viz.operation.shapes import of_head, side_by_side
 from attention_viz.trace.from_weights import check_computed
 from attention_viz.trace.once import once
@@ -182,14 +182,7 @@ def open_head(
     projections: Mapping[str, Projection] = MappingProxyType({}),
     parts: Mapping[str, Tensor] = MappingProxyType({}),
 ) -> OpenHead:
-    """Open one head, as it ran or with another scale or precision.
-
-    Switches recompute the layer with `attend`.
-
-    Args:
-        stream: None for the only one.
-        precision: "float32", "bfloat16" or "float16"; None as it ran.
-    """
+    """Open one head, as it ran, or recomputed by `attend` with another scale or precision."""
     stream = trace.stream(stream)
     entry = trace.layer(layer, stream)
     entry.attention.head(head)  # refuses a head that isn't there

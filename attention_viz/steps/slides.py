@@ -20,7 +20,7 @@ from attention_viz.analysis.slides.slide import (
     source_of,
 )
 from attention_viz.steps.head import OpenHead
-from attention_viz.trace.shown.unit import Unit
+from attention_viz.trace.unit import Unit
 
 __all__ = ["step_slides"]
 

@@ -13,13 +13,9 @@ __all__ = ["attention_of", "check_computed", "shares"]
 def attention_of(
     weights: Float[Tensor, "head query key"], allowed: Bool[Tensor, "... _query _key"] | None = None
 ) -> Attention:
-    """Make a call with these weights for pictures and tables.
+    """Make a call with these weights, whose rows sum to 1 or are all 0, for pictures and tables.
 
     Their logarithm is each head's bias; queries and keys are 0, without values. An allowed 0 stays open, with bias −∞.
-
-    Args:
-        weights: 0 or more; each row sums to 1, or is all 0.
-        allowed: True where a query may look; everywhere by default.
     """
     heads, queries, keys = weights.shape
     looking = torch.zeros(heads, queries, 1, device=weights.device)

@@ -10,8 +10,8 @@ from attention_viz.errors import TraceError
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.shapes import FLOATING, broadcasts
 from attention_viz.operation.short_repr import ShortRepr
-from attention_viz.trace.late_output import LateOutput
-from attention_viz.trace.numbered.kept import KeptLayers
+from attention_viz.trace.kept import KeptLayers
+from attention_viz.trace.memory import LateOutput
 
 __all__ = ["AROUND", "STREAMS", "Layer", "check_layers", "check_output", "check_streams", "labels_of"]
 

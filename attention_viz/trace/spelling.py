@@ -64,10 +64,7 @@ _NAMED = {"\n": "↵", "\t": "⇥", "\r": "␍", "\x7f": "␡", " ": "␣"}
 
 @_remembered
 def decode(label: str, spelling: str = "unknown") -> str:
-    """Return a piece's text with its leading space, without continuation marks.
-
-    Incomplete characters' bytes become lone surrogates (PEP 383), which `visible` writes as signs.
-    """
+    """Return a piece's text with its leading space; incomplete characters become lone surrogates (PEP 383)."""
     if spelling.startswith("byte-level"):
         label = label.removesuffix(_SUFFIX) if spelling.endswith("end-of-word") else label
         # A piece with other letters was added to the vocabulary as it is.
@@ -105,11 +102,7 @@ def carries(label: str, spelling: str = "unknown") -> bool:
 
 @_remembered
 def without_marks(label: str, spelling: str = "unknown") -> str:
-    """Drop a piece's leading space; a piece of marks alone stays.
-
-    Args:
-        spelling: one of `SPELLINGS`; if unknown, all tokenizers' marks go.
-    """
+    """Drop a piece's leading space, or any tokenizer's marks; a piece of marks alone stays."""
     text = _without_any(label) if spelling == "unknown" else decode(label, spelling)
     return text.strip(" ") or text or label
 
@@ -124,10 +117,7 @@ def join(labels: Sequence[str], spelling: str = "unknown") -> str:
 
 
 def visible(text: str) -> str:
-    """Replace invisible characters: spaces, controls, partial bytes.
-
-    Text direction controls are spelled out, too.
-    """
+    """Replace invisible characters: spaces, controls, partial bytes, text direction."""
     if text and not text.strip("".join(_JOINERS)):
         return "".join(map(_code_point, text))
     # To Python, printable is everything that can be seen, and the space.
@@ -142,10 +132,7 @@ def _is_part(sign: str) -> bool:
 
 
 def xml_text(text: str) -> str:
-    """Spell out characters that XML forbids, as in ⟨U+FFFE⟩.
-
-    Markup isn't escaped here.
-    """
+    """Spell out characters that XML forbids, as in ⟨U+FFFE⟩; markup isn't escaped here."""
     return _NOT_XML.sub(lambda found: _code_point(found[0]), text)
 
 
@@ -206,10 +193,7 @@ def _code_point(sign: str) -> str:
 
 
 def set_apart(written: str) -> str:
-    """Isolate a right-to-left word so that its surroundings keep their direction.
-
-    Its light mark and position stay outside.
-    """
+    """Isolate a right-to-left word from its light mark, position and surroundings."""
     if _ISOLATE in written or not any(unicodedata.bidirectional(sign) in _TURNED for sign in written):
         return written
     return _AROUND.sub(rf"\1{_ISOLATE}\2{_END_ISOLATE}\3", written, count=1)

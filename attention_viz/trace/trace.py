@@ -11,16 +11,22 @@ import pandas
 from torch import Tensor
 
 from attention_viz.trace.ahead import Progress
-from attention_viz.trace.by_hand.given import Labels, compared, compared_with_weights, trace_of_calls
-from attention_viz.trace.by_hand.handed_over import Layers, calls_of_qkv, calls_of_weights
-from attention_viz.trace.by_hand.layout import heads_first
+from attention_viz.trace.export import trace_in_html, weights_table
 from attention_viz.trace.files.read import read_trace
 from attention_viz.trace.files.write import write_trace
-from attention_viz.trace.in_html import trace_in_html
+from attention_viz.trace.from_tensors import (
+    Labels,
+    Layers,
+    calls_of_qkv,
+    calls_of_weights,
+    compared,
+    compared_with_weights,
+    heads_first,
+    trace_of_calls,
+)
 from attention_viz.trace.layers import STREAMS, Layer, labels_of
 from attention_viz.trace.provenance import Fidelity, Provenance
 from attention_viz.trace.rerun import Relevance, Rerun
-from attention_viz.trace.table import weights_table
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace_data import LayersByStream, Output, TraceData, attach, behind, by_row
 

@@ -12,14 +12,13 @@ from attention_viz.errors import TraceError
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.shapes import is_whole
 from attention_viz.operation.short_repr import short_repr
-from attention_viz.trace.late_output import LateOutput
+from attention_viz.trace.kept import KeptLayers, check_kept, chosen_layers, no_such_layer
 from attention_viz.trace.layers import Layer, check_layers, check_output, check_streams, labels_of
-from attention_viz.trace.numbered.kept import KeptLayers, check_kept, chosen_layers, no_such_layer
+from attention_viz.trace.memory import LateOutput, bytes_of
 from attention_viz.trace.once import once
 from attention_viz.trace.provenance import Fidelity, Provenance
 from attention_viz.trace.rerun import Along, Relevance, Rerun
-from attention_viz.trace.resting import bytes_of
-from attention_viz.trace.shown.seen import NOTHING, Seen
+from attention_viz.trace.seen import NOTHING, Seen
 from attention_viz.trace.tokens import Tokens
 
 __all__ = ["LayersByStream", "Output", "TraceData", "attach", "behind", "by_row", "some_layers"]

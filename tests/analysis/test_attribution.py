@@ -19,7 +19,7 @@ from attention_viz.analysis.attribution import flow, norm_weighted, rollout
 from attention_viz.errors import ShapeError, TraceError
 from attention_viz.models.model import AttentionModel
 from attention_viz.operation.attention import attend
-from attention_viz.operation.projection import Projection
+from attention_viz.operation.modules import Projection
 from attention_viz.scratch.model import Scratch
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace

@@ -17,7 +17,7 @@ import attention_viz as av
 from attention_viz.analysis.speech.dividing import divide
 from attention_viz.analysis.speech.pauses import pauses
 from attention_viz.trace.from_weights import attention_of
-from attention_viz.trace.shown.seen import NO_TIMES, Seen
+from attention_viz.trace.seen import NO_TIMES, Seen
 
 SAID = ("<|start|>", "ĠShe", "Ġop", "ened", "Ġit", ".", "<|end|>")
 FRAMES, STEP, RATE = 30, 0.02, 1000

@@ -27,7 +27,7 @@ from attention_viz.cli.program import program
 from attention_viz.errors import AttentionVizError
 from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.scratch.model import Scratch
-from attention_viz.trace.table import to_csv
+from attention_viz.trace.export import to_csv
 from attention_viz.trace.trace import Fidelity
 from attention_viz.views import heatmap_svg
 from scripts import serve

@@ -9,10 +9,8 @@ from hypothesis import strategies as st
 from torch.testing import assert_close
 
 import attention_viz as av
-from attention_viz.edits.asks import Drawing, Nothing, NumberDetail, OneCell
-from attention_viz.edits.change import Cell, Change
-from attention_viz.edits.changes import MOST, describe, misfit, read_changes, to_edits, write_changes
-from attention_viz.edits.registry import EDITS
+from attention_viz.edits.change import Cell, Change, Drawing, Nothing, NumberDetail, OneCell
+from attention_viz.edits.changes import EDITS, MOST, describe, misfit, read_changes, to_edits, write_changes
 from attention_viz.scratch.model import Scratch
 from attention_viz.trace.trace import Trace
 from tests.shipped import shipped

@@ -14,7 +14,7 @@ from attention_viz.edits.kinds.masks import narrow
 from attention_viz.edits.places import check_places
 from attention_viz.operation.masks import causal
 from attention_viz.scratch.model import Scratch
-from attention_viz.trace.numbered.kept import KeptLayers
+from attention_viz.trace.kept import KeptLayers
 
 SHAPE = (3, 5)
 

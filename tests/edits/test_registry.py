@@ -9,8 +9,7 @@ import pytest
 
 import attention_viz as av
 from attention_viz.edits import kinds
-from attention_viz.edits.changes import describe, misfit, read_changes, to_edits, write_changes
-from attention_viz.edits.registry import EDITS
+from attention_viz.edits.changes import EDITS, describe, misfit, read_changes, to_edits, write_changes
 from attention_viz.scratch.model import Scratch
 from tests.controls import asked_of
 

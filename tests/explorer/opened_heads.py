@@ -12,7 +12,7 @@ from torch import Tensor
 import attention_viz as av
 from attention_viz.explorer.pipeline_payload import pack_pipeline
 from attention_viz.operation.attention import Attention
-from attention_viz.operation.projection import Projection
+from attention_viz.operation.modules import Projection
 from attention_viz.steps.head import OpenHead, open_head
 from attention_viz.steps.steps import STEPS, steps_of
 from attention_viz.trace.tokens import Tokens

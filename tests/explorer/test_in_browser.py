@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 
 import attention_viz as av
 from attention_viz import AttentionModel
-from attention_viz.trace.numbered.kept import KeptLayers
+from attention_viz.trace.kept import KeptLayers
 from attention_viz.trace.spelling import set_apart, spell
 from attention_viz.trace.trace import Layer, Trace
 from tests.explorer.conftest import WILD, self_attention, tokens, trace_of

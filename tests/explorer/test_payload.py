@@ -19,7 +19,7 @@ from attention_viz.analysis.words import words_of
 from attention_viz.explorer import Choice, pack
 from attention_viz.explorer.axes import PackedAxes
 from attention_viz.explorer.payload import ERROR, LEVELS
-from attention_viz.trace.numbered.kept import KeptLayers
+from attention_viz.trace.kept import KeptLayers
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
 from tests.explorer.conftest import self_attention

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 import attention_viz as av
 from attention_viz.corpus.hypotheses.language import read_hypothesis
 from attention_viz.corpus.hypotheses.values import ATTRIBUTES, HypothesisAxis
-from attention_viz.edits.changes import misfit, read_changes, to_edits, write_changes
-from attention_viz.edits.registry import EDITS
+from attention_viz.edits.changes import EDITS, misfit, read_changes, to_edits, write_changes
 from attention_viz.scratch.model import Scratch
 from attention_viz.trace.tokens import Tokens
 from attention_viz.ui.address import State, read_address, write_address

@@ -17,7 +17,7 @@ from attention_viz.cli import main
 from attention_viz.edits.change import Change
 from attention_viz.edits.changes import misfit
 from attention_viz.models.model import AttentionModel
-from attention_viz.trace.in_html import trace_in_html
+from attention_viz.trace.export import trace_in_html
 from tests.inputs.test_text import byte_tokenizer
 from tests.models import families
 from tests.models.families import ids

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 import attention_viz as av
-from attention_viz.operation.bias_kind import bias_kind
+from attention_viz.operation.positional import bias_kind
 
 
 def call_of(bias: Tensor) -> av.Attention:

@@ -10,9 +10,8 @@ from torch.testing import assert_close
 import attention_viz as av
 from attention_viz.models.model import AttentionModel
 from attention_viz.steps.arithmetic import open_cell
-from attention_viz.steps.formulas import formula_of
 from attention_viz.steps.head import OpenHead, open_head
-from attention_viz.steps.steps import STEPS, explanation_of, step_tensors
+from attention_viz.steps.steps import STEPS, explanation_of, formula_of, step_tensors
 from tests.shipped import shipped
 
 # As many tokens in as out, which must not mix them up, and two that differ.

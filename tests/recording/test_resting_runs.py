@@ -6,10 +6,9 @@ import torch
 import attention_viz as av
 from attention_viz.inputs import cost
 from attention_viz.operation.terms import same_terms
-from attention_viz.trace import late_output
-from attention_viz.trace.beginning import beginning
-from attention_viz.trace.late_output import LateOutput
-from attention_viz.trace.resting import RestingFile, is_resting
+from attention_viz.trace import memory
+from attention_viz.trace.derived import beginning
+from attention_viz.trace.memory import LateOutput, RestingFile, is_resting
 from attention_viz.trace.trace import Trace
 from attention_viz.trace.trace_data import by_row
 from tests.models.families import build, ids, wrapped
@@ -98,7 +97,7 @@ def rows_of_logits(model: av.AttentionModel) -> list[int]:
 def test_logits_of_a_long_run_are_made_for_the_rows_that_are_looked_at(
     all_are_long: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(late_output, "_TOGETHER", 8)
+    monkeypatch.setattr(memory, "_TOGETHER", 8)
     model = av.wrap(build("llama"))
     _ = model.trace_ids(ids(COUNT))  # tries once how the logits follow
     counts = rows_of_logits(model)

@@ -4,9 +4,8 @@ import pytest
 import torch
 
 import attention_viz as av
-from attention_viz.steps.formulas import formula_of
 from attention_viz.steps.head import OpenHead, open_head
-from attention_viz.steps.steps import NOTATIONS, STEPS
+from attention_viz.steps.steps import NOTATIONS, STEPS, formula_of
 from attention_viz.trace.trace import Layer
 from tests.steps.test_steps import numbers, own, pretrained, shared, trace_of
 

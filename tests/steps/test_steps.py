@@ -10,8 +10,8 @@ from torch import Tensor
 from torch.testing import assert_close
 
 import attention_viz as av
-from attention_viz.operation.projection import Projection
-from attention_viz.operation.rotation import rotation
+from attention_viz.operation.modules import Projection
+from attention_viz.operation.positional import rotation
 from attention_viz.operation.terms import terms_of
 from attention_viz.scratch.model import Scratch
 from attention_viz.steps.arithmetic import open_cell

@@ -6,7 +6,7 @@ import torch
 import attention_viz as av
 from attention_viz.errors import AttentionVizWarning
 from attention_viz.inputs.cost import cost_of
-from attention_viz.trace import table
+from attention_viz.trace import export
 from attention_viz.trace.ahead import ahead, unsaid
 from attention_viz.trace.files import write
 
@@ -41,7 +41,7 @@ def test_table_save_and_explorer_warn_by_size_before_they_begin(
     monkeypatch: pytest.MonkeyPatch, tmp_path: object
 ) -> None:
     # As if this were a machine on which a row takes a second, and a byte.
-    monkeypatch.setattr(table, "_ROWS", 1)
+    monkeypatch.setattr(export, "_ROWS", 1)
     monkeypatch.setattr(write, "_BYTES", 1)
     monkeypatch.setattr("attention_viz.explorer.page._WEIGHTS", 1)
     trace, said = av.scratch("the moon is made of cheese"), []

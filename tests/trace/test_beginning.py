@@ -1,12 +1,14 @@
 """A decoder's trace of its first tokens: what a run of them alone gives, without the run."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 import attention_viz as av
 from attention_viz.analysis.readings import READINGS, read
 from attention_viz.errors import TraceError
-from attention_viz.trace.beginning import beginning
+from attention_viz.trace.derived import beginning
 from tests.shipped import shipped
 
 TEXT = "moon cheese frog ring moon cheese"
@@ -48,6 +50,16 @@ def test_a_gradient_that_is_asked_for_is_that_of_the_first_tokens() -> None:
         assert torch.allclose(one, same, atol=1e-5)
     likeliest = beginning(trace, 4).relevance()
     assert likeliest.of == alone.relevance((3, token)).of != found.of
+
+
+def test_the_parts_of_a_bias_are_those_of_the_first_tokens() -> None:
+    query, bias = torch.randn(2, 4, 3), torch.randn(2, 4, 4)
+    trace = av.Trace.from_qkv(query, query, query, av.masks.causal(4), bias=bias, layout="bhsd")
+    (layer,) = trace.layers["decoder"]
+    (cut,) = beginning(trace.derived(layers={"decoder": (replace(layer, bias_parts={"ALiBi": bias}),)}), 3).layers[
+        "decoder"
+    ]
+    assert torch.equal(cut.bias_parts["ALiBi"], bias[:, :3, :3])
 
 
 def test_all_tokens_are_the_trace_itself() -> None:

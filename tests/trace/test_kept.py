@@ -19,8 +19,8 @@ from attention_viz.edits.changes import misfit
 from attention_viz.edits.effects import moved_weight, weight_table
 from attention_viz.errors import ShapeError, TraceError
 from attention_viz.explorer.atlas_payload import pack_atlas
-from attention_viz.trace.merging import merge_words
-from attention_viz.trace.numbered.kept import KeptLayers, chosen_layers
+from attention_viz.trace.derived import merge_words
+from attention_viz.trace.kept import KeptLayers, chosen_layers
 from attention_viz.trace.trace import Trace
 from attention_viz.views import changed_heads, compared_heads, head_effects, head_grid
 from tests.trace.files.taken_apart import put_together, taken_apart

@@ -6,7 +6,7 @@ import weakref
 import torch
 from torch import Tensor
 
-from attention_viz.trace.late_output import LateOutput
+from attention_viz.trace.memory import LateOutput
 
 
 def test_of_many_outputs_only_the_last_that_were_looked_at_keep_rows() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from attention_viz.trace import resting
-from attention_viz.trace.resting import RestingFile, is_resting, set_aside
+from attention_viz.trace import memory
+from attention_viz.trace.memory import RestingFile, is_resting, set_aside
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
@@ -22,7 +22,7 @@ def test_the_numbers_are_the_same_whatever_their_kind_and_order(dtype: torch.dty
 
 
 def test_large_tensors_in_another_order_are_written_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resting, "_AT_A_TIME", 100)
+    monkeypatch.setattr(memory, "_AT_A_TIME", 100)
     tensor = torch.randn(1, 9, 11, 4).transpose(1, 2)
     assert torch.equal(RestingFile().put(tensor), tensor)
 
@@ -65,4 +65,4 @@ def test_the_file_goes_with_the_last_tensor() -> None:
     del rested
     gc.collect()
     assert mapped() == before and len(os.listdir("/proc/self/fd")) == files
-    assert place not in resting._places
+    assert place not in memory._places

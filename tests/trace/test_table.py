@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from attention_viz.errors import ShapeError, TraceError
 from attention_viz.operation.attention import attend
-from attention_viz.trace.table import COLUMNS, to_csv
+from attention_viz.trace.export import COLUMNS, to_csv
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
 

@@ -7,7 +7,7 @@ from safetensors import safe_open
 from torch.testing import assert_close
 
 import attention_viz as av
-from attention_viz.trace.tensors import head_tensors, to_safetensors
+from attention_viz.trace.export import head_tensors, to_safetensors
 
 
 def test_the_steps_of_a_head_follow_from_each_other() -> None:

@@ -4,8 +4,8 @@ from hypothesis import strategies as st
 
 from attention_viz.errors import TraceError
 from attention_viz.trace.fitting import Fit, fit_text
+from attention_viz.trace.splitting import split_words
 from attention_viz.trace.tokens import Tokens
-from attention_viz.trace.words.splitting import split_words
 
 
 def test_what_is_not_known_of_tokens_is_filled_in() -> None:

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from attention_viz.analysis.comparison.align import AlignedAxis
 from attention_viz.errors import TraceError
-from attention_viz.trace.beginning import beginning
+from attention_viz.trace.derived import beginning
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 

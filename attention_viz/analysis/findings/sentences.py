@@ -10,7 +10,7 @@ from attention_viz.analysis.findings.scene import StreamScene
 from attention_viz.analysis.readings import READINGS
 from attention_viz.analysis.words import ordinal, quoted
 from attention_viz.trace.provenance import MERGED
-from attention_viz.trace.shown.unit import Unit
+from attention_viz.trace.unit import Unit
 
 __all__ = ["tell"]
 

@@ -12,10 +12,10 @@ from attention_viz.analysis.readings import READINGS
 from attention_viz.analysis.slides.shown import with_picture
 from attention_viz.analysis.slides.slide import Part, Slide, begun, named, only_allowed, picture_of, row_of, source_of
 from attention_viz.analysis.words import words_of
-from attention_viz.trace.merging import tokens_of_words
-from attention_viz.trace.shown.unit import Unit
+from attention_viz.trace.derived import tokens_of_words
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
+from attention_viz.trace.unit import Unit
 
 __all__ = ["found_slides", "link_slide"]
 

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 from attention_viz.analysis.roles import ROLES
 from attention_viz.analysis.slides.slide import Part, Slide, SlidePicture, source_of
-from attention_viz.trace.shown.unit import Unit
 from attention_viz.trace.trace import Trace
+from attention_viz.trace.unit import Unit
 
 if TYPE_CHECKING:
     import pandas

@@ -11,7 +11,7 @@ from torch import Tensor
 from attention_viz.analysis.slides.room import around, heaviest, short_token
 from attention_viz.analysis.words import ordinal, quoted, words_of
 from attention_viz.errors import AttentionVizError
-from attention_viz.trace.shown.seen import Seen
+from attention_viz.trace.seen import Seen
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 

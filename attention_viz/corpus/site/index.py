@@ -10,7 +10,7 @@ from attention_viz.analysis.roles import ROLES, roles_for
 from attention_viz.corpus.site.frame import SCRIPTS, page
 from attention_viz.corpus.site.parts import Head, Site
 from attention_viz.corpus.site.studied import closest, most_of
-from attention_viz.trace.shown.unit import Unit
+from attention_viz.trace.unit import Unit
 
 __all__ = ["heads_data", "index_page"]
 

@@ -7,10 +7,8 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from attention_viz.edits.asks import Nothing
-from attention_viz.edits.change import heads_of
-from attention_viz.edits.each_head import rows_of_each_head
-from attention_viz.edits.entry import EditKind
+from attention_viz.edits.change import EditKind, Nothing, heads_of
+from attention_viz.edits.edit import rows_of_each_head
 from attention_viz.edits.places import check_head, check_whole, where
 from attention_viz.edits.words import subject_of
 from attention_viz.errors import ShapeError, UnsupportedModel

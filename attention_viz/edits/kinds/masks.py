@@ -8,10 +8,8 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from attention_viz.edits.asks import OneCell
-from attention_viz.edits.change import Change
+from attention_viz.edits.change import Change, EditKind, OneCell, Spell
 from attention_viz.edits.edit import Edit
-from attention_viz.edits.entry import EditKind, Spell
 from attention_viz.edits.places import check_head, check_shape, check_whole, concerns, where
 from attention_viz.edits.words import place_of, tokens_of
 from attention_viz.errors import ShapeError

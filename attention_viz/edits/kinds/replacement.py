@@ -7,10 +7,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attention_viz.edits.asks import Drawing
-from attention_viz.edits.change import Change, calls_of, heads_of, stream_of
-from attention_viz.edits.each_head import bias_of_each_head, rows_of_each_head
-from attention_viz.edits.entry import EditKind, Spell
+from attention_viz.edits.change import Change, Drawing, EditKind, Spell, calls_of, heads_of, stream_of
+from attention_viz.edits.edit import bias_of_each_head, rows_of_each_head
 from attention_viz.edits.places import check_head, check_shape, check_whole, where
 from attention_viz.edits.words import rows_of_cells, subject_of
 from attention_viz.errors import ShapeError

@@ -8,10 +8,8 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from attention_viz.edits.asks import NumberDetail
-from attention_viz.edits.change import Change
-from attention_viz.edits.each_head import bias_of_each_head, rows_of_each_head
-from attention_viz.edits.entry import EditKind, Spell
+from attention_viz.edits.change import Change, EditKind, NumberDetail, Spell
+from attention_viz.edits.edit import bias_of_each_head, rows_of_each_head
 from attention_viz.edits.places import check_head, where
 from attention_viz.edits.words import subject_of
 from attention_viz.errors import ShapeError
@@ -89,10 +87,7 @@ def _divided(attention: Attention, value: float) -> Attention:
 
 
 def _one_divided(attention: Attention, head: int, value: float) -> Attention:
-    """Per head, because scale and softcap belong to all.
-
-    With a softcap, or too coarse a query, the head's logits become its bias.
-    """
+    """Divide one head's logits; with a softcap or too coarse a query, they become its bias."""
 
     def divided(term: Term, number: Any) -> Any:
         if not term.axes.logit or term.is_number:

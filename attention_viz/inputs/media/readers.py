@@ -12,7 +12,7 @@ from torch import Tensor
 from attention_viz.errors import UnsupportedModel, UnusablePicture, UnusableSound, first_line
 from attention_viz.inputs.media.picture import Picture
 from attention_viz.inputs.media.sound import Sound
-from attention_viz.trace.shown.seen import NO_TIMES, NOTHING, Seen
+from attention_viz.trace.seen import NO_TIMES, NOTHING, Seen
 
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel

@@ -8,8 +8,8 @@ from attention_viz.lesson.lesson import Control, Lesson, Shown
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import in_words, offered
 from attention_viz.scratch.model import Scratch
+from attention_viz.trace.splitting import split_words
 from attention_viz.trace.trace import Trace
-from attention_viz.trace.words.splitting import split_words
 from attention_viz.views import changed_outputs
 
 __all__ = ["LESSON"]

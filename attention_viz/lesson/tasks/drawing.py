@@ -12,7 +12,7 @@ from attention_viz.lesson.exercise import Table, written
 from attention_viz.lesson.scene import Scene
 from attention_viz.operation.attention import Attention, attend
 from attention_viz.trace.spelling import visible
-from attention_viz.trace.words.splitting import split_words
+from attention_viz.trace.splitting import split_words
 from attention_viz.views.style.wording import shortened
 
 __all__ = [

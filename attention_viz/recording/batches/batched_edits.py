@@ -10,8 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_viz.edits.apply import edited, snapshots
-from attention_viz.edits.edit import Edit
+from attention_viz.edits.edit import Edit, edited, snapshots
 from attention_viz.edits.places import check_places, concerns
 from attention_viz.errors import UnsupportedModel, UnusableText
 from attention_viz.inputs.check import unpadded

@@ -11,10 +11,10 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from attention_viz.edits.apply import edited
+from attention_viz.edits.edit import edited
 from attention_viz.edits.places import concerns
 from attention_viz.errors import AttentionVizError, UnsupportedModel, first_line
-from attention_viz.operation.autocast import without_autocast
+from attention_viz.operation.attention import without_autocast
 from attention_viz.operation.numerics import REORDERED, close
 from attention_viz.recording.batches.batch import Batch, whole_output
 from attention_viz.recording.batches.turns import LayerTurn, layer_turns

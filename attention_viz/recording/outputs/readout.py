@@ -14,8 +14,7 @@ from attention_viz.recording.outputs.returned import output_of
 from attention_viz.recording.weights.unchanged import changed
 from attention_viz.recording.wiring import HOOKS
 from attention_viz.sources.huggingface import PreTrainedModel
-from attention_viz.trace.late_output import LateOutput
-from attention_viz.trace.resting import RestingFile
+from attention_viz.trace.memory import LateOutput, RestingFile
 
 __all__ = ["ONLY_LAST", "Readout", "body_of", "hidden_of"]
 

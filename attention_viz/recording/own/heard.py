@@ -12,7 +12,7 @@ from attention_viz.operation.attention import Attention, attend
 from attention_viz.operation.kernel import kernel_weights
 from attention_viz.operation.shapes import shared_heads
 from attention_viz.operation.terms import Term, map_terms
-from attention_viz.trace.by_hand.given import differing, sampled
+from attention_viz.trace.from_tensors import differing, sampled
 
 __all__ = ["Against", "HeardCall", "SdpaArguments", "empty_rows", "off_by"]
 

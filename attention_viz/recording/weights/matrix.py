@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_viz.errors import first_line
-from attention_viz.operation.projection import Projection
+from attention_viz.operation.modules import Projection
 
 __all__ = ["Projections", "matrix_of", "table_of"]
 

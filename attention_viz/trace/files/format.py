@@ -1,6 +1,22 @@
-"""The conventions that writing and reading trace files share."""
+"""The conventions that writing and reading trace files share, their checksum among them."""
 
-__all__ = ["FORMATS", "FORMAT_OF_ALL", "FORMAT_OF_LESS", "FORMAT_OF_SOME", "HEADER", "WEIGHTS", "WHAT"]
+import hashlib
+import re
+from os import PathLike
+
+__all__ = [
+    "BLANK",
+    "CHECKSUM",
+    "FORMATS",
+    "FORMAT_OF_ALL",
+    "FORMAT_OF_LESS",
+    "FORMAT_OF_SOME",
+    "HEADER",
+    "WEIGHTS",
+    "WHAT",
+    "intact",
+    "sealed",
+]
 
 # A version that knows nothing of layers left out would give those that are there other numbers: it reads format 1 only.
 # One that knows nothing of weights in place of terms, or of rounded numbers, reads formats 1 and 2.
@@ -12,3 +28,36 @@ HEADER = "attention_viz"
 WEIGHTS = "weights"
 # What of a trace a file holds.
 WHAT = ("all", "terms", WEIGHTS)
+
+
+# The entry of our header, and what stands there while the checksum is computed.
+CHECKSUM, BLANK = "checksum", "0" * 64
+# As our header lies in the file: JSON, as a text of safetensors' own JSON. In what a person typed quotes are escaped
+# once more, so there it can't be found.
+_ENTRY = re.compile(rb'(?<=\\"' + CHECKSUM.encode() + rb'\\": \\")[0-9a-f]{64}(?=\\")')
+# Bytes before safetensors' header, which say how long that is.
+_BEFORE = 8
+_AT_ONCE = 2**20
+
+
+def sealed(content: bytes) -> tuple[bytes, memoryview]:
+    """Return the file's bytes in two parts, with their SHA-256 in place of `BLANK`."""
+    end = _end(content[:_BEFORE])
+    header, rest = content[:end], memoryview(content)[end:]
+    found = hashlib.sha256(header)
+    found.update(rest)
+    return _ENTRY.sub(found.hexdigest().encode(), header, count=1), rest
+
+
+def intact(path: str | PathLike[str], checksum: object) -> bool:
+    """Check a file's bytes against its checksum."""
+    with open(path, "rb") as file:
+        before = file.read(_BEFORE)
+        found = hashlib.sha256(_ENTRY.sub(BLANK.encode(), before + file.read(_end(before) - _BEFORE), count=1))
+        while part := file.read(_AT_ONCE):
+            found.update(part)
+    return found.hexdigest() == checksum
+
+
+def _end(before: bytes) -> int:
+    return _BEFORE + int.from_bytes(before, "little")

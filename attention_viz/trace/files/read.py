@@ -14,8 +14,7 @@ from attention_viz.errors import AttentionVizError, AttentionVizWarning, TraceEr
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.shapes import FLOATING
 from attention_viz.operation.terms import Term, terms_of
-from attention_viz.trace.files.checksum import CHECKSUM, intact
-from attention_viz.trace.files.entries import as_kind, unpack_fidelity, unpack_provenance, unpack_tokens
+from attention_viz.trace.files.entries import as_kind, unpack_fidelity, unpack_kept, unpack_provenance, unpack_tokens
 from attention_viz.trace.files.facts import (
     check_facts,
     check_heads,
@@ -23,11 +22,10 @@ from attention_viz.trace.files.facts import (
     check_layer_names,
     check_output_rows,
 )
-from attention_viz.trace.files.format import FORMAT_OF_LESS, FORMATS, HEADER, WEIGHTS
-from attention_viz.trace.files.kept_entry import unpack_kept
+from attention_viz.trace.files.format import CHECKSUM, FORMAT_OF_LESS, FORMATS, HEADER, WEIGHTS, intact
 from attention_viz.trace.from_weights import attention_of
 from attention_viz.trace.layers import AROUND, Layer, labels_of
-from attention_viz.trace.shown.seen import Seen
+from attention_viz.trace.seen import Seen
 from attention_viz.trace.trace_data import TraceData
 
 __all__ = ["is_trace", "read_trace"]

@@ -15,7 +15,7 @@ from attention_viz.errors import ShapeError, TraceError
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.terms import terms_of
 from attention_viz.trace.ahead import Progress, ahead
-from attention_viz.trace.files.checksum import BLANK, CHECKSUM, sealed
+from attention_viz.trace.files.entries import pack_kept
 from attention_viz.trace.files.facts import (
     check_facts,
     check_heads,
@@ -24,17 +24,19 @@ from attention_viz.trace.files.facts import (
     check_output_rows,
 )
 from attention_viz.trace.files.format import (
+    BLANK,
+    CHECKSUM,
     FORMAT_OF_ALL,
     FORMAT_OF_LESS,
     FORMAT_OF_SOME,
     HEADER,
     WEIGHTS,
     WHAT,
+    sealed,
 )
-from attention_viz.trace.files.kept_entry import pack_kept
 from attention_viz.trace.files.rounding import DTYPES, Rounding, weights_of
+from attention_viz.trace.kept import KeptLayers
 from attention_viz.trace.layers import Layer
-from attention_viz.trace.numbered.kept import KeptLayers
 from attention_viz.trace.provenance import Fidelity, Provenance
 from attention_viz.trace.trace_data import TraceData, behind, by_row, some_layers
 from attention_viz.trace.whole_file import write_whole
@@ -56,10 +58,7 @@ def write_trace(
     dtype: str | None = None,
     progress: Progress | None = None,
 ) -> None:
-    """Write a trace to exactly that path; see `Trace.save`. Shared masks are stored once.
-
-    The file replaces the old one only when whole.
-    """
+    """Write a trace to exactly that path, shared masks once; see `Trace.save`."""
     if what not in WHAT:
         raise ShapeError(f"{what!r} of a trace was to be saved; there are {', '.join(map(repr, WHAT))}")
     if dtype is not None and dtype not in DTYPES:

@@ -59,7 +59,8 @@ class ParameterKind:
 
     def allowed(self, choice: object, known: object) -> Collection[Any] | None:
         """Return the options; None for anything."""
-        return self.options(choice, known) if callable(self.options) else self.options
+        options: Any = self.options(choice, known) if callable(self.options) else self.options
+        return options
 
     def meant(self, text: str, known: object) -> str:
         """Replace a synonym in the URL by its option."""

@@ -5,10 +5,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from attention_viz.edits.asks import Drawing, Nothing, NumberDetail, OneCell
-from attention_viz.edits.change import Change, Detail
-from attention_viz.edits.changes import MOST, describe, misfit, read_changes, to_edits, write_changes
-from attention_viz.edits.registry import EDITS
+from attention_viz.edits.change import Change, Detail, Drawing, Nothing, NumberDetail, OneCell
+from attention_viz.edits.changes import EDITS, MOST, describe, misfit, read_changes, to_edits, write_changes
 from attention_viz.errors import ShapeError
 from attention_viz.serving.runs import Run
 from attention_viz.ui import visit, widgets

@@ -153,7 +153,7 @@ def show_added(trace: "Trace") -> None:
 
 
 def _show_notes(trace: "Trace") -> None:
-    from attention_viz.trace.shown.seen import NO_TIMES
+    from attention_viz.trace.seen import NO_TIMES
 
     own = KEPT if is_own(visit.shared()) and opening.opened() is None else ""
     for line in (*trace.provenance.notes, own):

@@ -14,8 +14,8 @@ from attention_viz.errors import TraceError
 from attention_viz.explorer import explore
 from attention_viz.serving.runs import Run, lent
 from attention_viz.serving.settings import SETTINGS
+from attention_viz.trace.export import head_tensors, to_safetensors
 from attention_viz.trace.provenance import MERGED
-from attention_viz.trace.tensors import head_tensors, to_safetensors
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import reading as readings

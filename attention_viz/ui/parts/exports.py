@@ -17,7 +17,7 @@ from streamlit.runtime.scriptrunner import add_script_run_ctx, get_script_run_ct
 
 from attention_viz.errors import AttentionVizError, TraceError
 from attention_viz.trace.ahead import unsaid
-from attention_viz.trace.table import to_csv
+from attention_viz.trace.export import to_csv
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.markdown import as_sentence

@@ -15,11 +15,11 @@ from attention_viz.analysis import readings
 from attention_viz.analysis.attribution import flow_steps
 from attention_viz.analysis.readings import READINGS
 from attention_viz.errors import AttentionVizError, TraceError
-from attention_viz.operation.projection import Projection
+from attention_viz.operation.modules import Projection
 from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.runs import Run, ask, projections
 from attention_viz.serving.settings import SETTINGS
-from attention_viz.trace.merging import merge_words
+from attention_viz.trace.derived import merge_words
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.reading import head, is_raw, together

@@ -20,7 +20,7 @@ from attention_viz.analysis.slides import (
 from attention_viz.explorer import present_source
 from attention_viz.serving.run import Run
 from attention_viz.trace.once import once_for_each
-from attention_viz.trace.shown.seen import Seen
+from attention_viz.trace.seen import Seen
 from attention_viz.ui import widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.packing import long_id_of

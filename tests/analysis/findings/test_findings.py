@@ -11,7 +11,7 @@ from attention_viz.analysis.findings.link import link_of
 from attention_viz.analysis.readings import read
 from attention_viz.errors import ShapeError
 from attention_viz.models.model import AttentionModel
-from attention_viz.trace.merging import merge_words
+from attention_viz.trace.derived import merge_words
 from tests.analysis.planted import planted, tokens_of, trace_of
 from tests.shipped import shipped
 

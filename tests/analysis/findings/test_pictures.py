@@ -6,7 +6,7 @@ import torch
 import attention_viz as av
 from attention_viz.analysis.findings.regions import region_of
 from attention_viz.analysis.findings.scene import StreamScene
-from attention_viz.trace.shown.seen import Seen
+from attention_viz.trace.seen import Seen
 from attention_viz.trace.tokens import Tokens
 from tests.analysis.planted import trace_of
 

@@ -15,8 +15,8 @@ from safetensors.torch import safe_open
 from attention_viz.errors import TraceError
 from attention_viz.operation import masks
 from attention_viz.operation.attention import attend
+from attention_viz.trace.derived import merge_words
 from attention_viz.trace.files.facts import MOST_HEADS, MOST_LAYERS
-from attention_viz.trace.merging import merge_words
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
 from tests.trace.files.taken_apart import put_together, taken_apart

@@ -15,9 +15,9 @@ from transformers import ByT5Tokenizer, PreTrainedTokenizerFast
 
 import attention_viz as av
 from attention_viz.inputs.text import read
+from attention_viz.trace.splitting import split_words
 from attention_viz.trace.tokens import Tokens
-from attention_viz.trace.words.grouping import group_pieces
-from attention_viz.trace.words.splitting import split_words
+from attention_viz.trace.words import group_pieces
 from tests.models.families import build
 
 TEXT = "The e-mail didn't cost 3.14 or 1,000: हिन्दी नमस्ते, it's 'free' 💩 क्\u200dष un\u0640der  two\nlines don't"

@@ -5,9 +5,8 @@ from dataclasses import replace
 import numpy
 import pytest
 
-from attention_viz.edits.asks import Drawing
-from attention_viz.edits.changes import describe, read_changes, write_changes
-from attention_viz.edits.registry import EDITS
+from attention_viz.edits.change import Drawing
+from attention_viz.edits.changes import EDITS, describe, read_changes, write_changes
 from attention_viz.scratch.model import Scratch
 from attention_viz.ui.address.cells import to_code
 from attention_viz.ui.parts.markdown import plain

@@ -13,7 +13,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRe
 import attention_viz as av
 from attention_viz.errors import TraceError
 from attention_viz.scratch.model import Scratch
-from attention_viz.trace.tensors import to_safetensors
+from attention_viz.trace.export import to_safetensors
 from attention_viz.ui import visit
 from attention_viz.ui.parts import open_trace
 from attention_viz.ui.parts.exports import trace_bytes

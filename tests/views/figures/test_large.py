@@ -14,7 +14,7 @@ import torch
 
 import attention_viz as av
 from attention_viz import views
-from attention_viz.operation.projection import Projection
+from attention_viz.operation.modules import Projection
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
 from attention_viz.views.style.description import spoken
 from attention_viz.views.style.padding_marks import mark_padding

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 import attention_viz as av
-from attention_viz.edits.apply import edited
-from attention_viz.trace.shown.seen import Seen
+from attention_viz.edits.edit import edited
+from attention_viz.trace.seen import Seen
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.views.export.overlay_svg import overlay_svg

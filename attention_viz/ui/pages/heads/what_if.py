@@ -9,9 +9,8 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from attention_viz.edits.change import Change
-from attention_viz.edits.changes import misfit, read_changes
+from attention_viz.edits.changes import EDITS, misfit, read_changes
 from attention_viz.edits.effects import moved_output, moved_weight, output_table, weight_table
-from attention_viz.edits.registry import EDITS
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving.runs import Run, run_request
 from attention_viz.ui import visit

@@ -9,7 +9,7 @@ import streamlit as st
 
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving.settings import SETTINGS
-from attention_viz.trace.words.splitting import split_words
+from attention_viz.trace.splitting import split_words
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.address.codec import Older, parameter

@@ -11,12 +11,11 @@ import torch
 from streamlit.delta_generator import DeltaGenerator
 from torch import Tensor
 
-from attention_viz.operation.rotation import rotation
+from attention_viz.operation.positional import rotation
 from attention_viz.serving.own import run_widths
 from attention_viz.steps.arithmetic import open_cell
-from attention_viz.steps.formulas import formula_of
 from attention_viz.steps.head import OpenHead
-from attention_viz.steps.steps import STEPS, Step, explanation_of, shape_of_step, steps_of, transposed
+from attention_viz.steps.steps import STEPS, Step, explanation_of, formula_of, shape_of_step, steps_of, transposed
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.plot import add_targets, show_picture, show_to_click
 from attention_viz.ui.pages.steps.controls import chosen_cell, take_cell

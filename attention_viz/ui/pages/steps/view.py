@@ -10,13 +10,13 @@ from torch import Tensor
 from attention_viz.errors import AttentionVizError
 from attention_viz.explorer import pipeline_source
 from attention_viz.explorer.pipeline_payload import pack_pipeline
-from attention_viz.operation.projection import Projection
+from attention_viz.operation.modules import Projection
 from attention_viz.serving.own import run_own
 from attention_viz.serving.run import OwnModule
 from attention_viz.serving.runs import Run, projections
 from attention_viz.steps.head import OpenHead, open_head
 from attention_viz.steps.steps import STEPS, step_tensors, steps_of
-from attention_viz.trace.tensors import to_safetensors
+from attention_viz.trace.export import to_safetensors
 from attention_viz.trace.trace import Trace
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State

@@ -4,7 +4,7 @@ import plotly.graph_objects as go
 
 from attention_viz.analysis.blocks import matrix_blocks
 from attention_viz.errors import ShapeError
-from attention_viz.operation.rotation import rotation
+from attention_viz.operation.positional import rotation
 from attention_viz.steps.head import open_head
 from attention_viz.trace.trace import Trace
 from attention_viz.views.figures.steps.matrix import Matrix, axis_labels, draw, family, numbers

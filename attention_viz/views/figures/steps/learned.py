@@ -3,7 +3,7 @@
 import plotly.graph_objects as go
 
 from attention_viz.analysis.blocks import matrix_blocks
-from attention_viz.operation.projection import Projection
+from attention_viz.operation.modules import Projection
 from attention_viz.trace.trace import Trace
 from attention_viz.views.figures.steps.matrix import Matrix, draw, family, numbers
 from attention_viz.views.style.theme import ThemeName, palette

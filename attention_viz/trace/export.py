@@ -1,20 +1,24 @@
-"""A trace's weights as a table for spreadsheets and data frames."""
+"""A trace as a table and in a notebook, and one head's tensors as safetensors."""
 
 import csv
 import functools
+import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy
 import pandas
+from safetensors.torch import save
+from torch import Tensor
 
 from attention_viz.errors import ShapeError
 from attention_viz.trace.ahead import Progress, ahead
+from attention_viz.trace.spelling import table_in_html
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace_data import TraceData, some_layers
 
-__all__ = ["COLUMNS", "inert", "to_csv", "weights_table"]
+__all__ = ["COLUMNS", "head_tensors", "inert", "to_csv", "to_safetensors", "trace_in_html", "weights_table"]
 
 # The tokenizer's own pieces first; as people read them, such as "·bank" for "Ġbank", after what was there before them.
 COLUMNS = (
@@ -66,11 +70,7 @@ def weights_table(
 
 
 def to_csv(table: pandas.DataFrame) -> str:
-    """Write CSV that no spreadsheet executes, without the index.
-
-    All text is quoted; formulas get a leading apostrophe. Numbers keep 9 significant digits for float32's round trip;
-    missing numbers are empty.
-    """
+    """Write CSV that no spreadsheet executes, without the index; 9 digits keep float32 exact."""
     safe = {name: _safe(column) for name, column in table.items()}
     body = pandas.DataFrame(safe).to_csv(index=False, header=False, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
     return ",".join(map(str, table.columns)) + "\n" + body
@@ -116,3 +116,89 @@ def _head_table(trace: TraceData, layer: int, head: int, stream: str) -> pandas.
 def _writable(tokens: Tokens) -> list[str]:
     """Spell out lone surrogates, which files and data frames refuse."""
     return [label.encode("utf-8", "backslashreplace").decode("utf-8") for label in tokens.labels]
+
+
+_STEPS = ("query", "key", "value", "scores", "scaled", "masked", "weights", "output")
+
+
+def head_tensors(trace: TraceData, layer: int, head: int, stream: str | None = None) -> dict[str, Tensor]:
+    """Return one head's steps in order, each 2-D.
+
+    Returns:
+        `query` and `key` (n, d_k), `value` (n, d_v), `scores` query·keyᵀ unscaled, `scaled` before any softcap,
+        `masked` with −∞ if blocked, `weights`, `output` (n, d_v); if known, `embeddings` (n, d_model), the layer's
+        input, `source` (n, d_model), cross-attention's key and value input, and `joined` (n, d_model), all heads
+        projected.
+    """
+    entry = trace.layer(layer, stream)
+    one = entry.attention.head(head)
+    around = {"embeddings": entry.embeddings, "source": entry.source, "joined": entry.joined}
+    steps = {name: getattr(one, name) for name in _STEPS}
+    return steps | {name: tensor for name, tensor in around.items() if tensor is not None}
+
+
+def to_safetensors(
+    trace: TraceData,
+    layer: int,
+    head: int,
+    stream: str | None = None,
+    tensors: Callable[[], Mapping[str, Tensor]] | None = None,
+) -> bytes:
+    """Write one head's steps, `head_tensors` by default, with provenance and tokens as JSON header."""
+    stream = trace.stream(stream)
+    steps = head_tensors(trace, layer, head, stream) if tensors is None else tensors()
+    written = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in steps.items()}
+    origin = {
+        "provenance": {**trace.provenance.as_dict()},
+        "stream": stream,
+        "layer": layer,
+        "head": head,
+        "query_tokens": trace.query_tokens(stream).labels,
+        "key_tokens": trace.key_tokens(stream).labels,
+        "scale": trace.attention(layer, stream).scale,
+    }
+    return save(written, metadata={name: json.dumps(value) for name, value in origin.items()})
+
+
+_LONGEST = 300
+
+
+def trace_in_html(trace: TraceData) -> str:
+    """Show a trace's provenance and each stream's layer, head and token counts."""
+    origin = trace.provenance
+    rows: list[tuple[str, str]] = [("model", origin.model)]
+    texts = (
+        ("picture", origin.picture),
+        ("sound", origin.sound),
+        ("text", origin.text),
+        ("second text", origin.second_text),
+        ("target", origin.target),
+    )
+    rows += [(name, _shortened(text)) for name, text in texts if text is not None]
+    rows += [("notes", _shortened(one)) for one in origin.notes]
+    rows += [("edited", _shortened(edit)) for edit in origin.edits]
+    if words := origin.stored_in_words:
+        rows.append(("stored", words))
+    if origin.added:
+        rows.append(("added", f"{' and '.join(origin.added)}: ones, so every position is read"))
+    for stream, layers in trace.layers.items():
+        heads, queries, keys = layers[0].attention.shape
+        note = f" ({trace.kept[stream].note})" * bool(trace.kept[stream].note)
+        rows.append((stream, f"{trace.kept[stream]}{note}, {heads} heads, {queries} × {keys} tokens"))
+        rows.append(("tokens" if len(trace.streams) == 1 else f"tokens of the {stream}", _named(trace.queries[stream])))
+    if origin.output:
+        rows.append(("output", f"{origin.output}, {' × '.join(map(str, trace.output_shape))}"))
+    fidelity = vars(trace).get("fidelity")
+    if fidelity is not None:
+        said = "verified" if fidelity.ok else "not verified"
+        far = "" if fidelity.largest_error is None else f"{fidelity.largest_error:.1e} off "
+        rows.append(("fidelity", f"{said}: {far}{fidelity.reference}"))
+    return table_in_html([], rows)
+
+
+def _named(tokens: Tokens) -> str:
+    return _shortened(" ".join(tokens.written))
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

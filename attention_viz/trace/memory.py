@@ -1,4 +1,4 @@
-"""Map long traces' tensors from a file to save memory."""
+"""Save memory: map a long trace's tensors from a file, and make its output's rows only when read."""
 
 import contextlib
 import ctypes
@@ -18,8 +18,12 @@ from attention_viz.operation.terms import map_terms
 
 if TYPE_CHECKING:
     from typing import IO
+import threading
+from collections.abc import Iterator
 
-__all__ = ["RestingFile", "bytes_of", "give_back", "is_resting", "set_aside"]
+from jaxtyping import Float
+
+__all__ = ["LateOutput", "RestingFile", "bytes_of", "first_rows", "give_back", "is_resting", "set_aside"]
 
 # What a call has of its own.
 _OWN = ("query", "key", "value")
@@ -54,10 +58,7 @@ class RestingFile:
         return map_terms(call, lambda term, value: self.put(value) if term.name in _OWN else value)
 
     def put(self, tensor: Tensor) -> Tensor:
-        """Write a tensor and return it mapped from the file.
-
-        Tensors that need a gradient, are on another device, are empty or find no room stay.
-        """
+        """Write a tensor and return it mapped; it stays if it needs a gradient, is elsewhere, empty or without room."""
         if tensor.requires_grad or tensor.device.type != "cpu" or not tensor.numel():
             return tensor
         try:
@@ -66,10 +67,7 @@ class RestingFile:
             return tensor
 
     def collect(self, shape: tuple[int, ...], dtype: torch.dtype, pieces: Callable[[], Iterable[Tensor]]) -> Tensor:
-        """Write a tensor piece by piece along its first axis and return it mapped.
-
-        Without room it is made in memory.
-        """
+        """Write a tensor by pieces along its first axis and return it mapped; without room it is made in memory."""
         try:
             return self._write(shape, dtype, pieces())
         except OSError:
@@ -114,10 +112,7 @@ def set_aside(tensor: Tensor) -> None:
 
 
 def give_back() -> None:
-    """Have the C library return freed memory to the system, if it can.
-
-    It keeps some per thread, which another thread's next text doesn't fill.
-    """
+    """Have the C library return freed memory, which it keeps per thread, to the system, if it can."""
     with contextlib.suppress(OSError, AttributeError, TypeError):
         _ = ctypes.CDLL(None).malloc_trim(0)
 
@@ -136,3 +131,106 @@ def _pieces(tensor: Tensor) -> list[Tensor]:
         tensor = tensor[0]
     rows = max(1, _AT_A_TIME // max(1, tensor[0].numel() * tensor.element_size()))
     return list(tensor.split(rows))
+
+
+# Rows that are made together, always the same ones, so that a row has the same last digits however it is asked for.
+_TOGETHER = 64
+# So many outputs keep the rows that they made last, which with a large vocabulary are 12 MB: a server has many traces.
+_MOST_HOLDING = 4
+# Those that do, the last to have made some at the end.
+_holders, _holding = list["weakref.ref[LateOutput]"](), threading.Lock()
+
+# Makes the output's rows from `start` to `stop`.
+Make = Callable[[int, int], Float[Tensor, "position width"]]
+
+
+class LateOutput:
+    """An output, (position, width), whose rows are made when read, by number or slice.
+
+    Attributes:
+        held: its sources, if kept for it alone.
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, int],
+        dtype: torch.dtype,
+        make: Make,
+        *,
+        check: Callable[[], object] = lambda: None,
+        held: Sequence[Tensor] = (),
+        rest: RestingFile | None = None,
+    ) -> None:
+        """Set how rows are made.
+
+        Args:
+            check: called before rows are made; raises if they would be another run's.
+            rest: where to write the whole; None for memory.
+        """
+        self.shape, self.dtype, self.held = shape, dtype, tuple(held)
+        self._make, self._check, self._rest = make, check, rest
+        # Whoever reads one row reads its neighbours next, or the same once more.
+        self._last: tuple[int, Tensor] | None = None
+        self._making = threading.Lock()
+
+    def __len__(self) -> int:
+        """How many rows it has."""
+        return self.shape[0]
+
+    def numel(self) -> int:
+        """How many numbers it has."""
+        return self.shape[0] * self.shape[1]
+
+    def __getitem__(self, rows: int | slice) -> Tensor:
+        """Return one row, (width,), or a stepless slice, (position, width)."""
+        if isinstance(rows, slice):
+            start, stop, _ = rows.indices(len(self))
+            return self._rows(start, max(start, stop))
+        place = range(len(self))[rows]
+        return self._rows(place, place + 1)[0]
+
+    def first(self, count: int) -> "LateOutput":
+        """The same of the first rows alone."""
+        shape = (count, self.shape[1])
+        return LateOutput(shape, self.dtype, lambda start, stop: self[start:stop], held=self.held)
+
+    def whole(self) -> Float[Tensor, "position width"]:
+        """All rows, made now."""
+        self._check()
+
+        def blocks() -> Iterator[Tensor]:
+            return (self._block(start) for start in range(0, len(self), _TOGETHER))
+
+        return torch.cat(list(blocks())) if self._rest is None else self._rest.collect(self.shape, self.dtype, blocks)
+
+    def _rows(self, start: int, stop: int) -> Tensor:
+        if start == stop:
+            return torch.empty(0, self.shape[1], dtype=self.dtype)
+        first = start - start % _TOGETHER
+        blocks = [self._kept(place) for place in range(first, stop, _TOGETHER)]
+        found = torch.cat(blocks) if len(blocks) != 1 else blocks[0]
+        return found[start - first : stop - first]
+
+    def _kept(self, start: int) -> Tensor:
+        with self._making:
+            found = self._last
+            if found is None or found[0] != start:
+                self._check()
+                found = self._last = (start, self._block(start))
+                self._have_others_let_go()
+            return found[1]
+
+    def _have_others_let_go(self) -> None:
+        with _holding:
+            others = [one for holder in _holders if (one := holder()) is not None and one is not self]
+            _holders[:] = [weakref.ref(one) for one in (*others, self)][-_MOST_HOLDING:]
+            for one in others[: 1 - _MOST_HOLDING]:
+                one._last = None
+
+    def _block(self, start: int) -> Tensor:
+        return self._make(start, min(start + _TOGETHER, len(self)))
+
+
+def first_rows(output: Tensor | LateOutput, count: int) -> Tensor | LateOutput:
+    """Return an output's first rows, equally late."""
+    return output[:count] if isinstance(output, Tensor) else output.first(count)

@@ -1,12 +1,18 @@
-"""A bias's kind by its numbers: slope, distance table, or neither."""
+"""Recognise how a call tells positions: by a bias, or by rotation.
+
+Source: RoPE: Su et al. 2021, "RoFormer", eq. 34.
+"""
+
+from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.numerics import REORDERED
 
-__all__ = ["ALIBI", "RELATIVE", "bias_kind"]
+__all__ = ["ALIBI", "RELATIVE", "Rotation", "bias_kind", "rotation"]
 
 ALIBI, RELATIVE = "ALiBi", "relative positions"
 
@@ -56,3 +62,42 @@ def _is_by_distance(bias: Tensor, live: Tensor, most: float) -> bool:
         if bool((high - low > 2 * most).any()):
             return False
     return True
+
+
+@dataclass(frozen=True, eq=False)
+class Rotation:
+    """Each position's rotation.
+
+    Attributes:
+        pairs: paired dimensions, (first, second).
+        angles: radians, −π to π; 0 if both numbers are 0.
+    """
+
+    pairs: tuple[tuple[int, int], ...]
+    angles: Float[Tensor, "position pair"]
+
+
+def rotation(before: Float[Tensor, "position d_k"], after: Float[Tensor, "position d_k"]) -> Rotation | None:
+    """Find the rotation between positions' vectors, of paired neighbours or halves; None without one."""
+    width = before.shape[-1]
+    turned = [part for part in (width, width // 2, width // 4) if part >= 2 and part % 2 == 0]
+    for part in turned:
+        half = part // 2
+        for pairs in ([(c, c + half) for c in range(half)], [(2 * c, 2 * c + 1) for c in range(half)]):
+            if _turns(before, after, pairs, part):
+                return Rotation(tuple(pairs), _angles(before, after, pairs))
+    return None
+
+
+def _turns(before: Tensor, after: Tensor, pairs: list[tuple[int, int]], part: int) -> bool:
+    first, second = (list(side) for side in zip(*pairs, strict=True))
+    lengths = [rows[:, first].double() ** 2 + rows[:, second].double() ** 2 for rows in (before, after)]
+    bound = 1e-3 * float(lengths[0].max())
+    return bool((lengths[0] - lengths[1]).abs().max() <= bound) and torch.allclose(before[:, part:], after[:, part:])
+
+
+def _angles(before: Tensor, after: Tensor, pairs: list[tuple[int, int]]) -> Tensor:
+    first, second = (list(side) for side in zip(*pairs, strict=True))
+    a, b = before[:, first].double(), before[:, second].double()
+    turned_a, turned_b = after[:, first].double(), after[:, second].double()
+    return torch.atan2(a * turned_b - b * turned_a, a * turned_a + b * turned_b)

@@ -6,15 +6,7 @@ from dataclasses import dataclass, replace
 from attention_viz.errors import ShapeError, TraceError
 from attention_viz.operation.shapes import is_whole
 
-__all__ = [
-    "KeptLayers",
-    "check_kept",
-    "chosen_layers",
-    "layers_in_words",
-    "no_such_layer",
-    "numbers_of",
-    "without_words",
-]
+__all__ = ["KeptLayers", "check_kept", "chosen_layers", "no_such_layer", "numbers_of"]
 
 # So many numbers are listed in a message.
 _MOST_LISTED = 20

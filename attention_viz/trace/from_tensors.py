@@ -1,0 +1,398 @@
+"""Make traces of queries, keys and values, or of weights alone."""
+
+import math
+import sys
+import time
+from collections.abc import Callable, Sequence, Sized
+from typing import Any, TypeVar, cast
+
+import torch
+from torch import Tensor
+
+from attention_viz.errors import ShapeError, TraceError
+from attention_viz.operation.attention import Attention, attend, fusible
+from attention_viz.operation.kernel import BOUNDS, kernel_weights
+from attention_viz.operation.masks import causal
+from attention_viz.operation.reach import is_causal
+from attention_viz.operation.shapes import FLOATING, shared_heads, side_by_side
+from attention_viz.operation.terms import map_terms
+from attention_viz.trace.from_weights import attention_of
+from attention_viz.trace.layers import STREAMS, Layer
+from attention_viz.trace.provenance import Fidelity, Provenance
+from attention_viz.trace.rerun import Rerun
+from attention_viz.trace.tokens import Tokens
+from attention_viz.trace.trace_data import TraceData, attach
+
+__all__ = [
+    "Labels",
+    "Layers",
+    "calls_of_qkv",
+    "calls_of_weights",
+    "compared",
+    "compared_with_weights",
+    "differing",
+    "heads_first",
+    "origin_of",
+    "sampled",
+    "tokens_of",
+    "trace_of_calls",
+]
+
+# (batch, head, position, width) as in torch and transformers; (batch, position, head, width) as in FlashAttention,
+# TransformerLens and vLLM. The batch axis may be missing in both.
+LAYOUTS = ("bhsd", "bshd")
+# How far a sum of weights may be from 1 to count as one of a row, in any precision.
+_A_SHARE = 1e-2
+# The labels of queries and keys, and the stream, as far as they were named.
+Named = tuple[Sized | None, Sized | None, str | None]
+
+
+def heads_first(
+    query: Any,
+    key: Any,
+    value: Any,
+    layout: str | None,
+    named: Named,
+    mask: Any,
+) -> tuple[Any, Any, Any]:
+    """Move the head axis first; without a layout, refuse tensors that fit the other one better."""
+    if layout not in (None, *LAYOUTS):
+        raise ShapeError(f"unknown layout {layout!r}; choose {' or '.join(LAYOUTS)}")
+    if layout == "bshd":
+        swapped = [_swap(part) for part in (query, key, value)]
+        return swapped[0], swapped[1], swapped[2]
+    if layout is None:
+        for of_query, of_key, of_mask in zip(_shapes(query), _shapes(key), _shapes(mask), strict=False):
+            _check(of_query, of_key, of_mask, named)
+    return query, key, value
+
+
+def check_weights_layout(weights: Tensor, named: Named) -> None:
+    """Refuse weights whose head and query axes are likely swapped."""
+    labels, key_labels, stream = named
+    if weights.ndim not in (3, 4) or key_labels is not None or stream is not None:
+        return
+    heads, queries, keys = weights.shape[-3:]
+    if labels is not None and len(labels) == queries:
+        return
+    if heads == keys != queries and bool(((weights.float().sum(dim=-1) - 1).abs() < _A_SHARE).all()):
+        raise ShapeError(
+            f"weights {tuple(weights.shape)} have as many keys as heads, but {queries} queries: nothing tells whether "
+            "they are (…, query, head, key). Pass weights.transpose(-3, -2) if so; else name the stream, such as "
+            'stream="decoder"'
+        )
+
+
+def _swap(part: Any) -> Any:
+    if isinstance(part, list | tuple):
+        return [_swap(one) for one in cast("Sequence[Any]", part)]
+    return part.transpose(-3, -2) if getattr(part, "ndim", 0) in (3, 4) else part
+
+
+def _shapes(part: Any) -> list[tuple[int, ...]]:
+    entries = cast("Sequence[Any]", part) if isinstance(part, list | tuple) else [part]
+    return [tuple(getattr(one, "shape", ())) for one in entries]
+
+
+def _check(
+    query: tuple[int, ...],
+    key: tuple[int, ...],
+    mask: tuple[int, ...],
+    named: Named,
+) -> None:
+    if len(query) not in (3, 4) or len(key) != len(query):
+        return
+    labels, key_labels, stream = named
+    (heads, queries, _), (key_heads, keys, _) = query[-3:], key[-3:]
+    wrong = ""
+    if labels is not None and len(labels) != queries and len(labels) == heads:
+        wrong = f"there are {len(labels)} labels"
+    elif key_heads and keys and heads % key_heads and queries % keys == 0:
+        wrong = f"keys {key} don't fit"
+    elif len(mask) >= 2 and mask[-2:] == (heads, key_heads) != (queries, keys):
+        wrong = f"the mask is {mask[-2]} × {mask[-1]}"
+    elif labels is None and key_labels is None and stream is None and heads == key_heads:
+        if queries > keys and queries % keys == 0:
+            wrong = f"keys {key} would be fewer positions with as many heads"
+        elif not mask and heads > queries == keys:
+            wrong = f"nothing says that {heads} isn't the number of positions"
+    if wrong:
+        raise ShapeError(
+            f"queries {query} would be {heads} heads × {queries} positions, but {wrong}. For (…, position, head, "
+            f'width) pass layout="bshd", or transpose(-3, -2) each; if they are heads first, pass layout="bhsd"'
+        )
+
+
+# A tensor of one layer, or one a layer.
+Layers = Tensor | Sequence[Tensor]
+
+# How far a row of weights may be from 1, in float32 and in half precision.
+_SUM, _HALF_SUM = 1e-3, 1e-2
+
+
+def calls_of_qkv(
+    query: Layers,
+    key: Layers,
+    value: Layers,
+    allowed: Any,
+    bias: Any,
+    sinks: Any,
+    batch: int | None,
+    **numbers: float | None,
+) -> list[Attention]:
+    """Make each layer's call, with copies of its numbers; `scale` and `softcap` are those of all layers."""
+    calls: list[Attention] = []
+    for place in range(_count_layers(query, key, value)):
+        made = attend(
+            _layer_tensor(query, place, batch),
+            _layer_tensor(key, place, batch),
+            _layer_tensor(value, place, batch),
+            _layer_mask(allowed, place, batch),
+            bias=_layer_mask(bias, place, batch),
+            sinks=_of_layer(sinks, place),
+            **numbers,
+        )
+        # Copies, so that nobody overwrites them.
+        calls.append(map_terms(made, lambda _, one: one.detach().clone() if isinstance(one, Tensor) else one))
+    return calls
+
+
+def calls_of_weights(
+    weights: Any, allowed: Any, named: Named, batch: int | None
+) -> tuple[list[Attention], list[Tensor]]:
+    """Make each layer's call of weights alone; return the weights, too, as they came."""
+    several = list(cast("Sequence[Any]", weights)) if isinstance(weights, list | tuple) else [weights]
+    if not several:
+        raise ShapeError("no weights were given; needed: (head, query, key), or a list of these, one a layer")
+    tensors = [_floating(one, "weights") for one in several]
+    for one in tensors:
+        check_weights_layout(one, named)
+    _, key_labels, stream = named
+    rows = [_head_first(one, batch, "weights") for one in tensors]
+    if allowed is None and stream in (None, "decoder") and key_labels is None:
+        allowed = _causal_by_weights(rows)
+    masks = [_layer_mask(allowed, place, batch) for place in range(len(rows))]
+    pairs = enumerate(zip(rows, masks, strict=True))
+    return [_call_of_weights(one, mask, f"layer {place}") for place, (one, mask) in pairs], rows
+
+
+def _count_layers(*parts: Layers) -> int:
+    """Count the layers of queries, keys and values."""
+    counts = {len(part) for part in parts if isinstance(part, list | tuple)}
+    lists = sum(isinstance(part, list | tuple) for part in parts)
+    if lists not in (0, len(parts)) or len(counts) > 1 or 0 in counts:
+        raise ShapeError("query, key and value are a tensor each, or a list each with one tensor a layer")
+    return counts.pop() if counts else 1
+
+
+def _of_layer(part: Any, place: int) -> Any:
+    """Return a list's entry for the layer, else the shared value."""
+    if not isinstance(part, list | tuple):
+        return part
+    entries = cast("Sequence[Any]", part)
+    if place >= len(entries):
+        raise ShapeError(f"a list of {len(entries)} came for more layers; needed: one entry a layer, or one for all")
+    return entries[place]
+
+
+def _layer_tensor(part: Any, place: int, batch: int | None) -> Tensor:
+    """Return a layer's query, key or value, (head, position, width)."""
+    return _head_first(_floating(_of_layer(part, place), "query, key and value"), batch, "queries, keys and values")
+
+
+def _layer_mask(part: Any, place: int, batch: int | None) -> Tensor | None:
+    """Drop the batch axis of a mask or bias."""
+    one = _of_layer(part, place)
+    if one is None or not isinstance(one, Tensor) or one.ndim != 4:
+        return one
+    return one[0] if len(one) == 1 else _row(one, batch, "masks")
+
+
+def _floating(part: Any, what: str) -> Tensor:
+    """Convert to a floating-point tensor."""
+    try:
+        tensor = (part if isinstance(part, Tensor) else torch.as_tensor(part)).detach()
+    except (TypeError, ValueError, RuntimeError):
+        raise ShapeError(f"{what} have to be tensors; got {type(part).__name__}") from None
+    if tensor.dtype not in FLOATING:
+        raise ShapeError(f"{what} have to be floating numbers; got {tensor.dtype}")
+    return tensor
+
+
+def _head_first(tensor: Tensor, batch: int | None, what: str) -> Tensor:
+    """Drop the batch axis and ensure a head axis."""
+    if tensor.ndim == 2:
+        return tensor[None]
+    if tensor.ndim == 4:
+        return _row(tensor, batch, what)
+    if tensor.ndim != 3:
+        raise ShapeError(
+            f"{what} have the shape {tuple(tensor.shape)}; needed: (head, …, …), (…, …) or (batch, head, …, …)"
+        )
+    return tensor
+
+
+def _row(tensor: Tensor, batch: int | None, what: str) -> Tensor:
+    rows = len(tensor)
+    if batch is None and rows != 1:
+        raise ShapeError(
+            f"{what} have {rows} rows along their first axis; name one with batch=0 to {rows - 1}, or, where these are "
+            "layers, hand over a list"
+        )
+    if batch is not None and not 0 <= batch < rows:
+        raise ShapeError(f"row {batch} of a batch of {rows} was asked for; there are 0 to {rows - 1}")
+    return tensor[batch or 0]
+
+
+def _causal_by_weights(layers: Sequence[Tensor]) -> Tensor | None:
+    """Return the causal mask if no weight is on a later token, which softmax alone never gives."""
+    queries, keys = layers[0].shape[-2:]
+    if queries != keys or queries < 2 or any(one.shape[-2:] != (queries, keys) for one in layers):
+        return None
+    closed = all(not bool(one.triu(1).any()) for one in layers)
+    return causal(queries).to(layers[0].device) if closed else None
+
+
+def _call_of_weights(weights: Tensor, allowed: Tensor | None, name: str) -> Attention:
+    """Make a call of weights, each row divided by its sum."""
+    half = weights.dtype in (torch.float16, torch.bfloat16)
+    wide = weights.double()
+    if not bool(wide.isfinite().all()) or bool((wide < 0).any()):
+        raise TraceError(f"{name} has weights below 0 or that are not numbers; a weight is a share, from 0 to 1")
+    sums = wide.sum(dim=-1)
+    wrong = ((sums - 1).abs() > (_HALF_SUM if half else _SUM)) & (sums != 0)
+    if bool(wrong.any()):
+        head, row = wrong.nonzero()[0].tolist()
+        for axis in (-2, -3):
+            if bool(((wide.sum(dim=axis) - 1).abs() <= (_HALF_SUM if half else _SUM)).all()):
+                raise TraceError(
+                    f"{name} sums to 1 along axis {axis}, so the keys are there; pass weights.movedim({axis}, -1), as "
+                    "(head, query, key)"
+                )
+        raise TraceError(
+            f"row {row} of head {head} of {name} sums to {float(sums[head, row]):.4g}; each row of weights sums to 1, "
+            "or to 0 where nothing is allowed. Dropout changes sums: take the weights in evaluation mode. Of attention "
+            "with sinks, whose rows sum to less, give query, key and value to Trace.from_qkv(…, sinks=…)"
+        )
+    if allowed is not None and bool((wide * ~allowed.to(wide.device)).any()):
+        raise TraceError(f"{name} has weights above 0 where `allowed` says that nobody may look")
+    shares = wide / torch.where(sums > 0, sums, 1)[..., None]
+    return attention_of(shares, allowed)
+
+
+Labels = Sequence[str] | Tokens | None
+
+_Made = TypeVar("_Made", bound=TraceData)
+
+# So many weights of a head are compared; of more, this many rows.
+_WHOLE, _ROWS = 2**20, 128
+
+
+def tokens_of(labels: Labels, count: int, which: str) -> Tokens:
+    """Return the tokens along an axis; without labels, positions."""
+    if labels is None:
+        labels = [str(place) for place in range(count)]
+    tokens = labels if isinstance(labels, Tokens) else Tokens.of_labels(labels)
+    if len(tokens) != count:
+        raise TraceError(f"{len(tokens)} labels were given for {count} {which}; needed: one for each")
+    return tokens
+
+
+def origin_of(name: str, call: Attention) -> Provenance:
+    """Describe the origin of numbers that no model here computed."""
+    own = str(vars(sys.modules[__name__.partition(".")[0]])["__version__"])
+    versions = {"attention_viz": own, "torch": str(torch.__version__), "device": call.query.device.type}
+    return Provenance(model=name, dtype=str(call.query.dtype).removeprefix("torch."), versions=versions)
+
+
+def sampled(shape: Sequence[int]) -> Tensor | None:
+    """Choose evenly spread rows of (…, query, key) to compare; None for all."""
+    queries, keys = shape[-2:]
+    return None if queries * keys <= _WHOLE else torch.linspace(0, queries - 1, min(_ROWS, queries)).long()
+
+
+def differing(ours: Tensor, theirs: Tensor) -> float:
+    """Return the largest difference relative to the second's largest number; infinite for NaN."""
+    if ours.shape != theirs.shape:
+        return math.inf
+    if not theirs.numel():
+        return 0.0
+    ours, theirs = ours.detach().double(), theirs.detach().double()
+    apart, size = float((ours - theirs).abs().max()), float(theirs.abs().max())
+    return math.inf if math.isnan(apart) else apart / size if size else math.inf if apart else 0.0
+
+
+def trace_of_calls(
+    kind: type[_Made],
+    calls: Sequence[Attention],
+    named: tuple[Labels, Labels, str | None],
+    name: str,
+    measure: Callable[[], Fidelity],
+) -> _Made:
+    """Make a trace of calls, one per layer, of named queries, keys and stream."""
+    labels, key_labels, stream = named
+    shapes = {call.shape[-2:] for call in calls}
+    if len(shapes) > 1:
+        phrase = ", ".join(f"{queries} × {keys}" for queries, keys in sorted(shapes))
+        raise ShapeError(f"the layers have (query, key) = {phrase}; needed: the same tokens in every layer")
+    ((queries, keys),) = shapes
+    if stream is not None and stream not in STREAMS:
+        raise TraceError(f"the stream {stream!r} was asked for; there are {', '.join(STREAMS)}")
+    crossing = key_labels is not None or queries != keys
+    if stream is None:
+        closed = all(is_causal(_of_all_heads(call), call.shape[-2:]) for call in calls)
+        stream = "cross" if crossing else "decoder" if closed else "encoder"
+    asking = tokens_of(labels, queries, "queries")
+    asked = tokens_of(key_labels, keys, "keys") if crossing else asking
+    trace = kind(
+        {stream: tuple(Layer(call, str(place)) for place, call in enumerate(calls))},
+        {stream: asking},
+        {stream: asked},
+        side_by_side(calls[-1].output),
+        origin_of(name, calls[0]),
+    )
+    return attach(trace, Rerun(measure))
+
+
+def _of_all_heads(call: Attention) -> Tensor | None:
+    """Return a mask that all heads share as a matrix, else None."""
+    allowed = call.allowed
+    return None if allowed is None or allowed[..., 0, 0].numel() > 1 else allowed
+
+
+def compared(calls: Sequence[Attention]) -> Fidelity:
+    """Compare with torch's attention, or the float64 formula if torch lacks a term."""
+    started, output, weight, rows = time.perf_counter(), 0.0, 0.0, None
+    known = all(map(fusible, calls))
+    for call in calls:
+        some = sampled(call.shape)
+        rows = rows if some is None else len(some)
+        part = call if some is None else call.rows(some.tolist())
+        exact = map_terms(part, lambda _, value: value.double() if _is_floating(value) else value)
+        theirs = torch.stack(list(_kernel_heads(part))) if known else exact.weights
+        weight = max(weight, differing(part.weights, theirs))
+        output = max(output, differing(part.output, exact.output))
+    reference = "torch's own attention on the same numbers" if known else "the same formula in float64"
+    bound = max(BOUNDS[call.query.dtype] for call in calls)
+    return Fidelity(output, weight, bound, reference, time.perf_counter() - started, rows)
+
+
+def _is_floating(value: object) -> bool:
+    return isinstance(value, Tensor) and value.is_floating_point()
+
+
+def _kernel_heads(call: Attention) -> Any:
+    keys = shared_heads(call.key, call.query)
+    for head in range(call.shape[0]):
+        one = call.head(head)
+        mask = one.allowed if one.bias is None else one.bias
+        if one.bias is not None and one.allowed is not None:
+            mask = one.bias.masked_fill(~one.allowed, -math.inf)
+        mask = None if mask is None else mask.expand(one.shape)
+        yield kernel_weights(one.query, keys[head if len(keys) > 1 else 0], mask, one.scale)
+
+
+def compared_with_weights(calls: Sequence[Attention], rows: Sequence[Tensor]) -> Fidelity:
+    """Compare the drawn weights with the original ones; the output is unknown."""
+    far = max(differing(call.weights, one) for call, one in zip(calls, rows, strict=True))
+    return Fidelity(None, far, BOUNDS[torch.float32], "the weights that were given, which no model ran for")

@@ -1,1 +1,0 @@
-"""What was read where it was no text, as a trace keeps it."""
