@@ -11,6 +11,7 @@ from attention_viz.cli.completion import SHELLS
 from attention_viz.cli.corpora import add_scan
 from attention_viz.cli.files import ENDINGS
 from attention_viz.cli.questions import add_circuits, add_compare, add_effects, add_patch, add_why
+from attention_viz.trace.shown.kind import MEDIA
 
 if TYPE_CHECKING:
     from attention_viz.cli.arguments import Commands
@@ -61,10 +62,9 @@ def _trace(added: "Commands") -> None:
         metavar="FILE",
         help="; ".join(f"{ending}: {kind.holds}" for ending, kind in ENDINGS.items()),
     )
-    command.add_argument(
-        "--picture", metavar="FILE", help="a picture in place of a text, for a model that reads pictures"
-    )
-    command.add_argument("--sound", metavar="FILE", help="a sound in place of a text, for a model that hears")
+    for kind in MEDIA:
+        wording = f"{kind.one} in place of a text, for a model that {kind.does}"
+        command.add_argument(f"--{kind}", metavar="FILE", help=wording)
     command.add_argument("--second", metavar="TEXT", help="a second sentence, for encoders that read pairs")
     command.add_argument(
         "--target",

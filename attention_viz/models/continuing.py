@@ -16,6 +16,7 @@ from attention_viz.protocol.facts import ModelFacts
 from attention_viz.recording.stepping import Stepping
 from attention_viz.recording.tracer import Tracer
 from attention_viz.trace.once import once
+from attention_viz.trace.shown.kind import InputKind
 from attention_viz.trace.trace import Provenance, Trace
 
 if TYPE_CHECKING:
@@ -112,9 +113,9 @@ class Continuing(ABC):
     def _why_not(self) -> str:
         """Why nothing can be gone on with; empty if it can."""
         facts = self.facts
-        if facts.reads != "text":
+        if facts.reads != InputKind.TEXT:
             beside = "av.wrap(model, processor.tokenizer) goes on with text alone"
-            return f"it was wrapped to read a {facts.reads}, and a next token is chosen after text alone; {beside}"
+            return f"it was wrapped to read {facts.reads.one}, and a next token is chosen after text alone; {beside}"
         if facts.is_encoder_decoder:
             return "it is an encoder–decoder, whose traces hold all that it says"
         if facts.streams != ("decoder",):

@@ -36,6 +36,7 @@ from attention_viz.recording.tracer import TokenAxes, Tracer
 from attention_viz.scratch.text_model import TextModel
 from attention_viz.trace.ahead import Progress
 from attention_viz.trace.rerun import attach, behind
+from attention_viz.trace.shown.kind import InputKind
 from attention_viz.trace.trace import Provenance, Trace
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class AttentionModel(Continuing, Repeating, Together, Choosing, Described, Showi
             numbers={stream: kept.every for stream, kept in anatomy.layers.items() if not kept.counts},
             without=anatomy.without,
             left_out=anatomy.left_out,
-            reads="text" if reader is None else reader.kind,
+            reads=InputKind.TEXT if reader is None else reader.kind,
         )
         dtype = str(hf_model.dtype).removeprefix("torch.")
         route = "interception" if runner.switch.plan.sites else "interface"

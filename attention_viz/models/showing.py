@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 
 from attention_viz.edits.edit import Edit
-from attention_viz.errors import UnsupportedModel, UnusablePicture, UnusableSound, UnusableText
+from attention_viz.errors import UnsupportedModel, UnusablePicture, UnusableText
 from attention_viz.inputs.check import Inputs
 from attention_viz.inputs.labelling import tokens_of_ids
 from attention_viz.inputs.media.beside import Beside, BesideReader
 from attention_viz.inputs.media.given import InputField
 from attention_viz.inputs.media.picture import Picture
-from attention_viz.inputs.media.readers import Reader
-from attention_viz.inputs.media.sound import Sound
+from attention_viz.inputs.media.readers import CLASSES, Medium, Reader
 from attention_viz.inputs.text import InputRow, read_target
 from attention_viz.models.encoder_decoder import Answering
 from attention_viz.recording.layout.beside_laid_out import BesideLaidOut
@@ -25,6 +24,7 @@ from attention_viz.recording.outputs.generation import nobody_speaks
 from attention_viz.recording.runner import Pass
 from attention_viz.recording.tracer import TokenAxes, Tracer
 from attention_viz.trace.rerun import attach, behind
+from attention_viz.trace.shown.kind import InputKind
 from attention_viz.trace.shown.seen import NO_TIMES, Seen
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Provenance, Trace
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["Showing", "Thing"]
 
 # What a model may be shown in place of a text.
-Thing = Picture | Sound | Beside | Mapping[str, Tensor]
+Thing = Medium | Beside | Mapping[str, Tensor]
 
 
 class Showing(ABC):
@@ -56,19 +56,16 @@ class Showing(ABC):
         """Whether it is an encoder–decoder."""
 
     @property
-    def reads(self) -> str:
+    def reads(self) -> InputKind:
         """What it reads: "text", "picture", "sound", or "tensors" of the names that its example has."""
-        return "text" if self.reader is None else self.reader.kind
+        return InputKind.TEXT if self.reader is None else self.reader.kind
 
     def _check_reads_text(self) -> None:
         """Refuse a text where something else is read."""
         if isinstance(self.reader, BesideReader):
             _ = self.reader.read("")  # says what it needs
         if self.reader is not None:
-            how = {"picture": "av.Picture(path)", "sound": "av.Sound(path)"}.get(self.reads, "tensors by name")
-            raise UnusableText(
-                f"{self.name} reads {self.reads}s, no text; give it {how}".replace("tensorss", "tensors")
-            )
+            raise UnusableText(f"{self.name} reads {self.reads.plural}, no text; give it {self.reads.handed}")
 
     def _given(self, thing: Thing) -> InputField:
         if self.reader is not None:
@@ -76,10 +73,8 @@ class Showing(ABC):
         if isinstance(thing, Beside):
             why = f"; {self.why_alone}" if self.why_alone else ""
             raise UnusablePicture(f"{self.name} reads text alone, and a picture was given: {thing.picture!r}{why}")
-        if isinstance(thing, Picture):
-            raise UnusablePicture(f"{self.name} reads text, and a picture was given: {thing!r}")
-        if isinstance(thing, Sound):
-            raise UnusableSound(f"{self.name} reads text, and a sound was given: {thing!r}")
+        if (kind := next((kind for kind, one in CLASSES.items() if isinstance(thing, one)), None)) is not None:
+            raise kind.error(f"{self.name} reads text, and {kind.one} was given: {thing!r}")
         raise UnusableText(f"a text has to be a str; got {type(thing).__name__}")
 
     def _trace_shown(
@@ -96,7 +91,7 @@ class Showing(ABC):
         if beside is not None:
             raise UnusableText(f"a second text was given beside {thing!r}, and {self.name} reads one thing at a time")
         given, laid_out = self._given(thing), self._laid_out
-        provenance = replace(self._provenance, picture=given.picture, sound=given.sound, target=target)
+        provenance = replace(self._provenance, **given.named, target=target)
         provenance = replace(provenance, notes=(*provenance.notes, *given.notes))
         provenance = replace(provenance, text=thing.text if isinstance(thing, Beside) else None)
         tensors = self._tracer.runner.inputs(given.tensors)

@@ -4,6 +4,8 @@ import bisect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from attention_viz.trace.shown.kind import InputKind
+
 __all__ = ["UNKNOWN_COUNT", "ModelFacts"]
 
 # Of layers and heads of a model that nobody has loaded yet: any number that is asked for may turn out to be right.
@@ -23,7 +25,7 @@ class ModelFacts:
         without: of a stream, the numbers of the layers that do something else than attention, as in hybrids.
         left_out: modules that attend beside these streams and aren't recorded, and the means by which they do.
         trained: whether its weights were learnt; random ones say nothing that could be asked about.
-        reads: what it reads: "text", "picture", "sound", or "tensors" of names of its own.
+        reads: what it reads.
     """
 
     heads: Mapping[str, tuple[int, ...]]
@@ -34,7 +36,7 @@ class ModelFacts:
     without: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     left_out: tuple[str, ...] = ()
     trained: bool = True
-    reads: str = "text"
+    reads: InputKind = InputKind.TEXT
 
     @property
     def streams(self) -> tuple[str, ...]:

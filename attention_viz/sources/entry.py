@@ -7,6 +7,7 @@ from pathlib import Path
 from attention_viz.protocol.facts import ModelFacts
 from attention_viz.sources.packages.conversion import Conversion
 from attention_viz.sources.packages.install import Package
+from attention_viz.trace.shown.kind import InputKind
 
 __all__ = ["Entry"]
 
@@ -34,7 +35,7 @@ class Entry:
         examples: sentences that show what it is for, the one to begin with first; none where any sentence would do.
         contrast: another sentence, to compare the first example with.
         messages: what to say to it in a chat, where it has a template for that.
-        reads: what it reads: "text", "picture" or "sound".
+        reads: what it reads.
         samples: of one that reads no text, the names in `SAMPLES` of what it can be tried with.
     """
 
@@ -56,7 +57,7 @@ class Entry:
     examples: tuple[str, ...] = ()
     contrast: str = ""
     messages: tuple[str, ...] = ()
-    reads: str = "text"
+    reads: InputKind = InputKind.TEXT
     samples: tuple[str, ...] = ()
 
     @property

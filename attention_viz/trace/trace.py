@@ -97,7 +97,8 @@ class Trace(FromTensors, Filed, ByNumber):
         )
         stored = f", {words}" if (words := self.provenance.stored_in_words) else ""
         text = self.provenance.text
-        read = self.provenance.picture or self.provenance.sound or ("no text" if text is None else short_repr(text))
+        media = self.provenance.media.values()
+        read = next(iter(media), "no text" if text is None else short_repr(text))
         return f"Trace({self.provenance.model!r}, {read}, {sizes}{stored})"
 
     def _repr_html_(self) -> str:

@@ -16,6 +16,7 @@ from attention_viz.sources.bounded.framing import Message, TooLong, pack, receiv
 from attention_viz.sources.bounded.image import NOT_FORKED
 from attention_viz.sources.bounded.limits import Limits
 from attention_viz.sources.bounded.starting import Started, prepare, start
+from attention_viz.trace.shown.kind import InputKind
 
 __all__ = ["Broken", "NotStarted", "Process", "ProcessEnded", "isolates", "prepare"]
 
@@ -191,8 +192,5 @@ def _checked(values: Any, answer: Message) -> Message:
 # Those of our errors that a message is all of.
 _PASSED_ON: tuple[type[AttentionVizError], ...] = (
     errors.ModelNotFound,
-    errors.UnsupportedModel,
-    errors.UnusablePicture,
-    errors.UnusableSound,
-    errors.UnusableText,
+    *(kind.error for kind in InputKind),
 )

@@ -9,6 +9,7 @@ from attention_viz.errors import TraceError
 from attention_viz.trace.files.format import WEIGHTS
 from attention_viz.trace.files.rounding import DTYPES
 from attention_viz.trace.provenance import Fidelity, Provenance
+from attention_viz.trace.shown.kind import MEDIA
 from attention_viz.trace.spelling import decode
 from attention_viz.trace.tokens import Tokens
 
@@ -26,8 +27,7 @@ def unpack_provenance(entry: Mapping[str, Any]) -> Provenance:
         text=_as_text_or_none(entry["text"]),
         second_text=_as_text_or_none(entry["second_text"]),
         target=_as_text_or_none(entry.get("target")),
-        picture=_as_text_or_none(entry.get("picture")),
-        sound=_as_text_or_none(entry.get("sound")),
+        **{kind: _as_text_or_none(entry.get(kind)) for kind in MEDIA},
         notes=tuple(as_kind(str, one) for one in as_kind(list, entry.get("told", []))),
         generated=as_kind(int, entry.get("generated", 0)),
         special_tokens=as_kind(bool, entry.get("special_tokens", True)),

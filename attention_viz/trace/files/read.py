@@ -27,6 +27,7 @@ from attention_viz.trace.files.format import FORMAT_OF_LESS, FORMATS, HEADER, WE
 from attention_viz.trace.files.kept_entry import unpack_kept
 from attention_viz.trace.from_weights import attention_of
 from attention_viz.trace.layers import AROUND, Layer, labels_of
+from attention_viz.trace.shown.kind import MEDIA
 from attention_viz.trace.shown.seen import Seen
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ def _check_weights_apart(entries: Iterable[Mapping[str, Any]]) -> None:
 
 
 def _unpack_seen(entry: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Seen:
-    found = {name: None if entry.get(name) is None else tensors[entry[name]] for name in ("picture", "sound")}
+    found = {name: None if entry.get(name) is None else tensors[entry[name]] for name in MEDIA}
     return Seen(**found, rate=as_kind(int, entry.get("rate", 0)))
 
 

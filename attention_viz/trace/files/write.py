@@ -117,7 +117,7 @@ def _header(
 ) -> dict[str, Any]:
     rounding, output = shelf.rounding, shelf.put(trace.output, "the output")
     seen: dict[str, Any] = {name: shelf.put(one, f"the {name}") for name, one in trace.seen.tensors.items()}
-    if "sound" in seen:
+    if trace.seen.rate:
         seen["rate"] = trace.seen.rate
     less = rounding.what == WEIGHTS or rounding.dtype is not None
     whole = all(one.whole for one in kept.values())

@@ -6,6 +6,7 @@ from typing import Any
 
 from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.serving.settings import SETTINGS
+from attention_viz.trace.shown.kind import InputKind
 
 __all__ = [
     "AnyText",
@@ -250,7 +251,7 @@ class Names(ParameterKind):
 class SampleName(ParameterKind):
     """A sample picture's or sound's name; links leave out uploads."""
 
-    of: str
+    of: InputKind
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from streamlit.components import v2 as components
 
 from attention_viz.explorer import script
 from attention_viz.serving import permissions as allowed
+from attention_viz.trace.shown.kind import InputKind
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.chips import chips
@@ -52,4 +53,4 @@ def _model(state: State) -> str:
 
 
 def _read(state: State) -> str:
-    return state.text if reads(state) == "text" else thing_label(state)
+    return state.text if reads(state) == InputKind.TEXT else thing_label(state)

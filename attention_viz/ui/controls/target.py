@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from attention_viz.trace.shown.kind import InputKind
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.parts import open_trace as opening
@@ -35,7 +36,7 @@ def settle_stream(state: State, only: str | None) -> None:
         visit.send(Filled(SHARED, {"stream": only}, stays=True))
     elif only is None and len(found) > 1 and state.stream not in found:
         # People bring a sound to see what is said of it.
-        said = state.facts.reads == "sound" and "cross" in found
+        said = state.facts.reads == InputKind.SOUND and "cross" in found
         visit.fill(SHARED, stream="cross" if said else found[0])
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from attention_viz.trace.shown.kind import InputKind
 from attention_viz.ui.selection.events import Filled
 from attention_viz.ui.selection.update import update
 from attention_viz.ui.selection.value import PAIR, SHARED, Selection
@@ -65,7 +66,7 @@ def _resolved(selection: Selection, ran: Ran) -> Selection:
     values: dict[str, Any] = {"layer": best.layer, "head": best.head}
     if len(ran.counts) > 1 and best.stream != stream:
         # People bring a sound to see what is said of it: no finding of the encoder takes the cross-attention away.
-        said = shared.facts.reads == "sound" and stream == "cross"
+        said = shared.facts.reads == InputKind.SOUND and stream == "cross"
         if "stream" in selection.chosen or said:
             return selection
         values["stream"] = best.stream

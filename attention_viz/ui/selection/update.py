@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, assert_never
 
+from attention_viz.trace.shown.kind import MEDIA
 from attention_viz.ui.address.codec import modernised
 from attention_viz.ui.address.state import opened_on, own_example
 from attention_viz.ui.selection.answer import answer
@@ -13,7 +14,7 @@ from attention_viz.ui.selection.value import PAIR, SHARED, Group, GroupValues, S
 __all__ = ["update"]
 
 # Another text, another model, another picture: positions of the one before mean nothing in it.
-_RUNS = frozenset(("model", "text", "picture", "sound", "second", "target", "more", "special", "chat"))
+_RUNS = frozenset(("model", "text", *MEDIA, "second", "target", "more", "special", "chat"))
 # What has a text run closes an open file.
 _CLOSES = _RUNS | {"evict"}
 # What a file replaces: its texts stand in the boxes while it is open, and its first head is shown.

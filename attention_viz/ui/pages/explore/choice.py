@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from attention_viz.trace.shown.kind import InputKind
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.address.codec import parameter
@@ -18,7 +19,7 @@ def _steps(choice: object, state: State) -> range:
 
 
 def _picture(choice: object, state: State) -> bool:
-    return state.facts.reads == "picture"
+    return state.facts.reads == InputKind.PICTURE
 
 
 @dataclass(frozen=True)
