@@ -25,7 +25,7 @@ class ModelFacts:
         without: of a stream, the numbers of the layers that do something else than attention, as in hybrids.
         left_out: modules that attend beside these streams and aren't recorded, and the means by which they do.
         trained: whether its weights were learnt; random ones say nothing that could be asked about.
-        reads: what it reads.
+        reads: what it reads: "text", "picture", "sound", or "tensors" of names of its own.
     """
 
     heads: Mapping[str, tuple[int, ...]]

@@ -35,7 +35,7 @@ class Entry:
         examples: sentences that show what it is for, the one to begin with first; none where any sentence would do.
         contrast: another sentence, to compare the first example with.
         messages: what to say to it in a chat, where it has a template for that.
-        reads: what it reads.
+        reads: what it reads: "text", "picture" or "sound".
         samples: of one that reads no text, the names in `SAMPLES` of what it can be tried with.
     """
 

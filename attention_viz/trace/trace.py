@@ -285,5 +285,5 @@ class Trace(FromTensors, Filed, ByNumber):
         Raises:
             TraceError: there is no such layer or stream, or the layer isn't kept.
         """
-        stream, place = self._place(layer, stream)
-        return self.whole_layers[stream][place]
+        stream, index = self._index(layer, stream)
+        return self.whole_layers[stream][index]

@@ -1,11 +1,13 @@
 """Write and read which layers a stream of a trace file holds."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from attention_viz.errors import TraceError
 from attention_viz.trace.files.facts import MOST_LAYERS
 from attention_viz.trace.numbered.kept import KeptLayers, numbers_of
+from attention_viz.trace.numbered.number import LayerIndex, LayerNumber
 
 __all__ = ["pack_kept", "unpack_kept"]
 
@@ -28,7 +30,7 @@ def unpack_kept(entry: Mapping[str, Any], labels: Sequence[str]) -> KeptLayers:
     if "kept" not in entry:
         return KeptLayers.by_labels(labels)
     kept = entry["kept"]
-    places, of = _numbers(kept["numbers"]), _number(kept["of"])
+    places, of = tuple(map(LayerIndex, _numbers(kept["numbers"]))), _number(kept["of"])
     if of > MOST_LAYERS:
         raise TraceError(f"its model is said to have {of:,} layers, and a file holds {MOST_LAYERS:,} at most")
     if (
@@ -39,14 +41,16 @@ def unpack_kept(entry: Mapping[str, Any], labels: Sequence[str]) -> KeptLayers:
     ):
         raise TraceError(f"its {len(labels)} layers have the places {list(places)} among {of}, which can't be")
     if "every" in kept:
-        every = _numbers(kept["every"])
+        every = tuple(map(LayerNumber, _numbers(kept["every"])))
         if not places[-1] < len(every) <= of:
             raise TraceError(f"its layers have the places {list(places)} among {len(every)} numbers of {of}")
         numbers = tuple(every[place] for place in places)
-        return KeptLayers(numbers, every, _numbers(kept.get("without", [])), of - len(every))
+        without = tuple(map(LayerNumber, _numbers(kept.get("without", []))))
+        return KeptLayers(numbers, every, without, of - len(every))
     numbers = numbers_of(labels)
     if numbers in (places, tuple(range(len(labels)))):
-        return KeptLayers(places, tuple(range(of)))
+        # Without a gap a layer's number is its index.
+        return replace(KeptLayers.first(of), numbers=tuple(map(LayerNumber, places)))
     # A hybrid's file of version 1.0.0: the numbers of the layers that it leaves out are in no label.
     return KeptLayers(numbers, numbers, unknown=of - len(numbers))
 

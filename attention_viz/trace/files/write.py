@@ -37,6 +37,7 @@ from attention_viz.trace.late_output import by_row
 from attention_viz.trace.layers import Layer
 from attention_viz.trace.numbered.by_number import some_layers
 from attention_viz.trace.numbered.kept import KeptLayers
+from attention_viz.trace.numbered.number import LayerNumber
 from attention_viz.trace.provenance import Fidelity, Provenance
 from attention_viz.trace.rerun import behind
 from attention_viz.trace.whole_file import write_whole
@@ -108,8 +109,8 @@ def _check(trace: "Trace", kept: Mapping[str, KeptLayers], origin: Provenance, f
     check_output_rows(*trace.output_shape, queries, origin)
 
 
-def _of(trace: "Trace", layers: Mapping[str, tuple[Layer, ...]], stream: str, number: int) -> Layer:
-    return layers[stream][trace.kept[stream].numbers.index(number)]
+def _of(trace: "Trace", layers: Mapping[str, tuple[Layer, ...]], stream: str, number: LayerNumber) -> Layer:
+    return layers[stream][trace.kept[stream].index(number)]
 
 
 def _header(

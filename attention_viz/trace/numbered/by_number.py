@@ -10,6 +10,7 @@ from attention_viz.errors import TraceError
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.shapes import is_whole
 from attention_viz.trace.numbered.kept import KeptLayers, chosen_layers, no_such_layer
+from attention_viz.trace.numbered.number import LayerIndex, LayerNumber
 
 if TYPE_CHECKING:
     from attention_viz.trace.layers import Layer
@@ -95,8 +96,8 @@ class ByNumber:
         Raises:
             TraceError: there is no such layer or stream, or the layer isn't kept.
         """
-        stream, place = self._place(layer, stream)
-        return self.layers[stream][place].attention
+        stream, index = self._index(layer, stream)
+        return self.layers[stream][index].attention
 
     def label(self, layer: int, stream: str | None = None) -> str:
         """The model's own number for a layer, as text.
@@ -104,18 +105,18 @@ class ByNumber:
         Raises:
             TraceError: there is no such layer or stream, or the layer isn't kept.
         """
-        stream, place = self._place(layer, stream)
-        return self.layers[stream][place].label
+        stream, index = self._index(layer, stream)
+        return self.layers[stream][index].label
 
     def weights(self, layer: int, head: int, stream: str | None = None) -> Float[Tensor, "query key"]:
         """How much each query takes from each key, in one head; errors as of `attention` and its `head`."""
         return self.attention(layer, stream).head(head).weights
 
-    def _place(self, layer: int, stream: str | None) -> tuple[str, int]:
+    def _index(self, layer: int, stream: str | None) -> tuple[str, LayerIndex]:
         stream = self.stream(stream)
         kept = self.kept[stream]
         if not is_whole(layer) or layer not in kept.numbers:
             if kept.whole or layer in kept.without:
                 raise TraceError(no_such_layer(layer, kept, f"the {stream}"))
             raise TraceError(f"layer {layer!r} was asked for; of the {stream} this trace keeps {kept}")
-        return stream, kept.numbers.index(layer)
+        return stream, kept.index(LayerNumber(layer))
