@@ -1,6 +1,6 @@
 """Attribution of a token's vector: attention through all layers, or weighted by values."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy
@@ -15,6 +15,7 @@ from attention_viz.operation.attention import Attention, without_autocast
 from attention_viz.operation.modules import Projection
 from attention_viz.operation.shapes import positions, shared_heads
 from attention_viz.trace.from_weights import check_computed
+from attention_viz.trace.number import LayerIndex
 from attention_viz.trace.trace import Trace
 from attention_viz.trace.trace_data import behind
 
@@ -117,7 +118,7 @@ def flow(
     numbers = trace.layer_numbers(stream)
     for layer in layers or ():
         trace.attention(layer, stream)  # refuses one that isn't there
-    chosen = range(len(numbers)) if layers is None else [numbers.index(layer) for layer in layers]
+    chosen = [LayerIndex(numbers.index(layer)) for layer in (numbers if layers is None else layers)]
     count = len(trace.query_tokens(stream))
     asked = slice(None) if queries is None else queries
     rows = positions(asked, count, "query", torch.device("cpu")).tolist()
@@ -136,7 +137,7 @@ def flow(
 
 def flow_steps(layers: int, tokens: int) -> int:
     """Return the cost of a trace's `flow`: flows × edges, some 20 million a second."""
-    return _steps(range(layers), tokens, tokens)
+    return _steps(map(LayerIndex, range(layers)), tokens, tokens)
 
 
 @without_autocast()
@@ -215,7 +216,7 @@ def _graph(mixed: Float[Tensor, "layer query key"]) -> csr_array:
     return csr_array((capacity[layer, query, key], ends), shape=(nodes, nodes))
 
 
-def _check_steps(layers: Sequence[int], rows: int, count: int) -> None:
+def _check_steps(layers: Sequence[LayerIndex], rows: int, count: int) -> None:
     steps = _steps(layers, rows, count)
     if steps > _MOST_STEPS:
         raise TraceError(
@@ -225,7 +226,7 @@ def _check_steps(layers: Sequence[int], rows: int, count: int) -> None:
         )
 
 
-def _steps(layers: Sequence[int], rows: int, count: int) -> int:
+def _steps(layers: Iterable[LayerIndex], rows: int, count: int) -> int:
     return sum(rows * count * (layer + 1) * count**2 for layer in layers)
 
 

@@ -11,6 +11,7 @@ from attention_viz.circuits.weights import Proven, product_norm, proven
 from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.operation.attention import without_autocast
 from attention_viz.trace.kept import KeptLayers
+from attention_viz.trace.number import LayerIndex
 
 if TYPE_CHECKING:
     import pandas
@@ -94,13 +95,13 @@ def _missing(known: Proven, name: str) -> str | None:
     return lacking
 
 
-def _chosen(known: Proven, into: Collection[tuple[int, int]] | None) -> dict[int, list[int]]:
+def _chosen(known: Proven, into: Collection[tuple[int, int]] | None) -> dict[LayerIndex, list[int]]:
     for layer, head in into or ():
         if (layer, head) not in known.heads:
             raise ShapeError(f"layer {layer}, head {head} was asked for; there are {_phrase(known)}")
     placed = enumerate(zip(known.numbers, known.layers, strict=True))
     chosen = {
-        at: [head for head in range(around.heads) if into is None or (number, head) in into]
+        LayerIndex(at): [head for head in range(around.heads) if into is None or (number, head) in into]
         for at, (number, around) in placed
     }
     return {at: heads for at, heads in chosen.items() if heads}
@@ -113,7 +114,7 @@ def _phrase(known: Proven) -> str:
     return f"{len(known.layers)} layers{which} × {heads} heads"
 
 
-def _column(layers: Sequence[Around], later: Mapping[int, Sequence[int]], name: str) -> Tensor:
+def _column(layers: Sequence[Around], later: Mapping[LayerIndex, Sequence[int]], name: str) -> Tensor:
     """Score by later layer, then earlier head, then later head.
 
     With W_V = Q R, W_S = Q′ S (Q, Q′ orthogonal columns), ‖W_V W_O · W_R W_Sᵀ‖ is ‖R W_O · W_R Sᵀ‖: no d_model ×
@@ -124,7 +125,7 @@ def _column(layers: Sequence[Around], later: Mapping[int, Sequence[int]], name: 
     found: list[Tensor] = []
     for layer, around in enumerate(layers[: max(later, default=-1) + 1]):
         if layer in later:
-            left, right = (around.each(one)[later[layer]] for one in (reader, after))
+            left, right = (around.each(one)[later[LayerIndex(layer)]] for one in (reader, after))
             right = right if after == "output" else right.mT
             read = (left @ _root(right.mT).mT) / _size(product_norm(left, right))
             found += [_norms(earlier, read).flatten() for earlier in written]

@@ -17,6 +17,7 @@ from attention_viz.operation.attention import Attention
 from attention_viz.operation.numerics import REORDERED
 from attention_viz.operation.shapes import of_head, shared_heads
 from attention_viz.recording.gradients import ModelRun, along
+from attention_viz.trace.number import LayerNumber
 from attention_viz.trace.rerun import Along
 from attention_viz.trace.trace import Trace
 
@@ -196,7 +197,7 @@ class OpenNumber:
     def through(self, layer: int, head: int, stream: str | None) -> "pandas.DataFrame":
         """See `Decomposition.through`."""
         stream, call, slope = self._slope(layer, head, stream)
-        number = self.run.anatomy.call(stream, layer)
+        number = self.run.anatomy.call(stream, LayerNumber(layer))
         open_call = self.opened.calls[number]
         with self.opened.asking(), self.run.runner.door:
             value = of_head(open_call.value, head, len(open_call.query))
@@ -213,7 +214,7 @@ class OpenNumber:
         call = self._call(layer, stream)
         if not 0 <= head < call.shape[0]:
             raise ShapeError(f"head {head} was asked for; layer {layer} has heads 0 to {call.shape[0] - 1}")
-        number = self.run.anatomy.call(stream, layer)
+        number = self.run.anatomy.call(stream, LayerNumber(layer))
         leaf = next(one for one in self.opened.leaves if one.call == number)
         slopes = torch.zeros_like(leaf.tensor)
         with self.opened.asking(), self.run.runner.door:
@@ -236,7 +237,7 @@ def _vectors(run: ModelRun, trace: Trace, opened: OpenedRun, of: Score) -> tuple
     for name, asked, count in zip(("head", "query", "key"), (of.head, of.query, of.key), there.shape, strict=True):
         if not 0 <= asked < count:
             raise ShapeError(f"{name} {asked} was asked for; layer {of.layer} has 0 to {count - 1}")
-    call = opened.calls[run.anatomy.call(stream, of.layer)]
+    call = opened.calls[run.anatomy.call(stream, LayerNumber(of.layer))]
     query = call.query[of.head, of.query]
     keys = of_head(call.key, of.head, len(call.query))
     key = keys[of.key]

@@ -11,6 +11,7 @@ from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.inputs.labelling import label_ids
 from attention_viz.operation.attention import without_autocast
 from attention_viz.recording.gradients import ModelRun
+from attention_viz.trace.number import LayerNumber
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def written_logits(
         raise ShapeError(f"head {head} was asked for; layer {layer} has heads 0 to {heads - 1}")
     if not opened.output.requires_grad:
         raise cut_off(run.name, "its output", opened.output, opened)
-    call = run.anatomy.call(stream, layer)
+    call = run.anatomy.call(stream, LayerNumber(layer))
     leaf = next(one for one in opened.leaves if one.call == call)
     with opened.asking(), run.runner.door:
         own = torch.zeros_like(leaf.tensor).detach()

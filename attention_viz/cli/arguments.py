@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from attention_viz.cli.output import FORMATS
+from attention_viz.trace.kind import MEDIA
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -80,6 +81,13 @@ def inputs(name: str = "text", *, several: bool = False, again: bool = False) ->
     runs = "its model runs its text again" if again else "no model runs for it"
     trace = option("--trace", "FILE", f"a saved trace in place of a text; {runs}", multiple=True)
     return (text, *([texts] if several else []), trace, model(required=False))
+
+
+def media() -> tuple[click.Parameter, ...]:
+    """Return the options for something else in place of a text."""
+    return tuple(
+        option(f"--{kind}", "FILE", f"{kind.one} in place of a text, for a model that {kind.does}") for kind in MEDIA
+    )
 
 
 def top(purpose: str, default: int | None = 20) -> click.Option:

@@ -10,6 +10,7 @@ import click
 
 from attention_viz.cli.output import report
 from attention_viz.errors import AttentionVizError, UnsupportedModel
+from attention_viz.trace.kind import MEDIA
 
 if TYPE_CHECKING:
     from attention_viz.models import AttentionModel
@@ -62,17 +63,19 @@ def report_without(models: "Mapping[str, Mapping[str, KeptLayers]]") -> None:
 
 def shown(arguments: SimpleNamespace, target: str | None = None) -> "Trace | None":
     """Return a picture's or sound's trace, else None."""
-    files = {"picture": arguments.picture, "sound": arguments.sound}
-    if all(path is None for path in files.values()):
+    files = {kind: path for kind in MEDIA if (path := getattr(arguments, kind)) is not None}
+    if not files:
         return None
     others = (*_texts(arguments), *arguments.trace, *([arguments.second] if arguments.second else []))
-    if others or None not in files.values():
-        raise click.UsageError("one thing is read at a time: a text, --picture FILE, --sound FILE or --trace FILE")
+    if others or len(files) > 1:
+        options = ", ".join(f"--{kind} FILE" for kind in MEDIA)
+        raise click.UsageError(f"one thing is read at a time: a text, {options} or --trace FILE")
     if arguments.model is None:
         raise click.UsageError("the following arguments are required: --model")
     import attention_viz as av
+    from attention_viz.inputs.media.readers import CLASSES
 
-    thing = av.Picture(files["picture"]) if files["picture"] is not None else av.Sound(files["sound"])
+    thing = next(CLASSES[kind](path) for kind, path in files.items())
     model = model_of(str(arguments.model))
     if not isinstance(model, av.AttentionModel):
         raise UnsupportedModel(f"{arguments.model} reads text, and {thing!r} was given")

@@ -6,12 +6,11 @@ from dataclasses import dataclass, replace
 from torch import Tensor
 
 from attention_viz.edits.edit import Edit
-from attention_viz.errors import UnsupportedModel, UnusablePicture, UnusableSound, UnusableText
+from attention_viz.errors import UnsupportedModel, UnusablePicture, UnusableText
 from attention_viz.inputs.labelling import tokens_of_ids
 from attention_viz.inputs.media.beside import Beside, BesideReader
 from attention_viz.inputs.media.picture import Picture
-from attention_viz.inputs.media.readers import InputField
-from attention_viz.inputs.media.sound import Sound
+from attention_viz.inputs.media.readers import CLASSES, InputField, Medium
 from attention_viz.inputs.text import InputRow, read_target
 from attention_viz.models.encoder_decoder import Answering
 from attention_viz.models.parts import ModelParts
@@ -28,7 +27,7 @@ from attention_viz.trace.trace_data import attach, behind
 __all__ = ["Thing", "check_reads_text", "trace_media"]
 
 # What a model may read instead of a text.
-Thing = Picture | Sound | Beside | Mapping[str, Tensor]
+Thing = Medium | Beside | Mapping[str, Tensor]
 
 
 def check_reads_text(parts: ModelParts) -> None:
@@ -37,8 +36,7 @@ def check_reads_text(parts: ModelParts) -> None:
         _ = parts.reader.read("")  # says what it needs
     if parts.reader is not None:
         kind = parts.reader.kind
-        how = {"picture": "av.Picture(path)", "sound": "av.Sound(path)"}.get(kind, "tensors by name")
-        raise UnusableText(f"{parts.name} reads {kind}s, no text; give it {how}".replace("tensorss", "tensors"))
+        raise UnusableText(f"{parts.name} reads {kind.plural}, no text; give it {kind.handed}")
 
 
 def trace_media(
@@ -57,8 +55,7 @@ def trace_media(
     given = _read(parts, thing)
     provenance = replace(
         parts.provenance,
-        picture=given.picture,
-        sound=given.sound,
+        **given.named,
         target=target,
         notes=(*parts.provenance.notes, *given.notes),
         text=thing.text if isinstance(thing, Beside) else None,
@@ -77,10 +74,8 @@ def _read(parts: ModelParts, thing: Thing) -> InputField:
     if isinstance(thing, Beside):
         why = f"; {parts.why_alone}" if parts.why_alone else ""
         raise UnusablePicture(f"{parts.name} reads text alone, and a picture was given: {thing.picture!r}{why}")
-    if isinstance(thing, Picture):
-        raise UnusablePicture(f"{parts.name} reads text, and a picture was given: {thing!r}")
-    if isinstance(thing, Sound):
-        raise UnusableSound(f"{parts.name} reads text, and a sound was given: {thing!r}")
+    if (kind := next((kind for kind, one in CLASSES.items() if isinstance(thing, one)), None)) is not None:
+        raise kind.error(f"{parts.name} reads text, and {kind.one} was given: {thing!r}")
     raise UnusableText(f"a text has to be a str; got {type(thing).__name__}")
 
 

@@ -18,6 +18,7 @@ from attention_viz.recording.runner import Runner, versions
 from attention_viz.recording.stepping import Stepping
 from attention_viz.recording.tracer import TokenAxes, Tracer
 from attention_viz.trace.ahead import Progress
+from attention_viz.trace.kind import InputKind
 from attention_viz.trace.once import once
 from attention_viz.trace.trace import Provenance, Trace
 
@@ -124,5 +125,5 @@ def _facts_of(anatomy: Anatomy, tokenizer: "PreTrainedTokenizerBase | None", rea
         numbers={stream: kept.every for stream, kept in anatomy.layers.items() if not kept.counts},
         without=anatomy.without,
         left_out=anatomy.left_out,
-        reads="text" if reader is None else reader.kind,
+        reads=InputKind.TEXT if reader is None else reader.kind,
     )

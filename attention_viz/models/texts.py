@@ -16,6 +16,7 @@ from attention_viz.inputs.token_of import random_twice
 from attention_viz.models.parts import ModelParts
 from attention_viz.recording.batches.batched_edits import batch_outputs
 from attention_viz.trace.ahead import Progress
+from attention_viz.trace.kind import InputKind
 from attention_viz.trace.trace import Trace
 from attention_viz.trace.trace_data import attach, behind
 
@@ -169,9 +170,9 @@ def check_continues(parts: ModelParts, tokens: int, evict: Evict | None) -> None
 
 def _why_not_continued(parts: ModelParts) -> str:
     facts = parts.facts
-    if facts.reads != "text":
+    if facts.reads != InputKind.TEXT:
         beside = "av.wrap(model, processor.tokenizer) goes on with text alone"
-        return f"it was wrapped to read a {facts.reads}, and a next token is chosen after text alone; {beside}"
+        return f"it was wrapped to read {facts.reads.one}, and a next token is chosen after text alone; {beside}"
     if facts.is_encoder_decoder:
         return "it is an encoder–decoder, whose traces hold all that it says"
     if facts.streams != ("decoder",):

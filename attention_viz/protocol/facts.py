@@ -4,6 +4,8 @@ import bisect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from attention_viz.trace.kind import InputKind
+
 __all__ = ["UNKNOWN_COUNT", "ModelFacts"]
 
 # Of layers and heads of a model that nobody has loaded yet: any number that is asked for may turn out to be right.
@@ -34,7 +36,7 @@ class ModelFacts:
     without: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     left_out: tuple[str, ...] = ()
     trained: bool = True
-    reads: str = "text"
+    reads: InputKind = InputKind.TEXT
 
     @property
     def streams(self) -> tuple[str, ...]:

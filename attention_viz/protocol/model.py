@@ -14,6 +14,7 @@ from attention_viz.operation.modules import Projection
 from attention_viz.protocol.facts import ModelFacts
 from attention_viz.trace.fitting import Fit, fit_text
 from attention_viz.trace.kept import KeptLayers
+from attention_viz.trace.kind import InputKind
 from attention_viz.trace.provenance import Fidelity
 from attention_viz.trace.trace import Trace
 
@@ -193,8 +194,8 @@ class Model(ABC):
         return self.facts.predicts
 
     @property
-    def reads(self) -> str:
-        """What it reads: "text", "picture", "sound", or "tensors" of the names that its example has."""
+    def reads(self) -> InputKind:
+        """What it reads, equal to "text", "picture", "sound", or "tensors" of the names that its example has."""
         return self.facts.reads
 
     @property

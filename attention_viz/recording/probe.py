@@ -30,6 +30,7 @@ from attention_viz.recording.towers import (
 )
 from attention_viz.recording.wiring import Wiring
 from attention_viz.trace.kept import KeptLayers, chosen_layers
+from attention_viz.trace.number import LayerNumber
 from attention_viz.trace.once import once
 from attention_viz.trace.trace import STREAMS, Provenance
 
@@ -59,7 +60,7 @@ class Anatomy:
 
     streams: tuple[str, ...]
     modules: tuple[nn.Module, ...]
-    numbers: tuple[int, ...]
+    numbers: tuple[LayerNumber, ...]
     heads: tuple[int, ...]
     wirings: tuple[Wiring, ...]
     without: Mapping[str, tuple[int, ...]]
@@ -103,11 +104,11 @@ class Anatomy:
         return frozenset(self.call(stream, one) for stream, kept in chosen.items() for one in kept.numbers)
 
     @once
-    def places(self) -> tuple[tuple[str, int], ...]:
+    def places(self) -> tuple[tuple[str, LayerNumber], ...]:
         """Of each call, its stream and the number of its layer there."""
         return tuple(zip(self.streams, self.numbers, strict=True))
 
-    def call(self, stream: str, layer: int) -> int:
+    def call(self, stream: str, layer: LayerNumber) -> int:
         """Which call the layer with a number is."""
         return self.places.index((stream, layer))
 

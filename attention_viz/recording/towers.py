@@ -10,6 +10,7 @@ from attention_viz.errors import UnsupportedModel
 from attention_viz.operation.masks import causal
 from attention_viz.recording.recorder import Call
 from attention_viz.trace.kept import numbers_of
+from attention_viz.trace.number import LayerNumber
 
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
@@ -117,13 +118,13 @@ def looks_back(call: Call) -> bool:
     return allowed is not None and not bool((allowed & ~causal(allowed.shape[-1]).to(allowed.device)).any())
 
 
-def layer_numbers(model: "PreTrainedModel", calls: Sequence[Call], streams: Sequence[str]) -> tuple[int, ...]:
+def layer_numbers(model: "PreTrainedModel", calls: Sequence[Call], streams: Sequence[str]) -> tuple[LayerNumber, ...]:
     """The number of each call's layer, within its stream: the model's own, as its modules' names say; see `numbers_of`.
 
     A module that has several names and is called as often, as one that layers share, has another name each time.
     """
     names = _paths(model, calls)
-    found = dict[str, Iterator[int]]()
+    found = dict[str, Iterator[LayerNumber]]()
     for stream in dict.fromkeys(streams):
         own = [_number(name) for name, one in zip(names, streams, strict=True) if one == stream]
         found[stream] = iter(numbers_of(own))

@@ -33,6 +33,7 @@ from attention_viz.recording.stepping import Grown, apart, compare_steps
 from attention_viz.recording.weights.unchanged import Unchanged
 from attention_viz.trace.ahead import Progress, ahead
 from attention_viz.trace.kept import no_such_layer
+from attention_viz.trace.number import LayerNumber
 from attention_viz.trace.rerun import Rerun
 from attention_viz.trace.seen import NOTHING, Seen
 from attention_viz.trace.tokens import Tokens
@@ -219,7 +220,7 @@ class Tracer:
         stream = stream or next(iter(streams))
         if layer not in anatomy.layers[stream].every:
             raise ShapeError(no_such_layer(layer, anatomy.layers[stream], self.name))
-        return anatomy.wirings[anatomy.call(stream, layer)].projections()
+        return anatomy.wirings[anatomy.call(stream, LayerNumber(layer))].projections()
 
     def _surrounded(
         self, inputs: dict[str, Tensor], edits: Sequence[Edit], layers: Sequence[Layer], numbers: Sequence[int]

@@ -15,9 +15,10 @@ from attention_viz.serving.jobs import Loads
 from attention_viz.serving.models import find, note, open_source, remember, sweep
 from attention_viz.serving.run import OWN, OwnModule, Request, Run
 from attention_viz.serving.settings import SETTINGS
-from attention_viz.serving.uploads import KINDS, forget_runs, room_of, runs_of, thing_of
+from attention_viz.serving.uploads import forget_runs, room_of, runs_of, thing_of
 from attention_viz.trace.ahead import unsaid
 from attention_viz.trace.fitting import Fit
+from attention_viz.trace.kind import MEDIA
 
 if TYPE_CHECKING:
     import pandas
@@ -156,7 +157,7 @@ def _wording(model: "Model", request: Request) -> tuple[bool, bool]:
 def _read(model: "Model", request: Request, limit: int | None, edits: "tuple[Edit, ...]") -> Run:
     """Another model may have been chosen meanwhile."""
     special, chat = _wording(model, request)
-    if model.facts.reads in KINDS:
+    if model.facts.reads in MEDIA:
         return _show(model, request, edits)
     if model.facts.reads_pairs and request.second.strip() and not request.text.strip():
         raise UnusableText("the first sentence is empty: the second is only read together with it")

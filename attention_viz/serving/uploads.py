@@ -9,19 +9,17 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
-from attention_viz.errors import UnusablePicture, UnusableSound
 from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.run import Request
 from attention_viz.serving.settings import SETTINGS
+from attention_viz.trace.kind import InputKind
 
 if TYPE_CHECKING:
-    from attention_viz.inputs.media.picture import Picture
-    from attention_viz.inputs.media.sound import Sound
+    from attention_viz.inputs.media.readers import Medium
     from attention_viz.serving.run import Run
 
 __all__ = [
-    "KINDS",
     "Upload",
     "beside",
     "forget_runs",
@@ -36,8 +34,6 @@ __all__ = [
 _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")
 
-# What can be brought.
-KINDS = ("picture", "sound")
 # Before the name of an upload, so that none is that of a sample.
 _OWN = "own-"
 # The runs of all uploads together that are kept, in bytes; of one alone some, without and with a change or two.
@@ -55,7 +51,7 @@ class Upload:
         answers: results, by replaced cache.
     """
 
-    def __init__(self, kind: str, content: bytes, title: str) -> None:
+    def __init__(self, kind: InputKind, content: bytes, title: str) -> None:
         """Open it."""
         self._hold(kind, content, _opened(kind, content), title)
 
@@ -67,7 +63,7 @@ class Upload:
         found._hold(self.kind, self._content, Sound(self._content, start=start), self.thing.name)
         return found
 
-    def _hold(self, kind: str, content: bytes, thing: "Picture | Sound", title: str) -> None:
+    def _hold(self, kind: InputKind, content: bytes, thing: "Medium", title: str) -> None:
         self.kind, self.name, self._content = kind, _OWN + secrets.token_urlsafe(16), content
         self.thing = thing
         self.thing.name = title
@@ -148,22 +144,22 @@ def title_of(name: str) -> str:
     return "gone" if upload is None else upload.thing.name
 
 
-def thing_of(kind: str, name: str) -> "Picture | Sound":
+def thing_of(kind: InputKind, name: str) -> "Medium":
     """Return the picture or sound of a request."""
     if name in SAMPLES and SAMPLES[name].kind == kind:
         return _opened(kind, SAMPLES[name].path)
     upload = upload_of(name)
     if upload is None or upload.kind != kind:
-        error = UnusablePicture if kind == "picture" else UnusableSound
-        raise error(f"the {kind} is gone, since it is kept only as long as the page that took it; bring it once more")
+        raise kind.error(
+            f"the {kind} is gone, since it is kept only as long as the page that took it; bring it once more"
+        )
     return upload.thing
 
 
-def _opened(kind: str, source: Any) -> "Picture | Sound":
-    from attention_viz.inputs.media.picture import Picture
-    from attention_viz.inputs.media.sound import Sound
+def _opened(kind: InputKind, source: Any) -> "Medium":
+    from attention_viz.inputs.media.readers import CLASSES
 
-    return Picture(source) if kind == "picture" else Sound(source)
+    return CLASSES[kind](source)
 
 
 _uploads: "WeakValueDictionary[str, Upload]" = WeakValueDictionary()

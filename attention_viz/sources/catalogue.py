@@ -9,6 +9,7 @@ from attention_viz.edits.words import listed
 from attention_viz.protocol.facts import ModelFacts
 from attention_viz.sources.packages.conversion import Conversion
 from attention_viz.sources.packages.install import Package
+from attention_viz.trace.kind import InputKind
 
 if TYPE_CHECKING:
     import pandas
@@ -61,7 +62,7 @@ class Entry:
     examples: tuple[str, ...] = ()
     contrast: str = ""
     messages: tuple[str, ...] = ()
-    reads: str = "text"
+    reads: InputKind = InputKind.TEXT
     samples: tuple[str, ...] = ()
 
     @property
@@ -167,7 +168,7 @@ CATALOGUE: dict[str, Entry] = {
         source="facebook/dinov2-small",
         size=88_249_960,
         streams=("picture",),
-        reads="picture",
+        reads=InputKind.PICTURE,
         samples=("chelsea", "astronaut"),
     ),
     "whisper-tiny.en": Entry(
@@ -196,7 +197,7 @@ CATALOGUE: dict[str, Entry] = {
         size=151_060_136,
         streams=("encoder", "decoder", "cross"),
         predicts=True,
-        reads="sound",
+        reads=InputKind.SOUND,
         samples=("window",),
     ),
     "scratch": Entry(
@@ -287,7 +288,7 @@ CATALOGUE: dict[str, Entry] = {
 
 def of_text() -> dict[str, Entry]:
     """Those that read text."""
-    return {name: entry for name, entry in CATALOGUE.items() if entry.reads == "text"}
+    return {name: entry for name, entry in CATALOGUE.items() if entry.reads == InputKind.TEXT}
 
 
 def catalogue() -> "pandas.DataFrame":

@@ -168,8 +168,7 @@ def trace_in_html(trace: TraceData) -> str:
     origin = trace.provenance
     rows: list[tuple[str, str]] = [("model", origin.model)]
     texts = (
-        ("picture", origin.picture),
-        ("sound", origin.sound),
+        *origin.media.items(),
         ("text", origin.text),
         ("second text", origin.second_text),
         ("target", origin.target),

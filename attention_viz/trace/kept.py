@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from attention_viz.errors import ShapeError, TraceError
 from attention_viz.operation.shapes import is_whole
+from attention_viz.trace.number import LayerIndex, LayerNumber
 
 __all__ = ["KeptLayers", "check_kept", "chosen_layers", "no_such_layer", "numbers_of"]
 
@@ -27,9 +28,9 @@ class KeptLayers:
         unknown: how many attention layers' numbers an old file lacks.
     """
 
-    numbers: tuple[int, ...]
-    every: tuple[int, ...]
-    without: tuple[int, ...] = ()
+    numbers: tuple[LayerNumber, ...]
+    every: tuple[LayerNumber, ...]
+    without: tuple[LayerNumber, ...] = ()
     unknown: int = 0
 
     @classmethod
@@ -40,7 +41,8 @@ class KeptLayers:
     @classmethod
     def all_of(cls, numbers: Sequence[int], without: Sequence[int] = ()) -> "KeptLayers":
         """Keep every layer."""
-        return cls(tuple(numbers), tuple(numbers), tuple(without))
+        every = tuple(map(LayerNumber, numbers))
+        return cls(every, every, tuple(map(LayerNumber, without)))
 
     @classmethod
     def by_labels(cls, labels: Sequence[str]) -> "KeptLayers":
@@ -50,6 +52,10 @@ class KeptLayers:
     def relabelled(self, labels: Sequence[str]) -> "KeptLayers":
         """Renumber other layers: as here for equal counts; by labels if none is missing."""
         return KeptLayers.by_labels(labels) if self.whole and len(labels) != len(self.numbers) else self
+
+    def index(self, number: LayerNumber) -> LayerIndex:
+        """Where a kept layer stands among those that are kept."""
+        return LayerIndex(self.numbers.index(number))
 
     @property
     def of(self) -> int:
@@ -99,7 +105,7 @@ class KeptLayers:
         return f"layer{'s' * (len(self.numbers) > 1)} {self.listed} of {every}"
 
 
-def numbers_of(labels: Sequence[str]) -> tuple[int, ...]:
+def numbers_of(labels: Sequence[str]) -> tuple[LayerNumber, ...]:
     """Return the labels' layer numbers, or 0, 1, 2 … unless unique, rising integers.
 
     They aren't if a module is called several times, has stages or attends over windows.
@@ -107,8 +113,8 @@ def numbers_of(labels: Sequence[str]) -> tuple[int, ...]:
     if all(label.isascii() and label.isdigit() and len(label) <= _LONGEST for label in labels):
         numbers = [int(label) for label in labels]
         if numbers == sorted(set(numbers)) and list(map(str, numbers)) == list(labels):
-            return tuple(numbers)
-    return tuple(range(len(labels)))
+            return tuple(map(LayerNumber, numbers))
+    return tuple(map(LayerNumber, range(len(labels))))
 
 
 def layers_in_words(numbers: Sequence[int]) -> str:
@@ -160,7 +166,7 @@ def chosen_layers(layers: Sequence[int], streams: Mapping[str, KeptLayers]) -> M
     for layer in layers:
         if not is_whole(layer) or layer not in every:
             raise ShapeError(no_such_layer(layer, KeptLayers.all_of(every, without), asked="layer {!r} was to be kept"))
-    numbers = sorted({int(layer) for layer in layers})
+    numbers = [LayerNumber(layer) for layer in sorted({int(layer) for layer in layers})]
     if len(numbers) != len(layers):
         raise ShapeError(f"layers to keep are named once each; got {list(layers)}")
     found = {

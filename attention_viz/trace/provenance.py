@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any
 
+from attention_viz.trace.kind import MEDIA, InputKind
 from attention_viz.trace.renamed import renamed
 
 __all__ = ["MERGED", "Fidelity", "Provenance"]
@@ -80,6 +81,11 @@ class Provenance:
     def __post_init__(self) -> None:
         """Close it to changes."""
         object.__setattr__(self, "versions", MappingProxyType(dict(self.versions)))
+
+    @property
+    def media(self) -> dict[InputKind, str]:
+        """What was read that is no text, in words: the picture or the sound."""
+        return {kind: words for kind in MEDIA if (words := getattr(self, kind)) is not None}
 
     @property
     def left_out(self) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from jaxtyping import Float, UInt8
 from torch import Tensor
 
 from attention_viz.errors import TraceError
+from attention_viz.trace.kind import MEDIA, InputKind
 
 __all__ = ["NOTHING", "NO_TIMES", "Seen"]
 
@@ -38,10 +39,9 @@ class Seen:
             raise TraceError(f"a sound is a row of samples from -1 to 1 and their rate; got {got}")
 
     @property
-    def tensors(self) -> dict[str, Tensor]:
+    def tensors(self) -> dict[InputKind, Tensor]:
         """What there is, by name."""
-        named = {"picture": self.picture, "sound": self.sound}
-        return {name: tensor for name, tensor in named.items() if tensor is not None}
+        return {kind: tensor for kind in MEDIA if (tensor := getattr(self, kind)) is not None}
 
 
 NOTHING = Seen()

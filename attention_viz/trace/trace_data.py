@@ -15,6 +15,7 @@ from attention_viz.operation.short_repr import short_repr
 from attention_viz.trace.kept import KeptLayers, check_kept, chosen_layers, no_such_layer
 from attention_viz.trace.layers import Layer, check_layers, check_output, check_streams, labels_of
 from attention_viz.trace.memory import LateOutput, bytes_of
+from attention_viz.trace.number import LayerIndex, LayerNumber
 from attention_viz.trace.once import once
 from attention_viz.trace.provenance import Fidelity, Provenance
 from attention_viz.trace.rerun import Along, Relevance, Rerun
@@ -92,7 +93,8 @@ class TraceData:
         )
         stored = f", {words}" if (words := self.provenance.stored_in_words) else ""
         text = self.provenance.text
-        read = self.provenance.picture or self.provenance.sound or ("no text" if text is None else short_repr(text))
+        media = self.provenance.media.values()
+        read = next(iter(media), "no text" if text is None else short_repr(text))
         return f"Trace({self.provenance.model!r}, {read}, {sizes}{stored})"
 
     @property
@@ -243,8 +245,8 @@ class TraceData:
         Raises:
             TraceError: there is no such layer or stream, or the layer isn't kept.
         """
-        stream, place = self._place(layer, stream)
-        return self.layers[stream][place].attention
+        stream, index = self._index(layer, stream)
+        return self.layers[stream][index].attention
 
     def label(self, layer: int, stream: str | None = None) -> str:
         """The model's own number for a layer, as text.
@@ -252,8 +254,8 @@ class TraceData:
         Raises:
             TraceError: there is no such layer or stream, or the layer isn't kept.
         """
-        stream, place = self._place(layer, stream)
-        return self.layers[stream][place].label
+        stream, index = self._index(layer, stream)
+        return self.layers[stream][index].label
 
     def weights(self, layer: int, head: int, stream: str | None = None) -> Float[Tensor, "query key"]:
         """How much each query takes from each key, in one head; errors as of `attention` and its `head`."""
@@ -273,17 +275,17 @@ class TraceData:
         Raises:
             TraceError: there is no such layer or stream, or the layer isn't kept.
         """
-        stream, place = self._place(layer, stream)
-        return self.whole_layers[stream][place]
+        stream, index = self._index(layer, stream)
+        return self.whole_layers[stream][index]
 
-    def _place(self, layer: int, stream: str | None) -> tuple[str, int]:
+    def _index(self, layer: int, stream: str | None) -> tuple[str, LayerIndex]:
         stream = self.stream(stream)
         kept = self.kept[stream]
         if not is_whole(layer) or layer not in kept.numbers:
             if kept.whole or layer in kept.without:
                 raise TraceError(no_such_layer(layer, kept, f"the {stream}"))
             raise TraceError(f"layer {layer!r} was asked for; of the {stream} this trace keeps {kept}")
-        return stream, kept.numbers.index(layer)
+        return stream, kept.index(LayerNumber(layer))
 
 
 def attach(trace: _Traced, rerun: Rerun) -> _Traced:

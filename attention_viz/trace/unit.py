@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from enum import StrEnum
 
+from attention_viz.trace.kind import InputKind
+
 __all__ = ["Unit"]
 
 
@@ -17,17 +19,19 @@ class Unit(StrEnum):
         axes: the numbers of its place; a word has none.
     """
 
-    WORD = "word", "words", "token", "tokens", "text", ()
-    PATCH = "patch", "patches", "patch", "patches", "picture", ("row", "column")
-    FRAME = "frame", "frames", "frame", "frames", "sound", ("second",)
+    WORD = "word", "words", "token", "tokens", InputKind.TEXT, ()
+    PATCH = "patch", "patches", "patch", "patches", InputKind.PICTURE, ("row", "column")
+    FRAME = "frame", "frames", "frame", "frames", InputKind.SOUND, ("second",)
 
     plural: str
     token: str
     tokens: str
-    whole: str
+    whole: InputKind
     axes: tuple[str, ...]
 
-    def __new__(cls, name: str, plural: str, token: str, tokens: str, whole: str, axes: tuple[str, ...]) -> "Unit":
+    def __new__(
+        cls, name: str, plural: str, token: str, tokens: str, whole: InputKind, axes: tuple[str, ...]
+    ) -> "Unit":
         """One row of the table."""
         unit = str.__new__(cls, name)
         unit._value_ = name

@@ -13,6 +13,7 @@ from attention_viz.circuits.patching.first_order import keeping, numbers_of, sam
 from attention_viz.circuits.patching.pairing import counterpart, paired, plain_run, settled
 from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.operation.numerics import REORDERED, close
+from attention_viz.trace.number import LayerNumber
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ class Patching:
         if self._whole or self._bench.mlps or not self._bench.layers:
             return 0
         (stream,) = self._bench.run.anatomy.layers
-        return self._bench.run.anatomy.call(stream, min(put.layer for put in puts))
+        return self._bench.run.anatomy.call(stream, LayerNumber(min(put.layer for put in puts)))
 
     def _together(self, puts: Sequence[Put], only: int | None, first: int, start: int) -> list[float] | None:
         """Return a batch's effects; None unless its unpatched row matches the lone run."""
@@ -224,7 +225,7 @@ def _sites(bench: Bench, put: Put) -> list[int]:
     if put.head is None:
         return [bench.calls + at for at, mlp in enumerate(bench.mlps) if mlp.layer == put.layer]
     (stream,) = bench.run.anatomy.layers
-    return [bench.run.anatomy.call(stream, put.layer)]
+    return [bench.run.anatomy.call(stream, LayerNumber(put.layer))]
 
 
 def _estimate(bench: Bench, put: Put, estimates: Mapping[int, Tensor]) -> float:

@@ -14,6 +14,7 @@ from attention_viz.operation.attention import Attention
 from attention_viz.operation.numerics import REORDERED
 from attention_viz.operation.shapes import shared_heads
 from attention_viz.recording.recorder import Call
+from attention_viz.trace.number import LayerNumber
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -31,8 +32,8 @@ def silenced_scores(
     """
     bench = Bench.of(run_behind(model, trace))
     call = bench.run.anatomy.call
-    at = call(of.stream or trace.streams[0], of.layer)
-    sites = [call(stream, layer) for layer, _ in heads]
+    at = call(of.stream or trace.streams[0], LayerNumber(of.layer))
+    sites = [call(stream, LayerNumber(layer)) for layer, _ in heads]
     found: list[Tensor] = []
 
     def hear(number: int, heard: Call) -> None:

@@ -10,6 +10,7 @@ from torch import Tensor
 from attention_viz.errors import UnsupportedModel, UnusablePicture, UnusableText, first_line
 from attention_viz.inputs.media.picture import Picture
 from attention_viz.inputs.media.readers import PICTURE, InputField, PictureReader, Reader
+from attention_viz.trace.kind import InputKind
 from attention_viz.trace.tokens import check_text
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def takes_both(model: "PreTrainedModel") -> bool:
 class BesideReader(Reader):
     """Reads a text beside a picture, by a processor of transformers that has a tokenizer and an image processor."""
 
-    kind = "text beside a picture"
+    kind = InputKind.BESIDE
     main = PICTURE
 
     def __init__(self, name: str, model: "PreTrainedModel", processor: Any) -> None:

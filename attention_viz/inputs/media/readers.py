@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -12,14 +12,17 @@ from torch import Tensor
 from attention_viz.errors import UnsupportedModel, UnusablePicture, UnusableSound, first_line
 from attention_viz.inputs.media.picture import Picture
 from attention_viz.inputs.media.sound import Sound
+from attention_viz.trace.kind import InputKind
 from attention_viz.trace.seen import NO_TIMES, NOTHING, Seen
 
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
 
 __all__ = [
+    "CLASSES",
     "SPEECH",
     "InputField",
+    "Medium",
     "PictureReader",
     "Reader",
     "SoundReader",
@@ -38,19 +41,21 @@ class InputField:
     Attributes:
         tensors: what its forward is given, by name.
         seen: the picture or the sound, as it is read.
-        picture: what picture it is, in words; None where it is none.
+        named: what picture or sound it is, in words.
         notes: what was done to it, in sentences.
         seconds: how many of the sound are heard, before the silence that fills it up.
     """
 
     tensors: Mapping[str, Tensor]
     seen: Seen = NOTHING
-    picture: str | None = None
-    sound: str | None = None
+    named: Mapping[InputKind, str] = field(default_factory=dict[InputKind, str])
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
 
 
+# How code hands over what is read in place of a text.
+Medium = Picture | Sound
+CLASSES: Mapping[InputKind, type[Medium]] = {InputKind.PICTURE: Picture, InputKind.SOUND: Sound}
 # Where models take pictures and sounds, by the name of that in their forward.
 PICTURE = "pixel_values"
 SPEECH = ("input_features", "input_values")
@@ -60,11 +65,11 @@ class Reader(ABC):
     """Makes what a model reads of something that is no text.
 
     Attributes:
-        kind: what it reads: "picture", "sound" or "tensors".
+        kind: what it reads.
         main: the name of the tensor in which that is.
     """
 
-    kind: str
+    kind: InputKind
     main: str
 
     @abstractmethod
@@ -79,7 +84,7 @@ class Reader(ABC):
 class PictureReader(Reader):
     """Reads pictures, by an image processor of transformers."""
 
-    kind = "picture"
+    kind = InputKind.PICTURE
     main = PICTURE
 
     def __init__(self, model: str, processor: Any) -> None:
@@ -96,7 +101,8 @@ class PictureReader(Reader):
         """What the model is given of a picture, once it is known which tensors that is."""
         seen = self._as_seen(tensors[PICTURE][0])
         notes = (*picture.notes, *self._cut(picture, seen))
-        return InputField(tensors, Seen(picture=seen), picture=f"{picture.name}, {picture.size} pixels", notes=notes)
+        named = {InputKind.PICTURE: f"{picture.name}, {picture.size} pixels"}
+        return InputField(tensors, Seen(picture=seen), named, notes)
 
     def example(self) -> InputField:
         """A picture of colours by chance, always the same."""
@@ -143,7 +149,7 @@ class PictureReader(Reader):
 class SoundReader(Reader):
     """Reads sounds, by a feature extractor of transformers."""
 
-    kind = "sound"
+    kind = InputKind.SOUND
 
     def __init__(self, model: str, extractor: Any, main: str) -> None:
         """By an extractor."""
@@ -171,8 +177,8 @@ class SoundReader(Reader):
             notes.append(f"It is silent, so whatever the model says of it is made up: {NO_TIMES}")
         tensors = self._tensors(samples, thing)
         seen = Seen(sound=torch.tensor(samples), rate=self._rate)
-        named = f"{thing.name}, {thing.seconds:.2f} s"
-        return InputField(tensors, seen, sound=named, notes=tuple(notes), seconds=len(samples) / self._rate)
+        named = {InputKind.SOUND: f"{thing.name}, {thing.seconds:.2f} s"}
+        return InputField(tensors, seen, named, tuple(notes), len(samples) / self._rate)
 
     def example(self) -> InputField:
         """Two seconds of noise, always the same."""
@@ -197,7 +203,7 @@ class SoundReader(Reader):
 class TensorReader(Reader):
     """Reads tensors as they are, of the names that an example has."""
 
-    kind = "tensors"
+    kind = InputKind.TENSORS
 
     def __init__(self, model: str, example: Mapping[str, Any], main: str) -> None:
         """By an example."""

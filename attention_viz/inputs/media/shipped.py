@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from attention_viz.trace.kind import InputKind
+
 __all__ = ["SAMPLES", "Sample"]
 
 _FOLDER = Path(__file__).with_name("samples")
@@ -18,7 +20,7 @@ class Sample:
     """
 
     file: str
-    kind: str
+    kind: InputKind
     shows: str
     whose: str
 
@@ -29,11 +31,11 @@ class Sample:
 
 
 SAMPLES: dict[str, Sample] = {
-    "chelsea": Sample("chelsea.jpg", "picture", "a cat", "Stéfan van der Walt; CC0"),
-    "astronaut": Sample("astronaut.jpg", "picture", "an astronaut", "NASA; public domain"),
+    "chelsea": Sample("chelsea.jpg", InputKind.PICTURE, "a cat", "Stéfan van der Walt; CC0"),
+    "astronaut": Sample("astronaut.jpg", InputKind.PICTURE, "an astronaut", "NASA; public domain"),
     "window": Sample(
         "window.flac",
-        "sound",
+        InputKind.SOUND,
         "“She opened the window and looked at the river.”",
         "spoken by espeak-ng for this; free of rights",
     ),

@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float
 from attention_viz.analysis.slides import ShownPicture, picture_shown
 from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.lesson.scene import Scene
+from attention_viz.trace.kind import InputKind
 from attention_viz.trace.once import once_for_each
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
@@ -19,7 +20,7 @@ __all__ = ["MODEL", "PICTURES", "PictureRun"]
 
 MODEL = "dinov2-small"
 # The samples, by their names: what each shows.
-PICTURES = {name: one.shows for name, one in SAMPLES.items() if one.kind == "picture"}
+PICTURES = {name: one.shows for name, one in SAMPLES.items() if one.kind == InputKind.PICTURE}
 _CLASS, _FEWEST = 0, 2
 
 

@@ -15,6 +15,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.sources.bounded.image import NOT_FORKED
 from attention_viz.sources.bounded.limits import Limits, Message, TooLong, pack, receive
 from attention_viz.sources.bounded.starting import Started, prepare, start
+from attention_viz.trace.kind import InputKind
 
 __all__ = ["Broken", "NotStarted", "Process", "ProcessEnded", "isolates", "prepare"]
 
@@ -190,8 +191,5 @@ def _checked(values: Any, answer: Message) -> Message:
 # Those of our errors that a message is all of.
 _PASSED_ON: tuple[type[AttentionVizError], ...] = (
     errors.ModelNotFound,
-    errors.UnsupportedModel,
-    errors.UnusablePicture,
-    errors.UnusableSound,
-    errors.UnusableText,
+    *(kind.error for kind in InputKind),
 )

@@ -19,10 +19,8 @@ import platformdirs
 
 from attention_viz.errors import ModelNotFound
 from attention_viz.sources.folders import WEIGHTS, sha256_of
-from attention_viz.sources.packages import dinov2_onnx, llama_gguf, whisper_ct2
-from attention_viz.sources.packages.weights_file import Progress
 
-__all__ = ["CONVERTERS", "VARIABLE", "Conversion", "cache_folder", "holds_all", "write_manifest"]
+__all__ = ["VARIABLE", "Conversion", "cache_folder", "holds_all", "write_manifest"]
 
 # The environment variable that moves the cache.
 VARIABLE = "ATTENTION_VIZ_CACHE"
@@ -166,6 +164,8 @@ class Conversion:
         with tempfile.TemporaryDirectory(prefix=_part(folder), dir=folder.parent) as place:
             written = Path(place) / folder.name
             written.mkdir()
+            from attention_viz.sources.packages.converters import CONVERTERS
+
             CONVERTERS[self.converter](source, written, progress)
             shutil.copyfile(_CARDS / f"{self.model}.md", written / _CARD)
             sums = {path.name: sha256_of(path) for path in sorted(written.iterdir())}
@@ -207,11 +207,3 @@ def _writable(name: str) -> Generator[None]:
             f"{name} can't be converted: the cache on this machine can't be written ({error.strerror or error}); "
             f"{VARIABLE} names another folder for it"
         ) from error
-
-
-# Each reads the file, and writes configuration, tokenizer and weights into the folder.
-CONVERTERS: dict[str, Callable[[Path, Path, Progress], None]] = {
-    "dinov2_onnx": dinov2_onnx.convert,
-    "llama_gguf": llama_gguf.convert,
-    "whisper_ct2": whisper_ct2.convert,
-}

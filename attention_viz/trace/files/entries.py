@@ -10,6 +10,8 @@ from attention_viz.trace.files.facts import MOST_LAYERS
 from attention_viz.trace.files.format import WEIGHTS
 from attention_viz.trace.files.rounding import DTYPES
 from attention_viz.trace.kept import KeptLayers, numbers_of
+from attention_viz.trace.kind import MEDIA
+from attention_viz.trace.number import LayerIndex, LayerNumber
 from attention_viz.trace.provenance import Fidelity, Provenance
 from attention_viz.trace.spelling import decode
 from attention_viz.trace.tokens import Tokens
@@ -28,8 +30,7 @@ def unpack_provenance(entry: Mapping[str, Any]) -> Provenance:
         text=_as_text_or_none(entry["text"]),
         second_text=_as_text_or_none(entry["second_text"]),
         target=_as_text_or_none(entry.get("target")),
-        picture=_as_text_or_none(entry.get("picture")),
-        sound=_as_text_or_none(entry.get("sound")),
+        **{kind: _as_text_or_none(entry.get(kind)) for kind in MEDIA},
         notes=tuple(as_kind(str, one) for one in as_kind(list, entry.get("told", []))),
         generated=as_kind(int, entry.get("generated", 0)),
         special_tokens=as_kind(bool, entry.get("special_tokens", True)),
@@ -142,7 +143,7 @@ def unpack_kept(entry: Mapping[str, Any], labels: Sequence[str]) -> KeptLayers:
     if "kept" not in entry:
         return KeptLayers.by_labels(labels)
     kept = entry["kept"]
-    places, of = _numbers(kept["numbers"]), _number(kept["of"])
+    places, of = tuple(map(LayerIndex, _numbers(kept["numbers"]))), _number(kept["of"])
     if of > MOST_LAYERS:
         raise TraceError(f"its model is said to have {of:,} layers, and a file holds {MOST_LAYERS:,} at most")
     if (
@@ -153,14 +154,16 @@ def unpack_kept(entry: Mapping[str, Any], labels: Sequence[str]) -> KeptLayers:
     ):
         raise TraceError(f"its {len(labels)} layers have the places {list(places)} among {of}, which can't be")
     if "every" in kept:
-        every = _numbers(kept["every"])
+        every = tuple(map(LayerNumber, _numbers(kept["every"])))
         if not places[-1] < len(every) <= of:
             raise TraceError(f"its layers have the places {list(places)} among {len(every)} numbers of {of}")
         numbers = tuple(every[place] for place in places)
-        return KeptLayers(numbers, every, _numbers(kept.get("without", [])), of - len(every))
+        without = tuple(map(LayerNumber, _numbers(kept.get("without", []))))
+        return KeptLayers(numbers, every, without, of - len(every))
     numbers = numbers_of(labels)
     if numbers in (places, tuple(range(len(labels)))):
-        return KeptLayers(places, tuple(range(of)))
+        # Without a gap a layer's number is its index.
+        return replace(KeptLayers.first(of), numbers=tuple(map(LayerNumber, places)))
     # A hybrid's file of version 1.0.0: the numbers of the layers that it leaves out are in no label.
     return KeptLayers(numbers, numbers, unknown=of - len(numbers))
 

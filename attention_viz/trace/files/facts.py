@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from attention_viz.errors import TraceError
 from attention_viz.operation.kernel import BOUNDS
+from attention_viz.trace.kind import MEDIA
 from attention_viz.trace.provenance import MERGED, Fidelity, Provenance
 from attention_viz.trace.tokens import Tokens
 
@@ -134,7 +135,7 @@ def _check_provenance(origin: Provenance, tokens: int) -> None:
         raise TraceError(f"the model is said to have generated {origin.generated} of {tokens} tokens")
     for name in ("model", "dtype", "reading", "route", "output", "stored", "revision", "sha256"):
         _check_text(f"the {name} of the run", getattr(origin, name) or "", _LONGEST_NAME)
-    for name in ("picture", "sound"):
+    for name in MEDIA:
         _check_text(f"what is said of the {name}", getattr(origin, name) or "", _LONGEST_NOTE)
     for name in ("text", "second_text", "target"):
         _check_text(f"the {name.replace('_', ' ')}", getattr(origin, name) or "", _LONGEST_TEXT)

@@ -24,6 +24,7 @@ from attention_viz.trace.files.facts import (
 )
 from attention_viz.trace.files.format import CHECKSUM, FORMAT_OF_LESS, FORMATS, HEADER, WEIGHTS, intact
 from attention_viz.trace.from_weights import attention_of
+from attention_viz.trace.kind import MEDIA
 from attention_viz.trace.layers import AROUND, Layer, labels_of
 from attention_viz.trace.seen import Seen
 from attention_viz.trace.trace_data import TraceData
@@ -149,7 +150,7 @@ def _check_weights_apart(entries: Iterable[Mapping[str, Any]]) -> None:
 
 
 def _unpack_seen(entry: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Seen:
-    found = {name: None if entry.get(name) is None else tensors[entry[name]] for name in ("picture", "sound")}
+    found = {name: None if entry.get(name) is None else tensors[entry[name]] for name in MEDIA}
     return Seen(**found, rate=as_kind(int, entry.get("rate", 0)))
 
 

@@ -37,6 +37,7 @@ from attention_viz.trace.files.format import (
 from attention_viz.trace.files.rounding import DTYPES, Rounding, weights_of
 from attention_viz.trace.kept import KeptLayers
 from attention_viz.trace.layers import Layer
+from attention_viz.trace.number import LayerNumber
 from attention_viz.trace.provenance import Fidelity, Provenance
 from attention_viz.trace.trace_data import TraceData, behind, by_row, some_layers
 from attention_viz.trace.whole_file import write_whole
@@ -102,8 +103,8 @@ def _check(trace: TraceData, kept: Mapping[str, KeptLayers], origin: Provenance,
     check_output_rows(*trace.output_shape, queries, origin)
 
 
-def _of(trace: TraceData, layers: Mapping[str, tuple[Layer, ...]], stream: str, number: int) -> Layer:
-    return layers[stream][trace.kept[stream].numbers.index(number)]
+def _of(trace: TraceData, layers: Mapping[str, tuple[Layer, ...]], stream: str, number: LayerNumber) -> Layer:
+    return layers[stream][trace.kept[stream].index(number)]
 
 
 def _header(
@@ -111,7 +112,7 @@ def _header(
 ) -> dict[str, Any]:
     rounding, output = shelf.rounding, shelf.put(trace.output, "the output")
     seen: dict[str, Any] = {name: shelf.put(one, f"the {name}") for name, one in trace.seen.tensors.items()}
-    if "sound" in seen:
+    if trace.seen.rate:
         seen["rate"] = trace.seen.rate
     less = rounding.what == WEIGHTS or rounding.dtype is not None
     whole = all(one.whole for one in kept.values())

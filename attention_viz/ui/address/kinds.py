@@ -6,6 +6,7 @@ from typing import Any
 
 from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.serving.settings import SETTINGS
+from attention_viz.trace.kind import InputKind
 
 __all__ = [
     "AnyText",
@@ -230,6 +231,6 @@ class Names(ParameterKind):
         return tuple(one for one in allowed or () if one in value)
 
 
-def sample(kind: str) -> OneOf:
+def sample(kind: InputKind) -> OneOf:
     """Return the kind of a sample picture's or sound's name; links leave out uploads."""
     return OneOf(tuple(name for name, one in SAMPLES.items() if one.kind == kind), others="your own")

@@ -9,8 +9,8 @@ from attention_viz.protocol.facts import ModelFacts
 from attention_viz.serving import permissions
 from attention_viz.serving.models import facts_of
 from attention_viz.serving.run import OwnModule, Request
-from attention_viz.serving.uploads import KINDS
 from attention_viz.sources import CATALOGUE, Entry
+from attention_viz.trace.kind import MEDIA, InputKind
 from attention_viz.ui.address.codec import parameter, read, write
 from attention_viz.ui.address.kinds import AnyText, OneOf, WholeNumber, notice, sample
 
@@ -71,12 +71,12 @@ def _several(state: "State", known: object) -> bool:
     return len(state.facts.heads) != 1
 
 
-def _reads(what: str) -> "Callable[[State, object], bool]":
+def _reads(what: InputKind) -> "Callable[[State, object], bool]":
     return lambda state, known: state.facts.reads == what
 
 
 def _reads_text(state: "State", known: object) -> bool:
-    return state.facts.reads not in KINDS
+    return state.facts.reads not in MEDIA
 
 
 def _evicts(state: "State", known: object) -> bool:
@@ -93,8 +93,8 @@ class State:
 
     model: str = parameter(_FIRST_MODEL, AnyText(carried=lambda _: True, reader=_model), "the model")
     text: str = parameter(CATALOGUE[_FIRST_MODEL].examples[0], AnyText(), "the sentence", applies=_reads_text)
-    picture: str = parameter("chelsea", sample("picture"), "the picture", applies=_reads("picture"))
-    sound: str = parameter("window", sample("sound"), "the sound", applies=_reads("sound"))
+    picture: str = parameter("chelsea", sample(InputKind.PICTURE), "the picture", applies=_reads(InputKind.PICTURE))
+    sound: str = parameter("window", sample(InputKind.SOUND), "the sound", applies=_reads(InputKind.SOUND))
     layer: int = parameter(_FIRST_LAYER, WholeNumber(lambda state, _: state.layers), "the layer")
     head: int = parameter(_FIRST_HEAD, WholeNumber(lambda state, _: range(state.head_count)), "the head")
     stream: str | None = parameter(
@@ -153,12 +153,12 @@ class State:
     @property
     def shown(self) -> str:
         """Return the picture's or sound's name; "" for a text model."""
-        return {"picture": self.picture, "sound": self.sound}.get(self.facts.reads, "")
+        return getattr(self, self.facts.reads) if self.facts.reads in MEDIA else ""
 
     @property
     def request(self) -> Request:
         """Return the run to compute, without head and reading."""
-        if self.facts.reads in KINDS:
+        if self.facts.reads in MEDIA:
             return Request(self.model, target=self.target, shown=self.shown)
         own = OwnModule(self.d_model, self.heads, self.seed, self.positions) if self.own else None
         special, chat = self.special == "on", self.chat == "on"

@@ -11,6 +11,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.serving import permissions as allowed
 from attention_viz.serving.uploads import Upload, is_upload, title_of, upload_of
+from attention_viz.trace.kind import InputKind
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State, write_address
 from attention_viz.ui.parts import open_trace as opening
@@ -32,15 +33,14 @@ __all__ = [
 
 # The pages that show what is no text, by what it is; the others say so.
 SHOWN_ON = {
-    "picture": ("Explore", "Step by step", "Masks", "Heads", "Compare", "Why"),
-    "sound": ("Explore", "Step by step", "Heads", "Cross-attention", "Why"),
+    InputKind.PICTURE: ("Explore", "Step by step", "Masks", "Heads", "Compare", "Why"),
+    InputKind.SOUND: ("Explore", "Step by step", "Heads", "Cross-attention", "Why"),
 }
 # What becomes of what a visitor brings.
 KEPT = (
     "What you bring stays in this server’s memory while you have the app open, and goes with it. It is written to no "
     "log, and no link carries it."
 )
-_UPLOAD = {"picture": "Upload a picture", "sound": "Upload a sound"}
 # The name of the upload fields, each of which is emptied once its file was taken.
 _FIELDS = "thing"
 _LONGEST_NAME = 60
@@ -53,24 +53,24 @@ class _MediaRefusal:
     reason: str = ""
 
 
-def reads(state: State) -> str:
-    """Return "text", "picture" or "sound"."""
+def reads(state: State) -> InputKind:
+    """Return what the model of the shown run reads."""
     if (run := opening.opened()) is None:
         return state.facts.reads
-    return next(iter(run.trace.seen.tensors), "text")
+    return next(iter(run.trace.seen.tensors), InputKind.TEXT)
 
 
 def thing_label(state: State) -> str:
     """Describe the shown picture or sound briefly."""
     if (run := opening.opened()) is not None:
         origin = run.trace.provenance
-        return one_line(origin.picture or origin.sound or "", _LONGEST_NAME)
+        return one_line(next(iter(origin.media.values()), ""), _LONGEST_NAME)
     name = state.shown
     shows = f" · {SAMPLES[name].shows}" if name in SAMPLES else ""
     return one_line(f"{title_of(name)}{shows}", _LONGEST_NAME)
 
 
-def show_thing(state: State, kind: str) -> None:
+def show_thing(state: State, kind: InputKind) -> None:
     """The field."""
     with st.popover(plain(thing_label(state)), key=widgets.fresh(_FIELDS), width="stretch"):
         _samples(kind)
@@ -79,23 +79,24 @@ def show_thing(state: State, kind: str) -> None:
         st.caption(KEPT)
 
 
-def is_shown_on(page: str, kind: str) -> bool:
-    """Return whether a page supports "text", "picture" or "sound"."""
-    return kind == "text" or page in SHOWN_ON.get(kind, ())
+def is_shown_on(page: str, kind: InputKind) -> bool:
+    """Return whether a page supports what is read."""
+    return kind == InputKind.TEXT or page in SHOWN_ON.get(kind, ())
 
 
-def end_unless_shown(page: str, state: State, kind: str) -> None:
+def end_unless_shown(page: str, state: State, kind: InputKind) -> None:
     """End a page unfit for the input, naming fit ones."""
-    if kind != "text" and (refused := visit.memory(_MediaRefusal).reason):
+    if kind != InputKind.TEXT and (refused := visit.memory(_MediaRefusal).reason):
         st.error(as_sentence(refused))
     if is_shown_on(page, kind):
         return
     opened = opening.opened() is not None
-    reads = f"the open trace is of a {kind}" if opened else f"{allowed.display_name(state.model)} reads {kind}s"
+    reads = f"the open trace is of {kind.one}" if opened else f"{allowed.display_name(state.model)} reads {kind.plural}"
     others = listed(SHOWN_ON.get(kind, ("no page",)))
     st.info(
         plain(
-            f"{page} has nothing to show of {kind}s, and {reads}. {others} can. Here, choose a model that reads text."
+            f"{page} has nothing to show of {kind.plural}, and {reads}. {others} can. Here, choose a model that reads "
+            "text."
         )
     )
     if opened:
@@ -105,7 +106,7 @@ def end_unless_shown(page: str, state: State, kind: str) -> None:
     st.stop()
 
 
-def _samples(kind: str) -> None:
+def _samples(kind: InputKind) -> None:
     with st.container(horizontal=True, gap="xsmall", key="samples"):
         for name, one in SAMPLES.items():
             if one.kind == kind:
@@ -118,11 +119,11 @@ def _samples(kind: str) -> None:
                 )
 
 
-def _ask(kind: str) -> None:
+def _ask(kind: InputKind) -> None:
     taken = widgets.fresh(_FIELDS).removeprefix(f"{_FIELDS}-")
     upload = f"thing-upload-{taken}"
-    st.file_uploader(_UPLOAD[kind], key=upload, on_change=_take, args=(kind, upload))
-    if kind == "sound":
+    st.file_uploader(f"Upload {kind.one}", key=upload, on_change=_take, args=(kind, upload))
+    if kind == InputKind.SOUND:
         microphone = f"thing-microphone-{taken}"
         st.audio_input("Microphone", key=microphone, on_change=_take, args=(kind, microphone, "your recording"))
         return
@@ -137,7 +138,7 @@ def _ask(kind: str) -> None:
 
 def _window(state: State) -> None:
     """Return a too long sound's start in seconds."""
-    upload = upload_of(state.sound) if state.facts.reads == "sound" else None
+    upload = upload_of(state.sound) if state.facts.reads == InputKind.SOUND else None
     whole = getattr(upload.thing, "whole", 0.0) if upload is not None else 0.0
     if upload is None or whole <= _WINDOW:
         return
@@ -157,19 +158,19 @@ def _begin_at(upload: Upload) -> None:
     _hold(upload.kind, upload.beginning_at(float(widgets.content(f"thing-start-{upload.name}"))))
 
 
-def choose_sample(kind: str, name: str, *, model: str | None = None) -> None:
+def choose_sample(kind: InputKind, name: str, *, model: str | None = None) -> None:
     """Show a sample, with its model if named; free the upload."""
     visit.memory(_MediaRefusal).reason = ""
     visit.here().brought.pop(kind, None)
     visit.pick(SHARED, **{kind: name}, **({} if model is None else {"model": model}))
 
 
-def ask_another(label: str, kind: str, chosen: str, on_brought: Callable[[str], None]) -> None:
+def ask_another(label: str, kind: InputKind, chosen: str, on_brought: Callable[[str], None]) -> None:
     """Draw a field for a second upload, freed once another than `chosen` is."""
     if not is_upload(chosen):
         visit.here().brought.pop(_another(kind), None)
 
-    def hold(_kind: str, upload: Upload) -> None:
+    def hold(_kind: InputKind, upload: Upload) -> None:
         visit.here().brought[_another(kind)] = upload
         on_brought(upload.name)
 
@@ -178,11 +179,13 @@ def ask_another(label: str, kind: str, chosen: str, on_brought: Callable[[str], 
     st.caption(KEPT)
 
 
-def _another(kind: str) -> str:
+def _another(kind: InputKind) -> str:
     return f"second {kind}"
 
 
-def _take(kind: str, key: str, title: str = "", *, hold: Callable[[str, Upload], None] | None = None) -> None:
+def _take(
+    kind: InputKind, key: str, title: str = "", *, hold: Callable[[InputKind, Upload], None] | None = None
+) -> None:
     file: object = widgets.content(key)
     # Of one that was taken and let go a moment ago Streamlit has a mark left, until the field is drawn anew.
     if not isinstance(file, UploadedFile):
@@ -199,7 +202,7 @@ def _take(kind: str, key: str, title: str = "", *, hold: Callable[[str, Upload],
     widgets.renew(_FIELDS)
 
 
-def _hold(kind: str, upload: Upload) -> None:
+def _hold(kind: InputKind, upload: Upload) -> None:
     """Keep one upload of each kind; nothing else holds it."""
     visit.here().brought[kind] = upload
     visit.pick(SHARED, **{kind: upload.name})

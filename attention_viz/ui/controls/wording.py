@@ -11,6 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.edits.words import listed
 from attention_viz.serving.settings import SETTINGS
+from attention_viz.trace.kind import InputKind
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import MOST_MORE, State
 from attention_viz.ui.address.kinds import fits_link
@@ -82,7 +83,7 @@ def settle_stream(state: State, only: str | None) -> None:
         visit.send(Filled(SHARED, {"stream": only}, stays=True))
     elif only is None and len(found) > 1 and state.stream not in found:
         # People bring a sound to see what is said of it.
-        said = state.facts.reads == "sound" and "cross" in found
+        said = state.facts.reads == InputKind.SOUND and "cross" in found
         visit.fill(SHARED, stream="cross" if said else found[0])
 
 

@@ -66,7 +66,7 @@ def count() -> int:
 def show_origin(run: Run) -> None:
     """Show that a file is open, and the way back."""
     origin = run.trace.provenance
-    seen = origin.picture or origin.sound
+    seen = next(iter(origin.media.values()), None)
     text = "ids without a text" if origin.text is None else f"“{one_line(origin.text, _LONGEST_TEXT)}”"
     text = text if seen is None else one_line(seen, _LONGEST_TEXT)
     model = one_line(origin.model, _LONGEST_MODEL)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, assert_never
 
+from attention_viz.trace.kind import MEDIA, InputKind
 from attention_viz.ui.address.codec import Parameter, modernised, read
 from attention_viz.ui.address.state import opened_on, own_example
 from attention_viz.ui.selection.events import (
@@ -77,7 +78,7 @@ def _too_long(one: Parameter, value: Any) -> bool:
 
 
 # Another text, another model, another picture: positions of the one before mean nothing in it.
-_RUNS = frozenset(("model", "text", "picture", "sound", "second", "target", "more", "special", "chat"))
+_RUNS = frozenset(("model", "text", *MEDIA, "second", "target", "more", "special", "chat"))
 # What has a text run closes an open file.
 _CLOSES = _RUNS | {"evict"}
 # What a file replaces: its texts stand in the boxes while it is open, and its first head is shown.
@@ -308,7 +309,7 @@ def _resolved(selection: Selection, ran: Ran) -> Selection:
     values: dict[str, Any] = {"layer": best.layer, "head": best.head}
     if len(ran.counts) > 1 and best.stream != stream:
         # People bring a sound to see what is said of it: no finding of the encoder takes the cross-attention away.
-        said = shared.facts.reads == "sound" and stream == "cross"
+        said = shared.facts.reads == InputKind.SOUND and stream == "cross"
         if "stream" in selection.chosen or said:
             return selection
         values["stream"] = best.stream

@@ -72,8 +72,7 @@ def provenance_line(trace: Trace, layer: int | None, head: int | None, tokens: T
     parts += [f"edited: {edit}" for edit in origin.edits]
     if origin.text is not None:
         parts.append(f"text “{one_line(origin.text, 90)}”")
-    media = (("picture", origin.picture), ("sound", origin.sound))
-    for name, text in (*media, ("second text", origin.second_text), ("target", origin.target)):
+    for name, text in (*origin.media.items(), ("second text", origin.second_text), ("target", origin.target)):
         if text:
             parts.append(f"{name} “{one_line(text, 90)}”")
     parts.append(f"attention_viz {origin.versions.get('attention_viz', __version__)}")

@@ -10,6 +10,7 @@ from attention_viz.analysis.readings import READINGS
 from attention_viz.protocol.facts import ModelFacts
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.sources import CATALOGUE
+from attention_viz.trace.kind import InputKind
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.wording import settle_stream
@@ -37,8 +38,8 @@ SHAPES = [
     ModelFacts({"encoder": (2,)}),
     ModelFacts({"decoder": (3, 1, 5)}, numbers={"decoder": (1, 3, 4)}),
     ModelFacts({"encoder": (4, 4), "decoder": (4,), "cross": (4,)}),
-    ModelFacts({"picture": (2, 2)}, reads="picture"),
-    ModelFacts({"encoder": (2,), "decoder": (2, 2), "cross": (2, 2)}, reads="sound"),
+    ModelFacts({"picture": (2, 2)}, reads=InputKind.PICTURE),
+    ModelFacts({"encoder": (2,), "decoder": (2, 2), "cross": (2, 2)}, reads=InputKind.SOUND),
 ]
 BOXES = ("text", "second", "target")
 # Names of what is looked at, which a link has to reproduce.

@@ -14,6 +14,7 @@ from attention_viz.serving import permissions as allowed
 from attention_viz.serving.models import facts_of
 from attention_viz.serving.runs import Run
 from attention_viz.sources import CATALOGUE, of_text
+from attention_viz.trace.kind import InputKind
 from attention_viz.trace.unit import Unit
 from attention_viz.ui.address import State, own_contrast, own_example
 from attention_viz.ui.address.codec import Older, parameter
@@ -110,7 +111,7 @@ def _is(*kinds: str) -> Callable[["CompareChoice", object], bool]:
 
 
 def _two_pictures(choice: "CompareChoice", state: object) -> bool:
-    return choice.what == "sentences" and isinstance(state, State) and state.facts.reads == "picture"
+    return choice.what == "sentences" and isinstance(state, State) and state.facts.reads == InputKind.PICTURE
 
 
 def _two_texts(choice: "CompareChoice", state: object) -> bool:
@@ -135,7 +136,7 @@ class CompareChoice:
 
     what: str = parameter("sentences", OneOf(tuple(KINDS)), "what is compared")
     other: str = parameter(own_contrast(State.model), AnyText(), "the second sentence", applies=_two_texts)
-    other_picture: str = parameter("astronaut", sample("picture"), "the second picture", applies=_two_pictures)
+    other_picture: str = parameter("astronaut", sample(InputKind.PICTURE), "the second picture", applies=_two_pictures)
     other_model: str = parameter(
         "scratch", OneOf(lambda _, state: models(state)), "the second model", applies=_is("models")
     )
@@ -187,7 +188,7 @@ def sides(choice: CompareChoice, state: State) -> tuple[State, State]:
 
 
 def _other_input(choice: CompareChoice, state: State) -> State:
-    if state.facts.reads == "picture":
+    if state.facts.reads == InputKind.PICTURE:
         return replace(state, picture=choice.other_picture)
     return replace(state, text=choice.other, target="").within()
 
@@ -196,7 +197,7 @@ def kinds(choice: CompareChoice, state: State, opened: Run | None = None) -> lis
     """Return the possible comparisons, and the chosen one."""
     missing = {
         "edit": opened is not None,  # a run that is over
-        "models": state.facts.reads == "picture",  # there is one that reads such
+        "models": state.facts.reads == InputKind.PICTURE,  # there is one that reads such
         "snapshots": opened is not None or state.model != TRAINED.model,
         "heads": opened is None and len(state.layers) == 1 and state.head_count == 1,
     }

@@ -15,6 +15,7 @@ from attention_viz.serving import permissions as allowed
 from attention_viz.serving.models import facts_of
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.serving.uploads import title_of
+from attention_viz.trace.kind import InputKind
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.address.codec import parameters
@@ -80,7 +81,7 @@ def other_text() -> None:
 def show_pickers(state: State) -> DeltaGenerator:
     """Draw the comparison's button and pickers; return the place behind the button."""
     choice = visit.chosen(COMPARE_CHOICES)
-    pictures = opening.opened() is None and state.facts.reads == "picture"
+    pictures = opening.opened() is None and state.facts.reads == InputKind.PICTURE
     called = {**KINDS, "sentences": "two pictures"} if pictures else KINDS
     words = called[choice.what]
     with st.popover(words[0].upper() + words[1:], key="compare-what-with", width="content"):
@@ -98,7 +99,7 @@ def show_pickers(state: State) -> DeltaGenerator:
 
 
 def _second_picture(choice: CompareChoice) -> None:
-    names = [name for name, one in SAMPLES.items() if one.kind == "picture"]
+    names = [name for name, one in SAMPLES.items() if one.kind == InputKind.PICTURE]
     names += [choice.other_picture] * (choice.other_picture not in names)
     _select(
         "Second picture",
@@ -108,7 +109,7 @@ def _second_picture(choice: CompareChoice) -> None:
     )
     ask_another(
         "Upload a second picture",
-        "picture",
+        InputKind.PICTURE,
         choice.other_picture,
         lambda name: visit.pick(COMPARE_CHOICES, other_picture=name),
     )

@@ -13,6 +13,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.serving.recorded import recorded_payload
 from attention_viz.serving.runs import Run, has_run, run_request
 from attention_viz.serving.settings import SETTINGS
+from attention_viz.trace.kind import InputKind
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.address.codec import parameter
@@ -45,7 +46,7 @@ def _steps(choice: object, state: State) -> range:
 
 
 def _picture(choice: object, state: State) -> bool:
-    return state.facts.reads == "picture"
+    return state.facts.reads == InputKind.PICTURE
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import streamlit as st
 from attention_viz.errors import AttentionVizError
 from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.lesson import EXERCISES, LESSONS, TERMS, Ask, Exercise, Lesson, Scene, Shown, lesson_text
+from attention_viz.trace.kind import InputKind
 from attention_viz.ui import visit
 from attention_viz.ui.pages.learn.exercise import SHOWN, answer_key, named, read_guess, show_exercise, show_question
 from attention_viz.ui.pages.learn.page import LearnChoice, go, mark_done, set_choice
@@ -117,7 +118,7 @@ def _show_sample(lesson: Lesson, scene: Scene, ask: Ask, *, seen: bool) -> None:
     if lesson.sample is None:
         return
     sample = SAMPLES[lesson.sample(scene)]
-    if sample.kind == "sound":
+    if sample.kind == InputKind.SOUND:
         st.audio(sample.path)
     elif not seen and ask.seen is not None and ask.seen.seen.picture is not None:
         with st.container(key="learn-sample"):

@@ -20,7 +20,7 @@ from attention_viz.lesson.slides import lesson_slides
 from attention_viz.serving.models import facts_of
 from attention_viz.serving.run import Request
 from attention_viz.serving.runs import run_request
-from attention_viz.serving.uploads import KINDS
+from attention_viz.trace.kind import MEDIA
 from attention_viz.trace.trace import Trace
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import EXAMPLES, State
@@ -238,7 +238,7 @@ def _show_chip(choice: LearnChoice) -> None:
 
 def _run(model: str, text: str, *, edits: Sequence[Edit] = (), beside: str | None = None) -> Trace:
     """Limit concurrent runs; don't cache a lesson's dozens (one a head) for everybody."""
-    asked = Request(model, shown=text) if facts_of(model).reads in KINDS else Request(model, text)
+    asked = Request(model, shown=text) if facts_of(model).reads in MEDIA else Request(model, text)
     return run_request(asked, beside=beside, edits=edits, cached=not edits).trace
 
 

@@ -19,7 +19,7 @@ from attention_viz.models.model import AttentionModel
 from attention_viz.serving.models import facts_of
 from attention_viz.serving.run import Request
 from attention_viz.serving.runs import run_request
-from attention_viz.serving.uploads import KINDS
+from attention_viz.trace.kind import MEDIA
 from attention_viz.trace.trace import Trace
 from tests.ui.screens import Screen
 
@@ -27,7 +27,7 @@ TEXT = "The bank of the river was flooded"
 
 
 def run(model: str, text: str, *, edits: Sequence[Edit] = (), beside: str | None = None) -> Trace:
-    asked = Request(model, shown=text) if facts_of(model).reads in KINDS else Request(model, text)
+    asked = Request(model, shown=text) if facts_of(model).reads in MEDIA else Request(model, text)
     return run_request(asked, beside=beside, edits=edits).trace
 
 
