@@ -55,10 +55,7 @@ class Words:
 
     @once
     def pieces(self) -> tuple[tuple[int, ...], ...]:
-        """Return each word's piece positions; scripts without spaces split into pieces.
-
-        Pieces of one sign, such as a letter's bytes, stay together.
-        """
+        """Return each word's piece positions, pieces of one sign together; scripts without spaces split into pieces."""
         return tuple(part for group in self.tokens.pieces for part in self._parts(group))
 
     def _parts(self, group: tuple[int, ...]) -> Iterable[tuple[int, ...]]:
@@ -83,10 +80,7 @@ class Words:
 
     @once
     def kinds(self) -> tuple[str, ...]:
-        """Return "content", "pronoun", "function", "sign" (punctuation), "special" or "padding" per word.
-
-        Without a tokenizer all are content.
-        """
+        """Return "content", "pronoun", "function", "sign", "special" or "padding" per word."""
         found = list[str]()
         for word, (first, *_) in enumerate(self.pieces):
             if self.tokens.padding[first]:
@@ -99,10 +93,7 @@ class Words:
 
     @once
     def carrying(self) -> Bool[Tensor, " position"]:
-        """Mark positions that aren't special, padding or a lone sign.
-
-        Matches the explorer's `data/pair.js`.
-        """
+        """Mark positions that aren't special, padding or a lone sign, as the explorer's `data/pair.js`."""
         tokens = self.tokens
         every = zip(tokens.labels, tokens.spelling, tokens.special, tokens.padding, strict=True)
         return torch.tensor([not (mute or void) and carries(label, how) for label, how, mute, void in every])
@@ -150,10 +141,7 @@ class Words:
         return tuple(("word", "frame")[size] if size < 2 else "patch" for size in sizes)
 
     def named(self, word: int) -> tuple[str, str]:
-        """Name a word in quotes with its ordinal, such as "the second ".
-
-        A patch is "patch 3, 5" (row, column from 0), a frame "1.20 s".
-        """
+        """Name a word in quotes with its ordinal; a patch is “patch 3, 5” from 0, a frame “1.20 s”."""
         first, *_ = self.pieces[word]
         if (placed := self.tokens.placed_at(first)) is not None:
             return "", placed

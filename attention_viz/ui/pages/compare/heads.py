@@ -18,7 +18,7 @@ from attention_viz.ui.pages.compare.words import heads_words
 from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.ui.parts.themes import theme_name
 from attention_viz.views import compared_heads
-from attention_viz.views.figures.heads.grid_of_heads import is_turned
+from attention_viz.views.figures.grids import is_turned
 from attention_viz.views.style.axes import lower
 
 __all__ = ["apart_of", "show_heads"]

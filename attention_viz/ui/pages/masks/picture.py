@@ -14,7 +14,7 @@ from attention_viz.ui.pages.masks.choice import MaskChoice
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.selection import pair_of, take_pair
 from attention_viz.ui.parts.themes import theme_name
-from attention_viz.views.figures.seen.overlay import blocked_patches, called
+from attention_viz.views.figures.seen import blocked_patches, called
 
 __all__ = ["show_masked_picture"]
 

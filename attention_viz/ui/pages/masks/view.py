@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from attention_viz.analysis.row_weights import looks_back
+from attention_viz.analysis.measured import looks_back
 from attention_viz.errors import AttentionVizError
 from attention_viz.explorer.mask_payload import Likelihood, pack_board, run_of
 from attention_viz.serving.runs import Run, fit, run_request

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 import streamlit as st
 
-from attention_viz.analysis.speech.webvtt import to_webvtt
+from attention_viz.analysis.speech import to_webvtt
 from attention_viz.analysis.word_times import said_words, word_times
 from attention_viz.errors import TraceError
 from attention_viz.explorer import explore
@@ -15,8 +15,8 @@ from attention_viz.ui.address import State
 from attention_viz.ui.parts.exports import csv_bytes, model_part
 from attention_viz.ui.parts.selection import pair_of
 from attention_viz.views.export.browsers import at_hand
-from attention_viz.views.export.overlay_svg import overlay_svg
 from attention_viz.views.export.save import printed
+from attention_viz.views.export.svg import overlay_svg
 
 __all__ = ["instead_of_page", "show_seen_downloads"]
 
