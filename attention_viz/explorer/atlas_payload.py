@@ -55,7 +55,7 @@ def _numbers(table: "pandas.DataFrame") -> dict[str, Any]:
     """Metrics, heads in table order; None if there is nothing to count."""
     from attention_viz.analysis.head_table import COUNT
     from attention_viz.analysis.metrics import METRICS
-    from attention_viz.views.style.axes import round_up
+    from attention_viz.views.style.scale import round_up
 
     def column(name: str) -> list[float | None]:
         return [None if number != number else round(number, 6) for number in table[name].tolist()]
@@ -71,7 +71,7 @@ def _numbers(table: "pandas.DataFrame") -> dict[str, Any]:
 
 
 def _thumbnails(trace: "Trace", stream: str) -> tuple[bytes, list[float]]:
-    from attention_viz.views.style.axes import full_colour
+    from attention_viz.views.style.scale import full_colour
 
     parts, tops = list[bytes](), list[float]()
     for layer in trace.layer_numbers(stream):

@@ -14,10 +14,10 @@ from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.views.export.sheet import Sheet, px, wrapped
 from attention_viz.views.figures.seen import blocked_patches, called, laid_over, over_patches, png_data
-from attention_viz.views.style.axes import full_colour
 from attention_viz.views.style.blocks import block_note
 from attention_viz.views.style.captions import caption, provenance_line
 from attention_viz.views.style.marks import svg_path
+from attention_viz.views.style.scale import full_colour
 from attention_viz.views.style.theme import LIGHT, MONOSPACE, SANS, channels, ink_on, on_ramp
 from attention_viz.views.style.wording import escaped, shortened, spread
 

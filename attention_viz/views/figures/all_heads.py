@@ -12,9 +12,10 @@ from PIL import Image
 
 from attention_viz.analysis.blocks import Blocks, call_blocks, weights_of
 from attention_viz.trace.trace import Trace
-from attention_viz.views.style.axes import arrange, colour_bar, label_axes
+from attention_viz.views.style.axes import arrange, label_axes
 from attention_viz.views.style.blocks import block_note, cells
 from attention_viz.views.style.captions import model_name
+from attention_viz.views.style.scale import colour_bar
 from attention_viz.views.style.theme import Palette, ThemeName, channels, on_ramp, palette
 from attention_viz.views.style.wording import escaped, readable
 

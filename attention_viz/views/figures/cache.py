@@ -5,8 +5,9 @@ import plotly.graph_objects as go
 
 from attention_viz.operation.attention import Attention
 from attention_viz.trace.trace import Trace
-from attention_viz.views.style.axes import full_colour, paint
+from attention_viz.views.style.axes import paint
 from attention_viz.views.style.marks import add_hatch
+from attention_viz.views.style.scale import full_colour
 from attention_viz.views.style.theme import Palette, ThemeName, colour_scale, palette
 from attention_viz.views.style.wording import escaped, shortened
 

@@ -17,9 +17,10 @@ from attention_viz.edits.effects import moved_weight
 from attention_viz.errors import ShapeError
 from attention_viz.trace.trace import Trace
 from attention_viz.views.figures.points import check_metric, metrics_text
-from attention_viz.views.style.axes import arrange, colour_bar, label_axes, round_up
+from attention_viz.views.style.axes import arrange, label_axes
 from attention_viz.views.style.blocks import cells
 from attention_viz.views.style.marks import add_numbers
+from attention_viz.views.style.scale import colour_bar, round_up
 from attention_viz.views.style.theme import Palette, ThemeName, palette
 from attention_viz.views.style.wording import escaped
 

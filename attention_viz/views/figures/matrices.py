@@ -11,20 +11,11 @@ from attention_viz.analysis.blocks import MOST_CELLS, Blocks, blocked_of, blocks
 from attention_viz.errors import ShapeError, TraceError
 from attention_viz.operation.attention import Attention
 from attention_viz.trace.trace import Trace
-from attention_viz.views.style.axes import (
-    arrange,
-    colour_bar,
-    full_change,
-    full_colour,
-    label_axes,
-    labelled_axis,
-    pair_axes,
-    round_up,
-    weight_bar,
-)
+from attention_viz.views.style.axes import arrange, label_axes, labelled_axis, pair_axes
 from attention_viz.views.style.blocks import block_coordinates, block_note, cells, hover_texts, spans
 from attention_viz.views.style.captions import caption, model_name
 from attention_viz.views.style.marks import LEAST, add_hatch, add_numbers
+from attention_viz.views.style.scale import colour_bar, full_change, full_colour, round_up, weight_bar
 from attention_viz.views.style.theme import MONOSPACE, Palette, ThemeName, palette
 from attention_viz.views.style.wording import escaped, readable, shortened, spread, with_minus
 

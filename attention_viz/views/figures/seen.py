@@ -13,9 +13,10 @@ from attention_viz.analysis.word_times import said_words
 from attention_viz.errors import TraceError
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
-from attention_viz.views.style.axes import arrange, colour_bar, label_axes, number_axis
+from attention_viz.views.style.axes import arrange, label_axes, number_axis
 from attention_viz.views.style.captions import caption
 from attention_viz.views.style.marks import add_hatch
+from attention_viz.views.style.scale import colour_bar
 from attention_viz.views.style.theme import ThemeName, colour_scale, palette
 from attention_viz.views.style.wording import escaped, readable
 

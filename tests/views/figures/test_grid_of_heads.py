@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attention_viz.views.figures.grids import grid_of_heads, is_turned
-from attention_viz.views.style.axes import colour_bar
+from attention_viz.views.style.scale import colour_bar
 from attention_viz.views.style.theme import palette
 
 

@@ -11,7 +11,7 @@ from attention_viz.analysis.metrics import METRICS
 from attention_viz.errors import ShapeError
 from attention_viz.trace.trace import Trace
 from attention_viz.views import head_effects, head_grid, head_map, head_scatter, heatmap
-from attention_viz.views.style.axes import round_up
+from attention_viz.views.style.scale import round_up
 from tests.shipped import shipped
 
 

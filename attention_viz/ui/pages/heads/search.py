@@ -22,7 +22,7 @@ from attention_viz.ui.pages.heads.numbers import made_once
 from attention_viz.ui.pages.heads.words import detected_words, found_words, like_words, several_words
 from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.ui.selection import SHARED, Filled, Selection, update
-from attention_viz.views.style.axes import round_up
+from attention_viz.views.style.scale import round_up
 
 __all__ = ["Atlas", "follow_text", "show_search", "take_head", "take_row"]
 
