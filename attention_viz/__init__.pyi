@@ -68,8 +68,8 @@ from .explorer import Explorer as Explorer
 from .explorer import explore as explore
 from .inputs.media.picture import Picture as Picture
 from .inputs.media.sound import Sound as Sound
+from .lesson.course import Solved as Solved
 from .lesson.exercise import Feedback as Feedback
-from .lesson.exercises import Solved as Solved
 from .models import AttentionModel as AttentionModel
 from .models import load as load
 from .models import wrap as wrap

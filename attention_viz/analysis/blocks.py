@@ -35,13 +35,7 @@ Rows = Callable[[slice], tuple[Float[numpy.ndarray, "row column"], Bool[numpy.nd
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """A matrix in blocks of neighbouring cells.
-
-    Attributes:
-        values: each block's number furthest from 0; NaN for none.
-        blocked: True if all cells are blocked.
-        size: a block's rows and columns; the last may have fewer.
-    """
+    """A matrix in blocks of neighbouring cells, each its number furthest from 0; the last may be smaller."""
 
     values: Float[numpy.ndarray, "row column"]
     blocked: Bool[numpy.ndarray, "row column"]
@@ -88,7 +82,7 @@ def blocks_of(shape: tuple[int, int], rows: Rows, most: int = MOST_CELLS) -> Blo
     for some in row_slices(*shape, size[0]):
         numbers, closed = rows(some)
         values.append(_furthest_from_nought(numbers, size))
-        blocked.append(_all_of(closed, size))
+        blocked.append(numpy.logical_and.reduce(_in_parts(closed, size, True), axis=(1, 3)))
     return Blocks(numpy.concatenate(values), numpy.concatenate(blocked), shape, size)
 
 
@@ -147,10 +141,6 @@ def _furthest_from_nought(cells: numpy.ndarray, size: tuple[int, int]) -> numpy.
     parts = _in_parts(numpy.where(numpy.isfinite(cells), cells, numpy.nan), size, numpy.nan)
     low, high = numpy.fmin.reduce(parts, axis=(1, 3)), numpy.fmax.reduce(parts, axis=(1, 3))
     return numpy.where(high >= -low, high, low)
-
-
-def _all_of(cells: numpy.ndarray, size: tuple[int, int]) -> numpy.ndarray:
-    return numpy.logical_and.reduce(_in_parts(cells, size, True), axis=(1, 3))
 
 
 def _in_parts(cells: numpy.ndarray, size: tuple[int, int], nothing: float) -> numpy.ndarray:

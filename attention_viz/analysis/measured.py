@@ -1,37 +1,114 @@
-"""Every query's metrics in every head, in memory-sized parts."""
+"""Weights of some rows of several heads, and their metrics, in parts that fit the processor's caches."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Float64
+from jaxtyping import Bool, Float, Float64, Int
 from torch import Tensor
 
 from attention_viz.analysis.metrics import METRICS
+from attention_viz.analysis.places import sample_of
 from attention_viz.analysis.rows import QueryRows
-from attention_viz.analysis.sample import sample_of
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.cutting import between, first
+from attention_viz.operation.reach import is_causal
+from attention_viz.trace.once import once
 from attention_viz.trace.trace import Trace
 
-__all__ = ["MeasuredQueries", "asked_rows", "measured"]
+__all__ = ["MeasuredQueries", "RowWeights", "asked_rows", "looks_back", "measured", "row_weights"]
+
+# Weights of several layers that are put together, and those of one layer that are made at a time: 4 and 32 MiB.
+_TOGETHER, _AT_ONCE = 2**20, 2**23
+
+
+@dataclass(frozen=True, eq=False)
+class RowWeights:
+    """Some rows' weights in several heads (layer, head), 0 for NaN, with each row's number of open keys."""
+
+    heads: Sequence[tuple[int, int]]
+    weights: Float[Tensor, "head row key"]
+    open: Int[Tensor, "head row"]
+    known: Mapping[str, Float[Tensor, "head row"]] = field(default_factory=dict[str, Tensor])
+
+    def metric(self, name: str, rows: QueryRows) -> Float[Tensor, "head row"]:
+        """Return each row's metric; NaN if undefined."""
+        return self.known[name] if name in self.known else METRICS[name].function(self.weights, rows)
+
+    @once
+    def _columns(self) -> tuple[Float[Tensor, "head key"], Float[Tensor, "head key"]]:
+        # No weight is below 0, and of numbers the sum is found several times faster than of truth values.
+        others = self.weights.sign().sum(dim=1) - 1
+        return self.weights.sum(dim=1), others.clamp_min(1)
+
+    def above_at(self, rows: Int[Tensor, " pair"], keys: Int[Tensor, " pair"]) -> Float[Tensor, "head pair"]:
+        """As `above`, for (row, key) pairs only."""
+        own, (whole, others) = self.weights[:, rows, keys], self._columns
+        return own - (whole[:, keys] - own) / others[:, keys]
+
+    @once
+    def above(self) -> Float[Tensor, "head row key"]:
+        """Return each weight's excess over the key's mean in other open rows."""
+        whole, others = self._columns
+        elsewhere = (whole[:, None] - self.weights).div_(others[:, None])
+        return torch.sub(self.weights, elsewhere, out=elsewhere)
+
+
+def row_weights(trace: Trace, stream: str, rows: Sequence[int]) -> Iterator[RowWeights]:
+    """Yield rows' weights in layer order: small layers together, large ones by head."""
+    waiting, cells = list[RowWeights](), 0
+    for part in _parts(trace, stream, rows):
+        if cells and cells + part.weights.numel() > _TOGETHER:
+            yield _joined(waiting)
+            waiting, cells = [], 0
+        waiting.append(part)
+        cells += part.weights.numel()
+    yield _joined(waiting)
+
+
+def looks_back(trace: Trace, stream: str) -> bool:
+    """Whether no query of a stream looks ahead."""
+    first = trace.attention(trace.layer_numbers(stream)[0], stream)
+    return stream == "decoder" or (stream != "cross" and is_causal(first.allowed, first.shape[-2:]))
+
+
+def _joined(parts: Sequence[RowWeights]) -> RowWeights:
+    heads = [head for part in parts for head in part.heads]
+    return RowWeights(heads, torch.cat([part.weights for part in parts]), torch.cat([part.open for part in parts]))
+
+
+def _parts(trace: Trace, stream: str, rows: Sequence[int]) -> Iterator[RowWeights]:
+    for layer in trace.layer_numbers(stream):
+        call = trace.attention(layer, stream)
+        some = call if len(rows) == call.shape[-2] else call.rows(rows)
+        heads = [(layer, head) for head in range(call.shape[0])]
+        if math.prod(some.shape) <= _AT_ONCE:
+            yield RowWeights(heads, _numbers(some), _open_keys(some))
+        else:
+            ones = ((head, some.head(head[1])) for head in heads)
+            yield from (RowWeights([head], _numbers(one)[None], _open_keys(one)[None]) for head, one in ones)
+
+
+def _numbers(call: Attention) -> Float[Tensor, "*head row key"]:
+    return call.weights.detach().float().cpu().nan_to_num(0)
+
+
+def _open_keys(call: Attention) -> Int[Tensor, "*head row"]:
+    if call.allowed is None:
+        return torch.full(call.shape[:-1], call.shape[-1])
+    return call.allowed.expand(call.shape).sum(dim=-1).cpu()
+
 
 # Weights that are made at a time: 2 MiB in float32, which stay in the processor's caches from metric to metric.
-_AT_ONCE = 2**19
+_AT_ONCE_MEASURED = 2**19
 # A text of more weights than this is measured by a sample, of so many rows, unless all are asked for.
 _MANY, _SAMPLE = 2**29, 256
 
 
 class MeasuredQueries(NamedTuple):
-    """Measured queries of layers with one mask.
-
-    Attributes:
-        heads: (layer, head).
-        weights: without trailing keys that are hidden from all these queries.
-        values: each query's metrics, 0 if undefined.
-    """
+    """Measured queries of layers with one mask: heads are (layer, head), an undefined metric is 0."""
 
     heads: tuple[tuple[int, int], ...]
     rows: QueryRows
@@ -45,11 +122,7 @@ class MeasuredQueries(NamedTuple):
 
 
 def asked_rows(trace: Trace, stream: str, asked: int | Literal["all"] | None) -> tuple[int, ...]:
-    """Return the counted queries, or a sample.
-
-    Args:
-        asked: the sample's size; None for all, or 256 above 2²⁹ weights over all heads.
-    """
+    """Return the counted queries, or a sample of `asked`; by default of 256 above 2²⁹ weights over all heads."""
     counted = trace.query_tokens(stream).counted
     return counted if asked == "all" else sample_of(counted, _sample_size(trace, stream) if asked is None else asked)
 
@@ -57,11 +130,7 @@ def asked_rows(trace: Trace, stream: str, asked: int | Literal["all"] | None) ->
 def measured(
     trace: Trace, stream: str, rows: Sequence[int], known: QueryRows | None = None
 ) -> Iterator[MeasuredQueries]:
-    """Yield queries' metrics in parts that stay in the processor's caches.
-
-    Args:
-        known: token rows if at hand; recomputed for other queries.
-    """
+    """Yield queries' metrics in parts that stay in the processor's caches."""
     calls = {layer: trace.attention(layer, stream) for layer in trace.layer_numbers(stream)}
     groups = list(_groups(calls, len(rows)))
     for some in _blocks(rows, max(call.shape[0] * call.shape[2] for call in calls.values())):
@@ -78,7 +147,7 @@ def _groups(calls: Mapping[int, Attention], rows: int) -> Iterator[tuple[int, ..
     waiting, cells = list[int](), 0
     for layer, call in calls.items():
         size = call.shape[0] * rows * call.shape[2]
-        if waiting and (cells + size > _AT_ONCE or not _together(calls[waiting[-1]], call)):
+        if waiting and (cells + size > _AT_ONCE_MEASURED or not _together(calls[waiting[-1]], call)):
             yield tuple(waiting)
             waiting, cells = [], 0
         waiting.append(layer)
@@ -104,7 +173,7 @@ def _sample_size(trace: Trace, stream: str) -> int:
 
 
 def _blocks(rows: Sequence[int], cells: int) -> Iterator[Sequence[int]]:
-    step = max(1, _AT_ONCE // cells)
+    step = max(1, _AT_ONCE_MEASURED // cells)
     for start in range(0, len(rows), step):
         yield rows[start : start + step]
 

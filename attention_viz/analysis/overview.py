@@ -61,12 +61,7 @@ def overview(
     hidden: Bool[Tensor, "query key"] | None = None,
     first: Int[Tensor, " query"] | None = None,
 ) -> Overview:
-    """Map one head and its rows' normalisers, never wholly in memory.
-
-    Args:
-        side: most blocks along each side, or (down, across).
-        first: each query's number of open first keys; replaces the mask, which must agree.
-    """
+    """Map one head and its rows' normalisers, never wholly in memory, in at most `side` blocks a side."""
     down, across = (side, side) if isinstance(side, int) else side
     if len(call.shape) != 2 or min(down, across) < 1:
         raise ShapeError(f"one head's call and 1 block or more are needed; got weights {call.shape} and {side} blocks")
@@ -211,7 +206,7 @@ def _logits(
     if few is not None and (begin := max(columns.start, int(few.min()))) < columns.stop:
         ahead = torch.arange(begin, columns.stop)[:, None] >= few
         logits[begin - columns.start :].masked_fill_(ahead.to(logits.device), -math.inf)
-    elif allowed is not None and not _all(allowed):
+    elif allowed is not None and not bool(allowed.view(torch.uint8).amin()):
         logits.masked_fill_(~allowed, -math.inf)
     return logits
 
@@ -224,10 +219,6 @@ def _part(term: Tensor, rows: slice, columns: slice) -> Tensor:
 def _any(allowed: Tensor) -> bool:
     """By largest and smallest, many times faster on bytes."""
     return bool(allowed.view(torch.uint8).amax())
-
-
-def _all(allowed: Tensor) -> bool:
-    return bool(allowed.view(torch.uint8).amin())
 
 
 def _is_near(largest: Tensor) -> bool:

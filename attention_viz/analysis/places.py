@@ -1,5 +1,8 @@
-"""Places of a picture's patches and of frames within a sound."""
+"""Places of patches and frames, and samples of positions."""
 
+from collections.abc import Sequence
+
+import numpy
 import torch
 from jaxtyping import Int
 from torch import Tensor
@@ -7,7 +10,7 @@ from torch import Tensor
 from attention_viz.trace.seen import Seen
 from attention_viz.trace.tokens import Tokens
 
-__all__ = ["after_the_sound", "patch_grid"]
+__all__ = ["after_the_sound", "patch_grid", "sample_of"]
 
 
 def patch_grid(tokens: Tokens) -> Int[Tensor, "row column"]:
@@ -25,3 +28,16 @@ def after_the_sound(seen: Seen, tokens: Tokens) -> tuple[bool, ...]:
         return (False,) * len(tokens)
     end = len(seen.sound) / seen.rate
     return tuple(tokens.frames.get(at, -1) >= end for at in range(len(tokens)))
+
+
+def sample_of(positions: Sequence[int], count: int) -> tuple[int, ...]:
+    """Sample at most `count` positions, one from each equal stretch.
+
+    Random within a stretch, with a fixed seed, because fixed steps could follow a repetition in the text.
+    Source: Cochran 1977, "Sampling Techniques", section 5.1.
+    """
+    if len(positions) <= count:
+        return tuple(positions)
+    edges = numpy.linspace(0, len(positions), count + 1).round().astype(int)
+    within = (numpy.random.default_rng(0).random(count) * numpy.diff(edges)).astype(int)
+    return tuple(positions[place] for place in (edges[:-1] + within).tolist())

@@ -1,10 +1,12 @@
-"""A head's queries and keys in their plane of largest variance."""
+"""Queries and keys in a plane, and the hull of points in one."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy
 import torch
 from jaxtyping import Bool, Float, Float64
+from scipy.spatial import ConvexHull
 from torch import Tensor
 
 from attention_viz.trace.from_weights import check_computed
@@ -13,16 +15,12 @@ from attention_viz.trace.trace import Trace
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Plane", "plane_of", "queries_and_keys_plane"]
+__all__ = ["Plane", "beyond", "corners", "plane_of", "queries_and_keys_plane"]
 
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """One head's queries and keys in two dimensions.
-
-    Attributes:
-        share: these two directions' share of the variance, 0 to 1; 1 if nothing varies.
-    """
+    """One head's queries and keys in two dimensions, which have this share of the variance."""
 
     queries: Float[Tensor, "query 2"]
     keys: Float[Tensor, "key 2"]
@@ -79,3 +77,34 @@ def plane_of(
     total = float(squares.sum())
     share = float(squares[:2].sum()) / total if total > 0 else 1.0
     return Plane(scaled[0] @ first, scaled[1] @ first, share)
+
+
+# Points this close to one point or line, relative to how far they reach, count as on it.
+_FLAT = 1e-6
+
+
+def corners(points: Float[numpy.ndarray, "point 2"]) -> Float[numpy.ndarray, "corner 2"]:
+    """Return the hull's corners in order; two for a line, one for a point."""
+    centred = points - points.mean(axis=0)
+    reach, directions = numpy.linalg.svd(centred, full_matrices=False)[1:]
+    if reach[0] <= _FLAT * max(1.0, float(numpy.abs(points).max())):
+        return points[:1]
+    if len(reach) < 2 or reach[1] <= _FLAT * reach[0]:
+        along = centred @ directions[0]
+        return points[[int(along.argmin()), int(along.argmax())]]
+    return points[ConvexHull(points).vertices]
+
+
+def beyond(points: Float[numpy.ndarray, "point 2"], at: Float[numpy.ndarray, "2"]) -> float:
+    """Return a point's distance outside the hull; negative inside."""
+    around = corners(points)
+    if len(around) == 1:
+        return float(numpy.linalg.norm(at - around[0]))
+    starts, along = around, numpy.roll(around, -1, axis=0) - around
+    length = numpy.linalg.norm(along, axis=1, keepdims=True)
+    if len(around) == 2:
+        share = numpy.clip(((at - starts[0]) @ along[0]) / length[0, 0] ** 2, 0, 1)
+        return float(numpy.linalg.norm(at - starts[0] - share * along[0]))
+    # Corners go around to the left, so to the right of an edge is outside.
+    outwards = numpy.stack([along[:, 1], -along[:, 0]], axis=1) / length
+    return float(((at - starts) * outwards).sum(axis=1).max())

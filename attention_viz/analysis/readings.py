@@ -1,7 +1,4 @@
-"""Readings of a run: what its weights moved.
-
-Only computing imports torch, because pages list readings before.
-"""
+"""Readings of a run: what its weights moved; only computing imports torch, as pages list readings before."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

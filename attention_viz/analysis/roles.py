@@ -12,9 +12,9 @@ from jaxtyping import Bool, Float, Float64, Int
 from torch import Tensor
 
 from attention_viz.analysis.head_table import together
-from attention_viz.analysis.row_weights import RowWeights, looks_back, row_weights
+from attention_viz.analysis.measured import RowWeights, looks_back, row_weights
+from attention_viz.analysis.places import sample_of
 from attention_viz.analysis.rows import QueryRows
-from attention_viz.analysis.sample import sample_of
 from attention_viz.analysis.words import Words
 from attention_viz.errors import TraceError
 from attention_viz.trace.renamed import renamed
@@ -174,13 +174,7 @@ def role_of(shares: Mapping[str, float]) -> tuple[str, float]:
 
 @dataclass(frozen=True, eq=False)
 class RoleText:
-    """Token facts for role shares.
-
-    Attributes:
-        rows: counted queries.
-        signs: True if a query may look at another punctuation mark.
-        resting: sink keys.
-    """
+    """Token facts for role shares: counted queries, whether one may look at another sign, and sink keys."""
 
     rows: QueryRows
     signs: Bool[Tensor, "row key"]

@@ -7,8 +7,7 @@ from jaxtyping import Bool, Float
 from numpy.typing import NDArray
 
 from attention_viz.analysis.places import after_the_sound
-from attention_viz.analysis.speech.dividing import divide
-from attention_viz.analysis.speech.pauses import pauses
+from attention_viz.analysis.speech import divide, pauses
 from attention_viz.errors import TraceError
 from attention_viz.trace.seen import NO_TIMES
 from attention_viz.trace.spelling import CONTINUES, SPACE

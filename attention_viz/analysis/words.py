@@ -53,10 +53,7 @@ class Words:
 
     @once
     def pieces(self) -> tuple[tuple[int, ...], ...]:
-        """Return each word's piece positions; scripts without spaces split into pieces.
-
-        Pieces of one sign, such as a letter's bytes, stay together.
-        """
+        """Return each word's piece positions, pieces of one sign together; scripts without spaces split into pieces."""
         return tuple(part for group in self.tokens.pieces for part in self._parts(group))
 
     def _parts(self, group: tuple[int, ...]) -> Iterable[tuple[int, ...]]:
@@ -81,10 +78,7 @@ class Words:
 
     @once
     def kinds(self) -> tuple[str, ...]:
-        """Return "content", "pronoun", "function", "sign" (punctuation), "special" or "padding" per word.
-
-        Without a tokenizer all are content.
-        """
+        """Return "content", "pronoun", "function", "sign", "special" or "padding" per word."""
         found = list[str]()
         for word, (first, *_) in enumerate(self.pieces):
             if self.tokens.padding[first]:
@@ -144,10 +138,7 @@ class Words:
         return tuple(self.tokens.units[first] for first, *_ in self.pieces)
 
     def named(self, word: int) -> tuple[str, str]:
-        """Name a word in quotes with its ordinal, such as "the second ".
-
-        A patch is "patch 3, 5" (row, column from 0), a frame "1.20 s".
-        """
+        """Name a word in quotes with its ordinal; a patch is “patch 3, 5” from 0, a frame “1.20 s”."""
         first, *_ = self.pieces[word]
         if (placed := self.tokens.placed_at(first)) is not None:
             return "", placed

@@ -10,10 +10,9 @@ import torch
 from jaxtyping import Bool, Float64
 from torch import Tensor
 
-from attention_viz.analysis.measured import MeasuredQueries, asked_rows, measured
+from attention_viz.analysis.measured import MeasuredQueries, RowWeights, asked_rows, looks_back, measured
 from attention_viz.analysis.metrics import METRICS
 from attention_viz.analysis.roles import MEASURED, RoleText, role_shares, shares_of
-from attention_viz.analysis.row_weights import RowWeights, looks_back
 from attention_viz.analysis.words import Words
 from attention_viz.corpus.kinds import kinds_of, looks_of
 from attention_viz.trace.tokens import Tokens

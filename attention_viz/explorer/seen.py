@@ -29,7 +29,7 @@ def packed_seen(trace: "Trace", body: Body) -> dict[str, Any]:
 
 
 def _sound(trace: "Trace", body: Body) -> dict[str, Any]:
-    from attention_viz.analysis.speech.spectrogram import BANDS, spectrogram
+    from attention_viz.analysis.speech import BANDS, spectrogram
 
     assert trace.seen.sound is not None
     samples, rate = trace.seen.sound.detach().float().numpy(), trace.seen.rate

@@ -1,7 +1,4 @@
-"""The course: lessons and exercises in order, with every number computed from the reader's own sentence.
-
-Names load on first use, so that a page can list what there is without waiting for torch.
-"""
+"""The course: lessons and exercises, with every number computed from the reader's own sentence."""
 
 import lazy_loader
 

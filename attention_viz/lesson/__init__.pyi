@@ -1,11 +1,11 @@
-from .asking import Ask as Ask
+from .course import EXERCISES as EXERCISES
+from .course import LESSONS as LESSONS
+from .course import answer_sheet as answer_sheet
 from .exercise import Exercise as Exercise
-from .exercises import EXERCISES as EXERCISES
-from .exercises import answer_sheet as answer_sheet
-from .glossary import TERMS as TERMS
+from .lesson import Ask as Ask
 from .lesson import Control as Control
 from .lesson import Lesson as Lesson
 from .lesson import Shown as Shown
-from .lessons import LESSONS as LESSONS
+from .render import TERMS as TERMS
 from .render import lesson_text as lesson_text
 from .scene import Scene as Scene

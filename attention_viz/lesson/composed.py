@@ -1,13 +1,17 @@
-"""Two heads of the induction toy at work together."""
+"""Heads of the induction toy: two at work together, and what one adds to logits."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
-from attention_viz.circuits.asked import Score
+from attention_viz.circuits.asked import Logit, Score
 from attention_viz.circuits.decomposition import Decomposition, decompose_run
+from attention_viz.circuits.opened import open_alone
+from attention_viz.circuits.writing import written_logits
 from attention_viz.edits.kinds.ablation import Ablate
 from attention_viz.lesson.language import TOY
 from attention_viz.lesson.scene import Scene
@@ -20,7 +24,7 @@ from attention_viz.trace.trace import Trace
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["STEPS", "TOY_WORDS", "Composed"]
+__all__ = ["STEPS", "TOY_WORDS", "Composed", "WrittenBy"]
 
 # Steps of training of which the weights were kept, and words that the toy knows, each once.
 STEPS = tuple(SNAPSHOTS[TOY])
@@ -29,12 +33,7 @@ TOY_WORDS = tuple(dict.fromkeys(CATALOGUE[TOY].examples[0].split()))
 
 @dataclass(frozen=True, eq=False)
 class Composed:
-    """Words repeated to the toy, and its induction head.
-
-    Attributes:
-        at: the repeated word's place; not the last, which nothing follows.
-        step: training steps.
-    """
+    """Words repeated to the toy after some steps, and its induction head; `at` is the repeated word's place."""
 
     scene: Scene
     at: int
@@ -141,3 +140,76 @@ def _missing(number: object) -> bool:
     import pandas
 
     return bool(pandas.isna(number))  # pyright: ignore[reportArgumentType]
+
+
+@dataclass(frozen=True, eq=False)
+class WrittenBy:
+    """A head's logits at a repeated word; the induction head's by default."""
+
+    scene: Scene
+    at: int
+    head: tuple[int, int] | None = None
+    words: tuple[str, ...] = TOY_WORDS
+
+    @once
+    def pair(self) -> Composed:
+        """Return the words with the induction head."""
+        return Composed(self.scene, self.at, words=self.words)
+
+    @property
+    def trace(self) -> Trace:
+        """The run."""
+        return self.pair.trace
+
+    @property
+    def query(self) -> int:
+        """Return the repeated word's second position."""
+        return self.pair.query
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Layer and head."""
+        return self.head or self.pair.reader
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """Of each word, its token."""
+        start = self.pair.start
+        return tuple(self.trace.query_tokens().numbers[start : start + len(self.words)])
+
+    @once
+    def row(self) -> Float[Tensor, " key"]:
+        """The head's weights at the word."""
+        return self.trace.weights(*self.place)[self.query]
+
+    @once
+    def added(self) -> Mapping[str, float]:
+        """Return the head's logits of the words, minus the vocabulary's mean."""
+        run, opened = open_alone(self.trace)
+        (stream,) = self.trace.streams
+        logits = written_logits(run, opened, self.trace, stream, *self.place, self.query)
+        logits = logits - logits.mean()
+        return {word: float(logits[token]) for word, token in zip(self.words, self.ids, strict=True)}
+
+    @once
+    def likely(self) -> Mapping[str, float]:
+        """Return the toy's probability of each word there."""
+        return self._likely(self.trace)
+
+    @once
+    def likely_without(self) -> Mapping[str, float]:
+        """The same where the head is silenced."""
+        edits = (Ablate(*self.place),)
+        return self._likely(self.scene.run(snapshot_name(TOY, self.pair.step), self.pair.text, edits=edits))
+
+    def _likely(self, trace: Trace) -> Mapping[str, float]:
+        shares = trace.output[self.query].float().softmax(dim=-1)
+        return {word: float(shares[token]) for word, token in zip(self.words, self.ids, strict=True)}
+
+    def sources(self, word: str) -> Mapping[int, tuple[float, float]]:
+        """Return by position the weight, and a weight of 1's addition to a word's logit."""
+        token = self.ids[self.words.index(word)]
+        table = decompose_run(self.trace, Logit(token, self.query)).sources(*self.place)
+        rows = table[table["position"] == self.query]
+        found = zip(rows["source"], rows["weight"], rows["contribution"], strict=True)
+        return {int(at): (float(weight), float(number) / float(weight)) for at, weight, number in found if weight > 0}

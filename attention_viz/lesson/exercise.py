@@ -28,12 +28,7 @@ def _mark(number: float) -> str:
 
 @dataclass(frozen=True)
 class Table:
-    """Numbers of an exercise.
-
-    Attributes:
-        numbers: (row, column), rounded as shown and computed with.
-        marks: whether to show ✕ for 1, · for 0.
-    """
+    """Numbers of an exercise, rounded as shown and computed with; or marks, ✕ for 1 and · for 0."""
 
     title: str
     rows: tuple[str, ...]
@@ -174,12 +169,7 @@ class Cells:
 
 @dataclass(frozen=True)
 class Slip:
-    """A common mistake.
-
-    Attributes:
-        answer: computed: a number, an option's place, or cells.
-        words: likely cause, after "You said 5: …".
-    """
+    """A common mistake: the answer it leads to, and its likely cause, after “You said 5: …”."""
 
     answer: float | int | frozenset[tuple[int, int]]
     words: str
@@ -243,12 +233,7 @@ class Exercise:
         return re.sub(rf"= {re.escape(self.solution)}(?![\d.,]*\d)", "= ?", self.working)
 
     def check(self, given: str) -> Feedback:
-        """Check a typed or chosen answer.
-
-        Args:
-            given: a number ("0.58", "0,58", "58 %", "1/3"), an option's words or place from 0,
-                or cells ("0>2,1>2", query first).
-        """
+        """Check a typed or chosen answer: a number, an option's words or place from 0, or cells ("0>2,1>2")."""
         parsed = self.answer.read(given)
         if parsed is None:
             return Feedback(False, self.answer.form, understood=False)

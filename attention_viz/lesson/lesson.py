@@ -1,27 +1,235 @@
-"""A lesson: a text, a live picture, one control, one exercise."""
+"""A lesson: a text, a live picture, one control, one exercise, and a question before the answer."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import plotly.graph_objects as go
+from torch import Tensor
 
+from attention_viz.analysis.slides import ShownPicture
+from attention_viz.errors import ShapeError
 from attention_viz.inputs.media.shipped import SAMPLES
-from attention_viz.lesson.asking import Ask
+from attention_viz.lesson.links import trained_words
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.spots import Spot
+from attention_viz.lesson.words import in_words, offered, signed
+from attention_viz.sources import CATALOGUE
+from attention_viz.trace.trace import Trace
 
-__all__ = ["Control", "Lesson", "Shown"]
+__all__ = [
+    "Ask",
+    "CatalogueHead",
+    "Control",
+    "Lesson",
+    "Shown",
+    "Spot",
+    "asking_words",
+    "bar_spots",
+    "line_spots",
+    "row_asked",
+    "row_spots",
+    "short",
+    "written_spots",
+]
+
+# Shorter than what a text may call a word: it stands beside a bar.
+_LABEL = 24
+
+
+@dataclass(frozen=True)
+class CatalogueHead:
+    """A catalogue model's head; `query` None means no pair."""
+
+    model: str
+    text: str
+    layer: int
+    head: int
+    query: int | None = None
+    key: int | None = None
+
+    @classmethod
+    def of(cls, trace: Trace, layer: int, head: int, pair: tuple[int, int] | None = None) -> "CatalogueHead | None":
+        """Return a trace's head; None if outside the catalogue or without text."""
+        origin = trace.provenance
+        if origin.text is None or origin.model not in CATALOGUE:
+            return None
+        return cls(origin.model, origin.text, layer, head, *(pair or (None, None)))
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A question guessed on bars that then show the answer.
+
+    Attributes:
+        question: heading before the answer.
+        finding: heading after.
+        source: a model with layer and head, or our small head.
+        shares: whether to guess every share of 1; else one option.
+        pressed: by option, the setting it presses after the answer; may be empty.
+        word: whether `pressed` is a word's place, not the control's.
+        query: None if no option is the query.
+        complete: whether the bars are the whole picture.
+        whole: a full bar; None for 1 (shares) or the largest.
+        seen: picture for a class, or None.
+        place: None for our small head.
+    """
+
+    question: str
+    finding: str
+    source: str
+    options: tuple[str, ...]
+    values: tuple[float, ...]
+    shares: bool = False
+    shown: tuple[str, ...] = ()
+    pressed: tuple[str, ...] = ()
+    word: bool = False
+    query: int | None = None
+    complete: bool = False
+    whole: float | None = None
+    seen: ShownPicture | None = None
+    place: CatalogueHead | None = None
+
+    def __post_init__(self) -> None:
+        """Check that every option has its number and text."""
+        count = len(self.options)
+        others = (self.values, self.shown or self.values, self.pressed or self.values)
+        if not count or any(len(one) != count for one in others):
+            raise ShapeError(f"a question has a number for each of its options; there are {count} options")
+
+    @property
+    def right(self) -> frozenset[int]:
+        """The options with the largest number."""
+        most = max(self.values)
+        return frozenset(at for at, value in enumerate(self.values) if value == most)
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """Each number as it stands beside its bar."""
+        return self.shown or tuple(signed(value) for value in self.values)
+
+    @property
+    def lengths(self) -> tuple[float, ...]:
+        """Return each bar's length, from 0 to 1."""
+        most = 1.0 if self.shares else self.whole or max(map(abs, self.values)) or 1.0
+        return tuple(min(1.0, abs(value) / most) for value in self.values)
+
+    def said(self, guess: int) -> str:
+        """Return the feedback to a guess, an option's place."""
+        name, number = short(self.options[guess]), self.written[guess]
+        if guess in self.right:
+            return f"Right: {name}, {number}.".replace(", .", ".")
+        best = min(self.right)
+        answer = f"{short(self.options[best])}: {self.written[best]}".removesuffix(": ")
+        if not self.values[guess]:
+            return f"Not {name}. {answer}."
+        place = 1 + sum(value > self.values[guess] for value in self.values)
+        return f"Not {name}: {number}, place {place} of {len(self.values)}. {answer}."
+
+
+def short(label: str) -> str:
+    """An option as a sentence calls it."""
+    # One that is isolated already is so once more after it was cut.
+    return f"“{in_words(label.translate({0x2068: None, 0x2069: None}), _LABEL)}”"
+
+
+def row_asked(
+    row: Tensor,
+    labels: Sequence[str],
+    query: int,
+    source: str,
+    pressed: Sequence[str] = (),
+    *,
+    word: bool = False,
+    complete: bool = False,
+    place: CatalogueHead | None = None,
+) -> Ask:
+    """Return a word's row of weights as a question."""
+    values = tuple(row.detach().double().tolist())
+    best = max(range(len(values)), key=values.__getitem__)
+    # As the bars call them: of equal words each with its number.
+    options = tuple(offered(labels).values())
+    taken = "itself" if best == query else short(options[best])
+    return Ask(
+        f"Which word does {short(options[query])} take most from?",
+        f"{short(options[query])} takes {signed(values[best])} from {taken}",
+        source,
+        options,
+        values,
+        shares=True,
+        pressed=tuple(pressed),
+        word=word,
+        query=query,
+        complete=complete,
+        place=place,
+    )
+
+
+# Along a bar's row, in parts of the width.
+_ALONG = (0.03, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9)
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A pressable place: y goes down, the axis is Plotly's pair, the name hover text."""
+
+    x: float
+    y: float
+    option: str
+    axis: str = ""
+    name: str = ""
+
+
+def line_spots(
+    places: Sequence[float], names: Sequence[str], options: Collection[str], heights: Sequence[float]
+) -> tuple[Spot, ...]:
+    """Return spots of words on lines, for the selectable ones."""
+    return tuple(
+        Spot(x, height, str(at), name=name)
+        for at, (x, name) in enumerate(zip(places, names, strict=True))
+        if str(at) in options
+        for height in heights
+    )
+
+
+def bar_spots(options: Sequence[str]) -> tuple[Spot, ...]:
+    """Return spots of horizontal bars, one for each option; "" chooses nothing."""
+    return tuple(Spot(x, y, option) for y, option in enumerate(options) if option for x in _ALONG)
+
+
+def row_spots(figure: go.Figure, options: Sequence[str], *, upright: bool = False) -> tuple[Spot, ...]:
+    """Return spots of all matrices with a row for each option; "" chooses nothing."""
+    found = list[Spot]()
+    matrices: list[Any] = [one for one in figure.data if isinstance(one, go.Heatmap)]
+    for axis, shape in {(one.xaxis or "x")[1:]: one.z.shape for one in matrices}.items():
+        words, others = shape[::-1] if upright else shape
+        if words != len(options):
+            continue
+        places = [(word, other) for word in range(words) for other in range(others) if options[word]]
+        found += [Spot(*((a, b) if upright else (b, a)), options[a], axis) for a, b in places]
+    return tuple(found)
+
+
+def written_spots(figure: go.Figure, name: str) -> tuple[Spot, ...]:
+    """Return spots of words with axes of their own, by place."""
+    traces: list[Any] = list(figure.data)
+    found = [one for one in traces if one.name == name]
+    return tuple(
+        Spot(x, y, str(at), one.xaxis[1:]) for one in found for at, (x, y) in enumerate(zip(one.x, one.y, strict=True))
+    )
+
+
+def asking_words(scene: Scene) -> tuple[str, ...]:
+    """Map our module's words to a trained model's; "" if none matches."""
+    words, _ = trained_words(scene)
+    known = {label.casefold(): place for place, label in reversed([*words.items()])}
+    if len(words) == len(scene.words):
+        return tuple(words)
+    return tuple(known.get(word.casefold(), "") for word in scene.words)
 
 
 @dataclass(frozen=True)
 class Control:
-    """A lesson's one control.
-
-    Attributes:
-        options: labels by value, in order.
-        ordered: whether options are numbers, for a slider.
-        words: whether options are a sentence's words.
-    """
+    """A lesson's one control: labels by value, in order; numbers for a slider, or a sentence's words."""
 
     label: str
     options: Callable[[Scene], Mapping[str, str]]
@@ -36,12 +244,7 @@ class Control:
 
 @dataclass(frozen=True)
 class Shown:
-    """A lesson's picture of one scene.
-
-    Attributes:
-        facts: computed text for {{name}}.
-        says: one sentence for those who can't see it.
-    """
+    """A lesson's figure of one scene, facts for {{name}}, and a sentence for those who can't see it."""
 
     facts: Mapping[str, str]
     figure: go.Figure
@@ -56,7 +259,6 @@ class Lesson:
     Attributes:
         minutes: reading time.
         deeper: addresses of further pages, such as "steps".
-        covers: topics, listed in the docs.
         words: pressable by `Scene.word`, and the query; None if none or the bars are words.
         sample: name in `SAMPLES` of a picture or sound replacing the sentence.
     """
@@ -68,7 +270,6 @@ class Lesson:
     control: Control
     exercise: str
     deeper: tuple[str, ...] = ()
-    covers: tuple[str, ...] = field(default=())
     words: Callable[[Scene], tuple[Mapping[str, str], str]] | None = None
     sample: Callable[[Scene], str] | None = None
 

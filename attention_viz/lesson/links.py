@@ -99,10 +99,7 @@ def trained_words(scene: Scene) -> tuple[Mapping[str, str], str]:
 
 
 def strongest_link(trace: Trace, query: int) -> HeadLink:
-    """Return a token's strongest link to a word beyond its neighbours.
-
-    Heads that look at fixed places and near words count only if there is nothing else.
-    """
+    """Return a token's strongest link to a distant word, in heads that don't look at fixed places if possible."""
     places = word_positions(trace)
     far = [key for key in places if abs(key - query) >= _NEAR] or [key for key in places if key != query] or [query]
     free = _free_heads(trace)

@@ -26,11 +26,7 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True)
 class MeasuredPractice:
-    """A practice measured without and with it.
-
-    Attributes:
-        apart: largest difference of the results, relative to their largest number.
-    """
+    """A practice measured without and with it; `apart` is relative to the largest number."""
 
     before: float
     after: float

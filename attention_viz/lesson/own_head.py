@@ -1,4 +1,4 @@
-"""Our own head of any width on the reader's words."""
+"""Our own head of any width, and a trained head with its values in a plane."""
 
 import time
 from collections.abc import Sequence
@@ -13,12 +13,13 @@ from attention_viz.lesson.scene import Scene
 from attention_viz.operation.attention import Attention, attend
 from attention_viz.operation.modules import AttentionHead
 from attention_viz.operation.numerics import EXACT
+from attention_viz.operation.shapes import shared_heads
 from attention_viz.scratch.model import Scratch
 from attention_viz.trace.rerun import Rerun
 from attention_viz.trace.trace import Fidelity, Layer, Trace
 from attention_viz.trace.trace_data import attach
 
-__all__ = ["D_K", "D_MODEL", "own_head"]
+__all__ = ["D_K", "D_MODEL", "in_a_plane", "own_head"]
 
 # Few enough that every number finds room on the page.
 D_MODEL, D_K = 8, 4
@@ -26,10 +27,7 @@ _STREAM = "encoder"
 
 
 def own_head(scene: Scene, d_k: int = D_K, d_v: int = D_K, edits: Sequence[Edit] = ()) -> Trace:
-    """Run one seeded head without positions, nothing after it.
-
-    W_Q, W_K and W_V are `Scratch`'s first d_k or d_v columns with the scene's seed.
-    """
+    """Run one head of `Scratch`'s first d_k or d_v columns, without positions, nothing after it."""
     if max(d_k, d_v) > D_MODEL:
         raise ShapeError(f"d_k {d_k} and d_v {d_v} were asked for; this head goes up to {D_MODEL}")
     scratch = Scratch(D_MODEL, 1, scene.seed, positions="none")
@@ -77,3 +75,25 @@ def _compare(call: Attention) -> Fidelity:
         reference="torch's scaled_dot_product_attention with the same query, key and value",
         seconds=time.perf_counter() - started,
     )
+
+
+_NUMBERS = 2
+
+
+def in_a_plane(trace: Trace, layer: int, head: int) -> tuple[Trace, float]:
+    """Project one head's values to their two main directions; return the trace and the variance kept, 0 to 1."""
+    call = trace.attention(layer)
+    value = shared_heads(call.value, call.query)[head].detach().double().cpu()
+    centred = value - value.mean(dim=0)
+    _, sizes, directions = torch.linalg.svd(centred, full_matrices=False)
+    plane = torch.zeros(len(value), _NUMBERS, dtype=torch.float64)
+    seen = directions[:_NUMBERS]
+    plane[:, : len(seen)] = centred @ seen.mT
+    one = call.head(head)
+    flat = replace(one, query=one.query[None], key=one.key[None], value=plane[None].to(one.query))
+    variance = sizes.square()
+    share = float(variance[:_NUMBERS].sum() / variance.sum()) if float(variance.sum()) else 1.0
+    origin = replace(trace.provenance, revision=f"{trace.provenance.revision} layer {layer} head {head} in a plane")
+    (stream,) = trace.streams
+    layers = {stream: (Layer(flat, "0", None),)}
+    return Trace(layers, trace.queries, trace.keys, flat.output[0], origin), share

@@ -27,25 +27,13 @@ class RunText(Protocol):
     """Runs a text through a catalogue model."""
 
     def __call__(self, model: str, text: str, *, edits: Sequence[Edit] = (), beside: str | None = None) -> Trace:
-        """Run a text.
-
-        Args:
-            text: for picture or sound models a sample's name.
-            beside: another sentence of the batch; a longer one adds padding.
-        """
+        """Run a text, or a sample by name; a longer batch-mate `beside` adds padding."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A lesson's input.
-
-    Attributes:
-        text: up to `LONGEST` words.
-        choice: the control's option; empty for the default.
-        notation: "rows" or "columns", as in `steps.NOTATIONS`.
-        word: the pressed word's place; None for the lesson's own.
-    """
+    """A lesson's input; an empty choice is the control's default, no word the lesson's own."""
 
     text: str
     run: RunText

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from attention_viz.analysis.slides import GivenTable, Slide, SlidePicture
 from attention_viz.analysis.slides.slide import Part
-from attention_viz.lesson.asking import Ask
+from attention_viz.lesson.course import given
 from attention_viz.lesson.exercise import Cells, Exercise, OptionAnswer
-from attention_viz.lesson.exercises import given
+from attention_viz.lesson.lesson import Ask
 from attention_viz.lesson.words import in_words
 
 __all__ = ["lesson_slides"]

@@ -4,11 +4,24 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
+from typing import SupportsFloat
 
 from attention_viz.trace.spelling import set_apart
 from attention_viz.views.style.wording import one_line, with_minus
 
-__all__ = ["carries_meaning", "counted", "in_words", "is_pronoun", "offered", "readings", "signed", "telling"]
+__all__ = [
+    "carries_meaning",
+    "counted",
+    "in_words",
+    "is_pronoun",
+    "offered",
+    "quoted",
+    "readings",
+    "signed",
+    "signs",
+    "telling",
+    "texts",
+]
 
 # What people's keyboards make of a minus.
 _MINUS = str.maketrans(dict.fromkeys("−–—﹣－", "-"))
@@ -50,10 +63,7 @@ def counted(number: int, name: str) -> str:
 
 
 def in_words(word: str, longest: int = _LONGEST) -> str:
-    """Shorten a word for a sentence, without invisible signs.
-
-    Right-to-left text is isolated, to keep later numbers in place.
-    """
+    """Shorten a word for a sentence, without invisible signs; right-to-left text is isolated."""
     return set_apart(one_line(word, longest))
 
 
@@ -61,6 +71,21 @@ def signed(number: float, digits: int = 3) -> str:
     """A number as a page writes it."""
     written = f"{number:.{digits}f}"
     return with_minus(written.removeprefix("-") if float(written) == 0 else written)
+
+
+def signs(digits: int = 3, /, **numbers: SupportsFloat) -> dict[str, str]:
+    """Write numbers by name, as `signed` does."""
+    return {name: signed(float(number), digits) for name, number in numbers.items()}
+
+
+def texts(**values: object) -> dict[str, str]:
+    """Write values by name."""
+    return {name: str(value) for name, value in values.items()}
+
+
+def quoted(words: Sequence[str], /, **places: int) -> dict[str, str]:
+    """Write some of the words by name, as `in_words` does."""
+    return {name: in_words(words[at]) for name, at in places.items()}
 
 
 def readings(text: str) -> list[float]:

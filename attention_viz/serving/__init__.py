@@ -1,4 +1,1 @@
-"""What serves a room full of people: models, traces and runs made once for all, with limits. No streamlit.
-
-Uses everything below it but plotly.
-"""
+"""What serves a room full of people: models, traces and runs made once for all, with limits. No streamlit."""

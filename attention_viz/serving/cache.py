@@ -34,10 +34,7 @@ class SharedCache(Generic[_Key, _Value]):
     """Thread-safe values by key, limited in bytes: least recently used go."""
 
     def __init__(
-        self,
-        capacity: int,
-        size_of: Callable[[_Value], int],
-        on_evict: Callable[[_Key], None] = lambda _: None,
+        self, capacity: int, size_of: Callable[[_Value], int], on_evict: Callable[[_Key], None] = lambda _: None
     ) -> None:
         """Begin empty, with `capacity` bytes; the value used last always stays."""
         self._capacity, self._size_of, self._on_evict = capacity, size_of, on_evict
@@ -90,10 +87,7 @@ class SharedCache(Generic[_Key, _Value]):
         self._report(evicted)
 
     def discard(self, which: Callable[[_Key], bool]) -> None:
-        """Drop keys for which `which` is true, without `on_evict`.
-
-        Values being made reach those who wait, but aren't kept.
-        """
+        """Drop keys for which `which` is true, without `on_evict`; values being made still reach those who wait."""
         with self._lock:
             for key in [key for key in self._pending if which(key)]:
                 del self._pending[key]

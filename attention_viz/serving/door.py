@@ -134,10 +134,7 @@ def cores() -> int:
 
 
 def share_cores(inside: int = 0) -> None:
-    """Limit this thread to its share of cores, as if all places were taken.
-
-    Only a long text uses all cores if it computes alone: a short one's pieces are too small.
-    """
+    """Limit this thread to its share of cores; only a long text that computes alone takes all."""
     import torch
 
     among = max(1, inside) if getattr(_thread, "long", False) else SETTINGS.forwards_at_once
@@ -146,10 +143,7 @@ def share_cores(inside: int = 0) -> None:
 
 @contextlib.contextmanager
 def long_text(tokens: int) -> Generator[None]:
-    """Have this thread use idle cores, if a text is long enough.
-
-    Freed memory then goes back to the system: the C library keeps it for each thread.
-    """
+    """Have this thread use idle cores if a text is long enough, and give memory back afterwards."""
     if tokens < _LONG:
         yield
         return

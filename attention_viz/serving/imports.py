@@ -1,7 +1,4 @@
-"""One thread at a time imports heavy modules.
-
-Transformers' modules load on first use and fail if two threads begin. `one_importer` is reentrant.
-"""
+"""One thread at a time imports heavy modules, which load on first use and fail if two threads begin."""
 
 import threading
 

@@ -65,13 +65,7 @@ _states = dict[str, Mapping[str, tuple[int, ...]]]()
 
 @dataclass(frozen=True)
 class ModelFiles:
-    """A model's files on this machine.
-
-    Attributes:
-        folder: None for the catalogue.
-        memory: about how many bytes once loaded.
-        state: of files before reading; None if as published.
-    """
+    """A model's files here: no folder for the catalogue, about how many bytes, and the files' state before reading."""
 
     name: str
     folder: Path | None
@@ -109,10 +103,7 @@ def note(name: str, source: ModelFiles) -> None:
 
 
 def refresh(name: str) -> None:
-    """Forget a folder's model and results if its files changed.
-
-    A page checks once, first, so that it shows one moment.
-    """
+    """Forget a folder's model and results if its files changed; a page checks once, first."""
     if (seen := _states.get(name)) is None:
         return
     from attention_viz.sources.folders import state_of

@@ -50,10 +50,7 @@ class Preloading(threading.Thread):
 
 @dataclass(frozen=True)
 class Readiness:
-    """A server's state for monitoring: "ready", "loading", or "failed" (see the log).
-
-    `models` says which shipped ones are in memory.
-    """
+    """A server's state, "ready", "loading" or "failed", and which shipped models are in memory."""
 
     state: str
     opens_on: str
@@ -67,10 +64,7 @@ def readiness(preloading: Preloading) -> Readiness:
 
 
 def begin(request: Request, warm: Callable[[Run], object] = lambda _: None, modules: Sequence[str] = ()) -> Preloading:
-    """Import, load, run and compare in the background.
-
-    Errors are logged, then reach whoever requests the model.
-    """
+    """Import, load, run and compare in the background; errors reach whoever requests the model."""
     preloading = Preloading(request, warm, modules)
     preloading.start()
     return preloading

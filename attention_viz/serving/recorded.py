@@ -1,7 +1,4 @@
-"""Shipped runs, to draw the opening page before torch is imported.
-
-`make recorded` rewrites the files; a test compares them.
-"""
+"""Shipped runs, to draw the opening page before torch is imported; `make recorded` rewrites them."""
 
 import functools
 import json

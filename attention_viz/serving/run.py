@@ -60,10 +60,7 @@ _MOST_BEGINNINGS = 4
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A text that went through a model.
-
-    `fit` is the part read and cut; None for a trace file.
-    """
+    """A text that went through a model; `fit` is the part read and cut, None for a trace file."""
 
     trace: "Trace"
     fit: "Fit | None" = None

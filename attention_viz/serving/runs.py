@@ -62,10 +62,7 @@ def has_run(request: Request, longest: int | None = None) -> bool:
 
 
 def load_model(name: str, still_wanted: "Callable[[], object]" = lambda: None) -> None:
-    """Load a model once for all; `still_wanted` stops the wait by raising.
-
-    A load nobody waits for is given up.
-    """
+    """Load a model once for all while somebody waits; `still_wanted` stops the wait by raising."""
     _ = _models.get(name, lambda: _loads.wait(name, still_wanted))
 
 
@@ -77,13 +74,7 @@ def run_request(
     cached: bool = True,
     longest: int = SETTINGS.longest_study,
 ) -> Run:
-    """Run the text, or take the trace of an equal request.
-
-    Args:
-        beside: the batch's other sentence; if longer, the text is padded.
-        cached: share it; runs by the dozen would push out others.
-        longest: tokens at most.
-    """
+    """Run at most `longest` tokens, or take an equal request's trace; a longer batch-mate `beside` pads."""
     edits = tuple(edits)
     if longest < SETTINGS.longest_text and not _is_cut(request, beside, longest):
         longest = SETTINGS.longest_text  # the same run as on a page that reads more
@@ -265,11 +256,7 @@ _traces: "SharedCache[tuple[Request, str | None, tuple[Hashable, ...], int], Run
 
 
 def lent(run: "Run", request: "Request", longest: int) -> "Callable[[], Trace]":
-    """Return a function that fetches the shown run for a later file.
-
-    If pages kept runs, all would stay in memory, whatever the limit. An evicted text runs again, at most `longest`
-    tokens.
-    """
+    """Return a function that fetches the shown run for a later file; an evicted one runs again."""
     trace = run.trace
     if run.fit is None or trace.seen.tensors:  # a file, a picture or a sound, which their visitor keeps anyway
         return lambda: trace

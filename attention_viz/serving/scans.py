@@ -80,12 +80,7 @@ Place = tuple[str, int, int]
 
 @dataclass(frozen=True)
 class Example:
-    """A query and the key with its largest weight.
-
-    Attributes:
-        tenth: by lot, the tenth of texts by the metric; 0 of the strongest.
-        tokens: readable; none if the model's own words.
-    """
+    """A query and the key with its largest weight, of a tenth of texts by lot; 0 of the strongest."""
 
     kind: str
     tenth: int

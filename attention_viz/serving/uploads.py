@@ -43,13 +43,7 @@ _ANSWERS = 200
 
 
 class Upload:
-    """A visitor's picture or sound.
-
-    Attributes:
-        name: unguessable.
-        asked: its runs' last use, as a count.
-        answers: results, by replaced cache.
-    """
+    """A visitor's picture or sound under an unguessable name, with its runs and answers."""
 
     def __init__(self, kind: InputKind, content: bytes, title: str) -> None:
         """Open it."""
@@ -74,10 +68,7 @@ class Upload:
 
 
 def runs_of(name: str, everybodys: "SharedCache[Any, Run]") -> "SharedCache[Any, Run]":
-    """Return a request's cache of runs: everybody's or the upload's.
-
-    Beyond uploads' room, least recently used go first.
-    """
+    """Return a request's cache of runs: everybody's, or the upload's; of uploads, least recently used go first."""
 
     def own(upload: Upload) -> "SharedCache[Any, Run]":
         _make_way(upload)

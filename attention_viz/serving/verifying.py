@@ -19,10 +19,7 @@ _MOMENT = 0.2
 
 
 def verify(run: Run, still_wanted: "Callable[[], object]" = lambda: None) -> None:
-    """Compare for the trace's fidelity, in the first visitor's turn.
-
-    It goes on if visitors leave, because it takes as long as the run; `still_wanted` stops the wait by raising.
-    """
+    """Compare for the trace's fidelity in the first visitor's turn, to the end; `still_wanted` stops only the wait."""
     trace = run.trace
     with _comparing:
         if trace not in _comparisons:

@@ -32,11 +32,7 @@ class Visitors:
         self._known, self._lock = dict[str, _Visitor](), threading.Lock()
 
     def ahead(self, visitor: str, browser: str = "") -> int:
-        """Return how many must leave before this visitor's place; 0 if there is one.
-
-        Without a free place, a reloaded page takes that of the visitor who just left its browser (empty if
-        unnamed).
-        """
+        """Return how many must leave before this visitor's place; a reloaded page takes its browser's own."""
         now = time.monotonic()
         with self._lock:
             for name, known in self._known.items():

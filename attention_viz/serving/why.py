@@ -273,13 +273,7 @@ _found: "SharedCache[tuple[str, str, Head], ByWeights]" = SharedCache(
 
 @dataclass(frozen=True, eq=False)
 class Patched:
-    """A number, and its value with each head of another text.
-
-    Attributes:
-        other_number: in the other text; None if unpaired.
-        estimates: to first order.
-        runs: so far.
-    """
+    """A number, in the other text too, and its value with each head of that text, by first order or runs so far."""
 
     number: float
     other_number: float | None

@@ -8,7 +8,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_viz.analysis.slides.shown import with_picture
 from attention_viz.analysis.slides.slide import (
     GivenTable,
     Part,
@@ -18,6 +17,7 @@ from attention_viz.analysis.slides.slide import (
     named,
     picture_of,
     source_of,
+    with_picture,
 )
 from attention_viz.steps.head import OpenHead
 from attention_viz.trace.unit import Unit

@@ -21,7 +21,7 @@ __all__ = ["allow_open_files", "begin_loading", "main"]
 _FILES = 16_384
 
 # What pages draw with; their own modules have to wait for Streamlit.
-_DRAWN_WITH = ("attention_viz.explorer.payload", "attention_viz.views.figures.heatmap")
+_DRAWN_WITH = ("attention_viz.explorer.payload", "attention_viz.views.figures.matrices")
 
 
 def begin_loading() -> preload.Preloading:

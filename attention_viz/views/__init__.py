@@ -1,7 +1,4 @@
-"""Pictures: one function each, from a trace to a figure; `VIEWS` lists them.
-
-Names load on first use, so that the colours in `views.theme` can be read without plotly.
-"""
+"""Figures: one function each, from a trace to a figure; `VIEWS` lists them."""
 
 import lazy_loader
 

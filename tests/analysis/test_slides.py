@@ -19,8 +19,8 @@ from attention_viz.analysis.slides import (
     written_slides,
 )
 from attention_viz.analysis.slides.found import link_slide
+from attention_viz.analysis.slides.heads import Wrote
 from attention_viz.analysis.slides.slide import named
-from attention_viz.analysis.slides.written import Wrote
 from attention_viz.trace.trace import Trace
 from tests.analysis.planted import tokens_of
 from tests.shipped import shipped

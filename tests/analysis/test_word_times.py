@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import attention_viz as av
-from attention_viz.analysis.speech.dividing import divide
-from attention_viz.analysis.speech.pauses import pauses
+from attention_viz.analysis.speech import divide, pauses
 from attention_viz.trace.from_weights import attention_of
 from attention_viz.trace.seen import NO_TIMES, Seen
 
@@ -129,7 +128,7 @@ def test_a_pause_belongs_to_no_word(
     monkeypatch: pytest.MonkeyPatch, before: float, within: float, noise: float
 ) -> None:
     """The run of before with frames of silence put in: before the first word, and before the second."""
-    monkeypatch.setattr("attention_viz.analysis.speech.pauses.FEWEST_SECONDS", 0.06)
+    monkeypatch.setattr("attention_viz.analysis.speech.FEWEST_SECONDS", 0.06)
     plain, told = (
         av.word_times(model(), spoken()),
         av.word_times(model(), spoken(before=before, within=within, noise=noise)),

@@ -6,9 +6,8 @@ import numpy
 import pytest
 
 from attention_viz.edits.kinds.ablation import Ablate
+from attention_viz.lesson.course import EXERCISES, LESSONS, answer_sheet
 from attention_viz.lesson.exercise import Cells, Exercise, NumberAnswer, OptionAnswer
-from attention_viz.lesson.exercises import EXERCISES, answer_sheet
-from attention_viz.lesson.lessons import LESSONS
 from attention_viz.lesson.scene import RunText, Scene
 from attention_viz.lesson.tasks.drawing import Draw
 

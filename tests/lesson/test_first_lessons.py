@@ -11,7 +11,7 @@ import torch
 from scipy.spatial import Delaunay
 
 from attention_viz.lesson import LESSONS, Scene, lesson_text
-from attention_viz.lesson.asking import short
+from attention_viz.lesson.lesson import short
 from attention_viz.lesson.own_head import own_head
 from attention_viz.lesson.scene import RunText
 from attention_viz.lesson.words import offered, signed, telling

@@ -9,8 +9,8 @@ from attention_viz.edits.kinds.ablation import Ablate
 from attention_viz.lesson import LESSONS, Scene
 from attention_viz.lesson.measuring import LENGTHS, blockwise, practice, seconds_by_length
 from attention_viz.lesson.scene import RunText
-from attention_viz.lesson.screens.recurrent import left_of_the_first
-from attention_viz.lesson.screens.trained.limits import effects, lightest
+from attention_viz.lesson.screens.order import left_of_the_first
+from attention_viz.lesson.screens.trained import effects, lightest
 from attention_viz.operation.attention import attend
 from attention_viz.scratch.model import Scratch
 

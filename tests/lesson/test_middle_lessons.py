@@ -9,7 +9,7 @@ import torch
 
 from attention_viz.lesson import LESSONS, Scene
 from attention_viz.lesson.scene import RunText
-from attention_viz.lesson.screens.older import KINDS, scored
+from attention_viz.lesson.screens.kinds import KINDS, scored
 from attention_viz.scratch.model import Scratch
 from attention_viz.scratch.vectors import word_vectors
 

@@ -8,11 +8,10 @@ import pytest
 
 from attention_viz.errors import ModelNotFound
 from attention_viz.lesson import EXERCISES, LESSONS, Scene
+from attention_viz.lesson.course import ExerciseKind, answer_sheet
 from attention_viz.lesson.exercise import NumberAnswer, OptionAnswer
-from attention_viz.lesson.exercises import ExerciseKind, answer_sheet
 from attention_viz.lesson.scene import RunText
-from attention_viz.lesson.seen.heard import SoundRun
-from attention_viz.lesson.seen.looked import PictureRun
+from attention_viz.lesson.seen import PictureRun, SoundRun
 
 TEXT = "The cat sat"
 

@@ -9,10 +9,9 @@ import torch
 import attention_viz as av
 from attention_viz.errors import ShapeError
 from attention_viz.lesson import EXERCISES, LESSONS, Scene
-from attention_viz.lesson.composed import STEPS, TOY_WORDS, Composed
+from attention_viz.lesson.composed import STEPS, TOY_WORDS, Composed, WrittenBy
 from attention_viz.lesson.exercise import NumberAnswer
 from attention_viz.lesson.scene import RunText
-from attention_viz.lesson.written import WrittenBy
 from attention_viz.views import composition
 from tests.shipped import shipped
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 import attention_viz as av
-from attention_viz.analysis.sample import sample_of
+from attention_viz.analysis.places import sample_of
 from attention_viz.recording import fidelity
 from attention_viz.recording.differences import Real
 from attention_viz.recording.fidelity import compare

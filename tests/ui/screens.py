@@ -20,7 +20,7 @@ from streamlit.runtime.scriptrunner import RerunData
 from streamlit.testing.v1 import AppTest, local_script_runner
 
 from attention_viz.ui.parts.menu import PAGES as MENU
-from attention_viz.views.style.numbers import NUMBERS
+from attention_viz.views.style.marks import NUMBERS
 
 __all__ = ["PAGES", "Screen"]
 

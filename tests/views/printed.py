@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from attention_viz.views.style.numbers import NUMBERS
+from attention_viz.views.style.marks import NUMBERS
 
 __all__ = ["drawn", "inks", "printed"]
 

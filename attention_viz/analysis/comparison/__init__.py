@@ -1,4 +1,1 @@
-"""Two runs beside each other: their tokens on common axes, two heads with a number, and which heads differ most.
-
-May use the rest of `analysis` and what that may use.
-"""
+"""Two runs beside each other: their tokens on common axes, two heads with a number, and which heads differ most."""

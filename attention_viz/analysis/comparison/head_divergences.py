@@ -6,9 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_viz.analysis.comparison.align import Alignment
+from attention_viz.analysis.comparison.align import Alignment, shared_rows
 from attention_viz.analysis.comparison.compare import Side, axes_of, on_rows, streams_of
-from attention_viz.analysis.comparison.shared_rows import shared_rows
 from attention_viz.analysis.likeness import divergence
 from attention_viz.errors import TraceError
 from attention_viz.trace.trace import Trace
@@ -76,15 +75,7 @@ def divergences(
     head: tuple[int, int] | None = None,
     align: Alignment = "position",
 ) -> Float[Tensor, "layer head"]:
-    """Return each head's mean divergence, as in `Comparison.mean`.
-
-    Args:
-        other_stream: the first's by default, if the second run has it.
-        head: a first-run (layer, head) for all heads; by default each one's counterpart.
-
-    Returns:
-        Bits, a row per layer kept by the second run; NaN for missing heads, all NaN without common tokens.
-    """
+    """Return each head's mean divergence in bits, (layer, head); NaN for heads or tokens that only one run has."""
     streams = streams_of(one, other, stream, other_stream)
     counts = [
         [trace.head_count(at, name) for at in trace.layer_numbers(name)]

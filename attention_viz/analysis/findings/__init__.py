@@ -1,4 +1,1 @@
-"""What a person should look at in a run: what stands out in it, chosen so that it is varied, told in sentences.
-
-May use the rest of `analysis` and what that may use.
-"""
+"""What a person should look at in a run: what stands out in it, chosen so that it is varied, told in sentences."""

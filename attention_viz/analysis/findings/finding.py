@@ -1,9 +1,10 @@
-"""Findings and their kinds."""
+"""Findings, their kinds and their candidates."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
-__all__ = ["FINDING_KINDS", "Finding", "FindingKind"]
+__all__ = ["FINDING_KINDS", "Candidate", "Finding", "FindingKind"]
 
 
 @dataclass(frozen=True)
@@ -41,13 +42,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class FindingKind:
-    """A kind of finding.
-
-    Attributes:
-        least: lower scores are a last resort.
-        interest: score factor when kinds compete.
-        of_a_head: True for a habit in all rows, False for word pairs.
-    """
+    """A kind of finding: scores below `least` are a last resort, `interest` counts when kinds compete."""
 
     meaning: str
     least: float = 0.2
@@ -77,3 +72,23 @@ FINDING_KINDS: Mapping[str, FindingKind] = {
         "A head in which words that come again look at what followed them last time.", 0.25, 1.2, of_a_head=True
     ),
 }
+
+
+class Candidate(NamedTuple):
+    """A candidate for a finding; its score goes from 0 to 1, `seen` is a (query, key) example."""
+
+    kind: str
+    score: float
+    strength: float
+    stream: str
+    layer: int
+    head: int
+    query: int
+    key: int
+    words: int = 1
+    seen: tuple[int, int] | None = None
+
+    @property
+    def place(self) -> tuple[str, int, int]:
+        """The head: stream, layer, head."""
+        return self.stream, self.layer, self.head

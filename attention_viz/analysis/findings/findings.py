@@ -2,14 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
-from attention_viz.analysis.findings.candidate import Candidate
-from attention_viz.analysis.findings.finding import FINDING_KINDS, Finding
-from attention_viz.analysis.findings.jobs import jobs_of
-from attention_viz.analysis.findings.pairs import between_words, pairs_of, standing_out
+from attention_viz.analysis.findings.finding import FINDING_KINDS, Candidate, Finding
+from attention_viz.analysis.findings.pairs import between_words, jobs_of, pairs_of, standing_out
 from attention_viz.analysis.findings.regions import regions_of
 from attention_viz.analysis.findings.scene import StreamScene
 from attention_viz.analysis.findings.sentences import tell
-from attention_viz.analysis.row_weights import row_weights
+from attention_viz.analysis.measured import row_weights
 from attention_viz.errors import ShapeError
 from attention_viz.operation.shapes import is_whole
 from attention_viz.trace.trace import Trace

@@ -23,10 +23,7 @@ _MANY, _ROUNDED = 2**22, 1e-5
 
 
 def link_of(trace: Trace, stream: str, layer: int, head: int, findings: Sequence[Finding] = ()) -> tuple[int, int]:
-    """Return the query and key of a head's finding, else its strongest link.
-
-    A decoder's first token doesn't count. Without linked words any tokens do; a lone word links to itself.
-    """
+    """Return the query and key of a head's finding, else its strongest link between words, if any."""
     for one in findings:
         if (one.stream, one.layer, one.head) == (stream, layer, head):
             return one.query, one.key

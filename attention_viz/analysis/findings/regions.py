@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attention_viz.analysis.findings.candidate import Candidate
+from attention_viz.analysis.findings.finding import Candidate
 from attention_viz.analysis.findings.scene import StreamScene
 from attention_viz.analysis.places import patch_grid
 
@@ -25,14 +25,7 @@ _FEWEST = 2
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """A picture region at which a layer's heads look.
-
-    Attributes:
-        of: number of heads in the layer.
-        heaviest: its patch with the most weight.
-        share: its mean share of these heads' weight on patches.
-        area: its share of the picture.
-    """
+    """A picture region at which a layer's heads look, with its share of their weight and of the picture."""
 
     layer: int
     heads: tuple[int, ...]

@@ -6,9 +6,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attention_viz.analysis.places import after_the_sound
-from attention_viz.analysis.row_weights import looks_back
-from attention_viz.analysis.sample import sample_of
+from attention_viz.analysis.measured import looks_back
+from attention_viz.analysis.places import after_the_sound, sample_of
 from attention_viz.analysis.words import Words, words_of
 from attention_viz.trace.once import once
 from attention_viz.trace.trace import Trace

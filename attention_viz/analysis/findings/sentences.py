@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from string import Formatter
 
-from attention_viz.analysis.findings.candidate import Candidate
-from attention_viz.analysis.findings.finding import Finding
+from attention_viz.analysis.findings.finding import Candidate, Finding
 from attention_viz.analysis.findings.regions import region_of
 from attention_viz.analysis.findings.scene import StreamScene
 from attention_viz.analysis.readings import READINGS

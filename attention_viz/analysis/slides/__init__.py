@@ -1,12 +1,9 @@
 """A run as slides for a room: a question, its answer, and the one row of numbers that shows it; needs traces only."""
 
-from attention_viz.analysis.slides.changed import changed_slides
-from attention_viz.analysis.slides.compared import compared_slides
 from attention_viz.analysis.slides.found import found_slides
-from attention_viz.analysis.slides.roles import role_slides
-from attention_viz.analysis.slides.shown import picture_shown
-from attention_viz.analysis.slides.slide import GivenTable, ShownPicture, Slide, SlidePicture
-from attention_viz.analysis.slides.written import PutIn, Wrote, put_slides, written_slides
+from attention_viz.analysis.slides.heads import PutIn, Wrote, put_slides, role_slides, written_slides
+from attention_viz.analysis.slides.rows import changed_slides, compared_slides
+from attention_viz.analysis.slides.slide import GivenTable, ShownPicture, Slide, SlidePicture, picture_shown
 
 __all__ = [
     "GivenTable",

@@ -9,8 +9,17 @@ from torch import Tensor
 
 from attention_viz.analysis.findings.finding import FINDING_KINDS, Finding
 from attention_viz.analysis.readings import READINGS
-from attention_viz.analysis.slides.shown import with_picture
-from attention_viz.analysis.slides.slide import Part, Slide, begun, named, only_allowed, picture_of, row_of, source_of
+from attention_viz.analysis.slides.slide import (
+    Part,
+    Slide,
+    begun,
+    named,
+    only_allowed,
+    picture_of,
+    row_of,
+    source_of,
+    with_picture,
+)
 from attention_viz.analysis.words import words_of
 from attention_viz.trace.derived import tokens_of_words
 from attention_viz.trace.tokens import Tokens

@@ -1,14 +1,15 @@
-"""What a slide says and shows."""
+"""What a slide says and shows: parts of a sentence, the words of a row that fit, and a picture."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import unicodedata
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from math import isfinite
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_viz.analysis.slides.room import around, heaviest, short_token
+from attention_viz.analysis.places import patch_grid
 from attention_viz.analysis.words import ordinal, quoted, words_of
 from attention_viz.errors import AttentionVizError
 from attention_viz.trace.seen import Seen
@@ -21,14 +22,60 @@ __all__ = [
     "ShownPicture",
     "Slide",
     "SlidePicture",
+    "around",
     "begun",
+    "heaviest",
     "named",
     "only_allowed",
     "picture_of",
+    "picture_shown",
     "row_of",
+    "short_token",
     "shortened",
     "source_of",
+    "with_picture",
 ]
+
+# Letters that fit on a line across a room, in which each word has some room around it, and a short one the least that
+# a box takes; and bars below each other.
+_LETTERS, _AROUND, _LEAST = 62, 2, 4
+_BARS = 9
+_LONGEST_TOKEN = 16
+
+
+def around(tokens: Tokens, places: Sequence[int]) -> tuple[int, ...]:
+    """Return positions that fit on a line around some words."""
+    kept = set(places)
+    said = tokens.said
+    room = _LETTERS - sum(_width(said[place]) for place in kept)
+    for distance in range(1, len(tokens)):
+        near = [place + side for place in places for side in (-distance, distance)]
+        near = [place for place in dict.fromkeys(near) if 0 <= place < len(tokens) and place not in kept]
+        for place in near:
+            room -= _width(said[place])
+            if room < 0:
+                return tuple(sorted(kept))
+            kept.add(place)
+    return tuple(sorted(kept))
+
+
+def heaviest(values: Float[Tensor, " key"], places: Collection[int]) -> tuple[int, ...]:
+    """Return positions that fit in a column: some, and the heaviest; NaN last."""
+    ranked = values.nan_to_num(-1e30, posinf=-1e30, neginf=-1e30).abs().argsort(descending=True, stable=True).tolist()
+    wanted = list(dict.fromkeys([*places, *ranked]))
+    # A sign for one word that is left out takes as much room as the word.
+    return tuple(sorted(wanted if len(values) == _BARS + 1 else wanted[: max(_BARS, len(set(places)))]))
+
+
+def short_token(text: str) -> str:
+    """Shorten a token to fit beside a bar."""
+    return text if len(text) <= _LONGEST_TOKEN else f"{text[: _LONGEST_TOKEN - 1]}…"
+
+
+def _width(text: str) -> int:
+    letters = sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in short_token(text))
+    return max(letters + _AROUND, _LEAST)
+
 
 # A part of a sentence and its role: "query", "key", "number", "small" for what stands below it, or "".
 Part = tuple[str, str]
@@ -70,12 +117,7 @@ class SlidePicture:
 
 @dataclass(frozen=True)
 class GivenTable:
-    """A question's table of numbers.
-
-    Attributes:
-        cells: (row, column), as written.
-        wrong: (row, column) of wrong cells, which the answer marks.
-    """
+    """A question's table of cells as written, and those (row, column) that the answer marks as wrong."""
 
     title: str
     rows: tuple[str, ...]
@@ -107,14 +149,7 @@ class ShownPicture:
 
 @dataclass(frozen=True)
 class Slide:
-    """A question with a blind picture, then its answer in place.
-
-    Attributes:
-        ask: parts with roles.
-        source: model, layer, head, and the text unless the picture has all of it.
-        given: tables shown with question and answer.
-        shown: the picture beside the bars, or None.
-    """
+    """A question with a blind picture, then its answer in place; parts of sentences have roles."""
 
     ask: tuple[Part, ...]
     tell: tuple[Part, ...]
@@ -206,10 +241,7 @@ def shortened(text: str) -> str:
 
 
 def named(tokens: Tokens, position: int, role: str) -> tuple[Part, ...]:
-    """Name a position's token in a sentence, with its ordinal and quotes.
-
-    Pieces, not whole words, because only pieces have weights.
-    """
+    """Name a position's token in a sentence, with its ordinal and quotes; pieces, as only they have weights."""
     words = words_of(tokens)
     word = words.of_position[position]
     which, said = words.named(word) if len(words.pieces[word]) == 1 else _piece_named(tokens.said, position)
@@ -225,3 +257,35 @@ def _piece_named(said: Sequence[str], position: int) -> tuple[str, str]:
 def _numbers(values: Float[Tensor, " key"], kept: Sequence[int]) -> tuple[float | None, ...]:
     found = [float(values[place]) for place in kept]
     return tuple(round(one, 6) if isfinite(one) else None for one in found)
+
+
+def picture_shown(
+    trace: Trace, keys: Tokens, row: Float[Tensor, " key"], query: tuple[int, int] | None, key: int | None
+) -> ShownPicture | None:
+    """Return a trace's picture for a slide, with a patch (row, column) and a key; None if keys aren't its patches."""
+    grid = patch_grid(keys)
+    if trace.seen.picture is None or not grid.numel():
+        return None
+    down, across = grid.shape
+
+    def number(place: tuple[int, int] | None) -> int | None:
+        return None if place is None else place[0] * across + place[1]
+
+    def weight(at: int) -> float | None:
+        if at < 0:
+            return 0.0
+        return round(float(row[at]), 4) if torch.isfinite(row[at]) else None
+
+    weights = tuple(weight(at) for at in grid.flatten().tolist())
+    looked_at = None if key is None else number(keys.patches.get(key))
+    return ShownPicture(trace.seen, down, across, weights, number(query), looked_at)
+
+
+def with_picture(slide: Slide, trace: Trace, stream: str, row: Float[Tensor, " key"], query: int, key: int) -> Slide:
+    """Add the trace's picture, if any, to a slide's bars."""
+    shown = picture_shown(trace, trace.key_tokens(stream), row, trace.query_tokens(stream).patches.get(query), key)
+    if shown is None or slide.picture is None:
+        return slide
+    # Where patches are left out is seen in the picture; that some are, is said once.
+    bars = slide.picture
+    return replace(slide, shown=shown, picture=replace(bars, cuts=(len(bars.tokens),) if bars.cuts else ()))

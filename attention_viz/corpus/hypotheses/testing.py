@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from attention_viz.analysis.row_weights import looks_back
+from attention_viz.analysis.measured import looks_back
 from attention_viz.corpus.hypotheses.curves import (
     average_precision,
     best_threshold,

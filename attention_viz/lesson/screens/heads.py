@@ -1,24 +1,100 @@
-"""Many heads: each looks with a narrower query; their outputs are joined."""
+"""Outputs: a head's weighted sum stays among the values; many heads look with narrower queries."""
 
 from collections.abc import Sequence
 
+from attention_viz.analysis.plane import beyond, corners
 from attention_viz.edits.words import listed
-from attention_viz.lesson.asking import Ask, CatalogueHead, short
-from attention_viz.lesson.lesson import Control, Lesson, Shown
-from attention_viz.lesson.links import asking_position, strongest_link, trained_words
+from attention_viz.lesson.lesson import Ask, CatalogueHead, Control, Lesson, Shown, asking_words, row_spots, short
+from attention_viz.lesson.links import (
+    HeadLink,
+    asking_position,
+    opening_position,
+    positioned_words,
+    pressed_positions,
+    strongest_link,
+    trained_words,
+)
+from attention_viz.lesson.own_head import in_a_plane
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.spots import asking_words, row_spots
-from attention_viz.lesson.words import counted, in_words, signed
+from attention_viz.lesson.words import counted, in_words, offered, quoted, signed, signs, texts
 from attention_viz.scratch.model import Scratch
-from attention_viz.views import side_by_side
+from attention_viz.views import hull, side_by_side
 
-__all__ = ["LESSON"]
+__all__ = ["LESSONS"]
+
+_NAMED = 3
+# Nearer to an edge than this, single precision doesn't tell on which side.
+_EDGE = 1e-5
+
+
+def _point(numbers: list[float]) -> str:
+    return f"({', '.join(signed(number, 2) for number in numbers)})"
+
+
+def _where(outside: float) -> str:
+    if outside < -_EDGE:
+        return "inside"
+    return "on the edge of" if outside <= _EDGE else "outside"
+
+
+def _link(scene: Scene) -> HeadLink:
+    return strongest_link(scene.trained(), int(_CONTROL_MIXTURE.value(scene)))
+
+
+def _ask_mixture(scene: Scene) -> Ask:
+    """Ask for the largest part along the output; parts sum to 1."""
+    trace, link = scene.trained(), _link(scene)
+    call, labels = trace.attention(link.layer).head(link.head), trace.query_tokens().written
+    output = call.output[link.query].double()
+    parts = (call.weights[link.query].double() * (call.value.double() @ output) / output.square().sum()).tolist()
+    best = max(range(len(parts)), key=parts.__getitem__)
+    word = short(labels[link.query])
+    return Ask(
+        f"Whose value makes most of the output of {word}?",
+        f"{short(labels[best])} makes {signed(parts[best], 2)} of the output of {word}",
+        f"{scene.called}, layer {link.layer}, head {link.head}: weight × value along the output; all together 1",
+        tuple(offered(labels).values()),
+        tuple(parts),
+        shown=tuple(signed(one, 2) for one in parts),
+        pressed=pressed_positions(trace),
+        query=link.query,
+        place=CatalogueHead.of(trace, link.layer, link.head, (link.query, best)),
+    )
+
+
+def _show_mixture(scene: Scene) -> Shown:
+    trace, link = scene.trained(), _link(scene)
+    labels, query = trace.query_tokens().written, link.query
+    flat, share = in_a_plane(trace, link.layer, link.head)
+    call, row = flat.attention(0).head(0), trace.weights(link.layer, link.head)[query]
+    values, output = (tensor.double().cpu().numpy() for tensor in (call.value, call.output[query]))
+    ranked = row.argsort(descending=True, stable=True).tolist()
+    terms = [f"{signed(float(row[key]))} · {_point(values[key].tolist())}" for key in ranked[:_NAMED]]
+    facts = {
+        **texts(layer=link.layer, head=link.head, d_v=trace.attention(link.layer).value.shape[-1], model=scene.called),
+        **quoted(labels, word=query, best=ranked[0]),
+        **signs(weight=row[ranked[0]], total=row.sum()),
+        "sum": " + ".join(terms) + (" + …" if len(ranked) > _NAMED else ""),
+        "output": _point(output.tolist()),
+        "share": f"{share:.0%}",
+        "corners": counted(len(corners(values)), "corner"),
+        "where": _where(beyond(values, output)),
+    }
+    says = (
+        f"The output of “{facts['word']}”, {facts['output']}, lies {facts['where']} the hull of the values; "
+        f"“{facts['best']}” pulls most, with {facts['weight']}."
+    )
+    return Shown(facts, hull(flat, 0, 0, query, theme=scene.theme), says)
+
+
+_CONTROL_MIXTURE = Control("Word that looks", positioned_words, lambda scene: str(opening_position(scene.trained())))
+
 
 _D_MODEL = 8
 _OPTIONS = {str(heads): counted(heads, "head") for heads in (1, 2, 4, 8)}
 
 
-def _ask(scene: Scene) -> Ask:
+def _ask_heads(scene: Scene) -> Ask:
     """Use a real model, whose heads were trained to differ."""
     trace = scene.trained()
     link = strongest_link(trace, asking_position(trace, scene.word))
@@ -35,8 +111,8 @@ def _ask(scene: Scene) -> Ask:
     )
 
 
-def _show(scene: Scene) -> Shown:
-    heads = int(_CONTROL.value(scene))
+def _show_heads(scene: Scene) -> Shown:
+    heads = int(_CONTROL_HEADS.value(scene))
     scratch = Scratch(_D_MODEL, heads, scene.seed)
     trace = scratch.trace(scene.text)
     query = _own_place(scene)
@@ -44,14 +120,13 @@ def _show(scene: Scene) -> Shown:
     joined = trace.layer(0).joined
     assert joined is not None  # our own module keeps it
     facts = {
-        "heads": counted(heads, "head"),
-        "d_model": str(_D_MODEL),
-        "width": counted(trace.attention(0).query.shape[-1], "number"),
-        "parameters": str(sum(matrix.weight.numel() for matrix in scratch.projections().values())),
+        **texts(d_model=_D_MODEL, parameters=sum(matrix.weight.numel() for matrix in scratch.projections().values())),
+        **texts(columns=joined.shape[1]),
         "word": in_words(scene.words[query]),
+        "heads": counted(heads, "head"),
+        "width": counted(trace.attention(0).query.shape[-1], "number"),
         "favourites": _favourites_text(scene.words, favourites),
         "rows": counted(joined.shape[0], "row"),
-        "columns": str(joined.shape[1]),
     }
     says = (
         f"{facts['heads']} of ours, from a seed, so by chance: “{facts['word']}” looks most at {facts['favourites']}."
@@ -80,16 +155,13 @@ def _favourites_text(words: Sequence[str], favourites: Sequence[int]) -> str:
     )
 
 
-_CONTROL = Control("Heads", lambda scene: _OPTIONS, lambda scene: "2")
+_CONTROL_HEADS = Control("Heads", lambda scene: _OPTIONS, lambda scene: "2")
 
-LESSON = Lesson(
-    "Many heads",
-    6,
-    _ask,
-    _show,
-    _CONTROL,
-    "head",
-    deeper=("", "heads"),
-    covers=("multi-head: heads on narrower subspaces, joined by W_O", "reference: it → cat, it → bank"),
-    words=trained_words,
-)
+LESSONS = {
+    "mixture": Lesson(
+        "The weighted sum", 6, _ask_mixture, _show_mixture, _CONTROL_MIXTURE, "output", deeper=("steps",)
+    ),
+    "heads": Lesson(
+        "Many heads", 6, _ask_heads, _show_heads, _CONTROL_HEADS, "head", deeper=("", "heads"), words=trained_words
+    ),
+}

@@ -7,11 +7,10 @@ import torch
 from torch import Tensor
 
 from attention_viz.edits.kinds.masks import Allow
-from attention_viz.lesson.asking import Ask
-from attention_viz.lesson.lesson import Control, Lesson, Shown
+from attention_viz.lesson.lesson import Ask, Control, Lesson, Shown
 from attention_viz.lesson.links import HeadLink, asking_position, pressed_words, strongest_link
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.words import counted, in_words, offered, signed
+from attention_viz.lesson.words import counted, in_words, offered, quoted, signed, texts
 from attention_viz.operation.attention import Attention, attend
 from attention_viz.operation.blocking import block_row
 from attention_viz.operation.masks import causal, combine, padding
@@ -19,7 +18,7 @@ from attention_viz.trace.trace import Trace
 from attention_viz.views import heatmap
 from attention_viz.views.style.wording import with_minus
 
-__all__ = ["LESSON"]
+__all__ = ["LESSONS"]
 
 _OPTIONS = {
     "none": "none: everybody looks at everybody",
@@ -103,14 +102,10 @@ def _show(scene: Scene) -> Shown:
     cells, filling = one.weights.numel(), sum(trace.query_tokens().padding)
     blocked = 0 if one.allowed is None else int((~one.allowed).sum())
     facts = {
-        "model": scene.called,
-        "layer": str(link.layer),
-        "head": str(link.head),
+        **texts(layer=link.layer, head=link.head, cells=cells, model=scene.called),
+        **quoted(labels, word=link.query, other=link.key),
         "mask": _OPTIONS[mask].partition(":")[0],
         "blocked": counted(blocked, "cell"),
-        "cells": str(cells),
-        "word": in_words(labels[link.query]),
-        "other": in_words(labels[link.key]),
         "before": f"{float(before.weights[link.query, link.key]):.3f}",
         "after": f"{float(one.weights[link.query, link.key]):.3f}",
         "sum": f"{float(one.weights[link.query].sum()):.3f}",
@@ -149,19 +144,4 @@ def _nothing_left(one: Attention) -> dict[str, str]:
 
 _CONTROL = Control("Mask", lambda scene: _OPTIONS, lambda scene: "causal")
 
-LESSON = Lesson(
-    "Masks",
-    8,
-    _ask,
-    _show,
-    _CONTROL,
-    "mask",
-    deeper=("masks",),
-    covers=(
-        "mask: blocked cells get −∞",
-        "causal",
-        "padding",
-        "padding and causal combined",
-        "−∞ against a large negative number; a row with nothing left",
-    ),
-)
+LESSONS = {"masks": Lesson("Masks", 8, _ask, _show, _CONTROL, "mask", deeper=("masks",))}

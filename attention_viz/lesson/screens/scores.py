@@ -1,15 +1,88 @@
-"""Scores: every query with every key, one cell opened as a sum."""
+"""Queries, keys and values, and scores: every query with every key."""
 
-from attention_viz.lesson.asking import Ask, CatalogueHead, short
-from attention_viz.lesson.lesson import Control, Lesson, Shown
-from attention_viz.lesson.links import opening_position, positioned_words, pressed_positions, strongest_link
+from attention_viz.lesson.lesson import Ask, CatalogueHead, Control, Lesson, Shown, asking_words, row_spots, short
+from attention_viz.lesson.links import (
+    HeadLink,
+    asking_position,
+    opening_position,
+    positioned_words,
+    pressed_positions,
+    strongest_link,
+    trained_words,
+    word_positions,
+)
+from attention_viz.lesson.own_head import D_K, D_MODEL, own_head
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.words import counted, in_words, offered, signed
+from attention_viz.lesson.words import counted, offered, quoted, signed, signs, texts
+from attention_viz.operation.attention import attend
 from attention_viz.steps.arithmetic import Arithmetic, open_cell
 from attention_viz.steps.head import open_head
-from attention_viz.views import products
+from attention_viz.trace.trace import Trace
+from attention_viz.views import products, roles
 
-__all__ = ["LESSON"]
+__all__ = ["LESSONS"]
+
+_WIDTHS = ("2", "3", "4", "6")
+
+
+def _link(scene: Scene) -> HeadLink:
+    trace = scene.trained()
+    return strongest_link(trace, asking_position(trace, scene.word))
+
+
+def _own_shares(scene: Scene) -> tuple[float, float]:
+    """Return mean weights on oneself: raw vectors, trained head."""
+    trace, link = scene.trained(), _link(scene)
+    x, words = trace.layer(link.layer).embeddings, list(word_positions(trace))
+    assert x is not None  # these models keep them
+    plain = attend(x[None], x[None], x[None], scale=1.0).weights[0]
+    weights = trace.weights(link.layer, link.head)
+    return float(plain.diagonal()[words].mean()), float(weights.diagonal()[words].mean())
+
+
+def _ask_roles(scene: Scene) -> Ask:
+    """Use a trained head: seeded matrices say nothing of words."""
+    link, shares = _link(scene), _own_shares(scene)
+    before, after = map(signed, shares)
+    return Ask(
+        "When does a word take more from itself?",
+        f"From itself: {before} without matrices, {after} with them",
+        f"{scene.called}, layer {link.layer}, head {link.head}; mean over the words",
+        ("vectors as they are", "with W_Q and W_K"),
+        shares,
+        place=CatalogueHead.of(scene.trained(), link.layer, link.head),
+    )
+
+
+def _show_roles(scene: Scene) -> Shown:
+    d_v, link = int(_CONTROL_ROLES.value(scene)), _link(scene)
+    trained, trace = scene.trained(), own_head(scene, D_K, d_v)
+    call, labels = trained.attention(link.layer), trained.query_tokens().written
+    plain, own = _own_shares(scene)
+    facts = {
+        **texts(layer=link.layer, head=link.head, wide=call.query.shape[-1], vector=_width(trained, link.layer)),
+        **texts(d_model=D_MODEL, d_k=trace.attention(0).key.shape[-1], d_v=trace.attention(0).value.shape[-1]),
+        **quoted(labels, word=link.query, other=int(call.scores[link.head, link.query].argmax())),
+        **signs(plain=plain, own=own),
+        "model": scene.called,
+    }
+    says = (
+        f"Drawn small, with matrices from a seed, so the numbers mean nothing: each token has {facts['d_k']} numbers "
+        f"as a query, {facts['d_k']} as a key and {facts['d_v']} as a value."
+    )
+    figure = roles(trace, 0, 0, notation=scene.notation, theme=scene.theme)
+    upright = scene.notation == "columns"
+    return Shown(facts, figure, says, row_spots(figure, asking_words(scene), upright=upright))
+
+
+def _width(trace: Trace, layer: int) -> int:
+    x = trace.layer(layer).embeddings
+    assert x is not None  # these models keep them
+    return x.shape[-1]
+
+
+_CONTROL_ROLES = Control("Numbers in a value", lambda scene: {width: width for width in _WIDTHS}, lambda scene: "3")
+
 
 # Products that the text writes out: the largest.
 _NAMED = 4
@@ -28,9 +101,9 @@ def _written(cell: Arithmetic) -> str:
     return " + ".join(products)
 
 
-def _ask(scene: Scene) -> Ask:
+def _ask_scores(scene: Scene) -> Ask:
     """Use a real head: seeded numbers say nothing of words."""
-    trace, query = scene.trained(), int(_CONTROL.value(scene))
+    trace, query = scene.trained(), int(_CONTROL_SCORES.value(scene))
     link, labels = strongest_link(trace, query), trace.query_tokens().written
     scores = trace.attention(link.layer).scores[link.head, query].tolist()
     best = max(range(len(scores)), key=scores.__getitem__)
@@ -47,41 +120,39 @@ def _ask(scene: Scene) -> Ask:
     )
 
 
-def _show(scene: Scene) -> Shown:
-    trace, query = scene.trained(), int(_CONTROL.value(scene))
+def _show_scores(scene: Scene) -> Shown:
+    trace, query = scene.trained(), int(_CONTROL_SCORES.value(scene))
     link, labels = strongest_link(trace, query), trace.query_tokens().written
     layer, head = link.layer, link.head
     scores = trace.attention(layer).scores[head]
     row, key = scores[query], int(scores[query].argmax())
     cell = open_cell(open_head(trace, layer, head), "scores", query, key)
     facts = {
-        "model": scene.called,
-        "layer": str(layer),
-        "head": str(head),
-        "word": in_words(labels[query]),
-        "other": in_words(labels[key]),
+        **texts(layer=layer, head=head, d_k=len(cell.terms), model=scene.called),
+        **quoted(labels, word=query, other=key),
+        **signs(2, score=cell.total, lowest=row.min()),
         "sum": _written(cell),
-        "score": signed(cell.total, 2),
-        "lowest": signed(float(row.min()), 2),
         "rows": counted(len(row), "row"),
         "columns": counted(len(row), "column"),
         "cells": counted(scores.numel(), "score"),
-        "d_k": str(len(cell.terms)),
     }
     figure = products(trace, layer, head, query, key, notation=scene.notation, theme=scene.theme)
     says = f"The query of “{facts['word']}” suits the key of “{facts['other']}” best, with {facts['score']}."
     return Shown(facts, figure, says)
 
 
-_CONTROL = Control("Word that looks", positioned_words, lambda scene: str(opening_position(scene.trained())))
+_CONTROL_SCORES = Control("Word that looks", positioned_words, lambda scene: str(opening_position(scene.trained())))
 
-LESSON = Lesson(
-    "Scores",
-    6,
-    _ask,
-    _show,
-    _CONTROL,
-    "score",
-    deeper=("steps",),
-    covers=("scores: one cell opened as the sum over dimensions of query × key",),
-)
+LESSONS = {
+    "roles": Lesson(
+        "Queries, keys and values",
+        7,
+        _ask_roles,
+        _show_roles,
+        _CONTROL_ROLES,
+        "project",
+        deeper=("steps",),
+        words=trained_words,
+    ),
+    "scores": Lesson("Scores", 6, _ask_scores, _show_scores, _CONTROL_SCORES, "score", deeper=("steps",)),
+}

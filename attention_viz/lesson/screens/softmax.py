@@ -1,17 +1,22 @@
-"""Softmax: numbers become shares that sum to 1, sharper or evener."""
+"""Softmax: numbers become shares that sum to 1; large scores leave it nothing to learn from."""
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from statistics import fmean
 
 from attention_viz.edits.kinds.temperature import Temperature
-from attention_viz.lesson.asking import Ask, CatalogueHead, row_asked
-from attention_viz.lesson.lesson import Control, Lesson, Shown
+from attention_viz.lesson.lesson import Ask, CatalogueHead, Control, Lesson, Shown, row_asked
 from attention_viz.lesson.links import asking_position, pressed_words, strongest_link
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.words import in_words, signed
+from attention_viz.lesson.words import quoted, signed, signs, texts
+from attention_viz.scratch.model import Scratch
 from attention_viz.steps.arithmetic import open_cell
-from attention_viz.steps.head import open_head, row_statistics
+from attention_viz.steps.head import RowStatistics, open_head, row_statistics
 from attention_viz.trace.trace import Trace
-from attention_viz.views import shares
+from attention_viz.views import saturation, shares
 
-__all__ = ["LESSON"]
+__all__ = ["LESSONS"]
 
 _TEMPERATURES = {
     "0.25": "0.25: much sharper",
@@ -30,13 +35,13 @@ def _place(scene: Scene) -> tuple[int, int, int]:
 
 
 def _trace(scene: Scene) -> Trace:
-    temperature, (layer, head, _) = float(_CONTROL.value(scene)), _place(scene)
+    temperature, (layer, head, _) = float(_CONTROL_SOFTMAX.value(scene)), _place(scene)
     edits = () if temperature == 1 else (Temperature(temperature, layer, head),)
     return scene.trained(edits)
 
 
-def _ask(scene: Scene) -> Ask:
-    trace, temperature = _trace(scene), float(_CONTROL.value(scene))
+def _ask_softmax(scene: Scene) -> Ask:
+    trace, temperature = _trace(scene), float(_CONTROL_SOFTMAX.value(scene))
     layer, head, query = _place(scene)
     labels = trace.query_tokens().written
     source = f"{scene.called}, layer {layer}, head {head}" + ("" if temperature == 1 else f", T = {temperature:g}")
@@ -45,8 +50,8 @@ def _ask(scene: Scene) -> Ask:
     return row_asked(row, labels, query, source, pressed_words(trace), word=True, place=place)
 
 
-def _show(scene: Scene) -> Shown:
-    temperature, trace = float(_CONTROL.value(scene)), _trace(scene)
+def _show_softmax(scene: Scene) -> Shown:
+    temperature, trace = float(_CONTROL_SOFTMAX.value(scene)), _trace(scene)
     layer, head, query = _place(scene)
     opened, labels = open_head(trace, layer, head), trace.query_tokens().written
     row = opened.weights[query]
@@ -58,19 +63,11 @@ def _show(scene: Scene) -> Shown:
     statistics = row_statistics(opened.weights)
     even = row_statistics(row.new_full((1, len(row)), 1 / len(row)))
     facts = {
-        "word": in_words(labels[query]),
-        "best": in_words(labels[best]),
-        "most_weight": signed(float(row[best])),
-        "other": in_words(labels[key]),
-        "entry": signed(term.factors[0][1], 2),
-        "less": signed(term.factors[1][1], 2),
-        "exponential": signed(term.product),
-        "sum": signed(cell.sum),
-        "weight": signed(cell.total),
-        "total": signed(float(row.sum())),
+        **quoted(labels, word=query, best=best, other=key),
+        **signs(most_weight=row[best], exponential=term.product, sum=cell.sum, weight=cell.total, total=row.sum()),
+        **signs(2, entry=term.factors[0][1], less=term.factors[1][1], entropy=statistics.entropy[query]),
+        **signs(2, most_entropy=even.entropy[0]),
         "temperature": f"{temperature:g}",
-        "entropy": signed(float(statistics.entropy[query]), 2),
-        "most_entropy": signed(float(even.entropy[0]), 2),
     }
     says = (
         f"At a temperature of {facts['temperature']}, “{facts['word']}” takes {facts['most_weight']} from "
@@ -79,15 +76,66 @@ def _show(scene: Scene) -> Shown:
     return Shown(facts, shares(trace, layer, head, query, theme=scene.theme), says)
 
 
-_CONTROL = Control("Temperature", lambda scene: _TEMPERATURES, lambda scene: "1")
+_CONTROL_SOFTMAX = Control("Temperature", lambda scene: _TEMPERATURES, lambda scene: "1")
 
-LESSON = Lesson(
-    "Softmax",
-    6,
-    _ask,
-    _show,
-    _CONTROL,
-    "temperature",
-    deeper=("steps",),
-    covers=("softmax by row: each weight from 0 to 1, every row sums to 1, one opened as exp / sum", "temperature"),
+
+_WIDTHS = ("4", "16", "64")
+# Several sets of weights, so that a short sentence shows the rule and not one set's luck.
+_RUNS = 10
+_HEADS = 2
+
+
+@lru_cache(maxsize=24)
+def _traces(text: str, seed: int, d_k: int, heads: int = 1) -> tuple[Trace, ...]:
+    seeds = range(_RUNS * seed, _RUNS * (seed + 1))
+    return tuple(Scratch(heads * d_k, heads, one, positions="none").trace(text) for one in seeds)
+
+
+def _statistics(traces: Sequence[Trace], scale: str) -> tuple[float, float]:
+    rows: list[RowStatistics] = [row_statistics(open_head(trace, 0, 0, scale=scale).weights) for trace in traces]
+    return fmean(float(one.largest.mean()) for one in rows), fmean(float(one.gradient.mean()) for one in rows)
+
+
+def _ask_scaling(scene: Scene) -> Ask:
+    largest = [_statistics(_traces(scene.text, scene.seed, width), "none")[0] for width in map(int, _WIDTHS)]
+    best = max(range(len(largest)), key=largest.__getitem__)
+    return Ask(
+        "Without ÷ √d_k, at which width does one word take most?",
+        f"At d_k = {_WIDTHS[best]}, one word takes {signed(largest[best])}",
+        f"our own heads, {_RUNS} seeds: the largest weight of a row, on average",
+        tuple(f"d_k = {width}" for width in _WIDTHS),
+        tuple(largest),
+        pressed=_WIDTHS,
+    )
+
+
+def _show_scaling(scene: Scene) -> Shown:
+    d_k = int(_CONTROL_SCALING.value(scene))
+    widths = {width: _traces(scene.text, scene.seed, width) for width in map(int, _WIDTHS)}
+    scores = [trace.attention(0).scores[0] for trace in widths[d_k]]
+    bare, scaled = _statistics(widths[d_k], "none"), _statistics(widths[d_k], "d_k")
+    several = _traces(scene.text, scene.seed, d_k, _HEADS)
+    spread = fmean(float(one.std(correction=0)) for one in scores)
+    facts = {
+        **texts(d_k=d_k, runs=_RUNS, heads=_HEADS, d_model=_HEADS * d_k),
+        **signs(2, spread=spread, scaled_spread=spread / math.sqrt(d_k)),
+        "largest": signed(max(float(one.max()) for one in scores), 1),
+        **signs(bare=bare[0], bare_gradient=bare[1], scaled=scaled[0], scaled_gradient=scaled[1]),
+        **signs(by_d_k=_statistics(several, "d_k")[0], by_d_model=_statistics(several, "d_model")[0]),
+    }
+    drawn = [trace for traces in widths.values() for trace in traces]
+    says = (
+        f"At d_k = {d_k}, the largest weight of a row is {facts['bare']} without the scale and {facts['scaled']} with "
+        f"it; the gradient is {facts['bare_gradient']} and {facts['scaled_gradient']}."
+    )
+    return Shown(facts, saturation(*drawn, chosen=d_k, theme=scene.theme), says)
+
+
+_CONTROL_SCALING = Control(
+    "Numbers in a query and a key", lambda scene: {one: one for one in _WIDTHS}, lambda scene: "64"
 )
+
+LESSONS = {
+    "softmax": Lesson("Softmax", 6, _ask_softmax, _show_softmax, _CONTROL_SOFTMAX, "temperature", deeper=("steps",)),
+    "scaling": Lesson("Scaling", 7, _ask_scaling, _show_scaling, _CONTROL_SCALING, "scaled", deeper=("steps",)),
+}

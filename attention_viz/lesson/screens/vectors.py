@@ -1,25 +1,68 @@
-"""Vectors: a list of numbers for each token, and their likeness."""
+"""Words: why others decide a word's meaning, their vectors, and attention without parameters."""
 
 import torch
 
-from attention_viz.lesson.asking import Ask, short
-from attention_viz.lesson.lesson import Control, Lesson, Shown
-from attention_viz.lesson.links import asking_position, pressed_words, word_positions
+from attention_viz.lesson.lesson import Ask, CatalogueHead, Control, Lesson, Shown, row_asked, short
+from attention_viz.lesson.links import (
+    asking_position,
+    opening_position,
+    positioned_words,
+    pressed_positions,
+    pressed_words,
+    strongest_link,
+    word_positions,
+)
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.words import counted, in_words, offered, signed
+from attention_viz.lesson.words import counted, in_words, offered, quoted, signed, signs, telling, texts
+from attention_viz.operation.attention import attend
 from attention_viz.scratch.model import Scratch
+from attention_viz.scratch.variants import run_variant
 from attention_viz.trace.trace import Trace
-from attention_viz.views import steps
+from attention_viz.views import looks, steps
 
-__all__ = ["LESSON"]
+__all__ = ["LESSONS"]
+
+
+def _default(scene: Scene) -> str:
+    return str(opening_position(_trace(scene)))
+
+
+def _trace(scene: Scene) -> Trace:
+    return scene.trained()
+
+
+def _ask_why(scene: Scene) -> Ask:
+    trace, query = _trace(scene), int(_CONTROL_WHY.value(scene))
+    link = strongest_link(trace, query)
+    labels = trace.query_tokens().written
+    # Each word has its own head: a press on another word changes it.
+    chosen = f"the head chosen for {short(labels[query])}"
+    source = f"{scene.called}, layer {link.layer}, head {link.head}: {chosen}"
+    row = trace.weights(link.layer, link.head)[query]
+    place = CatalogueHead.of(trace, link.layer, link.head, (link.query, link.key))
+    return row_asked(row, labels, query, source, pressed_positions(trace), complete=True, place=place)
+
+
+def _show_why(scene: Scene) -> Shown:
+    trace, query = _trace(scene), int(_CONTROL_WHY.value(scene))
+    labels, link = trace.query_tokens().written, strongest_link(trace, query)
+    word, other = in_words(labels[query]), in_words(labels[link.key])
+    facts = {
+        **texts(layer=link.layer, head=link.head, layers=trace.layer_count(), model=scene.called, other=other),
+        **texts(heads=sum(trace.head_count(layer) for layer in trace.layer_numbers()), word=word),
+        "weight": f"{link.weight:.3f}",
+        "percent": f"{link.weight:.0%}",
+    }
+    says = f"In layer {link.layer}, head {link.head}, “{word}” looks mostly at “{other}”"
+    return Shown(facts, looks(trace, link.layer, link.head, query, theme=scene.theme), f"{says}, {link.weight:.3f}.")
+
+
+_CONTROL_WHY = Control("Word that looks", positioned_words, _default)
+
 
 _WIDTHS = ("2", "4", "8", "12", "16")
 # How many numbers of a vector the text names.
 _MOST_NUMBERS = 3
-
-
-def _trace(scene: Scene, d_model: int) -> Trace:
-    return Scratch(d_model, 1, scene.seed, positions="none").trace(scene.text)
 
 
 def _closest(scene: Scene, x: torch.Tensor) -> str:
@@ -43,7 +86,7 @@ def _twins(scene: Scene) -> str:
     return ""
 
 
-def _ask(scene: Scene) -> Ask:
+def _ask_vectors(scene: Scene) -> Ask:
     """Use a real model: seeded vectors are alike by chance."""
     trace = scene.trained()
     x, tokens = trace.layer(0).embeddings, trace.query_tokens()
@@ -66,18 +109,17 @@ def _ask(scene: Scene) -> Ask:
     )
 
 
-def _show(scene: Scene) -> Shown:
-    d_model, at = int(_CONTROL.value(scene)), scene.asking
-    trace = _trace(scene, d_model)
+def _show_vectors(scene: Scene) -> Shown:
+    d_model, at = int(_CONTROL_VECTORS.value(scene)), scene.asking
+    trace = Scratch(d_model, 1, scene.seed, positions="none").trace(scene.text)
     x = trace.layer(0).embeddings
     assert x is not None  # our own module keeps them
     numbers = [signed(number, 2) for number in x[at].tolist()[:_MOST_NUMBERS]]
     facts = {
-        "tokens": counted(len(x), "token"),
-        "d_model": str(d_model),
-        "count": str(x.numel()),
-        "line": "column" if scene.notation == "columns" else "row",
+        **texts(d_model=d_model, count=x.numel()),
         "word": in_words(scene.words[at]),
+        "tokens": counted(len(x), "token"),
+        "line": "column" if scene.notation == "columns" else "row",
         "numbers": ", ".join(numbers),
         "closest": _closest(scene, x),
     }
@@ -85,15 +127,69 @@ def _show(scene: Scene) -> Shown:
     return Shown(facts, steps(trace, 0, 0, "embeddings", notation=scene.notation, theme=scene.theme), says)
 
 
-_CONTROL = Control("Numbers in a vector", lambda scene: {width: width for width in _WIDTHS}, lambda scene: "8")
+_CONTROL_VECTORS = Control("Numbers in a vector", lambda scene: {width: width for width in _WIDTHS}, lambda scene: "8")
 
-LESSON = Lesson(
-    "Words as vectors",
-    5,
-    _ask,
-    _show,
-    _CONTROL,
-    "nearest",
-    deeper=("steps",),
-    covers=("tokens and embeddings: the matrix X as colours and numbers", "seed and d_model to change"),
-)
+
+# Narrow, so that a word has something left for others.
+_D_MODEL = 4
+
+_FORMULAS = {
+    "rows": r"w_{ij} = \operatorname{softmax}_j(x_i \cdot x_j), \quad y_i = \sum_j w_{ij}\, x_j",
+    "columns": r"w_{ij} = \operatorname{softmax}_j(x_i^{\top} x_j), \quad y_i = \sum_j w_{ij}\, x_j",
+}
+
+
+def _ask_plain(scene: Scene) -> Ask:
+    query = int(_CONTROL_PLAIN.value(scene))
+    trace, _ = run_variant(Scratch(_D_MODEL, 1, scene.seed, positions="none"), scene.text, "plain")
+    pressed = tuple(map(str, range(len(scene.words))))
+    source = "dot products of vectors from a seed: these numbers mean nothing"
+    return row_asked(trace.weights(0, 0)[query], scene.words, query, source, pressed, complete=True)
+
+
+def _show_plain(scene: Scene) -> Shown:
+    query, words = int(_CONTROL_PLAIN.value(scene)), scene.words
+    trace, _ = run_variant(Scratch(_D_MODEL, 1, scene.seed, positions="none"), scene.text, "plain")
+    weights, x = trace.weights(0, 0), trace.attention(0).value[0]
+    row = weights[query]
+    best = max((key for key in range(len(row)) if key != query), key=lambda key: float(row[key]), default=query)
+    # The same word elsewhere has the same vector and the same share, so it counts as itself.
+    itself = sum(float(one[at]) >= float(one.max()) for at, one in enumerate(weights))
+    facts = {
+        **texts(d_model=_D_MODEL, itself=itself, model=scene.called),
+        **quoted(words, word=query, other=best),
+        **signs(own=row[query], weight=row[best], total=row.sum()),
+        **signs(2, product=x[query] @ x[best], square=x[query] @ x[query], before=x[query, 0]),
+        **signs(2, after=trace.attention(0).output[0, query, 0]),
+        "formula.plain": _FORMULAS.get(scene.notation, _FORMULAS["rows"]),
+        "words": counted(len(row), "word"),
+        "rows": counted(len(row), "row"),
+        **_trained(scene),
+    }
+    says = (
+        f"With vectors from a seed, so by chance, “{facts['word']}” takes {facts['own']} from itself and "
+        f"{facts['weight']} from “{facts['other']}”."
+    )
+    return Shown(facts, looks(trace, 0, 0, query, theme=scene.theme), says)
+
+
+def _trained(scene: Scene) -> dict[str, str]:
+    """Return learned vectors' width and mean weight on themselves."""
+    trace = scene.trained()
+    x, words = trace.layer(0).embeddings, list(word_positions(trace))
+    assert x is not None  # these models keep them
+    own = attend(x[None], x[None], x[None], scale=1.0).weights[0].diagonal()[words]
+    return {"wide": str(x.shape[-1]), "learned": signed(float(own.mean()))}
+
+
+_CONTROL_PLAIN = Control("Word that looks", lambda scene: offered(scene.words), lambda scene: telling(scene.words))
+
+LESSONS = {
+    "why": Lesson("Why attention", 5, _ask_why, _show_why, _CONTROL_WHY, "strongest", deeper=("", "heads")),
+    "vectors": Lesson(
+        "Words as vectors", 5, _ask_vectors, _show_vectors, _CONTROL_VECTORS, "nearest", deeper=("steps",)
+    ),
+    "plain": Lesson(
+        "Attention without parameters", 6, _ask_plain, _show_plain, _CONTROL_PLAIN, "plain", deeper=("steps",)
+    ),
+}

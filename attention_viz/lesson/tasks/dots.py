@@ -73,12 +73,8 @@ def _nearest_hints(asked: str, words: tuple[str, ...], rows: list[list[int]]) ->
         "A cosine is a dot product divided by both vectors' lengths: only the direction counts.",
         first,
         "The length of a vector is the root of the sum of its squares, here always a whole number; that of "
-        f"“{words[1]}” is √({_squares(rows[1])}) = {_length(rows[1])}.",
+        f"“{words[1]}” is √({' + '.join(f'{factor(one)}·{factor(one)}' for one in rows[1])}) = {_length(rows[1])}.",
     )
-
-
-def _squares(row: list[int]) -> str:
-    return " + ".join(f"{factor(one)}·{factor(one)}" for one in row)
 
 
 def _length(row: list[int]) -> str:

@@ -94,10 +94,7 @@ def of_two_words(scene: Scene, least: int = 2) -> tuple[tuple[str, ...], str]:
 
 
 def hand_words(scene: Scene, draw: Draw, most: int, least: int = 1) -> tuple[tuple[str, ...], str]:
-    """Return up to `most` consecutive different words, without signs if enough.
-
-    Capitals don't count, as the vector is shared. An example replaces fewer than `least`, with a note.
-    """
+    """Return up to `most` consecutive different words, or an example's with a note if fewer than `least`."""
     different: dict[str, str] = {}
     for word in scene.words:
         different.setdefault(word.casefold(), word)

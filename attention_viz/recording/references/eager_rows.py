@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_viz.analysis.blocks import row_slices
-from attention_viz.analysis.sample import sample_of
+from attention_viz.analysis.places import sample_of
 from attention_viz.errors import UnsupportedModel
 from attention_viz.operation.attention import Attention
 from attention_viz.recording.differences import Real, weights_difference

@@ -8,7 +8,7 @@ from types import MappingProxyType
 import streamlit as st
 
 from attention_viz.analysis.readings import READINGS
-from attention_viz.analysis.speech.webvtt import to_webvtt
+from attention_viz.analysis.speech import to_webvtt
 from attention_viz.analysis.word_times import said_words, word_times
 from attention_viz.errors import TraceError
 from attention_viz.explorer import explore
@@ -32,8 +32,8 @@ from attention_viz.ui.parts.exports import (
 from attention_viz.ui.parts.selection import pair_of
 from attention_viz.views import heatmap_svg
 from attention_viz.views.export.browsers import at_hand
-from attention_viz.views.export.overlay_svg import overlay_svg
 from attention_viz.views.export.save import printed
+from attention_viz.views.export.svg import overlay_svg
 
 __all__ = ["EXPORTS", "show_downloads", "show_read_downloads", "too_large"]
 

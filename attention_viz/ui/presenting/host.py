@@ -26,7 +26,7 @@ from attention_viz.ui.address import State
 from attention_viz.ui.packing import long_id_of
 from attention_viz.ui.parts.selection import pair_of
 from attention_viz.ui.presenting.button import asked, wanted
-from attention_viz.views.figures.seen.overlay import png_data
+from attention_viz.views.figures.seen import png_data
 
 if TYPE_CHECKING:
     import pandas

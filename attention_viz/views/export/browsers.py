@@ -15,14 +15,7 @@ from attention_viz.errors import AttentionVizError
 __all__ = ["CHOICE", "LAUNCH_FLAGS", "ON_THE_PATH", "at_hand", "candidates", "find", "needed", "starts"]
 
 CHOICE = "ATTENTION_VIZ_BROWSER"
-ON_THE_PATH = (
-    "chromium",
-    "chromium-browser",
-    "google-chrome",
-    "google-chrome-stable",
-    "microsoft-edge",
-    "msedge",
-)
+ON_THE_PATH = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "microsoft-edge", "msedge")
 
 # Where Chrome and Edge are installed without being on the path.
 _ON_A_MAC = (

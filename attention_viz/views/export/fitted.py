@@ -9,7 +9,7 @@ import numpy
 
 from attention_viz.views.export.narrow import fold_panels, in_few_lines, keep_bars_readable, keep_words_apart
 from attention_viz.views.export.sheet import Sheet, wrapped
-from attention_viz.views.style.numbers import NUMBERS
+from attention_viz.views.style.marks import NUMBERS
 
 __all__ = ["fitted"]
 
@@ -28,11 +28,7 @@ _LOWEST = 21
 
 
 def fitted(figure: Mapping[str, Any], sheet: Sheet, below: float = 0.0) -> dict[str, Any]:
-    """Lay out a figure for a sheet as plain values; unchanged without settings.
-
-    Args:
-        below: pixels used under the figure.
-    """
+    """Lay out a figure for a sheet as plain values, with this many pixels used below; unchanged without settings."""
     plain: dict[str, Any] = {"data": [dict(one) for one in figure["data"]], "layout": dict(figure["layout"])}
     layout = plain["layout"]
     drawn = layout.get("width") or _WIDTH, layout.get("height") or _HEIGHT

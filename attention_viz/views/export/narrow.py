@@ -19,10 +19,7 @@ _READABLE = 5 * 96 / 72
 
 
 def fold_panels(plain: dict[str, Any], sheet: Sheet) -> None:
-    """Stack panels if the sheet is too narrow.
-
-    Only with `layout.meta = FOLDS`: small patterns compare better side by side.
-    """
+    """Stack panels with `layout.meta = FOLDS` if the sheet is too narrow."""
     layout = plain["layout"]
     columns = sorted((name for name in layout if name.startswith("xaxis")), key=lambda name: _domain(layout, name))
     rows = [f"y{name[1:]}" for name in columns]

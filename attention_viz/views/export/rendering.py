@@ -34,12 +34,7 @@ _one_at_a_time = threading.Lock()
 def rendered(
     what: str, work: Callable[[Draw], Awaitable[_Made]], *, wait: float = _LONGEST_WAIT, limit: float = _LONGEST_DRAWING
 ) -> _Made:
-    """Run drawing work in its own browser.
-
-    Args:
-        wait: the most seconds to wait for other pictures.
-        limit: the most seconds it may take.
-    """
+    """Run drawing work in its own browser, with limits in seconds to wait for others and to draw."""
     browser = needed(what)
     if not _one_at_a_time.acquire(timeout=wait):
         raise AttentionVizError(

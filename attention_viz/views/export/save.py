@@ -16,7 +16,7 @@ from attention_viz.trace.trace import Trace
 from attention_viz.trace.whole_file import write_whole
 from attention_viz.views.export.fitted import fitted
 from attention_viz.views.export.rendering import Draw, rendered
-from attention_viz.views.export.sheet import AS_DRAWN, Sheet
+from attention_viz.views.export.sheet import AS_DRAWN, Sheet, px
 from attention_viz.views.style.captions import provenance_line, provenance_lines
 from attention_viz.views.style.theme import LIGHT, SANS
 from attention_viz.views.style.wording import escaped
@@ -101,13 +101,7 @@ def printed(
     stream: str | None = None,
     sheet: Sheet = AS_DRAWN,
 ) -> dict[str, bytes]:
-    """Return a picture's file bytes in several formats, by one browser.
-
-    Args:
-        picture: a figure, in the light theme for paper, or a `heatmap_svg` document.
-        trace: a figure's source, or several; SVG documents name theirs.
-        stream: None for the only one.
-    """
+    """Return the file bytes of a figure or SVG document in several formats, by one browser."""
     if isinstance(picture, str):
         document, figure, line = _sized(picture, sheet), None, ""
     elif trace is None:
@@ -149,7 +143,7 @@ def _sized(document: str, sheet: Sheet) -> str:
     factor = min(factors, default=1.0)
     if factor == 1:
         return document
-    return document.replace(found[0], f'{found[1]} width="{_px(wide * factor)}" height="{_px(high * factor)}"', 1)
+    return document.replace(found[0], f'{found[1]} width="{px(wide * factor)}" height="{px(high * factor)}"', 1)
 
 
 def _rows(line: str, sheet: Sheet, width: float) -> list[str]:
@@ -174,21 +168,16 @@ def on_sheet(drawn: str, layout: dict[str, Any], line: str, sheet: Sheet) -> str
     rows = _rows(line, sheet, width)
     page = layout.get("paper_bgcolor", LIGHT.background)
     texts = "".join(
-        f'<text x="{_SIDE}" y="{_px(height + _LINE * factor * (row + 1))}">{escaped(one)}</text>'
+        f'<text x="{_SIDE}" y="{px(height + _LINE * factor * (row + 1))}">{escaped(one)}</text>'
         for row, one in enumerate(rows)
     )
-    whole = _px(height + _LINE * factor * (len(rows) + 1) if rows else height)
+    whole = px(height + _LINE * factor * (len(rows) + 1) if rows else height)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="{_px(width)}" '
-        f'height="{whole}" viewBox="0 0 {_px(width)} {whole}" role="img"><desc>{escaped(line)}</desc>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="{px(width)}" '
+        f'height="{whole}" viewBox="0 0 {px(width)} {whole}" role="img"><desc>{escaped(line)}</desc>'
         f'<rect width="100%" height="100%" fill="{escaped(page)}"/>{xml_text(drawn)}'
-        f'<g font-family="{escaped(SANS)}" font-size="{_px(9 * factor)}" fill="{LIGHT.muted}">{texts}</g></svg>\n'
+        f'<g font-family="{escaped(SANS)}" font-size="{px(9 * factor)}" fill="{LIGHT.muted}">{texts}</g></svg>\n'
     )
-
-
-def _px(pixels: float) -> str:
-    """Write a length in pixels, to a hundredth."""
-    return f"{pixels:.2f}".rstrip("0").rstrip(".")
 
 
 async def _sheet(draw: Draw, document: str, form: str) -> bytes:

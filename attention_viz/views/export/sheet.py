@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from attention_viz.errors import AttentionVizError
 
-__all__ = ["AS_DRAWN", "Sheet", "in_pixels", "wrapped"]
+__all__ = ["AS_DRAWN", "Sheet", "in_pixels", "px", "wrapped"]
 
 # Pixels of CSS, of which there are 96 in an inch whatever the screen.
 _INCH = 96.0
@@ -22,15 +22,7 @@ _LETTER = 0.56
 
 @dataclass(frozen=True)
 class Sheet:
-    """The print settings of a picture.
-
-    Attributes:
-        width: in pixels, 96 an inch; None as drawn.
-        title: True for the picture's own, a text for another, None for none.
-        footer: whether to write the provenance below.
-        numbers: whether to write legible numbers in cells.
-        font_size: in points; None to suit the width.
-    """
+    """A figure's settings on paper: pixels, 96 an inch, letters in points; its own title if True."""
 
     width: float | None = None
     height: float | None = None
@@ -68,11 +60,7 @@ AS_DRAWN = Sheet()
 
 
 def in_pixels(length: str | float | None, what: str) -> float | None:
-    """Convert a length to CSS pixels.
-
-    Args:
-        length: pixels, or a text with its unit.
-    """
+    """Convert a length, pixels or a text with its unit, to CSS pixels."""
     if length is None:
         return None
     found = _LENGTH.fullmatch(length) if isinstance(length, str) else None
@@ -82,6 +70,11 @@ def in_pixels(length: str | float | None, what: str) -> float | None:
     if not _LEAST <= pixels <= _MOST:
         raise AttentionVizError(f"{what} {length} was asked for; pictures are 16mm to 1587mm wide and high")
     return pixels
+
+
+def px(pixels: float) -> str:
+    """Write a length in pixels, to a hundredth."""
+    return f"{pixels:.2f}".rstrip("0").rstrip(".")
 
 
 def wrapped(text: str, width: float, letters: float) -> list[str]:

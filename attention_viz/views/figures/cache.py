@@ -5,9 +5,10 @@ import plotly.graph_objects as go
 
 from attention_viz.operation.attention import Attention
 from attention_viz.trace.trace import Trace
-from attention_viz.views.style.hatching import add_hatch
+from attention_viz.views.style.axes import paint
+from attention_viz.views.style.marks import add_hatch
 from attention_viz.views.style.scale import full_colour
-from attention_viz.views.style.theme import SANS, Palette, ThemeName, colour_scale, palette
+from attention_viz.views.style.theme import Palette, ThemeName, colour_scale, palette
 from attention_viz.views.style.wording import escaped, shortened
 
 __all__ = ["cache"]
@@ -18,13 +19,7 @@ _ROW, _TOP, _BOTTOM = 14, 26, 26
 
 
 def cache(
-    trace: Trace,
-    layer: int,
-    head: int,
-    position: int = -1,
-    *,
-    stream: str | None = None,
-    theme: ThemeName = "light",
+    trace: Trace, layer: int, head: int, position: int = -1, *, stream: str | None = None, theme: ThemeName = "light"
 ) -> go.Figure:
     """A row for each of the last steps, a column for each key: the cache grows by one key a step, to the right.
 
@@ -90,14 +85,9 @@ def _cells(call: Attention, rows: list[int]) -> tuple[numpy.ndarray, numpy.ndarr
 def _arrange(figure: go.Figure, title: str, shape: tuple[int, ...], ends: dict[int, str], colours: Palette) -> None:
     """Lay out the figure; `ends` are the columns' end tokens."""
     rows, columns = shape
-    figure.update_layout(
-        title={"text": title, "font": {"size": 12}, "x": 0, "xref": "paper", "y": 0.98},
-        font={"family": SANS, "color": colours.ink, "size": 12},
-        paper_bgcolor=colours.background,
-        plot_bgcolor=colours.background,
-        height=rows * _ROW + _TOP + _BOTTOM,
-        margin={"l": 8, "r": 8, "t": _TOP, "b": _BOTTOM},
-    )
+    heading = {"text": title, "font": {"size": 12}, "x": 0, "xref": "paper", "y": 0.98}
+    margin = {"l": 8, "r": 8, "t": _TOP, "b": _BOTTOM}
+    paint(figure, colours, title=heading, height=rows * _ROW + _TOP + _BOTTOM, margin=margin)
     figure.update_xaxes(
         tickvals=list(ends),
         ticktext=[escaped(shortened(one)) for one in ends.values()],

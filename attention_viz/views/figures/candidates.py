@@ -7,7 +7,8 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from attention_viz.trace.trace import Trace
-from attention_viz.views.style.theme import MONOSPACE, SANS, Palette, ThemeName, palette
+from attention_viz.views.style.axes import paint
+from attention_viz.views.style.theme import MONOSPACE, Palette, ThemeName, palette
 from attention_viz.views.style.wording import escaped, shortened
 
 if TYPE_CHECKING:
@@ -90,13 +91,8 @@ def _digits(share: float) -> str:
 
 
 def _arrange_panels(figure: go.Figure, titles: tuple[str, str], counts: Sequence[int], colours: Palette) -> None:
-    figure.update_layout(
-        font={"family": SANS, "color": colours.ink, "size": 12},
-        paper_bgcolor=colours.background,
-        plot_bgcolor=colours.background,
-        height=sum(counts) * _ROW + 2 * _TITLE + 8,
-        margin={"l": 8, "r": 8, "t": _TITLE, "b": 8},
-    )
+    margin = {"l": 8, "r": 8, "t": _TITLE, "b": 8}
+    paint(figure, colours, height=sum(counts) * _ROW + 2 * _TITLE + 8, margin=margin)
     # A bar of 1 leaves room for its words beside it.
     figure.update_xaxes(range=[0, 2.2], visible=False, fixedrange=True)
     for row, (title, count) in enumerate(zip(titles, counts, strict=True), start=1):

@@ -12,13 +12,12 @@ from attention_viz.analysis.blocks import MOST_CELLS, Blocks, matrix_blocks
 from attention_viz.analysis.comparison.align import AlignedAxis
 from attention_viz.analysis.comparison.compare import Comparison, Side
 from attention_viz.errors import ShapeError
-from attention_viz.views.style.axes import FOLDS, arrange, labelled_axis
-from attention_viz.views.style.blocks import block_coordinates, block_note, hover_texts, spans
+from attention_viz.views.style.axes import FOLDS, arrange, labelled_axis, pair_axes
+from attention_viz.views.style.blocks import block_coordinates, block_note, cells, hover_texts, spans
 from attention_viz.views.style.captions import caption, caption_lines
-from attention_viz.views.style.hatching import add_hatch
-from attention_viz.views.style.numbers import LEAST, add_numbers
+from attention_viz.views.style.marks import LEAST, add_hatch, add_numbers
 from attention_viz.views.style.scale import colour_bar, full_change, full_colour, lying_bar
-from attention_viz.views.style.theme import Palette, ThemeName, colour_scale, palette
+from attention_viz.views.style.theme import Palette, ThemeName, palette
 from attention_viz.views.style.wording import escaped, one_line, readable, with_minus
 
 __all__ = ["PARTS", "compare"]
@@ -103,8 +102,8 @@ def _blocks(comparison: Comparison, part: str, most: int) -> Blocks:
 
 def _name_axes(figure: go.Figure, comparison: Comparison, column: int, colours: Palette) -> None:
     queries, keys = _labels(comparison.queries), _labels(comparison.keys)
-    across = labelled_axis(keys, "key: who is looked at", colours.key, colours, vertical=False)
-    down = labelled_axis(queries, "query: who is looking", colours.query, colours, vertical=True)
+    key, query = pair_axes(queries, keys, colours)
+    across, down = labelled_axis(*key, colours, vertical=False), labelled_axis(*query, colours, vertical=True)
     if column > 1:
         down |= {"title": None, "showticklabels": False}
     figure.update_xaxes(**across, row=1, col=column)
@@ -144,21 +143,11 @@ def _cells(
     gap = 1 if _printed(drawn) else 0
     low, largest = _range(blocks, difference=difference)
     stops = colours.differences if difference else colours.weights
-    return go.Heatmap(
-        z=drawn.values,
-        zmin=low,
-        zmax=largest,
-        colorscale=colour_scale(stops),
-        hovertext=_hover_texts(comparison, blocks),
-        hovertemplate="%{hovertext}<extra></extra>",
-        # Where a text lacks a token, the page shows through: nothing is to be said there.
-        hoverongaps=True,
-        xgap=gap,
-        ygap=gap,
-        showscale=bar,
-        colorbar=colour_bar(_meaning(blocks, largest, difference=difference)),
-        **block_coordinates(drawn),
-    )
+    # Where a text lacks a token, the page shows through: nothing is to be said there.
+    look: dict[str, Any] = {"hoverongaps": True, "xgap": gap, "ygap": gap, "showscale": bar}
+    look["colorbar"] = colour_bar(_meaning(blocks, largest, difference=difference))
+    texts = _hover_texts(comparison, blocks)
+    return cells(drawn.values, (low, largest), stops, texts, **look, **block_coordinates(drawn))
 
 
 def _meaning(blocks: Mapping[str, Blocks], largest: float, *, difference: bool) -> str:
@@ -277,8 +266,8 @@ def _runs(places: list[int]) -> list[tuple[int, int]]:
 def _bars_below(figure: go.Figure, note: str) -> None:
     layout: Any = figure.layout
     matrices = [one for one in _drawn(figure) if one.type == "heatmap"]
-    for cells, first, last in ((matrices[0], "xaxis", "xaxis2"), (matrices[-1], "xaxis3", "xaxis3")):
-        cells.update(showscale=True, colorbar=lying_bar(layout[first].domain[0], layout[last].domain[1]))
+    for matrix, first, last in ((matrices[0], "xaxis", "xaxis2"), (matrices[-1], "xaxis3", "xaxis3")):
+        matrix.update(showscale=True, colorbar=lying_bar(layout[first].domain[0], layout[last].domain[1]))
     change, full = matrices[-1], float(matrices[-1].zmax)
     change.colorbar.update(tickvals=[-full, 0, full], ticktext=[f"−{full:.2g}", "0", f"{full:.2g}"], tickangle=0)
     lines = max(str(note.text).count("<br>") for note in layout.annotations)

@@ -8,7 +8,19 @@ import plotly.graph_objects as go
 from attention_viz.views.style.theme import MONOSPACE, SANS, Palette
 from attention_viz.views.style.wording import shortened, spread
 
-__all__ = ["FOLDS", "arrange", "begin", "label_axes", "labelled_axis", "lower", "note_of", "number_axis"]
+__all__ = [
+    "FOLDS",
+    "Axis",
+    "arrange",
+    "begin",
+    "label_axes",
+    "labelled_axis",
+    "lower",
+    "note_of",
+    "number_axis",
+    "paint",
+    "pair_axes",
+]
 
 # What a figure says in `layout.meta` whose panels stand below each other where a page is narrow.
 FOLDS = "panels fold"
@@ -20,6 +32,11 @@ _NAMED_ACROSS = 18
 _ROW, _AROUND = 11, 130
 # Beside each other where the picture is 220 pixels wide, as on a phone.
 _LETTERS_ACROSS = 38
+
+
+# Labels with a title and its colour, or all that Plotly knows of an axis.
+NamedAxis = tuple[list[str], str, str]
+Axis = NamedAxis | dict[str, Any]
 
 
 def labelled_axis(labels: list[str], title: str, colour: str, colours: Palette, *, vertical: bool) -> dict[str, Any]:
@@ -51,6 +68,12 @@ def _fit_across(labels: list[str]) -> bool:
     return sum(len(shortened(label)) + 2 for label in labels) <= _LETTERS_ACROSS
 
 
+def paint(figure: go.Figure, colours: Palette, **layout: Any) -> None:
+    """Set a figure's letters and page colours, and what else is given."""
+    font = {"family": SANS, "color": colours.ink, "size": 12}
+    figure.update_layout(font=font, paper_bgcolor=colours.background, plot_bgcolor=colours.background, **layout)
+
+
 def arrange(figure: go.Figure, title: str, colours: Palette, note: str = "") -> None:
     """Title, page colours and room around a picture."""
     # Each part whole: `update_layout` takes ten times as long, since it may be given a part of a part.
@@ -63,10 +86,18 @@ def arrange(figure: go.Figure, title: str, colours: Palette, note: str = "") -> 
     layout.legend = {"orientation": "h", "x": 1, "xanchor": "right", "y": 1, "yanchor": "bottom"}
 
 
-def label_axes(figure: go.Figure, across: dict[str, Any], down: dict[str, Any]) -> None:
+def label_axes(figure: go.Figure, colours: Palette, across: Axis, down: Axis) -> None:
     """Set a matrix's two axes at once; faster than changing them."""
     layout: Any = figure.layout
-    layout.xaxis, layout.yaxis = across, down
+    layout.xaxis, layout.yaxis = (
+        axis if isinstance(axis, dict) else labelled_axis(*axis, colours, vertical=vertical)
+        for axis, vertical in ((across, False), (down, True))
+    )
+
+
+def pair_axes(queries: list[str], keys: list[str], colours: Palette) -> tuple[NamedAxis, NamedAxis]:
+    """Return the axes of a matrix of weights: keys across, queries down."""
+    return (keys, "key: who is looked at", colours.key), (queries, "query: who is looking", colours.query)
 
 
 def lower(figure: go.Figure, height: int) -> go.Figure:

@@ -4,16 +4,24 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
+import plotly.graph_objects as go
 
 from attention_viz.analysis.blocks import Blocks
+from attention_viz.views.style.theme import colour_scale
 from attention_viz.views.style.wording import shortened
 
-__all__ = ["bar_blocks", "bar_note", "bar_places", "block_coordinates", "block_note", "hover_texts", "spans"]
+__all__ = ["bar_blocks", "bar_note", "bar_places", "block_coordinates", "block_note", "cells", "hover_texts", "spans"]
 
 # Of a token's letters in the name of a block.
 _LONGEST = 12
 # As many bars as can be told apart below each other.
 _MOST_BARS = 128
+
+
+def cells(values: Any, ends: tuple[float, float], stops: Sequence[str], texts: Any, **more: Any) -> go.Heatmap:
+    """Colour cells from one number to another, each with its text under the pointer."""
+    known = {"z": values, "zmin": ends[0], "zmax": ends[1], "colorscale": colour_scale(stops), "hovertext": texts}
+    return go.Heatmap({**known, "hovertemplate": "%{hovertext}<extra></extra>", **more})
 
 
 def bar_blocks(values: Sequence[float]) -> Blocks:
@@ -54,11 +62,7 @@ def block_note(blocks: Blocks, which: str = "the largest weight") -> str:
 
 
 def spans(blocks: Blocks, axis: int, labels: Sequence[str] | None = None) -> list[str]:
-    """Name each block by its first and last token and position.
-
-    Args:
-        labels: the tokens; None for positions only.
-    """
+    """Name each block by its first and last token and position; by position only without tokens."""
     ranges = blocks.ranges(axis)
     if labels is None:
         return [f"{_word(blocks.size[axis])} {_range(first, last)}" for first, last in ranges]

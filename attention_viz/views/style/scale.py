@@ -31,10 +31,7 @@ def colour_bar(title: str) -> dict[str, Any]:
 
 
 def full_colour(weights: Float[ndarray, "query key"], longest: int | None = None) -> float:
-    """Return the deepest colour's weight: 1, or near the largest for many tokens.
-
-    If a few dominate thousands, it is the 99th percentile, at least four times an even share, so the rest isn't pale.
-    """
+    """Return the deepest colour's weight: 1; for many tokens the largest, or the 99th percentile if few tower."""
     largest = float(weights.max(initial=0.0))
     if (longest or max(weights.shape)) <= _SCALE_TO_ONE_UP_TO or largest == 0:
         return 1.0
@@ -53,10 +50,7 @@ def weight_bar(full: float, largest: float) -> dict[str, Any]:
 
 
 def full_change(changes: Float[ndarray, "query key"]) -> float:
-    """Return the deepest colour's change: the largest on either side of 0.
-
-    A lower limit keeps changes written as 0 colourless: reordered sums differ by a millionth.
-    """
+    """Return the deepest colour's change, the largest on either side, above what is written as 0."""
     return max(float(numpy.nanmax(numpy.abs(changes), initial=0.0)), _LEAST_CHANGE)
 
 

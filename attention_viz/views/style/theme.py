@@ -17,6 +17,7 @@ __all__ = [
     "SANS",
     "Palette",
     "ThemeName",
+    "channels",
     "colour_scale",
     "diverging",
     "ink_on",
@@ -144,31 +145,26 @@ def colour_scale(stops: Sequence[str]) -> list[list[Any]]:
 
 
 def on_ramp(stops: Sequence[str], place: float) -> str:
-    """Mix the colour at 0 to 1, as browsers and Plotly do.
-
-    Beyond the ends it stays; the explorer's `data/scale.js` agrees.
-    """
+    """Mix the colour at 0 to 1, as browsers, Plotly and the explorer's `data/scale.js` do."""
     at = min(max(place, 0.0), 1.0) * (len(stops) - 1)
     low, high = stops[math.floor(at)], stops[math.ceil(at)]
-    mixed = (a + (b - a) * (at % 1) for a, b in zip(_channels(low), _channels(high), strict=True))
+    mixed = (a + (b - a) * (at % 1) for a, b in zip(channels(low), channels(high), strict=True))
     return "#" + "".join(f"{round(one):02X}" for one in mixed)
 
 
 def ink_on(colour: str) -> str:
-    """Choose black or white for 4.5 to 1 contrast at least (WCAG 2.2).
-
-    For all cell numbers; the explorer's `data/scale.js` agrees.
-    """
-    red, green, blue = (_linear(channel / 255) for channel in _channels(colour))
+    """Choose black or white for 4.5 to 1 contrast at least (WCAG 2.2), as the explorer's `data/scale.js`."""
+    red, green, blue = (_linear(channel / 255) for channel in channels(colour))
     return "#FFFFFF" if 0.2126 * red + 0.7152 * green + 0.0722 * blue < _EITHER else "#000000"
 
 
-def _channels(colour: str) -> tuple[int, int, int]:
+def channels(colour: str) -> tuple[int, int, int]:
+    """Return a colour's red, green and blue, from 0 to 255."""
     return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
 
 
 def _oklab(colour: str) -> tuple[float, float, float]:
-    red, green, blue = (_linear(channel / 255) for channel in _channels(colour))
+    red, green, blue = (_linear(channel / 255) for channel in channels(colour))
     long = (0.4122214708 * red + 0.5363325363 * green + 0.0514459929 * blue) ** (1 / 3)
     medium = (0.2119034982 * red + 0.6806995451 * green + 0.1073969566 * blue) ** (1 / 3)
     short = (0.0883024619 * red + 0.2817188376 * green + 0.6299787005 * blue) ** (1 / 3)

@@ -6,14 +6,7 @@ from itertools import islice
 
 from attention_viz.trace.spelling import set_apart, visible, xml_text
 
-__all__ = [
-    "escaped",
-    "one_line",
-    "readable",
-    "shortened",
-    "spread",
-    "with_minus",
-]
+__all__ = ["escaped", "one_line", "readable", "shortened", "spread", "with_minus"]
 
 _LONGEST_LABEL, _LONGEST_READ = 18, 300
 # A word that `set_apart` isolated: its signs before and after it are not seen, and belong together.
@@ -23,10 +16,7 @@ _SIGN = re.compile(r"&(?:amp|lt|gt|#34|#39);|.", re.DOTALL)
 
 
 def shortened(label: str, longest: int = _LONGEST_LABEL) -> str:
-    """Shorten a label for an axis; hovers show it whole.
-
-    A sign that `escaped` spelled counts as one and stays whole.
-    """
+    """Shorten a label for an axis; a sign that `escaped` spelled counts as one and stays whole."""
     if len(label) <= longest:
         return label
     if _ISOLATE in label[:_MARKS] and (isolated := _ISOLATED.fullmatch(label)) is not None:
@@ -38,10 +28,7 @@ def shortened(label: str, longest: int = _LONGEST_LABEL) -> str:
 
 
 def escaped(text: str) -> str:
-    """Escape text for SVG and Plotly, which reads some HTML.
-
-    Right-to-left words are isolated from numbers beside them.
-    """
+    """Escape text for SVG and Plotly, which reads some HTML, and isolate right-to-left words."""
     return (
         xml_text(set_apart(text))
         .replace("&", "&amp;")
@@ -53,10 +40,7 @@ def escaped(text: str) -> str:
 
 
 def readable(labels: Sequence[str]) -> list[str]:
-    """Write `written` tokens for pictures, without markup or invisible characters.
-
-    Remaining spaces stand before units, as in "0.74 s". Long text is cut, since each cell repeats it.
-    """
+    """Write `written` tokens for figures, cut, without markup or invisible characters."""
     return [escaped(_seen(label[:_LONGEST_READ]) + "…" * (len(label) > _LONGEST_READ)) for label in labels]
 
 

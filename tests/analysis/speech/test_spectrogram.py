@@ -4,8 +4,7 @@ import numpy as np
 import pandas
 import pytest
 
-from attention_viz.analysis.speech.spectrogram import BANDS, STEP, spectrogram
-from attention_viz.analysis.speech.webvtt import to_webvtt
+from attention_viz.analysis.speech import BANDS, STEP, spectrogram, to_webvtt
 
 
 def test_a_spectrogram_is_what_whispers_own_feature_extractor_makes() -> None:

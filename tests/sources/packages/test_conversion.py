@@ -13,7 +13,8 @@ import pytest
 import attention_viz as av
 from attention_viz.models.loading.load_folder import load_folder
 from attention_viz.sources.folders import WEIGHTS, sha256_of
-from attention_viz.sources.packages.converters import CONVERTERS, VARIABLE, Conversion, cache_folder
+from attention_viz.sources.packages.conversion import VARIABLE, Conversion, cache_folder
+from attention_viz.sources.packages.converters import CONVERTERS
 from tests.killed import die, killed_in
 from tests.sources.packages.gguf_file import write_gguf
 

@@ -18,7 +18,7 @@ from attention_viz.views.export import browsers
 from attention_viz.views.export.fitted import fitted
 from attention_viz.views.export.save import printed
 from attention_viz.views.export.sheet import Sheet, in_pixels
-from attention_viz.views.figures.heads.grid_of_heads import is_turned
+from attention_viz.views.figures.grids import is_turned
 from attention_viz.views.style.captions import caption, model_name
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -12,7 +12,7 @@ from attention_viz.inputs.check import trace_filled
 from attention_viz.scratch.model import Scratch
 from attention_viz.trace.trace import Trace
 from attention_viz.views import changed_heads, changed_outputs, difference, heatmap
-from attention_viz.views.style.padding_marks import mark_padding
+from attention_viz.views.style.marks import mark_padding
 from attention_viz.views.style.theme import DARK, LIGHT, Palette, ThemeName
 from tests.views.printed import printed
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attention_viz.views.figures.heads.grid_of_heads import grid_of_heads, is_turned
+from attention_viz.views.figures.grids import grid_of_heads, is_turned
 from attention_viz.views.style.scale import colour_bar
 from attention_viz.views.style.theme import palette
 

@@ -9,7 +9,7 @@ import attention_viz as av
 from attention_viz.errors import TraceError
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
 from attention_viz.views import VIEWS, heatmap, heatmap_svg
-from attention_viz.views.style.hatching import segments
+from attention_viz.views.style.marks import segments
 from attention_viz.views.style.scale import full_colour, weight_bar
 from attention_viz.views.style.theme import DARK, LIGHT, Palette, ThemeName, ink_on, on_ramp
 from tests.views.printed import inks, printed

@@ -17,7 +17,7 @@ from attention_viz import views
 from attention_viz.operation.modules import Projection
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
 from attention_viz.views.style.description import spoken
-from attention_viz.views.style.padding_marks import mark_padding
+from attention_viz.views.style.marks import mark_padding
 
 COUNT = 701  # a prime: no block divides it evenly
 LIMIT = 250_000

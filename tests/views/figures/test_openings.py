@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import attention_viz as av
-from attention_viz.analysis.convex_hull import beyond, corners
+from attention_viz.analysis.plane import beyond, corners
 from attention_viz.scratch.model import Scratch
 from attention_viz.steps.head import open_head
 from attention_viz.steps.steps import NOTATIONS

@@ -13,8 +13,8 @@ from attention_viz.edits.edit import edited
 from attention_viz.trace.seen import Seen
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
-from attention_viz.views.export.overlay_svg import overlay_svg
-from attention_viz.views.figures.seen.overlay import blocked_patches, laid_over, touching
+from attention_viz.views.export.svg import overlay_svg
+from attention_viz.views.figures.seen import blocked_patches, laid_over, touching
 from tests.analysis.planted import planted
 
 PLACES = [(float(row), float(column)) for row in range(4) for column in range(5)]

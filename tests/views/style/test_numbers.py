@@ -4,7 +4,7 @@ import numpy
 import plotly.graph_objects as go
 import pytest
 
-from attention_viz.views.style.numbers import LEAST, NUMBERS, add_numbers, heatmaps
+from attention_viz.views.style.marks import LEAST, NUMBERS, add_numbers, heatmaps
 from attention_viz.views.style.theme import DARK, LIGHT, Palette, colour_scale, ink_on, on_ramp
 from tests.views.printed import inks, printed
 

@@ -23,7 +23,7 @@ from attention_viz.ui.parts.layout import theme_name
 from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.ui.selection import SHARED, Filled, Selection, update
 from attention_viz.views import compared_heads
-from attention_viz.views.figures.heads.grid_of_heads import is_turned
+from attention_viz.views.figures.grids import is_turned
 from attention_viz.views.style.axes import lower
 
 __all__ = ["follow_difference", "show_heads"]

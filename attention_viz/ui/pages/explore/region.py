@@ -16,7 +16,7 @@ from attention_viz.ui.parts.drawing import show_problem
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.notices import show_notices
 from attention_viz.ui.parts.selection import pair_of
-from attention_viz.views.figures.seen.overlay import called, over_patches, touching
+from attention_viz.views.figures.seen import called, over_patches, touching
 
 __all__ = ["patches_of", "show_region", "to_runs", "without_region"]
 

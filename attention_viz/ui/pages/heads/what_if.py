@@ -26,7 +26,7 @@ from attention_viz.ui.parts.layout import theme_name
 from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.ui.parts.predictions import predicted, show_likelier
 from attention_viz.views import changed_heads, changed_outputs, difference, head_effects
-from attention_viz.views.figures.heads.grid_of_heads import is_turned
+from attention_viz.views.figures.grids import is_turned
 from attention_viz.views.style.axes import lower
 
 __all__ = ["show_what_if"]

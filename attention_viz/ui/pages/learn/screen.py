@@ -10,8 +10,7 @@ import streamlit as st
 from plotly.graph_objects import Figure
 
 from attention_viz.lesson import LESSONS, Ask, Lesson, Scene, Shown
-from attention_viz.lesson.asking import CatalogueHead
-from attention_viz.lesson.spots import Spot
+from attention_viz.lesson.lesson import CatalogueHead, Spot
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State, write_address
 from attention_viz.ui.address.kinds import notice

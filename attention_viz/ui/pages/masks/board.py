@@ -25,7 +25,7 @@ from attention_viz.ui.parts.explorer import show_channel
 from attention_viz.ui.parts.layout import theme_name
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.selection import pair_of, take_head, take_pair
-from attention_viz.views.figures.seen.overlay import blocked_patches, called
+from attention_viz.views.figures.seen import blocked_patches, called
 
 __all__ = ["show_board", "show_masked_picture", "take_choice"]
 

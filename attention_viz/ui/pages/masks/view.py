@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary, ref
 import pandas
 import streamlit as st
 
-from attention_viz.analysis.row_weights import looks_back
+from attention_viz.analysis.measured import looks_back
 from attention_viz.errors import AttentionVizError
 from attention_viz.explorer.mask_payload import Likelihood, MaskEffect, moved_of, pack_board, run_of
 from attention_viz.serving.runs import Run, fit, run_request

@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 import attention_viz as av
 from attention_viz.analysis.comparison.compare import Comparison
 from attention_viz.analysis.comparison.head_divergences import divergences
-from attention_viz.views.style.numbers import LEAST
+from attention_viz.views.style.marks import LEAST
 from tests.conftest import OpenPage
 
 Idle = Callable[[Page], None]

@@ -1,0 +1,129 @@
+"""The course's lessons and exercises in order; add a screen or a task, and a line here."""
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from attention_viz.lesson.exercise import Cells, Exercise, Table
+from attention_viz.lesson.lesson import Lesson
+from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.screens import costs, heads, kinds, masks, order, scores, seen, softmax, toy, trained, vectors
+from attention_viz.lesson.seen import PICTURE_MODEL, SOUND_MODEL
+from attention_viz.lesson.tasks.counting import cost, memory, shape
+from attention_viz.lesson.tasks.dots import nearest, project, scaled, score
+from attention_viz.lesson.tasks.looking import head, job, matters, strongest
+from attention_viz.lesson.tasks.mixing import additive, output, plain, temperature
+from attention_viz.lesson.tasks.order import mask, path, permute
+from attention_viz.lesson.tasks.seen import region, stretch
+from attention_viz.lesson.tasks.toy import added, part
+from attention_viz.sources import CATALOGUE
+
+__all__ = ["EXERCISES", "LESSONS", "ExerciseKind", "Solved", "answer_sheet", "given"]
+
+
+@dataclass(frozen=True)
+class ExerciseKind:
+    """One kind of exercise, the same for the same scene and seed, and the model it needs, if any."""
+
+    label: str
+    make: Callable[[Scene, int], Exercise]
+    lesson: str
+    needs: str = ""
+
+    @property
+    def available(self) -> bool:
+        """Return whether the model it needs is installed."""
+        return not self.needs or CATALOGUE[self.needs].available
+
+
+class Solved(NamedTuple):
+    """A line of the answer sheet: the exercise's kind, its question, what is given, the right answer, and the way."""
+
+    kind: str
+    question: str
+    given: Sequence[Table]
+    solution: str
+    working: str
+
+
+# Draws tried for an exercise in which no common slip leads to the right answer, and how far apart their seeds are.
+_DRAWS, _APART = 12, 100_003
+
+
+def _clear(make: Callable[[Scene, int], Exercise]) -> Callable[[Scene, int], Exercise]:
+    """Redraw until no slip gives the right answer."""
+
+    def made(scene: Scene, seed: int) -> Exercise:
+        first = make(scene, seed)
+        others = (make(scene, seed + _APART * draw) for draw in range(1, _DRAWS))
+        return next(filter(_tells, itertools.chain([first], others)), first)
+
+    return made
+
+
+def _tells(exercise: Exercise) -> bool:
+    return not any(exercise.answer.accepts(slip.answer) for slip in exercise.slips)
+
+
+EXERCISES: dict[str, ExerciseKind] = {
+    "strongest": ExerciseKind(
+        "Predict where a word looks", strongest, "To expect where a word looks from its meaning."
+    ),
+    "nearest": ExerciseKind("Find the nearest word", nearest, "To compare vectors by dot product and by cosine."),
+    "plain": ExerciseKind("Work out a share", _clear(plain), "To turn dot products into shares that add up to 1."),
+    "project": ExerciseKind(
+        "Work out an entry of a query", _clear(project), "To make a query of a vector and a learned matrix."
+    ),
+    "score": ExerciseKind("Work out a score", _clear(score), "To match the query of one word with the key of another."),
+    "scaled": ExerciseKind("Scale a score", _clear(scaled), "To divide a score by the root of the width."),
+    "temperature": ExerciseKind("Choose the temperature", temperature, "To know what makes a softmax even or sharp."),
+    "output": ExerciseKind("Work out an entry of the output", _clear(output), "To mix values by their weights."),
+    "mask": ExerciseKind("Fix the mask", mask, "To know who may look at whom."),
+    "head": ExerciseKind("Find the head", head, "To read from rows of weights what a head does."),
+    "job": ExerciseKind("Go on with a pattern", job, "To know where a head looks that goes on with patterns."),
+    "part": ExerciseKind("Find the missing part", _clear(part), "To know that what wrote a score adds up to it."),
+    "added": ExerciseKind("Add up what a head writes", _clear(added), "To know that a head writes by its weights."),
+    "permute": ExerciseKind("Follow the shuffle", _clear(permute), "To know what moves when words move."),
+    "shape": ExerciseKind("Count rows and columns", shape, "To know whose words ask and whose are looked at."),
+    "additive": ExerciseKind("Work out an additive score", _clear(additive), "To score as older attention did."),
+    "path": ExerciseKind("Count the steps", path, "To compare reading word by word with looking at all at once."),
+    "cost": ExerciseKind("Count the weights", cost, "To know how attention grows with the text."),
+    "memory": ExerciseKind("Count what is held", memory, "To know what work in blocks saves."),
+    "region": ExerciseKind(
+        "Add up a part of a picture", _clear(region), "To read weights over patches as sums.", PICTURE_MODEL
+    ),
+    "stretch": ExerciseKind(
+        "Find where a word begins", _clear(stretch), "To see how words get their times.", SOUND_MODEL
+    ),
+    "matters": ExerciseKind("Find the head that matters", matters, "To tell a head's weights from its effect."),
+}
+
+
+def answer_sheet(scene: Scene, seeds: Sequence[int], kinds: Sequence[str] = tuple(EXERCISES)) -> list[Solved]:
+    """Return the right answers for each seed, kind by kind."""
+    return [
+        Solved(name, made.question, given(made), made.solution, made.working)
+        for name in kinds
+        if EXERCISES[name].available
+        for made in (EXERCISES[name].make(scene, seed) for seed in seeds)
+    ]
+
+
+def given(exercise: Exercise) -> Sequence[Table]:
+    """List an exercise's data on paper; of a mask also its marks."""
+    answer = exercise.answer
+    if not isinstance(answer, Cells):
+        return exercise.given
+    size = range(len(answer.rows)), range(len(answer.columns))
+    marks = tuple(tuple(float((row, column) in answer.start) for column in size[1]) for row in size[0])
+    return (*exercise.given, Table("✕ is blocked", answer.rows, answer.columns, marks, marks=True))
+
+
+_SCREENS = (costs, heads, kinds, masks, scores, seen, softmax, toy, trained, vectors, order)
+_LESSONS = {name: lesson for screen in _SCREENS for name, lesson in screen.LESSONS.items()}
+_ORDER = (
+    "why vectors plain roles scores scaling softmax mixture masks heads jobs together writes "
+    "positions cross picture sound older recurrent cost practice limits"
+)
+LESSONS: dict[str, Lesson] = {name: _LESSONS[name] for name in _ORDER.split()}

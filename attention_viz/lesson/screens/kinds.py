@@ -1,0 +1,191 @@
+"""Attention between two texts, and older attention: four kinds of scores."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from attention_viz.errors import AttentionVizError
+from attention_viz.lesson.lesson import Ask, Control, Lesson, Shown, bar_spots, line_spots, short
+from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.words import counted, in_words, offered, quoted, signed, texts
+from attention_viz.operation.attention import Attention, attend
+from attention_viz.scratch.model import Scratch
+from attention_viz.scratch.vectors import word_vectors
+from attention_viz.sources import CATALOGUE
+from attention_viz.trace.trace import Layer, Trace
+from attention_viz.views import alignment, looks
+from attention_viz.views.style.wording import one_line, readable
+
+__all__ = ["KINDS", "LESSONS", "scored"]
+
+_LONGEST_SENTENCE = 120
+_MODEL, _STREAM = "translation", "cross"
+# How high, in the picture, it answers a press above the words that are said.
+_SAID = (0.03, 0.1)
+_OWN = "It is your own sentence."
+_OTHER = "It knows too few words for your own sentence, so this is an example of its own."
+_EQUAL = "The two lengths need not agree; here they happen to."
+_UNEQUAL = "The two lengths differ, so this is no square."
+
+
+def _trace(scene: Scene) -> Trace:
+    try:
+        own = scene.run(_MODEL, scene.text)
+        if not any(label in ("<unk>", "[UNK]") for label in own.key_tokens(_STREAM).labels):
+            return own
+    except AttentionVizError:  # such as more words than it reads
+        pass
+    return scene.run(_MODEL, CATALOGUE[_MODEL].examples[0])
+
+
+def _options(scene: Scene) -> dict[str, str]:
+    trace = _trace(scene)
+    tokens = trace.query_tokens(_STREAM)
+    names = offered(tokens.written)
+    return {at: name for at, name in names.items() if not tokens.special[int(at)]} or names
+
+
+def _ask_cross(scene: Scene) -> Ask:
+    trace, query = _trace(scene), int(_CONTROL_CROSS.value(scene))
+    rows = trace.attention(0, _STREAM).weights[:, query]
+    head = int(rows.argmax()) // rows.shape[-1]
+    said, read = trace.query_tokens(_STREAM).written, trace.key_tokens(_STREAM).written
+    values = rows[head].double().tolist()
+    best = max(range(len(values)), key=values.__getitem__)
+    word = short(said[query])
+    return Ask(
+        f"To say {word}, which word that was read does it take most from?",
+        f"{word} takes {signed(values[best])} from {short(read[best])}",
+        f"the toy “{_MODEL}”, head {head}: from what it says to what it read",
+        tuple(offered(read).values()),
+        tuple(values),
+        shares=True,
+        pressed=_pressed(scene, trace),
+    )
+
+
+def _pressed(scene: Scene, trace: Trace) -> tuple[str, ...]:
+    weights = trace.attention(0, _STREAM).weights.amax(dim=0)
+    return tuple(max(_options(scene), key=lambda at: float(weights[int(at), key])) for key in range(weights.shape[-1]))
+
+
+def _show_cross(scene: Scene) -> Shown:
+    trace, query = _trace(scene), int(_CONTROL_CROSS.value(scene))
+    rows = trace.attention(0, _STREAM).weights[:, query]
+    head, key = divmod(int(rows.argmax()), rows.shape[-1])
+    target, read = trace.query_tokens(_STREAM).written, trace.key_tokens(_STREAM).written
+    facts = {
+        **texts(cells=len(target) * len(read), head=head),
+        "word": in_words(target[query]),
+        "source": in_words(read[key]),
+        "own": _OWN if trace.provenance.text == scene.text else _OTHER,
+        "sentence": one_line(trace.provenance.text or "", _LONGEST_SENTENCE),
+        "said": counted(len(target), "token"),
+        "read": counted(len(read), "token"),
+        "lengths": _EQUAL if len(target) == len(read) else _UNEQUAL,
+        "weight": f"{float(rows[head, key]):.3f}",
+    }
+    says = f"“{facts['word']}” looks mostly at “{facts['source']}”, {facts['weight']}."
+    # Both lines are as wide as the picture.
+    places = [(at + 0.5) / len(target) for at in range(len(target))]
+    spots = line_spots(places, readable(target), _CONTROL_CROSS.options(scene).keys(), _SAID)
+    return Shown(facts, alignment(trace, 0, head, _STREAM, query=query, theme=scene.theme), says, spots)
+
+
+_CONTROL_CROSS = Control("Word that is said", _options, lambda scene: next(iter(_options(scene))), words=True)
+
+
+_D_MODEL = 8
+
+# What a person reads, and the formula of one score: s is the vector that asks, h the one that is asked.
+KINDS = {
+    "additive": ("additive (Bahdanau)", r"v^{\top} \tanh(W s_i + U h_j)"),
+    "dot": ("dot product (Luong)", r"s_i^{\top} h_j"),
+    "general": ("general (Luong)", r"s_i^{\top} W h_j"),
+    "scaled": ("scaled dot product (Transformer)", r"\tfrac{1}{\sqrt{d}}\, s_i^{\top} h_j"),
+}
+
+
+def scored(x: Tensor, w: Tensor, u: Tensor, v: Tensor, kind: str) -> Attention:
+    """Attend with one kind of score, head first.
+
+    Source: Bahdanau et al. 2015, appendix A.1.2 (additive); Luong et al. 2015, section 3.1 (dot, general); Vaswani et
+    al. 2017, eq. 1 (scaled).
+    """
+    if kind == "additive":
+        # No product of two vectors: the scores are written where a bias would stand.
+        added = torch.tanh((x @ w.mT)[:, None] + (x @ u.mT)[None])
+        return attend(torch.zeros_like(x)[None], x[None], x[None], bias=(added @ v)[None])
+    designs: dict[str, Callable[[], Attention]] = {
+        "dot": lambda: attend(x[None], x[None], x[None], scale=1.0),
+        "general": lambda: attend((x @ w)[None], x[None], x[None], scale=1.0),
+        "scaled": lambda: attend(x[None], x[None], x[None], scale=1 / math.sqrt(x.shape[-1])),
+    }
+    return designs[kind]()
+
+
+def _trace_older(scene: Scene, kind: str) -> Trace:
+    scratch = Scratch(_D_MODEL, 1, scene.seed, positions="none")
+    whole, known = scratch.trace(scene.text), scratch.projections()
+    x, v = scratch.embed(scene.words), word_vectors(("v",), _D_MODEL, scene.seed)[0]
+    call = scored(x, known["query"].weight, known["key"].weight, v, kind)
+    origin = replace(whole.provenance, revision=f"{whole.provenance.revision} score={kind}")
+    return replace(whole, layers={scratch.stream: (Layer(call, "0", x),)}, output=call.output[0], provenance=origin)
+
+
+def _ask_older(scene: Scene) -> Ask:
+    query = scene.asking
+    largest = [float(_trace_older(scene, kind).weights(0, 0)[query].max()) for kind in KINDS]
+    best, names = max(range(len(largest)), key=largest.__getitem__), [name for name, _ in KINDS.values()]
+    return Ask(
+        f"Which score gives the favourite of {short(scene.words[query])} most?",
+        f"The {names[best]} gives its favourite {largest[best]:.2f}",
+        "vectors and matrices from a seed: these numbers mean nothing, the four ways do",
+        tuple(names),
+        tuple(largest),
+        pressed=tuple(KINDS),
+    )
+
+
+def _show_older(scene: Scene) -> Shown:
+    kind, query = _CONTROL_OLDER.value(scene), scene.asking
+    trace = _trace_older(scene, kind)
+    row = trace.weights(0, 0)[query]
+    key = int(row.argmax())
+    facts = {
+        "d": str(_D_MODEL),
+        **quoted(scene.words, word=query, other=key),
+        "formula.score": r"e_{ij} = " + KINDS[kind][1],
+        "kind": KINDS[kind][0],
+        "one": f"{math.tanh(math.inf):.0f}",
+        "weight": f"{float(row[key]):.3f}",
+        "beside": _beside(scene, kind, query, key),
+    }
+    says = f"Scored by {facts['kind']}, “{facts['word']}” by chance prefers “{facts['other']}”, {facts['weight']}."
+    spots = bar_spots([*map(str, range(len(scene.words)))])
+    return Shown(facts, looks(trace, 0, 0, query, theme=scene.theme), says, spots)
+
+
+def _beside(scene: Scene, kind: str, query: int, key: int) -> str:
+    other, how = ("scaled", "once that is scaled") if kind == "dot" else ("dot", "by the plain dot product")
+    return f"Of the same it takes {float(_trace_older(scene, other).weights(0, 0)[query, key]):.3f} {how}."
+
+
+_CONTROL_OLDER = Control("Score", lambda scene: {name: KINDS[name][0] for name in KINDS}, lambda scene: "additive")
+
+LESSONS = {
+    "cross": Lesson("Cross-attention", 6, _ask_cross, _show_cross, _CONTROL_CROSS, "shape", deeper=("cross",)),
+    "older": Lesson(
+        "Older attention",
+        7,
+        _ask_older,
+        _show_older,
+        _CONTROL_OLDER,
+        "additive",
+        deeper=("steps",),
+        words=lambda scene: (offered(scene.words), str(scene.asking)),
+    ),
+}

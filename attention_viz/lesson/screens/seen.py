@@ -1,0 +1,126 @@
+"""Pictures and sounds: patches look at each other as words do; words get their times from where heads look."""
+
+from attention_viz.lesson.lesson import Ask, Control, Lesson, Shown, short
+from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.seen import PICTURE_MODEL, PICTURES, SAMPLE, SOUND_MODEL, PictureRun, SoundRun
+from attention_viz.lesson.words import in_words, signed, signs, texts
+from attention_viz.views import overlay, spoken
+from attention_viz.views.style.theme import palette
+
+__all__ = ["LESSONS"]
+
+_QUARTERS = ("upper left", "upper right", "lower left", "lower right")
+
+
+def _looked(scene: Scene) -> PictureRun:
+    return PictureRun(scene, _CONTROL_PICTURE.value(scene))
+
+
+def _ask_picture(scene: Scene) -> Ask:
+    looked = _looked(scene)
+    layer, head = looked.place
+    values = (*looked.boxes(2, 2).ravel().tolist(), looked.itself)
+    options = (*(f"the {quarter}" for quarter in _QUARTERS), "itself")
+    most = max(range(len(values)), key=values.__getitem__)
+    return Ask(
+        f"A class token reads {PICTURES[looked.sample]}, cut into patches. Where does it look?",
+        f"Most goes to {options[most]}: {signed(values[most])}",
+        f"{PICTURE_MODEL}, layer {layer}, head {head}: the class token’s row, added up over quarters of the picture",
+        options,
+        values,
+        shares=True,
+        seen=looked.shown([(row, column) for row in range(2) for column in range(2)], 2),
+    )
+
+
+def _show_picture(scene: Scene) -> Shown:
+    looked = _looked(scene)
+    layer, head = looked.place
+    down, across = looked.weights.shape
+    picture = looked.trace.seen.picture
+    assert picture is not None, "the sample is a picture"
+    facts = {
+        **texts(high=picture.shape[0], wide=picture.shape[1], side=picture.shape[0] // down, patches=down * across),
+        **texts(positions=len(looked.tokens), layer=layer, head=head, count=int(looked.region.sum())),
+        **signs(part=looked.part, share=looked.share),
+        "shows": PICTURES[looked.sample],
+        "times": f"{looked.share / looked.part:.1f}",
+    }
+    says = (
+        f"The picture with the class token’s weights of layer {layer}, head {head} over it: {facts['count']} patches "
+        f"that lie together have {facts['share']}."
+    )
+    return Shown(facts, overlay(looked.trace, layer, head, 0, theme=scene.theme), says)
+
+
+_CONTROL_PICTURE = Control("Picture", lambda scene: PICTURES, lambda scene: next(iter(PICTURES)))
+
+
+def _options(scene: Scene) -> dict[str, str]:
+    return {str(at): in_words(word) for at, word in enumerate(SoundRun(scene).words)}
+
+
+def _longest(scene: Scene) -> str:
+    words = SoundRun(scene).words
+    return str(max(range(len(words)), key=lambda at: len(words[at])))
+
+
+def _word(scene: Scene) -> int:
+    return int(_CONTROL_SOUND.value(scene))
+
+
+def _ask_sound(scene: Scene) -> Ask:
+    heard, word = SoundRun(scene), _word(scene)
+    layer, head = heard.place
+    numbers = heard.during(word).tolist()
+    options = (*map(in_words, heard.words), "the rest")
+    values = (*numbers, max(0.0, 1 - sum(numbers)))
+    best = max(range(len(values)), key=values.__getitem__)
+    said = in_words(heard.words[word])
+    most = f"the time of {short(options[best])}" if best < len(numbers) else "the rest"
+    return Ask(
+        f"A model writes down what it hears. Before it writes “{said}”, to which word’s time does it listen?",
+        f"Before it writes “{said}” it listens to {most}: {signed(values[best])}",
+        f"{SOUND_MODEL}, cross-attention, layer {layer}, head {head}: the row that is about to write “{said}”",
+        options,
+        values,
+    )
+
+
+def _show_sound(scene: Scene) -> Shown:
+    heard, word = SoundRun(scene), _word(scene)
+    layer, head = heard.place
+    start, end = heard.times[word]
+    frames = int((heard.begins < heard.seconds).sum())
+    facts = {
+        **texts(frames=len(heard.begins), inside=frames, words=len(heard.words), layer=layer, head=head),
+        "word": in_words(heard.words[word]),
+        "share": signed(float(heard.during(word)[word])),
+        "seconds": f"{heard.seconds:.2f}",
+        "rate": f"{1 / (heard.begins[1] - heard.begins[0]):.0f}",
+        "start": f"{start:.2f}",
+        "end": f"{end:.2f}",
+    }
+    says = f"Words down, time across: “{facts['word']}” listens to {facts['start']} to {facts['end']} s."
+    figure = spoken(heard.trace, layer, head, theme=scene.theme)
+    box = {"x0": start, "x1": end, "y0": word - 0.5, "y1": word + 0.5}
+    figure.add_shape(type="rect", line={"color": palette(scene.theme).query, "width": 2}, **box)
+    return Shown(facts, figure, says)
+
+
+_CONTROL_SOUND = Control("Word", _options, _longest, words=True)
+
+LESSONS = {
+    "picture": Lesson(
+        "A picture is words, too",
+        5,
+        _ask_picture,
+        _show_picture,
+        _CONTROL_PICTURE,
+        "region",
+        sample=_CONTROL_PICTURE.value,
+    ),
+    "sound": Lesson(
+        "Who said what when", 5, _ask_sound, _show_sound, _CONTROL_SOUND, "stretch", sample=lambda scene: SAMPLE
+    ),
+}

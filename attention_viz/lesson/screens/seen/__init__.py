@@ -1,1 +1,0 @@
-"""Lessons on what is no text: a picture, and a sound."""

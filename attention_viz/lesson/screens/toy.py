@@ -1,0 +1,160 @@
+"""Heads of the toy: one writes the key that another finds, and adds to the logits of words."""
+
+from attention_viz.lesson.composed import STEPS, TOY_WORDS, Composed, WrittenBy
+from attention_viz.lesson.language import TOY
+from attention_viz.lesson.lesson import Ask, CatalogueHead, Control, Lesson, Shown, short
+from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.words import in_words, signed, signs, texts
+from attention_viz.views import composition, looks
+
+__all__ = ["LESSONS"]
+
+# The word that the lesson opens on, by its place.
+_OPENING = 1
+# A word that the key is found by makes at least this part of the score.
+_MOST = 0.5
+
+
+def _composed(scene: Scene) -> Composed:
+    # Nothing came after the last word the first time.
+    at = scene.word if scene.word is not None and scene.word < len(TOY_WORDS) - 1 else _OPENING
+    return Composed(scene, at, int(_CONTROL_TOGETHER.value(scene)))
+
+
+def _ask_together(scene: Scene) -> Ask:
+    pair = _composed(scene)
+    names, numbers = pair.trace.key_tokens().written, pair.by_word
+    layer, head = pair.reader
+    best = max(numbers, key=numbers.__getitem__)
+    found, score, last = short(names[pair.key]), pair.opened.total, len(TOY_WORDS) - 1
+    by = f"{found} is found by {short(names[best])}: {signed(numbers[best], 2)} of a score of {signed(score, 2)}"
+    return Ask(
+        f"{short(names[pair.query])} comes again, and a head looks at {found}. By which word is it found?",
+        by if numbers[best] > _MOST * score > 0 else f"{found} isn't found by a word: a score of {signed(score, 2)}",
+        f"the toy {TOY} after {pair.step} steps, layer {layer}, head {head}: the score split by the words "
+        f"that wrote the key; {signed(pair.opened.total - sum(numbers.values()), 2)} comes from no word",
+        tuple(in_words(names[at]) for at in numbers),
+        tuple(numbers.values()),
+        shown=tuple(signed(number, 2) for number in numbers.values()),
+        pressed=tuple(str(at - pair.start) if 0 <= at - pair.start < last else "" for at in numbers),
+        word=True,
+        place=CatalogueHead.of(pair.trace, layer, head),
+    )
+
+
+def _show_together(scene: Scene) -> Shown:
+    pair = _composed(scene)
+    names = [in_words(name) for name in pair.trace.key_tokens().written]
+    (layer, head), (before_layer, before_head) = pair.reader, pair.writer
+    before, weight = pair.looks
+    written = pair.parts["head", before_layer, before_head]
+    best = max(pair.by_word, key=pair.by_word.__getitem__)
+    facts = {
+        **texts(step=pair.step, layer=layer, head=head, before_layer=before_layer, before_head=before_head),
+        **signs(before=before, weight=weight, without=pair.without_writer),
+        **signs(2, score=pair.opened.total, written=written, by_word=pair.by_word[best]),
+        "text": in_words(pair.text, 80),
+        "word": names[pair.query],
+        "found": names[pair.key],
+        "source": names[pair.key - 1],
+        "best_word": names[best],
+    }
+    says = (
+        f"After {pair.step} steps layer {before_layer}, head {before_head} takes {facts['before']} at "
+        f"“{facts['found']}” from “{facts['source']}”; layer {layer}, head {head} takes {facts['weight']} from "
+        f"“{facts['found']}”."
+    )
+    figure = composition(
+        pair.trace,
+        pair.writer,
+        pair.reader,
+        pair.query,
+        pair.key,
+        pair.over_training,
+        marked=pair.step,
+        theme=scene.theme,
+    )
+    return Shown(facts, figure, says)
+
+
+_CONTROL_TOGETHER = Control(
+    "Training step", lambda scene: {str(step): str(step) for step in STEPS}, lambda scene: str(STEPS[-1]), ordered=True
+)
+
+
+# The word that the lesson opens on, by its place.
+_OPENING_WRITES = 1
+# A head that adds less to the word that it writes most for writes none by itself.
+_LEAST = 0.5
+
+
+def _written(scene: Scene) -> WrittenBy:
+    at = scene.word if scene.word is not None and scene.word < len(TOY_WORDS) - 1 else _OPENING_WRITES
+    layer, head = map(int, _CONTROL_WRITES.value(scene).split("·"))
+    return WrittenBy(scene, at, (layer, head))
+
+
+def _ask_writes(scene: Scene) -> Ask:
+    found = _written(scene)
+    layer, head = found.place
+    names, last = found.trace.key_tokens().written, len(TOY_WORDS) - 1
+    seen = short(names[int(found.row.argmax())])
+    best = max(found.added, key=found.added.__getitem__)
+    number = signed(found.added[best], 2)
+    return Ask(
+        f"At {short(names[found.query])}, layer {layer}, head {head} looks at {seen}. Which word does it write for?",
+        f"It writes for {short(best)}: {number} on its logit"
+        if found.added[best] > _LEAST
+        else f"It hardly writes for any word by itself: at most {number}, for {short(best)}",
+        f"the toy {TOY}, layer {layer}, head {head}: what is added to each word's logit",
+        tuple(in_words(word) for word in found.added),
+        tuple(found.added.values()),
+        shown=tuple(signed(one, 2) for one in found.added.values()),
+        pressed=tuple(str(at) if at < last else "" for at in range(len(TOY_WORDS))),
+        word=True,
+        place=CatalogueHead.of(found.trace, layer, head),
+    )
+
+
+def _show_writes(scene: Scene) -> Shown:
+    found = _written(scene)
+    layer, head = found.place
+    names = [in_words(name) for name in found.trace.key_tokens().written]
+    seen, weight = names[int(found.row.argmax())], float(found.row.max())
+    best = max(found.added, key=found.added.__getitem__)
+    worst = min(found.added, key=found.added.__getitem__)
+    facts = {
+        **texts(layer=layer, head=head, worst=worst, best=best, seen=seen),
+        **signs(weight=weight, likely=found.likely[best], without=found.likely_without[best]),
+        **signs(2, added=found.added[best], taken=found.added[worst]),
+        "text": in_words(found.pair.text, 80),
+        "word": names[found.query],
+    }
+    says = (
+        f"At “{facts['word']}” layer {layer}, head {head} takes {facts['weight']} from “{seen}” and adds "
+        f"{facts['added']} to the logit of “{best}”."
+    )
+    return Shown(facts, looks(found.trace, layer, head, found.query, theme=scene.theme), says)
+
+
+def _heads(scene: Scene) -> dict[str, str]:
+    trace = WrittenBy(scene, _OPENING_WRITES).trace
+    places = [(layer, head) for layer in trace.layer_numbers() for head in range(trace.head_count(layer))]
+    return {f"{layer}·{head}": f"{layer}·{head}" for layer, head in places}
+
+
+def _reader(scene: Scene) -> str:
+    layer, head = WrittenBy(scene, _OPENING_WRITES).place
+    return f"{layer}·{head}"
+
+
+_CONTROL_WRITES = Control("Layer · head", _heads, _reader)
+
+LESSONS = {
+    "together": Lesson(
+        "Heads work together", 7, _ask_together, _show_together, _CONTROL_TOGETHER, "part", deeper=("why", "compare")
+    ),
+    "writes": Lesson(
+        "What a head writes", 6, _ask_writes, _show_writes, _CONTROL_WRITES, "added", deeper=("why", "heads")
+    ),
+}

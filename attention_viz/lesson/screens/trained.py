@@ -1,0 +1,232 @@
+"""Trained heads: jobs found in every language model, and limits of weights."""
+
+from typing import NamedTuple
+
+from attention_viz.edits.effects import moved_output
+from attention_viz.edits.kinds.ablation import Ablate
+from attention_viz.edits.words import listed
+from attention_viz.lesson.language import Twice
+from attention_viz.lesson.lesson import Ask, CatalogueHead, Control, Lesson, Shown, short, written_spots
+from attention_viz.lesson.links import asking_position, strongest_link, trained_words, word_positions
+from attention_viz.lesson.scene import MOST_PRESSED, Scene
+from attention_viz.lesson.words import in_words, quoted, signed, signs, texts
+from attention_viz.operation.shapes import shared_heads
+from attention_viz.trace.trace import Trace
+from attention_viz.views import heatmap, weight_and_effect
+from attention_viz.views.style.wording import escaped
+
+__all__ = ["LESSONS", "Light", "effects", "lightest"]
+
+# What can be chosen, each with the metric by which its head is found, and what the head does.
+_JOBS = {
+    "previous": ("The word before", "previous", "looks at the token before it"),
+    "first": ("Resting", "first", "looks at the first token of the text, whatever that is"),
+    "induction": ("Going on with a pattern", "induction", "looks at what came after it the last time"),
+    "copying": ("Copying", "induction", "looks at what came after it the last time, and hands that on"),
+}
+# How many heads are silenced together, as others do the same job beside the best.
+_SILENCED = 3
+# Bars to guess on: the largest weights of a row that may be long.
+_BARS = 10
+
+
+def _ask_jobs(scene: Scene) -> Ask:
+    job, metric, _ = _JOBS[_CONTROL_JOBS.value(scene)]
+    twice = Twice(scene)
+    layer, head, _ = twice.heads(metric)[0]
+    query, _, _ = twice.asked(metric, layer, head)
+    row, labels = twice.trace.weights(layer, head)[query], twice.trace.query_tokens().written
+    # Of a causal row, only what it may look at: a blocked token has no weight to compare.
+    keys = sorted(row[: query + 1].argsort(descending=True, stable=True)[:_BARS].tolist())
+    values = [float(row[key]) for key in keys]
+    best = keys[values.index(max(values))]
+    return Ask(
+        f"“{job}”: where does {short(labels[query])}, token {query}, look?",
+        f"{short(labels[query])} looks at {short(labels[best])}, token {best}: {signed(float(row[best]))}",
+        f"{twice.model}, layer {layer}, head {head}: {_which_weights(len(keys), query + 1)}",
+        tuple(f"{key} {in_words(labels[key])}" for key in keys),
+        tuple(values),
+        query=keys.index(query) if query in keys else None,
+        pressed=tuple(str(key) if key < MOST_PRESSED else "" for key in keys),
+        word=True,
+        place=CatalogueHead.of(twice.trace, layer, head),
+    )
+
+
+def _which_weights(shown: int, open_keys: int) -> str:
+    return f"all weights of its row ({shown} tokens)" if shown == open_keys else f"its {shown} largest weights"
+
+
+def _show_jobs(scene: Scene) -> Shown:
+    chosen = _CONTROL_JOBS.value(scene)
+    job, metric, does = _JOBS[chosen]
+    twice = Twice(scene)
+    layer, head, share = twice.heads(metric)[0]
+    query, key, weight = twice.asked(metric, layer, head)
+    facts = {
+        **texts(count=sum(twice.trace.head_count(one) for one in twice.trace.layer_numbers()), layer=layer, does=does),
+        **texts(head=head, job=job, text=twice.quoted, model=twice.model, note=twice.note),
+        **signs(share=share, weight=weight),
+        "word": twice.name(query),
+        "other": twice.name(key),
+        "finding": _finding(chosen, twice, layer, head),
+        "often": twice.often(metric, layer, head),
+    }
+    says = (
+        f"{job}: in layer {layer}, head {head} of {twice.model}, “{facts['word']}” takes {facts['weight']} from "
+        f"“{facts['other']}”. {facts['finding'] if chosen == 'copying' else ''}"
+    )
+    return Shown(facts, heatmap(twice.trace, layer, head, theme=scene.theme), says)
+
+
+def _finding(chosen: str, twice: Twice, layer: int, head: int) -> str:
+    if chosen == "previous":
+        return "So a token's vector comes to tell what stood before it, which heads further up can ask for."
+    if chosen == "first":
+        there, others = twice.value_lengths(layer, head)
+        small = "Little is fetched there" if there < others else "What is fetched there is no smaller than elsewhere"
+        return f"{small}: the value of that token is {signed(there)} long, the others' {signed(others)} on average."
+    if chosen == "induction":
+        return "It finds the place by what stood before each token, which a head further down has handed on."
+    before = twice.carried_on()
+    if before is None:
+        return "This text is too short to be gone on with."
+    silenced = [(one, other) for one, other, _ in twice.heads("induction", _SILENCED)]
+    after = twice.carried_on(silenced) or 0.0
+    names = listed([f"layer {one} head {other}" for one, other in silenced])
+    return (
+        f"With {names} silenced, what really comes next the second time gets a probability of {signed(after)} on "
+        f"average, instead of {signed(before)}."
+    )
+
+
+_CONTROL_JOBS = Control("Job", lambda scene: {name: job[0] for name, job in _JOBS.items()}, lambda scene: "previous")
+
+
+_SAME = "Here the two are one head. That is not the rule: choose another layer."
+_OTHER = "The head that looks best is not the one that matters most."
+
+
+def _trace(scene: Scene) -> Trace:
+    return scene.trained()
+
+
+def effects(scene: Scene, layer: int) -> list[float]:
+    """Return the output's mean change over tokens when each head is ablated."""
+    before = _trace(scene)
+    runs = (scene.trained((Ablate(layer, head),)) for head in range(before.head_count(layer)))
+    return [float(moved_output(before, after).mean()) for after in runs]
+
+
+class Light(NamedTuple):
+    """A row whose largest weight brings little; length is of weight × value, `place` ranks from 1."""
+
+    head: int
+    query: int
+    key: int
+    weight: float
+    length: float
+    most: float
+    place: int
+
+
+def lightest(trace: Trace, layer: int) -> Light:
+    """Find a layer's row whose largest weight ranks lowest by length; of ties the largest weight."""
+    call, queries = trace.attention(layer), list(word_positions(trace))
+    weights = call.weights[:, queries].detach().float()
+    lengths = weights * shared_heads(call.value, call.query).detach().float().norm(dim=-1)[:, None]
+    weight, key = weights.max(dim=-1)
+    length = lengths.gather(-1, key[..., None])
+    places = 1 + (lengths > length).sum(dim=-1)
+    found = [
+        Light(
+            head,
+            query,
+            int(key[head, at]),
+            float(weight[head, at]),
+            float(length[head, at, 0]),
+            float(lengths[head, at].max()),
+            int(places[head, at]),
+        )
+        for head in range(len(weights))
+        for at, query in enumerate(queries)
+    ]
+    return max(found, key=lambda one: (one.place, one.weight))
+
+
+def _phrase(trace: Trace, layer: int) -> str:
+    light, labels = lightest(trace, layer), trace.query_tokens().written
+    if light.place == 1:
+        return "In this layer the largest weight of each word also brings it most."
+    word, other = in_words(labels[light.query]), in_words(labels[light.key])
+    return (
+        f"In head {light.head}, “{word}” takes most from “{other}”: {light.weight:.3f}. But weight × value is only "
+        f"{light.length:.3f} long there, place {light.place} of {len(labels)}; the longest is {light.most:.3f}."
+    )
+
+
+def _options(scene: Scene) -> dict[str, str]:
+    return {str(layer): f"layer {layer}" for layer in _trace(scene).layer_numbers()}
+
+
+def _ask_limits(scene: Scene) -> Ask:
+    layer = int(_CONTROL_LIMITS.value(scene))
+    moved = effects(scene, layer)
+    most = max(range(len(moved)), key=moved.__getitem__)
+    return Ask(
+        f"Each head of layer {layer} is silenced in turn. Which one moves the output most?",
+        f"Silencing head {most} moves the output most: {moved[most]:.1%}",
+        f"{scene.called}, layer {layer}: change of the output as a part of its length",
+        tuple(f"head {head}" for head in range(len(moved))),
+        tuple(moved),
+        shown=tuple(f"{one:.1%}" for one in moved),
+        place=CatalogueHead.of(_trace(scene), layer, most),
+    )
+
+
+def _show_limits(scene: Scene) -> Shown:
+    layer, trace = int(_CONTROL_LIMITS.value(scene)), _trace(scene)
+    query = asking_position(trace, scene.word)
+    other = strongest_link(trace, query).key
+    weights = [float(trace.weights(layer, head)[query, other]) for head in range(trace.head_count(layer))]
+    moved = effects(scene, layer)
+    looking, moving = weights.index(max(weights)), moved.index(max(moved))
+    labels = trace.query_tokens().written
+    facts = {
+        **quoted(labels, word=query, other=other),
+        **texts(layer=layer, heads=len(weights), looking=looking),
+        **texts(place=1 + sum(one > moved[looking] for one in moved), moving=moving),
+        "weight": f"{weights[looking]:.3f}",
+        "effect": f"{moved[looking]:.1%}",
+        "most": f"{moved[moving]:.1%}",
+        "its_weight": f"{weights[moving]:.3f}",
+        "light": _phrase(trace, layer),
+        "rule": _SAME if moving == looking else _OTHER,
+    }
+    says = (
+        f"In layer {layer}, head {looking} looks most at “{facts['other']}” ({facts['weight']}); silencing head "
+        f"{moving} moves the output most ({facts['most']})."
+    )
+    places = word_positions(trace)
+    # Every one of these places is a word's: a link is between two of them.
+    pair = places.index(query), places.index(other)
+    figure = weight_and_effect(weights, moved, layer, words=[labels[at] for at in places], pair=pair, theme=scene.theme)
+    figure.update_layout(xaxis_title_text=escaped(f"weight from “{facts['word']}” to “{facts['other']}”"))
+    return Shown(facts, figure, says, written_spots(figure, "words"))
+
+
+_CONTROL_LIMITS = Control("Layer", _options, lambda scene: next(reversed(_options(scene))))
+
+LESSONS = {
+    "jobs": Lesson("What heads do", 7, _ask_jobs, _show_jobs, _CONTROL_JOBS, "job", deeper=("", "heads")),
+    "limits": Lesson(
+        "What weights don't tell",
+        7,
+        _ask_limits,
+        _show_limits,
+        _CONTROL_LIMITS,
+        "matters",
+        deeper=("heads", "compare"),
+        words=trained_words,
+    ),
+}

@@ -1,0 +1,276 @@
+"""A number per head: layers down, heads across, turned if many."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy
+import pandas
+import plotly.graph_objects as go
+import torch
+from jaxtyping import Float
+from numpy import ndarray
+from torch import Tensor
+
+from attention_viz.analysis.head_table import head_table
+from attention_viz.analysis.metrics import METRICS
+from attention_viz.edits.effects import moved_weight
+from attention_viz.errors import ShapeError
+from attention_viz.trace.trace import Trace
+from attention_viz.views.figures.points import check_metric, metrics_text
+from attention_viz.views.style.axes import arrange, label_axes
+from attention_viz.views.style.blocks import cells
+from attention_viz.views.style.marks import add_numbers
+from attention_viz.views.style.scale import colour_bar, round_up
+from attention_viz.views.style.theme import Palette, ThemeName, palette
+from attention_viz.views.style.wording import escaped
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = [
+    "changed_heads",
+    "compared_heads",
+    "framed",
+    "grid_of_heads",
+    "head_effects",
+    "head_grid",
+    "is_turned",
+    "written",
+]
+
+# Up to this many heads and layers, each cell's number stands in it.
+_PRINTED_UP_TO = 16
+
+
+def grid_of_heads(
+    values: Float[ndarray, "layer head"],
+    layers: Sequence[str],
+    colours: Palette,
+    *,
+    title: str,
+    stops: Sequence[str],
+    full: float,
+    said: Sequence[Sequence[str]],
+    written: Callable[[float], str],
+    bar: dict[str, Any],
+    chosen: tuple[int, int] | None = None,
+) -> go.Figure:
+    """Colour each head by its number from 0 to `full`, layers down; see `is_turned`."""
+    turned = is_turned(*values.shape)
+    texts = list(zip(*said, strict=True)) if turned else said
+    drawn = cells(values.T if turned else values, (0, full), stops, texts, xgap=1, ygap=1, colorbar=bar)
+    figure = go.Figure([drawn])
+    if max(values.shape) <= _PRINTED_UP_TO:
+        add_numbers(figure, written)
+    arrange(figure, title, colours)
+    named = {"head": [str(head) for head in range(values.shape[1])], "layer": [escaped(layer) for layer in layers]}
+    across, down = ("layer", "head") if turned else ("head", "layer")
+    label_axes(figure, colours, (named[across], across, colours.ink), (named[down], down, colours.ink))
+    if chosen is not None:
+        row, column = reversed(chosen) if turned else chosen
+        edges = {"x0": column - 0.5, "x1": column + 0.5, "y0": row - 0.5, "y1": row + 0.5}
+        figure.add_shape(type="rect", line={"color": colours.ink, "width": 2}, **edges)
+    return figure
+
+
+def is_turned(layers: int, heads: int) -> bool:
+    """Return whether layers run across: with many, rows would be strips."""
+    return layers > _PRINTED_UP_TO and layers > 2 * heads
+
+
+def framed(chosen: tuple[int, int] | None, layers: Sequence[int]) -> tuple[int, int] | None:
+    """Return a head's row and column; None if its layer is missing."""
+    return None if chosen is None or chosen[0] not in layers else (layers.index(chosen[0]), chosen[1])
+
+
+def head_grid(
+    trace: Trace,
+    metric: str = "entropy",
+    stream: str | None = None,
+    *,
+    chosen: tuple[int, int] | None = None,
+    table: "pandas.DataFrame | None" = None,
+    theme: ThemeName = "light",
+) -> go.Figure:
+    """Layers down, heads across, coloured by a metric.
+
+    Where there are many more layers than heads, layers stand across and heads down.
+
+    Args:
+        trace: what was recorded.
+        metric: a name in `METRICS`.
+        stream: which attention; the only one there is, if none is named.
+        chosen: layer and head to frame.
+        table: from `head_table`, such as of several texts; by default that of the trace.
+        theme: "light" or "dark".
+
+    Raises:
+        ShapeError: there is no such metric, or the table is of other layers than the trace's.
+        TraceError: no such stream, or none named where there are several.
+    """
+    check_metric(metric)
+    stream, colours = trace.stream(stream), palette(theme)
+    table = head_table(trace, stream) if table is None else table
+    values, numbers = table[metric].unstack("head").to_numpy(), trace.layer_numbers(stream)
+    if tuple(table.index.unique("layer")) != numbers:
+        raise ShapeError(f"a table of other layers came than those of the {stream}: {trace.kept[stream]}")
+    return grid_of_heads(
+        values,
+        [layer.label for layer in trace.layers[stream]],
+        colours,
+        title=f"{METRICS[metric].label}, by head",
+        stops=colours.weights,
+        full=round_up(float(numpy.nanmax(values, initial=0.0))),
+        said=[[metrics_text(table, layer, head) for head in range(values.shape[1])] for layer in numbers],
+        written=written,
+        bar=colour_bar(METRICS[metric].unit),
+        chosen=framed(chosen, numbers),
+    )
+
+
+def written(number: float) -> str:
+    """Write a head's number for its cell."""
+    return f"{number:.2f}" if number < 10 else f"{number:.1f}"
+
+
+def changed_heads(before: Trace, after: Trace, stream: str | None = None, *, theme: ThemeName = "light") -> go.Figure:
+    """How much weight moved in every head: layers down, heads across, from 0 to 1.
+
+    Where there are many more layers than heads, layers stand across and heads down.
+
+    Raises:
+        TraceError: the traces aren't of the same tokens and layers.
+    """
+    stream, colours = before.stream(stream), palette(theme)
+    moved = moved_weight(before, after, stream).numpy()
+    labels = [layer.label for layer in before.layers[stream]]
+    return grid_of_heads(
+        moved,
+        labels,
+        colours,
+        title="Share of the weight that moved, by head",
+        stops=colours.increases,
+        full=1,
+        said=[
+            [f"layer {escaped(label)}, head {head}: {one:.4f} of its weight moved" for head, one in enumerate(row)]
+            for label, row in zip(labels, moved.tolist(), strict=True)
+        ],
+        written="{:.2f}".format,
+        bar=colour_bar("moved"),
+    )
+
+
+def head_effects(
+    trace: Trace,
+    moved: "pandas.Series",
+    stream: str | None = None,
+    *,
+    chosen: tuple[int, int] | None = None,
+    theme: ThemeName = "light",
+) -> go.Figure:
+    """Layers down, heads across, coloured by how far the output moved when that head was changed.
+
+    Where there are many more layers than heads, layers stand across and heads down.
+
+    Args:
+        trace: the run without a change.
+        moved: by (layer, head), the mean of `changes.moved_output`; heads that weren't tried are left out.
+        stream: whose heads; the only one there is, if none is named.
+        chosen: layer and head to frame.
+        theme: "light" or "dark".
+
+    Raises:
+        ShapeError: no head was tried, or one that the trace doesn't have.
+    """
+    stream, colours = trace.stream(stream), palette(theme)
+    tried = dict(zip(cast("list[tuple[int, int]]", list(moved.index)), moved.tolist(), strict=True))
+    layers = sorted({layer for layer, _ in tried})
+    if not tried or not set(layers) <= set(trace.layer_numbers(stream)):
+        there = trace.kept[stream] if layers and not trace.kept[stream].whole else f"{trace.layer_count(stream)} layers"
+        raise ShapeError(f"effects of {len(tried)} heads came; the {stream} has {there}")
+    heads = range(max(trace.head_count(layer, stream) for layer in layers))
+    values = numpy.array([[tried.get((layer, head), numpy.nan) for head in heads] for layer in layers])
+    largest = float(numpy.nanmax(values))
+    digits = 1 if largest >= 0.005 else 3
+    return grid_of_heads(
+        values,
+        [trace.label(layer, stream) for layer in layers],
+        colours,
+        title="How far the output moves when a head is changed",
+        stops=colours.increases,
+        full=round_up(largest),
+        said=[
+            [f"layer {layer}, head {head}: {_percent(tried.get((layer, head)))}" for head in heads] for layer in layers
+        ],
+        written=lambda share: f"{share:.{digits}%}",
+        bar={**colour_bar("moved"), "tickformat": ".0%" if largest > 0.04 else f".{digits}%"},
+        chosen=framed(chosen, layers),
+    )
+
+
+def _percent(moved: float | None) -> str:
+    return "not tried" if moved is None else f"the output moves by {moved:.2%}"
+
+
+def compared_heads(
+    one: Trace,
+    other: Trace,
+    apart: pandas.DataFrame | Float[Tensor, "layer head"],
+    stream: str | None = None,
+    *,
+    chosen: tuple[int, int] | None = None,
+    theme: ThemeName = "light",
+) -> go.Figure:
+    """How far apart two runs are, head by head: layers down, heads across, mean Jensen–Shannon divergence in bits.
+
+    Where there are many more layers than heads, layers stand across and heads down.
+
+    Args:
+        one: the first run.
+        other: the second, whose heads these are.
+        apart: from `attention_viz.head_divergences`; or one number a head, (layer, head), NaN where there is none.
+        stream: of the second run; the only one there is, if none is named.
+        chosen: layer and head to frame.
+        theme: "light" or "dark".
+
+    Raises:
+        ShapeError: as many numbers didn't come as the second run has heads.
+    """
+    stream, colours = other.stream(stream), palette(theme)
+    layers = other.layer_numbers(stream)
+    heads = range(max(other.head_count(layer, stream) for layer in layers))
+    if isinstance(apart, pandas.DataFrame):
+        apart = _matrix(apart, layers, heads)
+    if tuple(apart.shape) != (len(layers), len(heads)):
+        raise ShapeError(
+            f"divergences of {tuple(apart.shape)} heads came; the {stream} has {len(layers)} × {len(heads)}"
+        )
+    numbers, names = apart.tolist(), sorted({_model(one), _model(other)})
+    return grid_of_heads(
+        apart.numpy(),
+        [other.label(layer, stream) for layer in layers],
+        colours,
+        title=escaped(f"How far apart each head is · {' and '.join(names)}"),
+        stops=colours.increases,
+        full=round_up(float(numpy.nanmax(apart.numpy(), initial=0.0))),
+        said=[
+            [f"layer {layer}, head {head}: {value:.6f} bits" for head, value in enumerate(row)]
+            for layer, row in zip(layers, numbers, strict=True)
+        ],
+        written="{:.2f}".format,
+        bar=colour_bar("bits"),
+        chosen=framed(chosen, layers),
+    )
+
+
+def _matrix(table: pandas.DataFrame, layers: Sequence[int], heads: Sequence[int]) -> Float[Tensor, "layer head"]:
+    wanted = pandas.MultiIndex.from_product([layers, heads])
+    if "divergence" not in table or table.index.difference(wanted).size:
+        raise ShapeError("a table of other heads came; needed: that of av.head_divergences for these two runs")
+    numbers = table["divergence"].reindex(wanted).to_numpy(dtype=float)
+    return torch.tensor(numbers.reshape(len(layers), len(heads)))
+
+
+def _model(trace: Trace) -> str:
+    origin = trace.provenance
+    return f"{origin.model} {origin.revision}" if origin.revision else origin.model

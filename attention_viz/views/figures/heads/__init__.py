@@ -1,1 +1,0 @@
-"""One file a picture of all heads at once: by a number, by two, by how alike they are, by what silencing one does."""

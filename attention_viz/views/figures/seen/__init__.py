@@ -1,1 +1,0 @@
-"""Pictures of pictures and of sounds: weights where the patches and the frames are."""

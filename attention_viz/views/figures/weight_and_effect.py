@@ -1,0 +1,112 @@
+"""Plot a layer's heads by weight and effect."""
+
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+
+from attention_viz.errors import ShapeError
+from attention_viz.views.style.axes import arrange, number_axis
+from attention_viz.views.style.theme import MONOSPACE, Palette, ThemeName, palette
+from attention_viz.views.style.wording import readable, shortened
+
+__all__ = ["weight_and_effect"]
+
+_HEIGHT = 380
+# Of the line of words: letters that fit beside each other on a phone, the longest word, and pixels a line.
+_LETTERS, _LONGEST, _LINE = 44, 12, 20
+
+
+def weight_and_effect(
+    weights: Sequence[float],
+    moved: Sequence[float],
+    layer: int,
+    *,
+    words: Sequence[str] = (),
+    pair: tuple[int, int] | None = None,
+    theme: ThemeName = "light",
+) -> go.Figure:
+    """The heads of one layer: across how much they look at a word, up how far the output moves without them.
+
+    Args:
+        weights: a head's weight from one word to another, a number a head.
+        moved: the share of its length by which the output moves when the head is silenced, a number a head.
+        layer: its number, the model's own.
+        words: the words of the text, which then stand above the heads.
+        pair: the places among them of the word that looks and of the one that is looked at, from 0: both are coloured.
+        theme: "light" or "dark".
+
+    Raises:
+        ShapeError: no heads, or not as many weights as effects; a pair that isn't among the words.
+    """
+    if not weights or len(weights) != len(moved):
+        raise ShapeError(f"a weight and an effect a head are needed; got {len(weights)} and {len(moved)}")
+    if pair is not None and not all(0 <= place < len(words) for place in pair):
+        raise ShapeError(f"a pair of places among {len(words)} words is needed; got {pair}")
+    colours = palette(theme)
+    points = go.Scatter(
+        x=list(weights),
+        y=list(moved),
+        mode="markers+text",
+        marker={"size": 12, "color": colours.accent, "line": {"color": colours.ink, "width": 0.5}},
+        text=[str(head) for head in range(len(weights))],
+        textposition="top center",
+        textfont={"size": 11, "color": colours.ink},
+        hovertext=[f"layer {layer}, head {head}" for head in range(len(weights))],
+        hovertemplate="%{hovertext}: weight %{x:.3f}, the output moves by %{y:.2%}<extra></extra>",
+        cliponaxis=False,
+    )
+    figure = go.Figure([points])
+    arrange(figure, f"The heads of layer {layer}, by number", colours)
+    grid = number_axis(colours)
+    figure.update_xaxes(title="weight from the one word to the other", rangemode="tozero", **grid)
+    figure.update_yaxes(
+        title={"text": "the output moves by", "standoff": 12}, tickformat=".1%", rangemode="tozero", **grid
+    )
+    figure.update_layout(height=_HEIGHT, showlegend=False)
+    if words:
+        _add_words(figure, readable(words), pair, colours)
+    return figure
+
+
+def _add_words(figure: go.Figure, names: Sequence[str], pair: tuple[int, int] | None, colours: Palette) -> None:
+    looking, looked_at = pair or (None, None)
+    inks = {looked_at: colours.key, looking: colours.query}
+    short = [shortened(name, _LONGEST) for name in names]
+    places = _in_lines(short)
+    lines = 1 - min(line for _, line in places)
+    figure.add_scatter(
+        x=[across for across, _ in places],
+        y=[line for _, line in places],
+        xaxis="x2",
+        yaxis="y2",
+        mode="text",
+        text=[f"<b>{name}</b>" if at in inks else name for at, name in enumerate(short)],
+        textfont={"family": MONOSPACE, "size": 12, "color": [inks.get(at, colours.ink) for at in range(len(names))]},
+        hoverinfo="skip",
+        name="words",
+    )
+    room = lines * _LINE
+    height = _HEIGHT + room
+    figure.update_layout(
+        height=height,
+        yaxis_domain=[0, 1 - 1.4 * room / height],
+        xaxis2={"range": [0, 1], "visible": False, "fixedrange": True, "anchor": "y2"},
+        yaxis2={
+            "range": [0.5 - lines, 0.5],
+            "visible": False,
+            "fixedrange": True,
+            "domain": [1 - room / height, 1],
+            "anchor": "x2",
+        },
+    )
+
+
+def _in_lines(names: Sequence[str]) -> list[tuple[float, int]]:
+    """Return each word's middle, 0 to 1, and line, 0, −1, …."""
+    found, column, line = list[tuple[float, int]](), 0, 0
+    for name in names:
+        if column and column + len(name) > _LETTERS:
+            column, line = 0, line - 1
+        found.append(((column + len(name) / 2) / _LETTERS, line))
+        column += len(name) + 2
+    return found
