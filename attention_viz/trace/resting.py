@@ -31,7 +31,7 @@ _PAGEOUT = 21
 # Where in memory the mapped tensors begin, as long as they are mapped.
 _places: set[int] = set()
 # How many bytes are copied at a time where a tensor doesn't lie in one piece.
-_AT_A_TIME = 32_000_000
+BYTES_AT_A_TIME = 32_000_000
 
 
 class RestingFile:
@@ -134,5 +134,5 @@ def _pieces(tensor: Tensor) -> list[Tensor]:
         return [tensor.view(-1)]
     while tensor.shape[0] == 1:
         tensor = tensor[0]
-    rows = max(1, _AT_A_TIME // max(1, tensor[0].numel() * tensor.element_size()))
+    rows = max(1, BYTES_AT_A_TIME // max(1, tensor[0].numel() * tensor.element_size()))
     return list(tensor.split(rows))

@@ -12,6 +12,7 @@ from safetensors.torch import load_file, save_file
 from transformers import DistilBertConfig, DistilBertModel
 
 import attention_viz as av
+from attention_viz.models.bounded.framing import Message
 from attention_viz.models.bounded.limits import Limits
 from attention_viz.models.sources import verdicts
 from attention_viz.serving import models as sources
@@ -42,21 +43,25 @@ def rooms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         word_tokenizer().save_pretrained(tmp_path / name)
     for module in (allowed, sources):
         monkeypatch.setattr(module, "SETTINGS", Settings(models=(tmp_path,)))
-    monkeypatch.setattr(serving, "_models", SharedCache(10**9, lambda model: model.nbytes, serving._forget))
+    monkeypatch.setattr(serving, "MODELS", SharedCache(10**9, lambda model: model.nbytes, serving._forget))
     return tmp_path
 
 
 def test_a_folder_that_burns_keeps_nobody_else_s_model_waiting(rooms: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started = list[float]()
-    try_apart = verdicts._try_apart
+    unhurried = Limits(memory=600_000_000, seconds=60, processor=10, answer=verdicts.LIMITS.answer)
+    plain = verdicts.process.Process
 
-    def slowly(folder: verdicts.CheckedFolder, check: Callable[[], None], limits: Limits) -> object:
-        if "burning" in folder.name:
-            started.append(time.monotonic())
-            limits = Limits(memory=600_000_000, seconds=60, processor=10, answer=limits.answer)
-        return try_apart(folder, check, limits)
+    class Slow(plain):
+        def __init__(self, module: str, _limits: Limits) -> None:
+            super().__init__(module, unhurried)
 
-    monkeypatch.setattr(verdicts, "_try_apart", slowly)
+        def ask(self, request: Message, check: Callable[[], None]) -> Message:
+            if request.values["name"] == "burning":
+                started.append(time.monotonic())
+            return super().ask(request, check)
+
+    monkeypatch.setattr(verdicts.process, "Process", Slow)
     with ThreadPoolExecutor(1) as pool:
         burning = pool.submit(serving.load_model, "burning")
         until = time.monotonic() + 60

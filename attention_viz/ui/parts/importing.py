@@ -12,7 +12,7 @@ from attention_viz.ui.parts.drawing import hold
 __all__ = ["importing"]
 
 # Pages whose bodies are imported whole.
-_ready: set[str] = set()
+READY: set[str] = set()
 
 
 @contextmanager
@@ -24,8 +24,8 @@ def importing(page: str, state: State | None, place: DeltaGenerator | None, heig
         place: None if its content stays.
         height: in pixels.
     """
-    if page not in _ready and place is not None:
+    if page not in READY and place is not None:
         hold(state, place, height)
     with one_importer:
         yield
-    _ready.add(page)
+    READY.add(page)
