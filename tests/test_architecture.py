@@ -345,3 +345,57 @@ def test_the_first_paint_waits_for_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", check], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.stdout.strip() == "[]", done.stdout + done.stderr
+
+
+def private_patches(source: str) -> list[int]:
+    """The lines of a test's code that put something in the place of a name that begins with an underscore."""
+    found = set[int]()
+    for node in ast.walk(ast.parse(source)):
+        targets: list[ast.expr] = []
+        match node:
+            case ast.Call(func=ast.Attribute(attr="setattr" | "delattr" | "setitem" | "delitem" | "object" | "patch")):
+                targets = node.args[:2]
+            case ast.Assign() | ast.Delete():
+                targets = node.targets
+            case ast.AugAssign() | ast.AnnAssign():
+                targets = [node.target]
+        for part in (part for target in targets for part in ast.walk(target)):
+            match part:
+                case ast.Attribute(value=ast.Name(id="self" | "cls")):
+                    names = []
+                case ast.Attribute(attr=name):
+                    names = [name]
+                case ast.Constant(value=str(path)) if isinstance(node, ast.Call):
+                    names = path.split(".")
+                case _:
+                    names = []
+            if any(re.match("_(?!_)", name) for name in names):
+                found.add(part.lineno)
+    return sorted(found)
+
+
+def test_no_test_patches_a_private_name() -> None:
+    files = sorted((ROOT / "tests").rglob("*.py"))
+    found = {path.relative_to(ROOT).as_posix(): private_patches(path.read_text("utf-8")) for path in files}
+    assert not {path: lines for path, lines in found.items() if lines}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'monkeypatch.setattr(module, "_limit", 1)',
+        'monkeypatch.setattr("package.module._limit", 1)',
+        "patch.setitem(module._table, key, 1)",
+        'mocker.patch("package.module._limit")',
+        "module._limit = 1",
+        "module._table[key] += 1",
+        "del module._table[key]",
+    ],
+)
+def test_a_planted_patch_of_a_private_name_is_caught(line: str) -> None:
+    assert private_patches(line) == [1]
+
+
+@pytest.mark.parametrize("line", ['patch.setattr(module, "LIMIT", 1)', "self._limit = 1", 'patch.setenv("_A", "b")'])
+def test_a_patch_of_a_public_name_is_left_alone(line: str) -> None:
+    assert private_patches(line) == []

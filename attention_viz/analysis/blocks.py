@@ -27,7 +27,7 @@ MOST_CELLS = 250_000
 # Blocks along a side: a block is two dots wide at least, so that one that stands out is still seen.
 _SIDE = 256
 # How many cells are computed at a time: 16 MiB in float32.
-_CELLS_AT_A_TIME = 4_000_000
+CELLS_AT_A_TIME = 4_000_000
 
 # What a matrix holds in some of its rows: the numbers, and which of them are blocked.
 Rows = Callable[[slice], tuple[Float[numpy.ndarray, "row column"], Bool[numpy.ndarray, "row column"]]]
@@ -68,7 +68,7 @@ def block_size(shape: tuple[int, int], most: int = MOST_CELLS) -> tuple[int, int
 
 def row_slices(rows: int, columns: int, multiple: int = 1) -> Iterator[slice]:
     """Slice a matrix's rows to fit easily into memory."""
-    step = max(1, _CELLS_AT_A_TIME // max(1, columns * multiple)) * multiple
+    step = max(1, CELLS_AT_A_TIME // max(1, columns * multiple)) * multiple
     for start in range(0, rows, step):
         yield slice(start, min(start + step, rows))
 

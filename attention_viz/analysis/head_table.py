@@ -30,7 +30,7 @@ RANDOM = "induction_random"
 _FEW = 5
 
 # Weights a second, on two cores.
-_RATE = 1.2e8
+WEIGHTS_A_SECOND = 1.2e8
 
 
 def head_table(
@@ -80,7 +80,9 @@ def head_table(
     several = together(traces, "a table of heads")
     tests = [behind(several[0]).repeated_random()] if repeated_random else []
     count, cells = len(several) + len(tests), sum(_cells(trace, trace.stream(stream), rows) for trace in several)
-    progress = ahead("head_table", cells, cells / _RATE, progress, "weights", "rows=… measures some rows only")
+    progress = ahead(
+        "head_table", cells, cells / WEIGHTS_A_SECOND, progress, "weights", "rows=… measures some rows only"
+    )
     tables = [
         _table(trace, trace.stream(stream), rows, _part(progress, number, count))
         for number, trace in enumerate(several)

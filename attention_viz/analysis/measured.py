@@ -102,9 +102,9 @@ def _open_keys(call: Attention) -> Int[Tensor, "*head row"]:
 
 
 # Weights that are made at a time: 2 MiB in float32, which stay in the processor's caches from metric to metric.
-_AT_ONCE_MEASURED = 2**19
+WEIGHTS_AT_A_TIME = 2**19
 # A text of more weights than this is measured by a sample, of so many rows, unless all are asked for.
-_MANY, _SAMPLE = 2**29, 256
+MANY_WEIGHTS, SAMPLED_ROWS = 2**29, 256
 
 
 class MeasuredQueries(NamedTuple):
@@ -147,7 +147,7 @@ def _groups(calls: Mapping[int, Attention], rows: int) -> Iterator[tuple[int, ..
     waiting, cells = list[int](), 0
     for layer, call in calls.items():
         size = call.shape[0] * rows * call.shape[2]
-        if waiting and (cells + size > _AT_ONCE_MEASURED or not _together(calls[waiting[-1]], call)):
+        if waiting and (cells + size > WEIGHTS_AT_A_TIME or not _together(calls[waiting[-1]], call)):
             yield tuple(waiting)
             waiting, cells = [], 0
         waiting.append(layer)
@@ -169,11 +169,11 @@ def _mask_of(call: Attention) -> object:
 
 def _sample_size(trace: Trace, stream: str) -> int:
     shapes = [trace.attention(layer, stream).shape for layer in trace.layer_numbers(stream)]
-    return _SAMPLE if sum(math.prod(shape) for shape in shapes) > _MANY else max(1, shapes[0][-2])
+    return SAMPLED_ROWS if sum(math.prod(shape) for shape in shapes) > MANY_WEIGHTS else max(1, shapes[0][-2])
 
 
 def _blocks(rows: Sequence[int], cells: int) -> Iterator[Sequence[int]]:
-    step = max(1, _AT_ONCE_MEASURED // cells)
+    step = max(1, WEIGHTS_AT_A_TIME // cells)
     for start in range(0, len(rows), step):
         yield rows[start : start + step]
 

@@ -22,7 +22,7 @@ __all__ = ["SIDE", "Overview", "overview"]
 SIDE = 512
 # How many logits are computed at a time: 2 MiB, so that what follows finds them in the processor's cache; and of how
 # many keys, so that the products are of matrices that are no strips.
-_LOGITS_AT_A_TIME, _KEYS_AT_A_TIME = 500_000, 1_000
+LOGITS_AT_A_TIME, KEYS_AT_A_TIME = 500_000, 1_000
 # In how many parts the rows of a mask are taken at least: of a decoder's first rows no key of its last is computed.
 _PARTS = 4
 # Exponentials of logits up to here are neither too large nor too small to be added up as they are.
@@ -90,12 +90,12 @@ def overview(
 
 def _slices(queries: int, keys: int, size: tuple[int, int], parts: int) -> list[slice]:
     wide, block = min(keys, _wide(size)), size[0]
-    step = max(1, min(_LOGITS_AT_A_TIME // max(1, wide * block), -(-queries // (block * parts)))) * block
+    step = max(1, min(LOGITS_AT_A_TIME // max(1, wide * block), -(-queries // (block * parts)))) * block
     return [slice(start, min(start + step, queries)) for start in range(0, queries, step)]
 
 
 def _wide(size: tuple[int, int]) -> int:
-    return max(1, _KEYS_AT_A_TIME // size[1]) * size[1]
+    return max(1, KEYS_AT_A_TIME // size[1]) * size[1]
 
 
 class _MapRows:
@@ -123,7 +123,7 @@ class _MapRows:
         few = None if first is None else first[rows]
         stop = reach(call.allowed, rows, self._keys) if few is None else max(1, int(few.max()))
         # Of few rows more keys are taken at a time: as many logits are as quickly made.
-        wide = max(_wide(size), _LOGITS_AT_A_TIME // query.shape[1] // size[1] * size[1])
+        wide = max(_wide(size), LOGITS_AT_A_TIME // query.shape[1] // size[1] * size[1])
         for start in range(0, stop, wide):
             columns = slice(start, min(start + wide, -(-stop // size[1]) * size[1], self._keys))
             allowed = None if few is not None or call.allowed is None else _part(call.allowed, rows, columns)

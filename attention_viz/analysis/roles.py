@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 # Weights that are looked through at most; of a longer text a sample of its rows.
-_CELLS = 2**26
+MOST_WEIGHTS = 2**26
 # What a single query does isn't what a head mostly does.
 _FEWEST = 2
 # From this evenness on, rows are taken to be even.
@@ -192,7 +192,7 @@ class RoleText:
         resting[first] |= first >= 0
         counted = [position for position in queries.counted if position != first]
         shapes = [trace.attention(layer, stream).shape for layer in trace.layer_numbers(stream)]
-        room = _CELLS // max(1, sum(math.prod(shape) // max(1, shape[-2]) for shape in shapes))
+        room = MOST_WEIGHTS // max(1, sum(math.prod(shape) // max(1, shape[-2]) for shape in shapes))
         chosen = sample_of(counted, max(1, room))
         rows = QueryRows.of(queries, keys, alike=stream != "cross", positions=chosen)
         words = words or Words(keys)

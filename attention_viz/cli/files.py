@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["ENDINGS", "TracePart", "check_target", "layout_of", "part_of", "write"]
 
 # Lines of CSV that are written together, and what one core of 2023 writes in a second.
-_AT_ONCE, _LINES = 2**20, 2.5e5
+LINES_AT_A_TIME, LINES_A_SECOND = 2**20, 2.5e5
 _LAYOUT = ("width", "height", "title", "font_size", "no_footer", "no_numbers")
 _LESS = ("what", "dtype")
 
@@ -125,12 +125,12 @@ def _csv(trace: "Trace", path: Path, part: TracePart) -> None:
     from attention_viz.trace.export import to_csv
 
     table = trace.table(part.layer, part.head, part.stream, layers=part.layers)
-    report = ahead(path.name, len(table), len(table) / _LINES, None)
+    report = ahead(path.name, len(table), len(table) / LINES_A_SECOND, None)
     lines: list[str] = []
-    for start in range(0, max(1, len(table)), _AT_ONCE):
-        heading, _, rest = to_csv(table.iloc[start : start + _AT_ONCE]).partition("\n")
+    for start in range(0, max(1, len(table)), LINES_AT_A_TIME):
+        heading, _, rest = to_csv(table.iloc[start : start + LINES_AT_A_TIME]).partition("\n")
         lines += [rest] if start else [f"{heading}\n", rest]
-        report(min(1.0, (start + _AT_ONCE) / max(1, len(table))))
+        report(min(1.0, (start + LINES_AT_A_TIME) / max(1, len(table))))
     write_whole(path, "".join(lines).encode())
 
 

@@ -31,7 +31,7 @@ ENGINES = ("local", "ray")
 # Tokens of a text that are read where nobody says how many.
 _LENGTH = 128
 # Seconds after which what was done is kept, at the end of a chunk.
-_KEPT_EVERY = 5.0
+KEPT_EVERY = 5.0
 # Texts of which a batch is compared with single runs before a model is believed to run in batches.
 _TRIED = 4
 
@@ -172,7 +172,7 @@ class _Work:
         try:
             for chunk, part in self._run(engine, workers):
                 self.state = Progressed(chunk.number + 1, chunk.fingerprint, self.state.part.and_then(part))
-                if time.monotonic() - kept > _KEPT_EVERY:
+                if time.monotonic() - kept > KEPT_EVERY:
                     self.folder.write_state(self.state)
                     kept = time.monotonic()
                 if progress is not None:

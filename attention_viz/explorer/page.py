@@ -28,7 +28,7 @@ _LONGEST_TITLE = 300
 # A file goes with all weights as long as they are no more than this, some thirty megabytes.
 MOST_IN_A_FILE = 64_000_000
 # What two cores of 2023 do in a second: weights, bytes of heads that come as their terms, layers that are pictures.
-_WEIGHTS, _BYTES, _PICTURES = 3e7, 1e7, 15
+WEIGHTS_A_SECOND, _BYTES, _PICTURES = 3e7, 1e7, 15
 
 
 @dataclass(frozen=True, repr=False)
@@ -138,7 +138,7 @@ def _size(trace: "Trace", terms: Collection[tuple[str, int]] | None) -> tuple[fl
     calls = [layer.attention for layers in trace.layers.values() for layer in layers]
     if terms is None:
         weights = sum(math.prod(call.shape) for call in calls)
-        return 2.0 * weights, weights / _WEIGHTS
+        return 2.0 * weights, weights / WEIGHTS_A_SECOND
     wanted = [trace.attention(layer, stream) for stream, layer in terms]
     carried = 4 * sum(call.query.numel() + call.key.numel() for call in wanted)
     return carried * 4 / 3, carried / _BYTES + len(calls) / _PICTURES

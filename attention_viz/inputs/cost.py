@@ -15,10 +15,10 @@ __all__ = ["cost_of", "file_for", "longest"]
 
 # Texts of so many tokens or more rest in a file: a model of 30 layers keeps 120 kB a token, and its output 200 kB, so
 # that these take 0.2 GB, and thirty visitors with one each 6 GB.
-_LONG = 640
+LONG = 640
 
 # Multiplications and additions a second, on two cores, in float32.
-_RATE = 7.5e10
+OPERATIONS_A_SECOND = 7.5e10
 
 
 def longest(inputs: Mapping[str, Tensor]) -> int:
@@ -29,7 +29,7 @@ def longest(inputs: Mapping[str, Tensor]) -> int:
 
 def file_for(inputs: Mapping[str, Tensor]) -> RestingFile | None:
     """A file for what a long text's run computes; None for a short text, or if there is no room for a file."""
-    if longest(inputs) < _LONG:
+    if longest(inputs) < LONG:
         return None
     try:
         return RestingFile()
@@ -66,7 +66,7 @@ def cost_of(
     numbers = max(0, numbers - (tables - made) * words * width)
     work = 2.0 * tokens * numbers + 4.0 * tokens**2 * width * calls
     held = tokens * (3 * width * (calls if kept is None else kept) + (words if made else width))
-    return float(held * model.dtype.itemsize), work / _RATE
+    return float(held * model.dtype.itemsize), work / OPERATIONS_A_SECOND
 
 
 def _sizes(model: "PreTrainedModel") -> tuple[int, int]:

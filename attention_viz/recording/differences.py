@@ -14,7 +14,7 @@ from attention_viz.trace.memory import LateOutput, set_aside
 __all__ = ["Difference", "Real", "cut", "kept_rows", "weights_difference"]
 
 # How many numbers are compared at a time: 4 MiB in float32, which stay in the processor's caches.
-_AT_ONCE = 2**20
+NUMBERS_AT_A_TIME = 2**20
 
 # After how many such pieces a long trace's numbers, which lie in a file, needn't stay in memory: 256 MiB.
 _SET_ASIDE = 64
@@ -88,7 +88,7 @@ class Difference:
 def _pieces(tensor: Tensor) -> list[slice]:
     """Slices of the first axis, none of which holds many numbers."""
     rows = len(tensor) if tensor.ndim else 0
-    step = max(1, _AT_ONCE // max(1, tensor[:1].numel()))
+    step = max(1, NUMBERS_AT_A_TIME // max(1, tensor[:1].numel()))
     return [slice(start, start + step) for start in range(0, rows, step)]
 
 
@@ -130,7 +130,7 @@ def weights_difference(
 
 def _of_heads(attention: Attention, theirs: Tensor, real: Sequence[bool] | None) -> float:
     rows, found = kept_rows(real, attention.shape[-2], theirs.device), Difference()
-    if theirs.numel() <= _AT_ONCE:
+    if theirs.numel() <= NUMBERS_AT_A_TIME:
         found.add(cut(attention.weights, rows), cut(theirs, rows))
         return found.relative
     for number, plain in enumerate(theirs):

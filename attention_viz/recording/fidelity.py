@@ -30,14 +30,14 @@ from attention_viz.trace.trace import Fidelity
 __all__ = ["compare"]
 
 # Up to so many tokens all weights are compared.
-_WHOLE = 128
+MOST_WHOLE = 128
 # An error beyond this is no rounding in float32, whatever a run in float64 would say.
 _STILL_ROUNDING = 1e-3
 # Of longer texts, how many rows: of a decoder an eighth of the text, between these two; of others the fewest.
-_FEWEST, _MOST = 128, 512
+FEWEST_ROWS, _MOST = 128, 512
 # Where all else fails, weights of a layer that take up to so many bytes are compared all the same: 2 GiB. A model that
 # is eager by itself computes those of up to 256 MiB at once.
-_AFFORDABLE, _AT_ONCE = 2**31, 2**28
+_AFFORDABLE, BYTES_AT_ONCE = 2**31, 2**28
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class _TwinCheck:
 
     def by_prefix(self) -> _Compared | None:
         """Weights by eager attention on the first tokens, where those look at nothing else."""
-        count = min(_MOST, max(_FEWEST, self._length // 8))
+        count = min(_MOST, max(FEWEST_ROWS, self._length // 8))
         closed = all(is_closed_prefix(call.attention, count) for call in self.recorded.calls)
         if not closed or not self.real.everywhere or not self._goes_by_position:
             return None
@@ -113,7 +113,7 @@ class _TwinCheck:
         """Some rows of weights by the family's eager function; all of them if that is what the model runs."""
         if self.twin.is_eager and "eager" in ALL_ATTENTION_FUNCTIONS:  # somebody registered another
             return None
-        count = None if self.twin.is_eager else _FEWEST
+        count = None if self.twin.is_eager else FEWEST_ROWS
         rows = EagerRows.of(self.recorded, self.twin.original, count, self.real)
         with rows.listening():
             plain = self.twin.run(self.inputs, BY_ROWS)
@@ -137,12 +137,12 @@ class _TwinCheck:
         return _Compared(self.own.measure(), error, reference, weights, rows, eager_from_own)
 
     def _ways(self) -> list[Callable[[], _Compared | None]]:
-        if self._length <= _WHOLE or self.twin.plan.sites:
+        if self._length <= MOST_WHOLE or self.twin.plan.sites:
             return []
         if not self.twin.is_eager:
             return [self.by_prefix, self.by_rows]
         # All of it then costs what a plain run costs.
-        return [] if self._largest_layer <= _AT_ONCE else [self.by_rows, self.by_prefix]
+        return [] if self._largest_layer <= BYTES_AT_ONCE else [self.by_rows, self.by_prefix]
 
     @property
     def _length(self) -> int:

@@ -26,7 +26,7 @@ from attention_viz.sources.huggingface import PreTrainedModel
 __all__ = ["Hear", "Twin"]
 
 # How many numbers of an output are made at a time, where nobody needs it whole: 16 MiB in float32.
-_AT_ONCE = 2**22
+NUMBERS_AT_A_TIME = 2**22
 
 # Hears each module of a model and what its twin returned.
 Hear = Callable[[nn.Module, object], None]
@@ -152,7 +152,7 @@ class Twin:
             take(slice(0, rows), self.run_as_turned(inputs))
             return
         readout, hidden = found
-        step = max(1, _AT_ONCE // max(1, readout.row.shape[-1]))
+        step = max(1, NUMBERS_AT_A_TIME // max(1, readout.row.shape[-1]))
         for some in (slice(start, min(start + step, rows)) for start in range(0, rows, step)):
             take(some, readout.rows(hidden[:, some]))
 

@@ -18,7 +18,7 @@ __all__ = ["ANALYSES", "FORWARDS", "Door", "keep_turn", "long_text", "new_turn",
 
 
 # Seconds after which whoever waits hears how many are still before them.
-_PAUSE = 1.0
+PAUSE = 1.0
 # Of so many tokens a forward takes seconds on one core.
 _LONG = 1024
 
@@ -101,7 +101,7 @@ class Door:
                 assert tell is not None
                 # Without the lock: to tell somebody takes as long as it takes.
                 tell(self._before(ticket))
-                seconds = _PAUSE
+                seconds = PAUSE
         except BaseException:  # whoever waited was stopped
             with self._moved:
                 self._line.remove(ticket)

@@ -18,7 +18,7 @@ _Model = TypeVar("_Model")
 
 # How often those who wait look whether they still want to, and how long a load goes on without anybody: whoever waited
 # behind somebody who left takes that one's place within it.
-_LOOK, _GRACE = 0.25, 2.0
+_LOOK, GRACE = 0.25, 2.0
 
 
 @dataclass(eq=False)
@@ -31,7 +31,7 @@ class _Load(Generic[_Model]):
 
     def abandoned(self) -> bool:
         """Return whether nobody has waited for a while."""
-        return self.waiting == 0 and time.monotonic() - self.left > _GRACE
+        return self.waiting == 0 and time.monotonic() - self.left > GRACE
 
 
 class Loads(Generic[_Model]):

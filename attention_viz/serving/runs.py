@@ -48,12 +48,12 @@ _Answer = TypeVar("_Answer")
 
 def is_loaded(name: str) -> bool:
     """Return whether a model is loaded; ours always is."""
-    return name == OWN or name in _models
+    return name == OWN or name in MODELS
 
 
 def has_run(request: Request, longest: int | None = None) -> bool:
     """Return whether an equal request has run, of at most `longest` tokens."""
-    longest, runs = longest or SETTINGS.longest_text, runs_of(request.shown, _traces)
+    longest, runs = longest or SETTINGS.longest_text, runs_of(request.shown, TRACES)
     if (request, None, (), longest) in runs:
         return True
     # A text that isn't cut has one run for all pages, as in `draw`.
@@ -63,7 +63,7 @@ def has_run(request: Request, longest: int | None = None) -> bool:
 
 def load_model(name: str, still_wanted: "Callable[[], object]" = lambda: None) -> None:
     """Load a model once for all while somebody waits; `still_wanted` stops the wait by raising."""
-    _ = _models.get(name, lambda: _loads.wait(name, still_wanted))
+    _ = MODELS.get(name, lambda: LOADS.wait(name, still_wanted))
 
 
 def run_request(
@@ -81,7 +81,7 @@ def run_request(
     if not cached:
         return _run(request, beside, edits, longest)
     key = (request, beside, tuple(_identity(edit) for edit in edits), longest)
-    run = runs_of(request.shown, _traces).get(key, lambda: _run(request, beside, edits, longest))
+    run = runs_of(request.shown, TRACES).get(key, lambda: _run(request, beside, edits, longest))
     if not is_loaded(request.model):  # it had to go meanwhile, and a trace would keep it
         _forget(request.model)
     return run
@@ -186,7 +186,7 @@ def _grow(
 
     evict = None if request.evict is None else Evict(*request.evict)
     less = replace(request, more=request.more - 1, evict=request.evict if request.more > 1 else None)
-    if (before := _traces.peek((less, None, (), longest or SETTINGS.longest_text))) is not None:
+    if (before := TRACES.peek((less, None, (), longest or SETTINGS.longest_text))) is not None:
         steps = chain([before.trace], model.extend(before.trace, 1, evict=evict))
     else:
         steps = model.generate(fit.kept, request.more, evict=evict, special_tokens=special_tokens, chat=chat)
@@ -221,7 +221,7 @@ def is_full(request: Request, trace: "Trace") -> bool:
 
 def _chosen(request: Request) -> "Model":
     if request.model != OWN:
-        return _models.get(request.model, lambda: _loads.wait(request.model))
+        return MODELS.get(request.model, lambda: LOADS.wait(request.model))
     from attention_viz.scratch.model import Scratch
 
     own = request.own or OwnModule()
@@ -231,7 +231,7 @@ def _chosen(request: Request) -> "Model":
 def _open(name: str, cancelled: "Callable[[], bool]") -> "Model":
     share_cores()  # so do threads that begin later, for what they compute outside the doors
     source = find(name)
-    _models.make_room(source.memory)
+    MODELS.make_room(source.memory)
     model = open_source(source, cancelled)
     remember(name, model.facts)
     note(name, source)
@@ -243,14 +243,14 @@ def _open(name: str, cancelled: "Callable[[], bool]") -> "Model":
 
 def _forget(name: str) -> None:
     """Drop an evicted model's traces and set-aside objects, which would keep it."""
-    _traces.discard(lambda key: key[0].model == name)
+    TRACES.discard(lambda key: key[0].model == name)
     forget_runs(name)
     sweep()
 
 
-_loads: "Loads[Model]" = Loads(_open)
-_models: "SharedCache[str, Model]" = SharedCache(SETTINGS.model_memory * 1_000_000, lambda model: model.nbytes, _forget)
-_traces: "SharedCache[tuple[Request, str | None, tuple[Hashable, ...], int], Run]" = SharedCache(
+LOADS: "Loads[Model]" = Loads(_open)
+MODELS: "SharedCache[str, Model]" = SharedCache(SETTINGS.model_memory * 1_000_000, lambda model: model.nbytes, _forget)
+TRACES: "SharedCache[tuple[Request, str | None, tuple[Hashable, ...], int], Run]" = SharedCache(
     SETTINGS.trace_memory * 1_000_000, room_of
 )
 

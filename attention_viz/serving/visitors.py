@@ -11,7 +11,7 @@ __all__ = ["Visitors"]
 _GRACE = 20.0
 # Seconds after which a tab that waits takes the place of another that left its browser: a page that is loaded again is
 # there within them, and has its own.
-_AGAIN = 5.0
+AGAIN = 5.0
 
 
 @dataclass
@@ -42,7 +42,7 @@ class Visitors:
             comes = visitor not in self._known
             self._known.setdefault(visitor, _Visitor(now, browser))
             if self._before(visitor) >= self._places:
-                self._take_over(visitor, now if comes else now - _AGAIN)
+                self._take_over(visitor, now if comes else now - AGAIN)
             return max(0, self._before(visitor) - self._places + 1)
 
     def _before(self, visitor: str) -> int:

@@ -109,7 +109,7 @@ def _method(value: object) -> str:
 # Bytes of all headers together: 200,000 tensors take 20 million.
 _LONGEST_HEADER = 40_000_000
 # Models with many experts have 90,000 tensors, of a million numbers each; no tensor has as many axes.
-_MOST_TENSORS, _NUMBERS_A_TENSOR, _MOST_AXES = 50_000, 1_000, 8
+MOST_TENSORS, _NUMBERS_A_TENSOR, _MOST_AXES = 50_000, 1_000, 8
 
 
 class Header(NamedTuple):
@@ -144,9 +144,9 @@ def _check(shapes: dict[str, tuple[int, ...]], name: str) -> None:
     axes = max(map(len, shapes.values()), default=0)
     if axes > _MOST_AXES:
         raise UnsupportedModel(f"{name}: a tensor of its weights has {axes:,} axes; at most {_MOST_AXES} are read here")
-    if len(shapes) <= _MOST_TENSORS:
+    if len(shapes) <= MOST_TENSORS:
         return
-    most = _MOST_TENSORS + sum(map(prod, shapes.values())) // _NUMBERS_A_TENSOR
+    most = MOST_TENSORS + sum(map(prod, shapes.values())) // _NUMBERS_A_TENSOR
     if len(shapes) > most:
         raise UnsupportedModel(
             f"{name}: its weights are {len(shapes):,} tensors; at most {most:,} are read here of as few numbers"

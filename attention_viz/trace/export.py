@@ -35,7 +35,7 @@ COLUMNS = (
 )
 
 # What two cores of 2023 do in a second.
-_ROWS = 2e6
+ROWS_A_SECOND = 2e6
 
 # What a spreadsheet takes for the start of a formula (OWASP, "CSV Injection"), the full-width forms included.
 _FORMULA_STARTS = tuple("=+-@＝＋－＠\t\r\n")
@@ -61,7 +61,7 @@ def weights_table(
         for one in (range(trace.head_count(number, name)) if head is None else (head,))
     ]
     rows = sum(math.prod(trace.attention(number, name).shape[1:]) for name, number, _ in chosen)
-    report = ahead("Trace.table", rows, rows / _ROWS, progress)
+    report = ahead("Trace.table", rows, rows / ROWS_A_SECOND, progress)
     pieces: list[pandas.DataFrame] = []
     for done, (name, number, one) in enumerate(chosen, start=1):
         pieces.append(_head_table(trace, number, one, name))

@@ -35,7 +35,7 @@ _PAGEOUT = 21
 # Where in memory the mapped tensors begin, as long as they are mapped.
 _places: set[int] = set()
 # How many bytes are copied at a time where a tensor doesn't lie in one piece.
-_AT_A_TIME = 32_000_000
+BYTES_AT_A_TIME = 32_000_000
 
 
 class RestingFile:
@@ -129,12 +129,12 @@ def _pieces(tensor: Tensor) -> list[Tensor]:
         return [tensor.view(-1)]
     while tensor.shape[0] == 1:
         tensor = tensor[0]
-    rows = max(1, _AT_A_TIME // max(1, tensor[0].numel() * tensor.element_size()))
+    rows = max(1, BYTES_AT_A_TIME // max(1, tensor[0].numel() * tensor.element_size()))
     return list(tensor.split(rows))
 
 
 # Rows that are made together, always the same ones, so that a row has the same last digits however it is asked for.
-_TOGETHER = 64
+ROWS_TOGETHER = 64
 # So many outputs keep the rows that they made last, which with a large vocabulary are 12 MB: a server has many traces.
 _MOST_HOLDING = 4
 # Those that do, the last to have made some at the end.
@@ -199,15 +199,15 @@ class LateOutput:
         self._check()
 
         def blocks() -> Iterator[Tensor]:
-            return (self._block(start) for start in range(0, len(self), _TOGETHER))
+            return (self._block(start) for start in range(0, len(self), ROWS_TOGETHER))
 
         return torch.cat(list(blocks())) if self._rest is None else self._rest.collect(self.shape, self.dtype, blocks)
 
     def _rows(self, start: int, stop: int) -> Tensor:
         if start == stop:
             return torch.empty(0, self.shape[1], dtype=self.dtype)
-        first = start - start % _TOGETHER
-        blocks = [self._kept(place) for place in range(first, stop, _TOGETHER)]
+        first = start - start % ROWS_TOGETHER
+        blocks = [self._kept(place) for place in range(first, stop, ROWS_TOGETHER)]
         found = torch.cat(blocks) if len(blocks) != 1 else blocks[0]
         return found[start - first : stop - first]
 
@@ -228,7 +228,7 @@ class LateOutput:
                 one._last = None
 
     def _block(self, start: int) -> Tensor:
-        return self._make(start, min(start + _TOGETHER, len(self)))
+        return self._make(start, min(start + ROWS_TOGETHER, len(self)))
 
 
 def first_rows(output: Tensor | LateOutput, count: int) -> Tensor | LateOutput:

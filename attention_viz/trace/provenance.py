@@ -15,7 +15,7 @@ MERGED = "pieces of words merged afterwards"
 
 # How far from a more exact run a run may be and still be called rounded: in float32, and in how many times the bound of
 # half precision, which is above this.
-_ROUNDED, _ROUNDED_BOUNDS, _HALF = 1e-3, 10, 1e-3
+_ROUNDED, ROUNDED_BOUNDS, _HALF = 1e-3, 10, 1e-3
 # How a note begins that names attention which isn't in the trace.
 _LEFT_OUT = "Left out: "
 
@@ -237,7 +237,7 @@ class Fidelity:
     @property
     def _rounded(self) -> float:
         """Bound this precision's distance from a more exact run."""
-        return _ROUNDED_BOUNDS * self.bound if self.bound > _HALF else _ROUNDED
+        return ROUNDED_BOUNDS * self.bound if self.bound > _HALF else _ROUNDED
 
     def at_least(self, output_error: float, weight_error: float = 0.0) -> "Fidelity":
         """A fidelity with these errors if they are larger; beyond the bound no more exact run excuses them."""

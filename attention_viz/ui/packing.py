@@ -64,7 +64,7 @@ _MOST_AHEAD = _MOST_BYTES // 2
 # The heads of a picture or a sound that are kept with its run, in bytes.
 _MOST_WITH_RUN = 24_000_000
 # How long nobody may have computed before that begins, in seconds: a page that runs again computes in several goes.
-_REST = 0.5
+REST = 0.5
 # How many heads a ranking names.
 _MOST_RANKED = 10
 
@@ -75,7 +75,7 @@ def head_of(run: "Run", stream: str, layer: int, head: int) -> bytes | None:
         return None
     packed = _made(run, stream, layer, head)
     if not run.trace.seen.tensors:
-        _ahead.begin(_HeadInSight(weakref.ref(run), stream, layer, head, len(packed)))
+        AHEAD.begin(_HeadInSight(weakref.ref(run), stream, layer, head, len(packed)))
     return packed
 
 
@@ -103,7 +103,7 @@ def _made(run: "Run", stream: str, layer: int, head: int) -> bytes:
     long_id = long_id_of(run)
     assert long_id is not None
     # Those of a picture or a sound go with its run: it may be a visitor's own.
-    heads = _heads_with(run) if run.trace.seen.tensors else _heads
+    heads = _heads_with(run) if run.trace.seen.tensors else HEADS
     return heads.get((long_id, stream, layer, head), lambda: _pack_head(run, stream, layer, head))
 
 
@@ -137,7 +137,7 @@ class _HeadInSight:
         return others[: _MOST_AHEAD // self.size]
 
 
-class _Ahead:
+class HeadsAhead:
     """Packs a layer's next heads, a quarter of a second each, while the server is idle."""
 
     def __init__(self) -> None:
@@ -185,11 +185,11 @@ class _Ahead:
             now = time.monotonic()
             if max(FORWARDS.computing, ANALYSES.computing) > 1:  # this thread is counted
                 self._busy = now
-            elif now - self._busy >= _REST:
+            elif now - self._busy >= REST:
                 return True
-            time.sleep(_REST / 10)
+            time.sleep(REST / 10)
         return False
 
 
-_heads: "SharedCache[tuple[str, str, int, int], bytes]" = SharedCache(_MOST_BYTES, len)
-_ahead = _Ahead()
+HEADS: "SharedCache[tuple[str, str, int, int], bytes]" = SharedCache(_MOST_BYTES, len)
+AHEAD = HeadsAhead()

@@ -99,7 +99,7 @@ def _take(
 
 
 @dataclass
-class _Drafts:
+class Drafts:
     """What widgets hold that is no choice yet, such as a change before it is added."""
 
     values: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -115,7 +115,7 @@ def draft(
     **look: Any,
 ) -> Any:
     """Draw a widget whose value is no choice yet, and return it; it outlives the page."""
-    values = memory(_Drafts).values
+    values = memory(Drafts).values
     value = values.setdefault(key, default)
     if options:
         values[key] = nearest(value, options, default)
@@ -132,7 +132,7 @@ def draft(
 
 def drafted(key: str, default: Any = None) -> Any:
     """Return the value of a widget that `draft` draws."""
-    return memory(_Drafts).values.get(key, default)
+    return memory(Drafts).values.get(key, default)
 
 
 def preset(key: str, value: Any) -> None:

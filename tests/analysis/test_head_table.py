@@ -40,7 +40,7 @@ def long_trace(length: int = 300, *, blind: bool = False) -> Trace:
 
 @pytest.mark.parametrize("at_once", [1, 4 * 30 * 7, 10**9])
 def test_a_few_rows_at_a_time_give_the_numbers_of_all(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("attention_viz.analysis.measured._AT_ONCE", at_once)
+    monkeypatch.setattr("attention_viz.analysis.measured.WEIGHTS_AT_A_TIME", at_once)
     trace = long_trace(30, blind=True)
     tokens, table = trace.query_tokens(), head_table(trace, rows="all")
     for (layer, head), row in table.iterrows():
@@ -83,8 +83,8 @@ def test_the_error_of_a_sample_is_what_many_samples_are_apart(monkeypatch: pytes
 def test_only_a_long_text_is_measured_by_a_sample_unless_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     trace = long_trace()
     assert head_table(trace).attrs["rows"] == 299
-    monkeypatch.setattr("attention_viz.analysis.measured._MANY", 3 * 4 * 300 * 300 - 1)
-    monkeypatch.setattr("attention_viz.analysis.measured._SAMPLE", 20)
+    monkeypatch.setattr("attention_viz.analysis.measured.MANY_WEIGHTS", 3 * 4 * 300 * 300 - 1)
+    monkeypatch.setattr("attention_viz.analysis.measured.SAMPLED_ROWS", 20)
     assert head_table(trace).attrs["rows"] == 20
     assert head_table(trace, rows="all").attrs["rows"] == head_table(trace, rows=5000).attrs["rows"] == 299
     for wrong in (0, -1, True):
@@ -102,7 +102,7 @@ def test_over_several_texts_errors_add_up_and_the_mean_of_whole_texts_has_none()
 
 
 def test_work_is_told_of_as_it_is_done_and_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("attention_viz.analysis.measured._AT_ONCE", 4 * 300 * 100)
+    monkeypatch.setattr("attention_viz.analysis.measured.WEIGHTS_AT_A_TIME", 4 * 300 * 100)
     told: list[float] = []
     head_table([long_trace(), long_trace()], rows="all", progress=told.append)
     assert told == sorted(told) and told[-1] == 1 and len(told) > 10

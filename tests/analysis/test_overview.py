@@ -52,7 +52,7 @@ def test_it_is_the_same_however_many_rows_are_computed_at_a_time(
 ) -> None:
     call = call_of("window").head(0)
     whole = overview(call, 50)
-    monkeypatch.setattr(module, "_LOGITS_AT_A_TIME", at_a_time)
+    monkeypatch.setattr(module, "LOGITS_AT_A_TIME", at_a_time)
     again = overview(call, 50)
     numpy.testing.assert_allclose(again.values, whole.values, atol=1e-6)
     numpy.testing.assert_allclose(again.normalisers, whole.normalisers, atol=1e-5)
@@ -62,7 +62,7 @@ def test_it_is_the_same_however_many_rows_are_computed_at_a_time(
 def test_logits_far_from_0_give_the_same_weights_as_those_near_it(
     monkeypatch: pytest.MonkeyPatch, height: float
 ) -> None:
-    monkeypatch.setattr(module, "_KEYS_AT_A_TIME", 40)
+    monkeypatch.setattr(module, "KEYS_AT_A_TIME", 40)
     generator = torch.Generator().manual_seed(2)
     query, key = (torch.randn(60, 8, generator=generator) for _ in range(2))
     bias = torch.zeros(60, 60)

@@ -248,8 +248,8 @@ def test_some_layers_and_fewer_numbers_are_the_library_s(
     assert run(*words, "--out", str(tmp_path / "w.html"))[0] == 0
     assert (tmp_path / "w.html").read_text("utf-8") == av.explore(own, layer=1, layers=[1]).html()
     # As if this were a machine that writes a line of the table in a second; the file is put together from pieces.
-    monkeypatch.setattr("attention_viz.cli.files._LINES", 1)
-    monkeypatch.setattr("attention_viz.cli.files._AT_ONCE", 50)
+    monkeypatch.setattr("attention_viz.cli.files.LINES_A_SECOND", 1)
+    monkeypatch.setattr("attention_viz.cli.files.LINES_AT_A_TIME", 50)
     code, _, err = run(*words, "--out", str(tmp_path / "w.csv"))
     assert (code, err.count("attention-viz: w.csv: 196 rows, which takes about 3 minutes")) == (0, 1)
     assert [line for line in err.splitlines() if " % done" in line][-1] == "w.csv: 100 % done"

@@ -24,7 +24,7 @@ TEXTS = by_lot(6 * CHUNK, seed=3)
 
 def scan(out: Path) -> None:
     """As anybody would, but that each chunk is kept at once."""
-    scanning._KEPT_EVERY = -1  # pyright: ignore[reportPrivateUsage]
+    scanning.KEPT_EVERY = -1  # pyright: ignore[reportPrivateUsage]
     av.scan(av.load("induction"), TEXTS, out, workers=2)
 
 

@@ -224,7 +224,7 @@ def test_a_second_scan_into_one_folder_is_refused(tmp_path: Path) -> None:
 def test_a_disk_that_is_full_stops_the_scan_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model, texts = shipped("induction"), by_lot(3 * CHUNK)
     av.scan(model, texts, tmp_path / "whole")
-    monkeypatch.setattr(scanning, "_KEPT_EVERY", -1)
+    monkeypatch.setattr(scanning, "KEPT_EVERY", -1)
     writes: list[Path] = []
 
     def full(path: Path, content: bytes) -> None:

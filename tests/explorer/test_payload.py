@@ -171,7 +171,7 @@ def test_so_are_many_heads_that_together_have_too_many() -> None:
 
 def test_of_a_long_text_only_part_is_computed_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its numbers at two bytes each, their planes, and one part of it: not several copies of all of it as float64."""
-    monkeypatch.setattr(blocks, "_CELLS_AT_A_TIME", 100_000)
+    monkeypatch.setattr(blocks, "CELLS_AT_A_TIME", 100_000)
     trace = uneven(8, 1201, 1203)
     tracemalloc.start()
     try:
@@ -185,7 +185,7 @@ def test_of_a_long_text_only_part_is_computed_at_a_time(monkeypatch: pytest.Monk
 def test_a_head_packed_by_and_by_gives_what_it_gives_at_once(monkeypatch: pytest.MonkeyPatch, at_a_time: int) -> None:
     allowed = torch.rand(3, 7, 13, generator=torch.Generator().manual_seed(5)) > 0.3
     trace = uneven(3, 7, 13, allowed=allowed)
-    monkeypatch.setattr(blocks, "_CELLS_AT_A_TIME", at_a_time)
+    monkeypatch.setattr(blocks, "CELLS_AT_A_TIME", at_a_time)
     header, body = unpack(pack(trace))
     exact = trace.attention(0).weights.numpy()
     assert np.abs(weights(header, body, header["streams"][0], 0) - exact).max() <= ERROR
@@ -197,7 +197,7 @@ def test_a_head_packed_by_and_by_gives_what_it_gives_at_once(monkeypatch: pytest
 
 
 def test_weights_that_are_not_numbers_are_named_by_head_in_a_long_text_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "_CELLS_AT_A_TIME", 20)
+    monkeypatch.setattr(blocks, "CELLS_AT_A_TIME", 20)
     trace = uneven(3, 7, 13)
     trace.attention(0).query[1, 6] = float("nan")
     with pytest.raises(av.TraceError, match="head 1 of layer 0 of the encoder has weights that are not numbers"):

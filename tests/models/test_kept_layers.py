@@ -166,7 +166,7 @@ def test_a_decoder_does_not_go_on_from_it(induction: AttentionModel) -> None:
 
 
 def test_a_long_text_rests_with_these_layers_only(induction: AttentionModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cost, "_LONG", 2)
+    monkeypatch.setattr(cost, "LONG", 2)
     kept, whole = induction.trace("a b a b", layers=[1]), induction.trace("a b a b")
     assert kept.resting_bytes < whole.resting_bytes
     assert same(kept, whole)

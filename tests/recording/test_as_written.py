@@ -157,7 +157,7 @@ def test_what_is_asked_of_a_trace_inside_autocast_is_as_exact_as_outside() -> No
 def test_the_output_of_a_long_text_is_as_exact_inside_autocast_as_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     from attention_viz.inputs import cost
 
-    monkeypatch.setattr(cost, "_LONG", 2)
+    monkeypatch.setattr(cost, "LONG", 2)
     model = av.wrap(build("llama"))
     trace, other = model.trace_ids(ids(9)), model.trace_ids(ids(9))
     with torch.autocast("cpu", dtype=torch.bfloat16):

@@ -100,7 +100,7 @@ def test_weights_of_a_big_layer_are_compared_one_head_at_a_time(
     runner: Runner, inputs: dict[str, Tensor], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at_once = compare(runner.record(inputs), runner, inputs)
-    monkeypatch.setattr("attention_viz.recording.differences._AT_ONCE", 0)
+    monkeypatch.setattr("attention_viz.recording.differences.NUMBERS_AT_A_TIME", 0)
     one_by_one = compare(runner.record(inputs), runner, inputs)
     assert one_by_one.weight_error == pytest.approx(at_once.weight_error, abs=1e-6)
 

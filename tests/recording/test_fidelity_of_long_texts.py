@@ -21,9 +21,9 @@ COUNT, ROWS = 40, 8
 
 @pytest.fixture(autouse=True)
 def long_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fidelity, "_WHOLE", 16)
-    monkeypatch.setattr(fidelity, "_FEWEST", ROWS)
-    monkeypatch.setattr(fidelity, "_AT_ONCE", 0)
+    monkeypatch.setattr(fidelity, "MOST_WHOLE", 16)
+    monkeypatch.setattr(fidelity, "FEWEST_ROWS", ROWS)
+    monkeypatch.setattr(fidelity, "BYTES_AT_ONCE", 0)
 
 
 def read(family: str, *, padded: int = 0, **changes: object) -> tuple[Runner, dict[str, Tensor], Pass]:
@@ -76,7 +76,7 @@ def test_elsewhere_rows_from_all_over_the_text_are_compared_and_the_whole_output
 def test_where_a_model_is_eager_by_itself_all_its_weights_are_compared_some_rows_at_a_time(
     family: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("attention_viz.analysis.blocks._CELLS_AT_A_TIME", 7 * 5 * COUNT)
+    monkeypatch.setattr("attention_viz.analysis.blocks.CELLS_AT_A_TIME", 7 * 5 * COUNT)
     runner, inputs, recorded = read(family, attn_implementation="eager")
     heard: list[int] = []
     with monkeypatch.context() as patch:
@@ -114,7 +114,7 @@ def test_a_trace_says_how_many_rows_were_compared_and_a_file_keeps_it(tmp_path: 
 
 def test_an_output_is_made_piece_by_piece_and_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     runner, inputs, recorded = read("llama")
-    monkeypatch.setattr("attention_viz.recording.twin._AT_ONCE", 7 * recorded.output.shape[1])
+    monkeypatch.setattr("attention_viz.recording.twin.NUMBERS_AT_A_TIME", 7 * recorded.output.shape[1])
     pieces: list[tuple[slice, Tensor]] = []
     twin = runner.twin()
     twin.run_in_pieces(inputs, COUNT, lambda rows, numbers: pieces.append((rows, numbers)))

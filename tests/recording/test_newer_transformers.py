@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import Tensor
 from transformers import AttentionInterface
-from transformers.configuration_utils import PreTrainedConfig
-from transformers.masking_utils import AttentionMaskInterface
+from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 import attention_viz as av
 from attention_viz.errors import UnsupportedModel
@@ -16,12 +16,12 @@ from attention_viz.recording.implementation import IMPLEMENTATION
 from attention_viz.recording.recorder import OURS
 from tests.models.families import build, ids
 
-OUR_ATTENTION: Any = AttentionInterface._global_mapping[OURS]
-OUR_MASK: Any = AttentionMaskInterface._global_mapping[OURS]
+OUR_ATTENTION: Any = ALL_ATTENTION_FUNCTIONS[OURS]
+OUR_MASK: Any = ALL_MASK_ATTENTION_FUNCTIONS[OURS]
 
 
 def instead(change: Callable[..., Any]) -> Callable[[pytest.MonkeyPatch], None]:
-    return lambda monkeypatch: monkeypatch.setitem(AttentionInterface._global_mapping, OURS, change)
+    return lambda monkeypatch: monkeypatch.setitem(ALL_ATTENTION_FUNCTIONS, OURS, change)
 
 
 def by_another_name(module: Any, *terms: Tensor, scaling: float, **options: Any) -> Any:
@@ -45,12 +45,17 @@ def ignored(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def renamed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("attention_viz.recording.implementation._OURS._field", "_attention_choice_of_tomorrow")
-    monkeypatch.setattr(PreTrainedConfig, "_attention_choice_of_tomorrow", "eager", raising=False)
+    # What a model does that reads the name elsewhere: it goes on with its own attention.
+    get = AttentionInterface.get_interface
+
+    def get_own(self: AttentionInterface, name: str, default: Callable[..., Any]) -> Callable[..., Any]:
+        return get(self, "sdpa" if name == OURS else name, default)
+
+    monkeypatch.setattr(AttentionInterface, "get_interface", get_own)
 
 
 def no_mask(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(AttentionMaskInterface._global_mapping, OURS, lambda *_places, **_options: None)
+    monkeypatch.setitem(ALL_MASK_ATTENTION_FUNCTIONS, OURS, lambda *_places, **_options: None)
 
 
 def opposite_mask(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,7 +63,7 @@ def opposite_mask(monkeypatch: pytest.MonkeyPatch) -> None:
         mask = OUR_MASK(*places, **options)
         return None if mask is None else (mask == 0).logical_not()
 
-    monkeypatch.setitem(AttentionMaskInterface._global_mapping, OURS, opposite)
+    monkeypatch.setitem(ALL_MASK_ATTENTION_FUNCTIONS, OURS, opposite)
 
 
 def no_weights_to_compare(monkeypatch: pytest.MonkeyPatch) -> None:

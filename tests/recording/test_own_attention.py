@@ -2,7 +2,7 @@
 
 import sys
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface, CLIPConfig, CLIPModel, PreTrainedModel
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import eager_mask, sdpa_mask
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from transformers.models.llama.modeling_llama import eager_attention_forward
 
 import attention_viz as av
@@ -26,7 +27,6 @@ from tests.models.families import build, ids
 
 Attend = Callable[..., tuple[Tensor, Tensor | None]]
 LATE = 20
-_TABLE = "_global_mapping"
 
 
 def times(factor: Callable[[nn.Module, Tensor], float]) -> Attend:
@@ -98,17 +98,12 @@ FUNCTIONS: dict[str, tuple[Attend, Callable[..., Any] | None]] = {
 
 
 @pytest.fixture(autouse=True, scope="module")
-def registered() -> Iterator[None]:
-    tables: tuple[Any, ...] = (vars(AttentionInterface)[_TABLE], vars(AttentionMaskInterface)[_TABLE])
-    before = [dict(table) for table in tables]
+def registered() -> None:
+    """They stay registered: nobody else asks for these names."""
     for name, (attend, mask) in FUNCTIONS.items():
         AttentionInterface.register(name, attend)
         if mask is not None:
             AttentionMaskInterface.register(name, mask)
-    yield
-    for table, old in zip(tables, before, strict=True):
-        table.clear()
-        table.update(old)
 
 
 def model(name: str, family: str = "llama", **changes: Any) -> PreTrainedModel:
@@ -178,7 +173,7 @@ def test_an_encoder_without_masks_is_wrong_for_padding_alone() -> None:
 def test_one_that_differs_on_longer_texts_alone_is_not_verified_there(
     whole: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("attention_viz.recording.fidelity._WHOLE", whole)
+    monkeypatch.setattr("attention_viz.recording.fidelity.MOST_WHOLE", whole)
     made = model("sharp if long")
     wrapped = av.wrap(made)
     assert wrapped.trace_ids(ids(LATE)).fidelity.ok
@@ -228,14 +223,14 @@ def test_a_generation_by_one_that_gives_the_same_is_verified() -> None:
 def test_transformers_own_name_with_another_function_behind_it_is_no_built_in_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(vars(AttentionInterface)[_TABLE], "sdpa", doubled)
+    monkeypatch.setitem(ALL_ATTENTION_FUNCTIONS, "sdpa", doubled)
     with pytest.raises(av.UnsupportedModel, match="runs attention “sdpa”"):
         av.wrap(model("sdpa"))
 
     def also_doubled(module: nn.Module, query: Tensor, key: Tensor, value: Tensor, *rest: Any, **named: Any) -> Any:
         return eager_attention_forward(module, query, key, value * 2, *rest, **named)
 
-    monkeypatch.setitem(vars(AttentionInterface)[_TABLE], "eager", also_doubled)
+    monkeypatch.setitem(ALL_ATTENTION_FUNCTIONS, "eager", also_doubled)
     with pytest.raises(av.UnsupportedModel, match="runs attention “eager”"):
         av.wrap(model("eager"))
 
@@ -299,7 +294,7 @@ def test_in_half_precision_a_missed_bound_is_said_to_be_rounding_or_a_fault(monk
     within = compare(recorded, runner, inputs)
     assert within.rule == "within 5e-02" and within.output_from_exact is None is within.weight_from_exact
     monkeypatch.setitem(kernel.BOUNDS, torch.bfloat16, 2e-3)
-    monkeypatch.setattr("attention_viz.trace.provenance._ROUNDED_BOUNDS", 250)
+    monkeypatch.setattr("attention_viz.trace.provenance.ROUNDED_BOUNDS", 250)
     rounding = compare(recorded, runner, inputs)
     assert rounding.ok and rounding.rule.startswith("rounding: no further from a run in float32 than twice")
     assert not rounding.is_fault
@@ -359,7 +354,7 @@ def steered(keying: str, least: int = 0) -> tuple[PreTrainedModel, Callable[[], 
 def test_attention_that_knows_the_models_modules_is_not_verified(
     keying: str, precision: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("fidelity._WHOLE", "references.own_output._AT_ONCE"):
+    for name in ("fidelity.MOST_WHOLE", "references.own_output.ROWS_AT_ONCE"):
         monkeypatch.setattr(f"attention_viz.recording.{name}", 20)
     made, steer = steered(keying)
     wrapped = av.wrap(made.to(precision))
@@ -406,7 +401,7 @@ def test_eager_attention_that_somebody_replaced_is_run_by_the_model_itself(monke
     def attend(module: nn.Module, query: Tensor, key: Tensor, value: Tensor, *rest: Any, **named: Any) -> Any:
         return eager_attention_forward(module, query, key, value * chosen.get(module, 1.0), *rest, **named)
 
-    monkeypatch.setitem(vars(AttentionInterface)[_TABLE], "eager", attend)
+    monkeypatch.setitem(ALL_ATTENTION_FUNCTIONS, "eager", attend)
     made = model("eager")
     wrapped = av.wrap(made)
     assert wrapped.trace_ids(ids(9)).fidelity.ok

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
-from transformers import AttentionInterface
-from transformers.masking_utils import AttentionMaskInterface
+from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from transformers.models.bert.modeling_bert import BertSelfAttention
 from transformers.models.llama import modeling_llama
 from transformers.models.llama.modeling_llama import eager_attention_forward
@@ -87,30 +87,30 @@ def test_a_layer_with_attention_of_another_kind_is_refused_too() -> None:
     [("gemma2", "softcap"), ("gpt_oss", "s_aux"), ("t5 encoder", "position_bias"), ("gpt2", "scaling")],
 )
 def test_numbers_other_than_eager_are_refused(family: str, term: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    ours = AttentionInterface._global_mapping[OURS]
+    ours = ALL_ATTENTION_FUNCTIONS[OURS]
 
     def without(*args: Tensor, **options: object) -> tuple[Tensor, None]:
         options[term] = 0.123 if term == "scaling" else None
         return ours(*args, **options)
 
-    monkeypatch.setitem(AttentionInterface._global_mapping, OURS, without)
+    monkeypatch.setitem(ALL_ATTENTION_FUNCTIONS, OURS, without)
     with pytest.raises(UnsupportedModel, match=r"something else with our attention: output off by \d.*attend\. Of"):
         av.wrap(build(family))
 
 
 def test_a_model_in_half_precision_that_is_too_far_off_is_asked_for_in_float32(monkeypatch: pytest.MonkeyPatch) -> None:
-    ours = AttentionInterface._global_mapping[OURS]
+    ours = ALL_ATTENTION_FUNCTIONS[OURS]
 
     def without(*args: Tensor, **options: object) -> tuple[Tensor, None]:
         return ours(*args, **{**options, "scaling": 40.0})
 
-    monkeypatch.setitem(AttentionInterface._global_mapping, OURS, without)
+    monkeypatch.setitem(ALL_ATTENTION_FUNCTIONS, OURS, without)
     with pytest.raises(UnsupportedModel, match=r"allowed 5e-02; .*, or the model in float32, which rounds less\. Of"):
         av.wrap(build("gpt2").bfloat16())
 
 
 def test_a_mask_that_gets_lost_on_the_way_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(AttentionMaskInterface._global_mapping, OURS, lambda *_args, **_options: None)
+    monkeypatch.setitem(ALL_MASK_ATTENTION_FUNCTIONS, OURS, lambda *_args, **_options: None)
     with pytest.raises(UnsupportedModel, match="something else"):
         av.wrap(build("llama"))
 

@@ -19,7 +19,7 @@ FAMILIES = ["llama", "gpt_oss", "gemma2", "bert"]
 
 @pytest.fixture
 def all_are_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cost, "_LONG", 2)
+    monkeypatch.setattr(cost, "LONG", 2)
 
 
 def same(one: Trace, other: Trace) -> bool:
@@ -72,10 +72,10 @@ def test_a_short_run_stays_in_memory() -> None:
 def test_where_there_is_no_room_for_a_file_it_stays_in_memory(
     all_are_long: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: object) -> None:
+    def full(*_: object, **__: object) -> None:
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(RestingFile, "_put", full)
+    monkeypatch.setattr("mmap.mmap", full)
     assert wrapped("llama").trace_ids(ids(COUNT)).resting_bytes == 0
     monkeypatch.setattr(RestingFile, "__init__", full)
     assert wrapped("llama").trace_ids(ids(COUNT)).resting_bytes == 0
@@ -97,7 +97,7 @@ def rows_of_logits(model: av.AttentionModel) -> list[int]:
 def test_logits_of_a_long_run_are_made_for_the_rows_that_are_looked_at(
     all_are_long: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(memory, "_TOGETHER", 8)
+    monkeypatch.setattr(memory, "ROWS_TOGETHER", 8)
     model = av.wrap(build("llama"))
     _ = model.trace_ids(ids(COUNT))  # tries once how the logits follow
     counts = rows_of_logits(model)

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 from torch.testing import assert_close
-from transformers import PreTrainedModel
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS, PreTrainedModel
 
 import attention_viz as av
 from attention_viz.errors import UnsupportedModel
@@ -94,9 +94,7 @@ def test_a_sink_that_takes_another_share_than_the_models_is_refused(monkeypatch:
     def another_sink(*terms: Tensor, s_aux: Tensor, **options: Any) -> tuple[Tensor, None]:
         return _attention(*terms, s_aux=s_aux + 1, **options)  # pyright: ignore[reportArgumentType]
 
-    from transformers import AttentionInterface
-
-    monkeypatch.setitem(AttentionInterface._global_mapping, "attention_viz", another_sink)
+    monkeypatch.setitem(ALL_ATTENTION_FUNCTIONS, "attention_viz", another_sink)
     with pytest.raises(UnsupportedModel, match="gives something else with our attention"):
         av.wrap(model)
 

@@ -18,7 +18,7 @@ from attention_viz.serving import permissions as allowed
 from attention_viz.serving import runs as serving
 from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.settings import Settings
-from attention_viz.sources.bounded.limits import Limits
+from attention_viz.sources.bounded.limits import Limits, Message
 from tests.models.families import build
 from tests.models.loading.test_load_folder import word_tokenizer
 
@@ -42,21 +42,25 @@ def rooms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         word_tokenizer().save_pretrained(tmp_path / name)
     for module in (allowed, sources):
         monkeypatch.setattr(module, "SETTINGS", Settings(models=(tmp_path,)))
-    monkeypatch.setattr(serving, "_models", SharedCache(10**9, lambda model: model.nbytes, serving._forget))
+    monkeypatch.setattr(serving, "MODELS", SharedCache(10**9, lambda model: model.nbytes, serving._forget))
     return tmp_path
 
 
 def test_a_folder_that_burns_keeps_nobody_else_s_model_waiting(rooms: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started = list[float]()
-    try_apart = verdicts._try_apart
+    unhurried = Limits(memory=600_000_000, seconds=60, processor=10, answer=verdicts.LIMITS.answer)
+    plain = verdicts.process.Process
 
-    def slowly(folder: verdicts.CheckedFolder, check: Callable[[], None], limits: Limits) -> object:
-        if "burning" in folder.name:
-            started.append(time.monotonic())
-            limits = Limits(memory=600_000_000, seconds=60, processor=10, answer=limits.answer)
-        return try_apart(folder, check, limits)
+    class Slow(plain):
+        def __init__(self, module: str, _limits: Limits) -> None:
+            super().__init__(module, unhurried)
 
-    monkeypatch.setattr(verdicts, "_try_apart", slowly)
+        def ask(self, request: Message, check: Callable[[], None]) -> Message:
+            if request.values["name"] == "burning":
+                started.append(time.monotonic())
+            return super().ask(request, check)
+
+    monkeypatch.setattr(verdicts.process, "Process", Slow)
     with ThreadPoolExecutor(1) as pool:
         burning = pool.submit(serving.load_model, "burning")
         until = time.monotonic() + 60

@@ -33,7 +33,7 @@ def rooms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     settings = Settings(models=(tmp_path,))
     for module in (allowed, sources):
         monkeypatch.setattr(module, "SETTINGS", settings)
-    monkeypatch.setattr(serving, "_models", SharedCache(100_000, lambda model: model.nbytes, serving._forget))
+    monkeypatch.setattr(serving, "MODELS", SharedCache(100_000, lambda model: model.nbytes, serving._forget))
     return tmp_path
 
 
@@ -231,7 +231,7 @@ def test_traces_are_limited_by_their_bytes_and_not_by_their_number(
     sizes = [serving.run_request(request).trace.nbytes for request in requests]
     assert sizes == sorted(sizes) and sizes[0] > 0
     traces: SharedCache[object, serving.Run] = SharedCache(sizes[2] + sizes[3], lambda run: run.trace.nbytes)
-    monkeypatch.setattr(serving, "_traces", traces)
+    monkeypatch.setattr(serving, "TRACES", traces)
     run = [serving.run_request(request) for request in requests]
     assert traces.nbytes == sizes[2] + sizes[3]
     assert [serving.run_request(request) is one for request, one in zip(requests[2:], run[2:], strict=True)] == [

@@ -64,9 +64,9 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Counting, Attenti
     monkeypatch.setattr(runs, "FORWARDS", counting)
     models: SharedCache[str, Any] = SharedCache(10**9, lambda found: found.nbytes)
     models.get("watched", lambda: model)
-    monkeypatch.setattr(runs, "_models", models)
+    monkeypatch.setattr(runs, "MODELS", models)
     traces: SharedCache[Any, runs.Run] = SharedCache(10**9, lambda run: run.trace.nbytes)
-    monkeypatch.setattr(runs, "_traces", traces)
+    monkeypatch.setattr(runs, "TRACES", traces)
     yield counting, model, forwards
     heard.remove()
 
@@ -154,8 +154,8 @@ def test_every_forward_goes_through_the_door(
 
 @pytest.mark.parametrize("family", ["bert with a head", "llama"])
 def test_so_do_those_that_compare_a_long_text_part_by_part(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fidelity, "_WHOLE", 4)
-    monkeypatch.setattr(fidelity, "_FEWEST", 2)
+    monkeypatch.setattr(fidelity, "MOST_WHOLE", 4)
+    monkeypatch.setattr(fidelity, "FEWEST_ROWS", 2)
     counting, forwards = Counting(1), list[bool]()
     model = av.wrap(build(family)).behind(counting)
 
@@ -270,7 +270,7 @@ def test_whoever_comes_hears_how_many_are_first_and_of_nobody_where_a_place_is_f
 def test_whoever_waits_hears_again_how_many_are_first_and_goes_in_when_it_is_their_turn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(door, "_PAUSE", 0.01)
+    monkeypatch.setattr(door, "PAUSE", 0.01)
     one, told, order = Door(1), list[list[int]]([[], []]), list[int]()
 
     def visit(number: int) -> None:

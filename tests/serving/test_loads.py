@@ -34,7 +34,7 @@ def test_a_load_of_one_model_does_not_wait_for_another_s() -> None:
 
 
 def test_a_load_goes_on_while_one_waits_and_is_given_up_when_nobody_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "_GRACE", 0.3)
+    monkeypatch.setattr(jobs, "GRACE", 0.3)
     begun, given_up = threading.Event(), threading.Event()
 
     def load(name: str, abandoned: Callable[[], bool]) -> str:

@@ -22,7 +22,7 @@ def request_() -> Request:
 @pytest.fixture(autouse=True)
 def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs, "SETTINGS", Settings(longest_text=24, longest_study=9))
-    monkeypatch.setattr(runs, "_traces", SharedCache(10**9, lambda run: run.trace.nbytes))
+    monkeypatch.setattr(runs, "TRACES", SharedCache(10**9, lambda run: run.trace.nbytes))
 
 
 def test_a_page_that_shows_a_head_at_a_time_reads_more_than_one_that_takes_all(request_: Request) -> None:
@@ -54,7 +54,7 @@ def test_a_file_that_is_offered_keeps_no_run_that_had_to_go(request_: Request) -
     before, weights, later = weakref.ref(found.trace), found.trace.weights(0, 0).clone(), lent(found, request_, 24)
     assert later() is found.trace
     del found
-    runs._traces.discard(lambda _: True)
+    runs.TRACES.discard(lambda _: True)
     gc.collect()
     assert before() is None
     again = later()

@@ -16,8 +16,8 @@ from scripts import serve
 
 
 def test_a_model_is_loaded_and_its_text_runs_in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs, "_models", SharedCache[str, Model](10**9, lambda model: model.nbytes))
-    monkeypatch.setattr(runs, "_traces", SharedCache[Any, runs.Run](10**9, lambda _: 1))
+    monkeypatch.setattr(runs, "MODELS", SharedCache[str, Model](10**9, lambda model: model.nbytes))
+    monkeypatch.setattr(runs, "TRACES", SharedCache[Any, runs.Run](10**9, lambda _: 1))
     request = Request("lists", "copy c a f :")
     assert not is_loaded("lists")
     warmed = list[runs.Run]()

@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import attention_viz as av
-from attention_viz.models.loading import by_name
+from attention_viz.sources import hub
 from attention_viz.sources.folders import check_folder
 from tests.models.families import build
 from tests.models.loading.test_load_folder import change, folder, saved, word_tokenizer  # noqa: F401
@@ -215,11 +215,11 @@ def test_an_adapters_base_on_the_hub_is_no_folder_of_the_server(
     change(adapter / "adapter_config.json", base_model_name_or_path=name)
     wanted = list[str]()
 
-    def from_hub(found: str, *_: object) -> None:
+    def plan(found: str, *_: object) -> None:
         wanted.append(found)
         raise av.ModelNotFound("no network")
 
-    monkeypatch.setattr(by_name, "_load_from_hub", from_hub)
+    monkeypatch.setattr(hub, "plan", plan)
     with pytest.raises(av.ModelNotFound, match="no network"):
         av.load(str(adapter))
     assert wanted == [name]

@@ -14,7 +14,6 @@ import torch
 from transformers import PreTrainedModel, modeling_utils
 
 import attention_viz as av
-from attention_viz.models.loading import load_folder as loading
 from attention_viz.models.loading.load_folder import load_folder
 from attention_viz.sources import building
 from tests.models.families import build
@@ -49,10 +48,9 @@ def change(folder: Path, **values: object) -> None:
     ],
 )
 def test_an_absurd_configuration_is_refused_by_name_in_no_time_and_without_memory(
-    values: dict[str, int], message: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+    values: dict[str, int], message: str, folder: Path, unread: None
 ) -> None:
     change(folder, **values)
-    monkeypatch.setattr(loading, "_read_model", pytest.fail)
     started = time.monotonic()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises((av.ModelNotFound, av.UnsupportedModel), match=message) as refused:
@@ -81,8 +79,7 @@ def test_a_refusal_repeats_no_more_than_a_line_of_what_a_file_holds(content: str
     assert len(str(refused.value)) < 2_500
 
 
-def test_nothing_is_loaded_that_takes_more_memory_than_allowed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loading, "_read_model", pytest.fail)
+def test_nothing_is_loaded_that_takes_more_memory_than_allowed(folder: Path, unread: None) -> None:
     with pytest.raises(av.UnsupportedModel, match=r"large takes \d+ MB of memory by its config.json, and models may"):
         load_folder(folder, "large", largest=1_000)
 
@@ -121,13 +118,10 @@ LONGEST = {
 
 
 @pytest.mark.parametrize(("file", "most"), [(file, most) for most, files in LONGEST.items() for file in files])
-def test_a_text_longer_than_any_model_s_is_refused_unread(
-    file: str, most: int, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_text_longer_than_any_model_s_is_refused_unread(file: str, most: int, folder: Path, unread: None) -> None:
     (folder / file).parent.mkdir(exist_ok=True)
     with (folder / file).open("ab") as long:
         long.truncate(most + 1)  # no room is taken for what was never written
-    monkeypatch.setattr(loading, "_read_model", pytest.fail)
     name = Path(file).name
     with pytest.raises(av.UnsupportedModel, match=f"long: {name} has {most + 1:,} bytes; at most {most:,} are read"):
         load_folder(folder, "long")

@@ -1,13 +1,14 @@
 """What a bias is made of, against DeBERTa's own arithmetic, ALiBi's slopes and T5's table; parts have to sum to it."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
 import attention_viz as av
-from attention_viz.recording.interception import bias_parts as making
+from attention_viz.recording import tracer
 from attention_viz.steps.arithmetic import open_cell
 from attention_viz.steps.head import open_head
 from attention_viz.steps.steps import STEPS, explanation_of, step_tensors
@@ -107,7 +108,12 @@ def test_an_edited_run_s_parts_are_of_that_run() -> None:
 
 
 def test_parts_that_do_not_sum_to_the_bias_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(making, "_zeros", lambda made: 0.5 * made.value)
+    whole = tracer.bias_parts
+
+    def half(*run: Any) -> dict[int, dict[str, Tensor]]:
+        return {call: {name: part / 2 for name, part in parts.items()} for call, parts in whole(*run).items()}
+
+    monkeypatch.setattr(tracer, "bias_parts", half)
     trace = wrapped_own("deberta-v2, relative").trace_ids(ids(11))
     opened = open_head(trace, 1, 2)
     assert opened.entry.bias_parts

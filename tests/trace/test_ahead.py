@@ -41,9 +41,9 @@ def test_table_save_and_explorer_warn_by_size_before_they_begin(
     monkeypatch: pytest.MonkeyPatch, tmp_path: object
 ) -> None:
     # As if this were a machine on which a row takes a second, and a byte.
-    monkeypatch.setattr(export, "_ROWS", 1)
-    monkeypatch.setattr(write, "_BYTES", 1)
-    monkeypatch.setattr("attention_viz.explorer.page._WEIGHTS", 1)
+    monkeypatch.setattr(export, "ROWS_A_SECOND", 1)
+    monkeypatch.setattr(write, "BYTES_A_SECOND", 1)
+    monkeypatch.setattr("attention_viz.explorer.page.WEIGHTS_A_SECOND", 1)
     trace, said = av.scratch("the moon is made of cheese"), []
     with pytest.warns(AttentionVizWarning, match=r"^Trace.table: 72 rows, which takes about 72 seconds"):
         trace.table(progress=said.append)
@@ -56,8 +56,8 @@ def test_table_save_and_explorer_warn_by_size_before_they_begin(
 
 
 def test_a_run_and_its_metrics_say_so_too_and_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("attention_viz.inputs.cost._RATE", 1e4)
-    monkeypatch.setattr("attention_viz.analysis.head_table._RATE", 1)
+    monkeypatch.setattr("attention_viz.inputs.cost.OPERATIONS_A_SECOND", 1e4)
+    monkeypatch.setattr("attention_viz.analysis.head_table.WEIGHTS_A_SECOND", 1)
     model, said = av.load("induction"), list[float]()
     assert isinstance(model, av.AttentionModel)
     with pytest.warns(AttentionVizWarning, match=r"^model.trace: .* kB, .* layers=\[…\] keeps some") as found:
@@ -101,7 +101,7 @@ def test_what_a_run_takes_is_told_from_the_sizes_of_model_and_text() -> None:
 
 
 def test_a_saved_file_is_about_as_large_as_is_said(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(write, "_BYTES", 1)
+    monkeypatch.setattr(write, "BYTES_A_SECOND", 1)
     query = torch.randn(4, 60, 16)
     trace = av.Trace.from_qkv(query, query, query)
     for how, size in (({}, 4 * 4 * 60 * 16 * 4), ({"dtype": "float16"}, 2 * 4 * 4 * 60 * 16)):

@@ -22,7 +22,7 @@ def test_the_numbers_are_the_same_whatever_their_kind_and_order(dtype: torch.dty
 
 
 def test_large_tensors_in_another_order_are_written_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "_AT_A_TIME", 100)
+    monkeypatch.setattr(memory, "BYTES_AT_A_TIME", 100)
     tensor = torch.randn(1, 9, 11, 4).transpose(1, 2)
     assert torch.equal(RestingFile().put(tensor), tensor)
 

@@ -19,7 +19,7 @@ __all__ = ["link_of"]
 
 # Of more weights than this the largest is looked for in a map of blocks first; how far that may be from the weights,
 # as a part of them.
-_MANY, _ROUNDED = 2**22, 1e-5
+MANY_WEIGHTS, _ROUNDED = 2**22, 1e-5
 
 
 def link_of(trace: Trace, stream: str, layer: int, head: int, findings: Sequence[Finding] = ()) -> tuple[int, int]:
@@ -35,7 +35,7 @@ def link_of(trace: Trace, stream: str, layer: int, head: int, findings: Sequence
     except AttentionVizError:
         # A reading has weights and no call that they came from.
         call = None
-    if call is not None and math.prod(call.shape) > _MANY:
+    if call is not None and math.prod(call.shape) > MANY_WEIGHTS:
         found = _strongest_of_many(call, *silent, apart=apart)
     else:
         weights = trace.weights(layer, head, stream) if call is None else call.weights

@@ -15,7 +15,7 @@ from attention_viz.trace.trace import Trace
 __all__ = ["StreamScene"]
 
 # Weights that are looked through at most; of a longer text the rows of a sample of its words.
-_CELLS = 2**25
+MOST_WEIGHTS = 2**25
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class StreamScene:
         unheard = self.unheard(self.queries)
         words = [word for word, kind in enumerate(kinds) if kind not in ("special", "padding") and word not in unheard]
         shapes = [self.trace.attention(layer, self.stream).shape for layer in self.trace.layer_numbers(self.stream)]
-        room = _CELLS // max(1, sum(heads * keys for heads, _, keys in shapes))
+        room = MOST_WEIGHTS // max(1, sum(heads * keys for heads, _, keys in shapes))
         tokens = sum(len(self.queries.pieces[word]) for word in words)
         if tokens > room:
             telling = [word for word in words if kinds[word] in ("content", "pronoun")]

@@ -57,7 +57,7 @@ class Patching:
     other_number: float | None
     puts: tuple[Put, ...]
     estimates: Mapping[Put, float]
-    _bench: Bench
+    bench: Bench
     _spots: tuple[tuple[int, int], ...]
     _theirs: Mapping[int, Tensor]
     # The logits, or whatever the output is made of, of the asked position.
@@ -126,9 +126,9 @@ class Patching:
     @property
     def at_once(self) -> int:
         """Return the patched runs per batch, the unpatched one not counted."""
-        tokens, size = len(self._bench.run.tokens) - (0 if self._whole else self._start), self._row.numel()
-        if self.of.position is not None and not self._bench.can_limit:
-            size *= len(self._bench.run.tokens)
+        tokens, size = len(self.bench.run.tokens) - (0 if self._whole else self._start), self._row.numel()
+        if self.of.position is not None and not self.bench.can_limit:
+            size *= len(self.bench.run.tokens)
         return max(1, min(_ROWS, _TOKENS // tokens - 1, _NUMBERS // size))
 
     def _effects(self, puts: Sequence[Put]) -> dict[Put, float]:
@@ -143,7 +143,7 @@ class Patching:
     def _ways(self, puts: Sequence[Put]) -> Generator[tuple[int | None, int, int]]:
         first = self._first(puts)
         for only in dict.fromkeys((self.of.position, None)):
-            if only is not None and not self._bench.can_limit:
+            if only is not None and not self.bench.can_limit:
                 continue
             # What stands before the first layer, or the first position, that something is put into is in every row the
             # same.
@@ -151,10 +151,10 @@ class Patching:
             yield from dict.fromkeys([(only, first, start), (only, 0, 0)])
 
     def _first(self, puts: Sequence[Put]) -> int:
-        if self._whole or self._bench.mlps or not self._bench.layers:
+        if self._whole or self.bench.mlps or not self.bench.layers:
             return 0
-        (stream,) = self._bench.run.anatomy.layers
-        return self._bench.run.anatomy.call(stream, LayerNumber(min(put.layer for put in puts)))
+        (stream,) = self.bench.run.anatomy.layers
+        return self.bench.run.anatomy.call(stream, LayerNumber(min(put.layer for put in puts)))
 
     def _together(self, puts: Sequence[Put], only: int | None, first: int, start: int) -> list[float] | None:
         """Return a batch's effects; None unless its unpatched row matches the lone run."""
@@ -171,7 +171,7 @@ class Patching:
         return close(output, self._row.to(output)[None], REORDERED)
 
     def _run(self, puts: Sequence[Put | None], only: int | None, first: int = 0, start: int = 0) -> Tensor:
-        bench, wanted = self._bench, dict[int, list[tuple[int, Put]]]()
+        bench, wanted = self.bench, dict[int, list[tuple[int, Put]]]()
         for row, put in enumerate(puts):
             if put is not None:
                 for site in _sites(bench, put):

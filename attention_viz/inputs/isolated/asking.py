@@ -145,7 +145,7 @@ class TextProcess:
         self._module, self._image, self._how = module, image, how or {}
         self.name = name
         self._folder = None if folder is None else folder.absolute()
-        self._limits = limits or LIMITS
+        self.limits = limits or LIMITS
         self.begin()
         self._described: Message | None = None
         # What ended it lately: a question, by its hash, or a kind of question, by its name.
@@ -162,7 +162,7 @@ class TextProcess:
         """
         try:
             with self._turn, self._slot():
-                self._running(self._limits.seconds, check)
+                self._running(self.limits.seconds, check)
         except Broken as error:
             raise Broken(self._without_path(error)) from None
         assert self._described is not None
@@ -186,7 +186,7 @@ class TextProcess:
             longest: how many bytes the answer may have; as many as the limits say by default.
         """
         subject = f"{self.name}'s {what}"
-        within = min(SECONDS, self._limits.seconds) if seconds is None else seconds
+        within = min(SECONDS, self.limits.seconds) if seconds is None else seconds
         until = time.monotonic() + within
         if not self._turn.acquire(timeout=within):
             raise UnusableText(
@@ -248,11 +248,11 @@ class TextProcess:
         """
         self.used = next(_uses)
         if self._process is None or not self._process.alive:
-            if not _slots.take(self, seconds, check):
+            if not SLOTS.take(self, seconds, check):
                 raise NotStarted(
-                    f"can't be started: all {_slots.most} processes were at work for {max(seconds, 0):.1f} seconds"
+                    f"can't be started: all {SLOTS.most} processes were at work for {max(seconds, 0):.1f} seconds"
                 )
-            self._process = Process(self._module, self._limits, image=self._image)
+            self._process = Process(self._module, self.limits, image=self._image)
             if self._folder is not None:
                 values = {"do": "load", "folder": str(self._folder), "name": self.name, **self._how}
                 try:
@@ -268,11 +268,11 @@ class TextProcess:
         try:
             yield
         finally:
-            if self._process is not None and _slots.is_wanted():
+            if self._process is not None and SLOTS.is_wanted():
                 self._process.end()
             if self._process is None or not self._process.alive:
                 self._process = None
-                _slots.give_back(self)
+                SLOTS.give_back(self)
 
     def _check_same(self, described: Message) -> None:
         """Refuse another tokenizer than the one that the model was loaded with."""
@@ -318,13 +318,13 @@ class TextProcess:
 
 
 _uses = itertools.count(1)
-_slots = ProcessSlots(8)
+SLOTS = ProcessSlots(8)
 _all = weakref.WeakSet[TextProcess]()
 
 
 def _begin_anew() -> None:
     """In a copy of this process: its processes are the other's, and locks may be held by threads that it lacks."""
-    _slots.begin()
+    SLOTS.begin()
     for one in _all:
         one.begin()
 

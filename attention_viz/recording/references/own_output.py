@@ -45,7 +45,7 @@ def run_itself(runner: Runner, twin: Twin, run: Callable[[Twin], _T]) -> _T:
 # Up to so many numbers an output is kept for what is asked afterwards: 64 MiB in float32.
 _KEPT = 2**24
 # Beyond so many rows an output is made piece by piece.
-_AT_ONCE = 128
+ROWS_AT_ONCE = 128
 
 
 @dataclass(eq=False)
@@ -173,7 +173,7 @@ class OwnOutput:
 
     def _in_pieces(self, take: Callable[[slice, Tensor], None], implementation: str | None) -> None:
         rows = len(self.recorded.output)
-        if rows <= _AT_ONCE:
+        if rows <= ROWS_AT_ONCE:
             take(slice(0, rows), self.twin.run(self.inputs, implementation))
         else:
             self.twin.run_in_pieces(self.inputs, rows, take, implementation)

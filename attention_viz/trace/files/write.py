@@ -47,7 +47,7 @@ __all__ = ["write_trace"]
 _TERMS = terms_of(Attention)
 # What two cores of 2023 do in a second: bytes that are copied and written, and weights that are computed twice, for the
 # run and for the file, and held against each other.
-_BYTES, _WEIGHTS = 1.5e8, 1.5e7
+BYTES_A_SECOND, _WEIGHTS = 1.5e8, 1.5e7
 
 
 def write_trace(
@@ -153,7 +153,7 @@ def _size(trace: TraceData, kept: dict[str, KeptLayers], rounding: Rounding) -> 
     size = (numbers + math.prod(trace.output_shape)) * rounding.item_size(by_row(trace).dtype)
     passes = surrounded + ("fidelity" not in vars(trace))
     compared = weights if rounding.measures else 0
-    return size, passes * behind(trace).seconds, size / _BYTES + compared / _WEIGHTS
+    return size, passes * behind(trace).seconds, size / BYTES_A_SECOND + compared / _WEIGHTS
 
 
 class _Shelf:

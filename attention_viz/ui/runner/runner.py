@@ -28,17 +28,17 @@ from attention_viz.ui.runner.page import Page, Parts, Slots, View
 __all__ = ["importing", "show_page"]
 
 # Pages whose bodies are imported whole.
-_ready: set[str] = set()
+READY: set[str] = set()
 
 
 @contextmanager
 def importing(page: str, state: State | None, place: DeltaGenerator | None, height: int) -> Generator[None]:
     """Import a page's body, one thread at a time, with its slot filled, if any."""
-    if page not in _ready and place is not None:
+    if page not in READY and place is not None:
         hold(state, place, height)
     with one_importer:
         yield
-    _ready.add(page)
+    READY.add(page)
 
 
 def show_page(page: Page) -> None:

@@ -23,7 +23,7 @@ Draw = Callable[[dict[str, Any], str, float], Awaitable[bytes]]
 _Made = TypeVar("_Made")
 
 # Seconds: for others' pictures before ours, for ours with the browser's start, and for the browser to close by itself.
-_LONGEST_WAIT, _LONGEST_DRAWING, _CLOSING = 60.0, 100.0, 15.0
+_LONGEST_WAIT, _LONGEST_DRAWING, LONGEST_CLOSING = 60.0, 100.0, 15.0
 
 # Where nobody listens: a browser that wants anything from a network is told so at once. Files need no proxy.
 _NO_NETWORK = "127.0.0.1:9"
@@ -83,10 +83,10 @@ async def _drawn(browser: str, work: Callable[[Draw], Awaitable[_Made]], limit: 
         async with clock:
             await kaleido.open()
             made = await work(draw)
-        await asyncio.wait_for(kaleido.close(), _CLOSING)
+        await asyncio.wait_for(kaleido.close(), LONGEST_CLOSING)
     except BaseException as error:
         with contextlib.suppress(Exception):
-            await asyncio.wait_for(kaleido.close(), _CLOSING)
+            await asyncio.wait_for(kaleido.close(), LONGEST_CLOSING)
         _kill(kaleido)
         # Where it is stopped while it opens, the browser is said to have ended by itself.
         if clock.expired():
@@ -111,7 +111,7 @@ def _kill(kaleido: Any) -> None:
         else:
             process.kill()
     with contextlib.suppress(Exception):
-        process.wait(timeout=_CLOSING)
+        process.wait(timeout=LONGEST_CLOSING)
 
 
 def _refusal(what: str, browser: str, limit: float, error: Exception) -> AttentionVizError:

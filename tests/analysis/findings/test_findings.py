@@ -306,7 +306,7 @@ def test_a_long_text_is_looked_through_by_a_sample_of_its_words(monkeypatch: pyt
     cells = {(1, 1, query, 80): 0.8 for query in range(len(words))}
     trace = planted(tokens_of(words), {(1, 1, 83, 80): 0.8})
     assert av.findings(trace)[0].text == "“river” looks at “bank”: 0.80"
-    monkeypatch.setattr("attention_viz.analysis.findings.scene._CELLS", 6 * len(words) * 84 // 2)
+    monkeypatch.setattr("attention_viz.analysis.findings.scene.MOST_WEIGHTS", 6 * len(words) * 84 // 2)
     trace = planted(tokens_of(words), cells)
     asked, rows = list[int](), av.Attention.rows
 
@@ -346,5 +346,5 @@ def test_the_pair_of_a_head_of_a_long_text_is_that_of_its_whole_matrix(
         trace = trace_of(weights, tokens_of(words), stream)
         pairs = [link_of(trace, stream, 0, head) for head in range(2)]
         with monkeypatch.context() as patch:
-            patch.setattr("attention_viz.analysis.findings.link._MANY", 1000)
+            patch.setattr("attention_viz.analysis.findings.link.MANY_WEIGHTS", 1000)
             assert [link_of(trace, stream, 0, head) for head in range(2)] == pairs

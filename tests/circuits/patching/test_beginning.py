@@ -23,7 +23,7 @@ def test_tokens_before_the_first_that_differs_do_not_run_again(family: str, monk
     alone, made = Patching.begin(model, *pair, LAST), Patching.begin(model, *pair, LAST)
     expected = {put: next(alone.batches([put]))[put] for put in alone.puts}
     read: list[tuple[int, ...]] = []
-    embeddings = made._bench.twin.model.get_input_embeddings()
+    embeddings = made.bench.twin.model.get_input_embeddings()
     embeddings.register_forward_pre_hook(lambda _module, given: read.append(tuple(given[0].shape)))
     found = next(made.batches())
     assert read[-1] == (1 + len(found), LENGTH - 2) and made._start == 2 and not made._whole

@@ -2,13 +2,13 @@
 
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
 
 import attention_viz as av
-from attention_viz.recording.batches import batched_edits
 from tests.models.families import build, ids
 from tests.shipped import MINILM, shipped
 
@@ -40,9 +40,16 @@ def test_effects_are_what_hooks_on_the_plain_model_give(to: str, monkeypatch: py
     hf, before = model.hf_model, model.trace(TEXT)
     read = torch.tensor([before.query_tokens().ids])
     word = int(before.output[-1].argmax())
-    monkeypatch.setattr(batched_edits, "_alone", None)  # a batch, or an error
+    trace, traces = type(model).trace, list[str]()
+
+    def noted(self: av.AttentionModel, text: str, *more: Any, **options: Any) -> av.Trace:
+        traces.append(text)
+        return trace(self, text, *more, **options)
+
+    monkeypatch.setattr(type(model), "trace", noted)
     logits = av.effects(model, TEXT, av.Logit(word, against=3), to=to)
     chances = av.effects(model, TEXT, av.Probability(word), to=to)
+    assert traces == [TEXT, TEXT]  # once each; all heads are tried in batches
     assert logits.index.names == ["layer", "head"]
     assert sorted(logits.index) == [(layer, head) for layer in range(2) for head in range(model.heads["decoder"][0])]
     assert logits["effect"].abs().is_monotonic_decreasing

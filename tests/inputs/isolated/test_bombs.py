@@ -211,7 +211,7 @@ def test_what_runs_away_while_it_is_loaded_again_is_not_blamed_on_the_text(
 ) -> None:
     tokenizer: Any = IsolatedTokenizer.load(folder_of(tmp_path / "slow", {}), "one")
     tokenizer.process.rest()
-    monkeypatch.setattr(tokenizer.process, "_limits", Limits(seconds=0.001))
+    monkeypatch.setattr(tokenizer.process, "limits", Limits(seconds=0.001))
     with pytest.raises(
         av.UnusableText, match=r"^one's tokenizer takes longer than 0\.001 seconds while it was loaded again: try"
     ):
@@ -269,7 +269,7 @@ MISBEHAVING = "tests.sources.bounded.misbehaving"
 
 
 def test_no_more_processes_run_than_there_are_slots_however_many_are_busy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "_slots", ProcessSlots(2))
+    monkeypatch.setattr(asking, "SLOTS", ProcessSlots(2))
     TextProcess("first", module=MISBEHAVING).ask("", {"echo": 1})  # its image has started then
     several = [TextProcess(str(n), module=MISBEHAVING) for n in range(5)]
     gc.collect()
@@ -284,7 +284,7 @@ def test_no_more_processes_run_than_there_are_slots_however_many_are_busy(monkey
 
 
 def test_one_that_finds_no_slot_in_time_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "_slots", ProcessSlots(1))
+    monkeypatch.setattr(asking, "SLOTS", ProcessSlots(1))
     busy, other = (TextProcess(name, module=MISBEHAVING) for name in ("busy", "other"))
     busy.ask("", {"echo": 1})
     with ThreadPoolExecutor(1) as pool:
@@ -297,7 +297,7 @@ def test_one_that_finds_no_slot_in_time_says_so(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_few_processes_are_kept_and_the_others_start_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "_slots", ProcessSlots(2))
+    monkeypatch.setattr(asking, "SLOTS", ProcessSlots(2))
     before = children()
     several: list[Any] = [IsolatedTokenizer.load(folder_of(tmp_path / str(n), {}), str(n)) for n in range(4)]
     assert len(children() - before) == 2

@@ -98,12 +98,6 @@ BURNS = "what its config.json asks for takes (longer than 1 seconds|more than 40
 UNFILLED = r"asks for [\d,]+ numbers that the file doesn't hold; at most 5,000,000 are computed here"
 
 
-@pytest.fixture
-def known(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is known from before."""
-    monkeypatch.setattr(verdicts, "_known", type(verdicts._known)())
-
-
 def image() -> int:
     """The process from which the others are forked."""
     return starting._images[verdicts._MODULE]._process.pid
@@ -183,7 +177,6 @@ def test_a_table_that_the_file_lacks_is_missing_however_small_it_is(tmp_path: Pa
         load_folder(tmp_path, "sines")
 
 
-@pytest.mark.usefixtures("known")
 def test_another_load_is_done_while_one_burns(tmp_path: Path) -> None:
     table_in_the_file(tmp_path / "burning")
     build("bert").save_pretrained(tmp_path / "honest")
@@ -205,7 +198,6 @@ def test_another_load_is_done_while_one_burns(tmp_path: Path) -> None:
     assert none_left()
 
 
-@pytest.mark.usefixtures("known")
 def test_two_loads_at_once_get_their_own_verdicts(tmp_path: Path) -> None:
     for name, family in (("one", "bert"), ("two", "gpt2")):
         build(family).save_pretrained(tmp_path / name)
@@ -215,7 +207,7 @@ def test_two_loads_at_once_get_their_own_verdicts(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def burning(tmp_path: Path, known: None) -> Iterator[tuple[Path, Callable[[], BaseException | None]]]:
+def burning(tmp_path: Path) -> Iterator[tuple[Path, Callable[[], BaseException | None]]]:
     """A folder that is being tried for long, and what comes of it."""
     table_in_the_file(tmp_path / "burning")
     build("bert").save_pretrained(tmp_path / "honest")
@@ -247,29 +239,26 @@ def test_the_process_that_they_are_forked_from_is_started_again(burning: Any) ->
     assert image() != before
 
 
-@pytest.mark.usefixtures("known")
 def test_a_folder_is_tried_once_as_long_as_it_stays_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     build("bert").save_pretrained(tmp_path)
     verdict = verdict_of(check_folder(tmp_path, "one"), lambda: None)
     with monkeypatch.context() as closed:
-        closed.setattr(verdicts, "_try", pytest.fail)
+        closed.setattr(verdicts.process, "Process", pytest.fail)
         assert verdict_of(check_folder(tmp_path, "one"), lambda: None) == verdict
     change(tmp_path, intermediate_size=41)
     for _ in range(2):
         with pytest.raises(av.ModelNotFound, match="have another shape"):
             verdict_of(check_folder(tmp_path, "one"), lambda: None)
-        monkeypatch.setattr(verdicts, "_try", pytest.fail)
+        monkeypatch.setattr(verdicts.process, "Process", pytest.fail)
 
 
-def test_misfits_are_said_before_any_weight_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_misfits_are_said_before_any_weight_is_read(tmp_path: Path, unread: None) -> None:
     build("bert").save_pretrained(tmp_path)
     change(tmp_path, intermediate_size=41)
-    monkeypatch.setattr("attention_viz.models.loading.load_folder._read_model", pytest.fail)
     with pytest.raises(av.ModelNotFound, match=r"have another shape, such as .*\(37,\) in the file and \(41,\)"):
         load_folder(tmp_path, "other")
 
 
-@pytest.mark.usefixtures("known")
 @pytest.mark.parametrize("switch", ["on", "off"])
 def test_with_and_without_a_process_the_same_is_found(
     switch: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -284,7 +273,6 @@ def test_with_and_without_a_process_the_same_is_found(
         verdict_of(check_folder(tmp_path / "other", "two"), lambda: None)
 
 
-@pytest.mark.usefixtures("known")
 def test_it_works_where_nothing_can_be_forked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     build("bert").save_pretrained(tmp_path)
     started = verdicts.process.Process
@@ -293,7 +281,7 @@ def test_it_works_where_nothing_can_be_forked(tmp_path: Path, monkeypatch: pytes
 
 
 def test_nothing_that_ships_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verdicts, "_try", pytest.fail)
+    monkeypatch.setattr(verdicts.process, "Process", pytest.fail)
     assert av.load("lists").trace("copy c a f :").fidelity.ok
 
 

@@ -11,6 +11,8 @@ import pytest
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
+from torch import nn
+from torch.nn.modules.module import register_module_forward_pre_hook
 
 import attention_viz as av
 from attention_viz.errors import LoadCancelled
@@ -18,7 +20,6 @@ from attention_viz.models.loading import load_folder as loading
 from attention_viz.models.loading.dry_run import dry_run
 from attention_viz.models.loading.load_folder import load_folder
 from attention_viz.models.loading.verdicts import verdict_of
-from attention_viz.recording.outputs import breaking
 from attention_viz.sources.bounded.limits import Bounds, Limits
 from attention_viz.sources.folders import check_folder
 from tests.models.families import build
@@ -61,11 +62,10 @@ def funnel(folder: Path) -> None:
 
 @pytest.mark.parametrize("spoil", [longformer, longt5, reformer, albert, funnel])
 def test_what_takes_long_or_much_to_run_is_refused_before_it_is_loaded(
-    spoil: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spoil: Callable[[Path], None], tmp_path: Path, unread: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spoil(tmp_path)
     limits = Limits(memory=400_000_000, seconds=60, processor=1, answer=1_000_000)
-    monkeypatch.setattr(loading, "_read_model", pytest.fail)
     monkeypatch.setattr(loading, "verdict_of", functools.partial(verdict_of, limits=limits))
     message = r"what its config.json asks for takes (longer than 1 seconds|more than 400 MB of memory)|in one step"
     with pytest.raises(av.UnsupportedModel, match=message) as refused:
@@ -116,23 +116,33 @@ def test_a_load_that_nobody_waits_for_ends_while_its_model_is_probed(
         return sum(asks) > 2  # the second layer's attention
 
     monkeypatch.setattr(loading.AttentionModel, "of", watched)
-    monkeypatch.setattr(breaking, "_runs", pytest.fail)
+    begun = list[nn.Module]()
+    hook = register_module_forward_pre_hook(lambda module, _: begun.append(module) if sum(asks) > 2 else None)
     with pytest.raises(LoadCancelled, match="nobody waits for it"):
         load_folder(tmp_path, "one", cancelled=cancelled)
-    assert sum(asks) == 3
+    hook.remove()
+    assert sum(asks) == 3 and not begun
 
 
-@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: you …")])
-def test_what_took_all_memory_is_not_tried_again(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+def runs_until_refused(error: Exception, message: str) -> int:
+    """How often a model runs that raises an error each time."""
     model: Any = build("bert")
-    monkeypatch.setattr(breaking, "_runs", pytest.fail)
+    runs = list[int]()
 
     def fail(*_: object) -> None:
+        runs.append(1)
         raise error
 
     model.encoder.register_forward_pre_hook(fail)
-    with pytest.raises(av.UnsupportedModel, match="takes more memory than there is"):
+    with pytest.raises(av.UnsupportedModel, match=message):
         av.wrap(model)
+    return len(runs)
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: you …")])
+def test_what_took_all_memory_is_not_tried_again(error: Exception) -> None:
+    again = runs_until_refused(ValueError("another"), "doesn't run on text alone")
+    assert 2 * runs_until_refused(error, "takes more memory than there is") == again
 
 
 def stored(folder: Path, dtype: torch.dtype) -> Path:

@@ -6,7 +6,7 @@ from pathlib import Path
 import peft
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 from transformers import LlamaConfig, LlamaForCausalLM
 
 import attention_viz as av
@@ -156,8 +156,12 @@ def _unseen(model: nn.Module) -> None:
     """A number that is compared nowhere: only the run itself shows it."""
     part = model.get_submodule("model.layers.0.mlp.act_fn")
     hidden = [3.0]
-    part.register_forward_hook(lambda _part, _inputs, output: output * hidden[0])
-    next(iter(part._forward_hooks.values())).__module__ = "attention_viz.hidden"
+
+    def scale(_part: nn.Module, _inputs: object, output: Tensor) -> Tensor:
+        return output * hidden[0]
+
+    scale.__module__ = "attention_viz.hidden"
+    part.register_forward_hook(scale)
 
 
 SMALL = {

@@ -70,7 +70,7 @@ def test_somebody_who_waits_and_loads_the_page_again_waits_no_longer_for_that() 
 def test_a_place_goes_over_also_where_the_page_before_is_heard_to_have_left_only_afterwards(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(line, "_AGAIN", 0.0)
+    monkeypatch.setattr(line, "AGAIN", 0.0)
     here = {"a", "b", "a again"}
     visitors = Visitors(1, here.__contains__, grace=3600)
     assert [visitors.ahead("a", "one"), visitors.ahead("b", "two"), visitors.ahead("a again", "one")] == [0, 1, 2]

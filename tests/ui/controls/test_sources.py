@@ -1,6 +1,7 @@
 """Which models a page lets a visitor have: folders that the operator opened, in the picker and by a link."""
 
 import shutil
+import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -144,7 +145,10 @@ def test_a_download_that_ends_while_what_is_missing_is_counted_is_not_offered_ag
     monkeypatch.setattr(model, "check_room", lambda *_: None)
     monkeypatch.setattr(model, "load_in_place", lambda *_: None)
     monkeypatch.setattr(permissions, "SETTINGS", SimpleNamespace(hub=True, models=()))
-    monkeypatch.setitem(jobs._downloads, name, jobs.Download(early, over=True))
+    monkeypatch.setattr("attention_viz.models.download", lambda *_, **__: None)
+    ended = jobs.begin(name, early)
+    while not ended.over:
+        time.sleep(0.01)
     app = AppTest.from_function(page).run()
     assert [one.value for one in app.markdown] == ["It is there."]
     assert (list(app.button), jobs.download_of(name)) == ([], None)

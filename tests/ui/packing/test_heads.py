@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from attention_viz import explorer
 from attention_viz.explorer import payload
 from attention_viz.serving import runs
 from attention_viz.serving.cache import SharedCache
@@ -17,6 +18,7 @@ from attention_viz.serving.door import ANALYSES
 from attention_viz.serving.run import Request
 from attention_viz.serving.runs import Run, run_request
 from attention_viz.serving.settings import Settings
+from attention_viz.trace.trace import Trace
 from attention_viz.ui import packing as heads
 from attention_viz.ui.packing import head_of, long_id_of, ranking_of
 
@@ -26,7 +28,7 @@ TEXT = "rain falls on the old stone bridge while the river runs below it " * 3
 @pytest.fixture(autouse=True)
 def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs, "SETTINGS", Settings(longest_text=24, longest_study=9))
-    monkeypatch.setattr(runs, "_traces", SharedCache(10**9, lambda run: run.trace.nbytes))
+    monkeypatch.setattr(runs, "TRACES", SharedCache(10**9, lambda run: run.trace.nbytes))
 
 
 @pytest.fixture
@@ -52,9 +54,9 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> threading.Semaphore:
         time.sleep(0.001)
 
     monkeypatch.setattr(heads, "time", SimpleNamespace(monotonic=time.monotonic, sleep=sleep))
-    monkeypatch.setattr(heads, "_REST", 0.01)
-    monkeypatch.setattr(heads, "_heads", SharedCache(10**8, len))
-    monkeypatch.setattr(heads, "_ahead", heads._Ahead())
+    monkeypatch.setattr(heads, "REST", 0.01)
+    monkeypatch.setattr(heads, "HEADS", SharedCache(10**8, len))
+    monkeypatch.setattr(heads, "AHEAD", heads.HeadsAhead())
     return looked
 
 
@@ -92,14 +94,14 @@ def test_a_text_that_nobody_looks_at_any_more_is_let_go_and_nothing_made_of_it(
 def test_after_a_head_that_fails_in_an_unforeseen_way_others_are_made_ahead_again(
     run: Run, looks: threading.Semaphore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pack, heard = heads._pack_head, threading.Event()
+    pack, heard = explorer.pack_head, threading.Event()
 
-    def fail(run: Run, stream: str, layer: int, head: int) -> bytes:
+    def fail(trace: Trace, stream: str, layer: int, head: int, long_id: str) -> bytes:
         if (layer, head) == (1, 1):
             raise MemoryError
-        return pack(run, stream, layer, head)
+        return pack(trace, stream, layer, head, long_id)
 
-    monkeypatch.setattr(heads, "_pack_head", fail)
+    monkeypatch.setattr(explorer, "pack_head", fail)
     monkeypatch.setattr(threading, "excepthook", lambda _: heard.set())
     head_of(run, "decoder", 1, 0)
     assert heard.wait(60)
@@ -114,7 +116,7 @@ def made(run: Run) -> set[tuple[int, int]]:
     """The heads that are there to be handed over, by layer and head."""
     assert long_id_of(run) is not None
     places = itertools.product((0, 1), repeat=2)
-    return {place for place in places if (long_id_of(run), "decoder", *place) in heads._heads}
+    return {place for place in places if (long_id_of(run), "decoder", *place) in heads.HEADS}
 
 
 def test_of_a_short_text_nothing_is_handed_over() -> None:

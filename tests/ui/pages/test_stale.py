@@ -82,6 +82,6 @@ def test_a_position_of_a_longer_text_gives_way_to_the_last_of_this(
 ) -> None:
     screen.back_to(f"/heads?{OWN}")
     screen.pick("Change", "block")
-    screen.app.session_state["visit"].memories[widgets._Drafts].values[key] = held
+    screen.app.session_state["visit"].memories[widgets.Drafts].values[key] = held
     label = "Who may not look" if key == "edit-query" else "At whom"
     assert screen.run().picker(label).value == shown

@@ -52,9 +52,9 @@ def given_up(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
         if begun.is_set():
             raise Leaving
 
-    monkeypatch.setattr(jobs, "_GRACE", 0.1)
-    monkeypatch.setattr(runs, "_loads", Loads(load))
-    monkeypatch.setattr(runs, "_models", SharedCache[str, Any](10, lambda _: 1))
+    monkeypatch.setattr(jobs, "GRACE", 0.1)
+    monkeypatch.setattr(runs, "LOADS", Loads(load))
+    monkeypatch.setattr(runs, "MODELS", SharedCache[str, Any](10, lambda _: 1))
     monkeypatch.setattr(DeltaGenerator, "caption", write)
     return given_up
 

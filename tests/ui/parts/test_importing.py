@@ -16,7 +16,7 @@ def test_one_thread_at_a_time_imports_and_only_the_first_visitors_are_told_to_wa
 ) -> None:
     held, inside, most = list[str](), list[int](), list[int]()
     monkeypatch.setattr(module, "hold", lambda *_: held.append("held"))
-    monkeypatch.setattr(module, "_ready", set[str]())
+    monkeypatch.setattr(module, "READY", set[str]())
     place = DeltaGenerator()
 
     def visit() -> None:
@@ -43,6 +43,6 @@ def test_a_page_that_is_imported_while_its_run_is_at_hand_ends_with_nothing_held
 ) -> None:
     screen = Screen()
     screen.open(address).open("/")
-    monkeypatch.setattr(module, "_ready", set[str]())
+    monkeypatch.setattr(module, "READY", set[str]())
     screen.open(address)
     assert not screen.app.get("skeleton")

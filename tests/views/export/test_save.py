@@ -90,7 +90,7 @@ def test_a_browser_that_hangs_is_ended_with_all_its_processes(tmp_path: Path, mo
     program.write_text(f"#!/bin/sh\nsleep 300 &\necho $! > {started}\nwait\n")
     program.chmod(0o755)
     monkeypatch.setenv(browsers.CHOICE, str(program))
-    monkeypatch.setattr(rendering, "_CLOSING", 0.5)
+    monkeypatch.setattr(rendering, "LONGEST_CLOSING", 0.5)
 
     async def never(_: rendering.Draw) -> bytes:
         raise AssertionError("a browser that doesn't answer draws nothing")

@@ -19,7 +19,7 @@ def test_the_maps_of_a_head_that_the_reader_chose_come_before_the_page_has_run_a
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(payload, "LONG", 10)
-    monkeypatch.setattr(runs, "_traces", SharedCache(10**9, lambda run: run.trace.nbytes))
+    monkeypatch.setattr(runs, "TRACES", SharedCache(10**9, lambda run: run.trace.nbytes))
     done: list[str] = []
     head_of, show_header = explorer.head_of, runner.show_header
 

@@ -41,7 +41,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def waiting(fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run takes for ever."""
-    monkeypatch.setattr(page, "_run_meanwhile", lambda _: st.stop())
+    monkeypatch.setattr(page, "run_request", lambda *_, **__: st.stop())
 
 
 def test_it_is_shown_and_called_recorded_at_the_head_that_is_asked_for(waiting: None) -> None:

@@ -11,8 +11,8 @@ class Stopped(Exception):
 
 
 def test_a_long_text_is_measured_by_a_sample_until_all_rows_were_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("attention_viz.analysis.measured._MANY", 1)
-    monkeypatch.setattr("attention_viz.analysis.measured._SAMPLE", 10)
+    monkeypatch.setattr("attention_viz.analysis.measured.MANY_WEIGHTS", 1)
+    monkeypatch.setattr("attention_viz.analysis.measured.SAMPLED_ROWS", 10)
     trace, shares = long_trace(40), list[float]()
     attrs = mean_numbers([trace], "decoder").attrs
     assert (attrs["rows"], attrs["queries"]) == (10, 39)
