@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from attention_viz.errors import AttentionVizError
-from attention_viz.trace.whole_file import write_whole
+from attention_viz.trace.files.whole_file import write_whole
 from attention_viz.views.export.browsers import needed
 from attention_viz.views.export.sheet import Sheet
 

@@ -11,7 +11,7 @@ from filelock import FileLock, Timeout
 
 from attention_viz.corpus.part import CorpusPart
 from attention_viz.errors import ScanError
-from attention_viz.trace.whole_file import write_whole
+from attention_viz.trace.files.whole_file import write_whole
 
 __all__ = ["Folder", "Progressed"]
 

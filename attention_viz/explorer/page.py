@@ -13,8 +13,8 @@ from attention_viz.errors import ShapeError
 from attention_viz.explorer.payload import Choice, is_long, pack
 from attention_viz.explorer.source import page_source, style_sheet
 from attention_viz.trace.ahead import Progress, ahead
+from attention_viz.trace.files.whole_file import write_whole
 from attention_viz.trace.spelling import xml_text
-from attention_viz.trace.whole_file import write_whole
 from attention_viz.views.style.theme import DARK, LIGHT, SANS
 
 if TYPE_CHECKING:

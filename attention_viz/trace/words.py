@@ -163,7 +163,9 @@ def group_pieces(
 
 def sign_groups(labels: Sequence[str], spelling: Sequence[str], word: Sequence[int]) -> list[tuple[int, ...]]:
     """Group a word's pieces that share a letter, its marks or an emoji."""
-    row = PieceText.of([labels[at] for at in word], [spelling[at] for at in word], [True] * len(word), _nothing)
+    row = PieceText.of(
+        [labels[at] for at in word], [spelling[at] for at in word], [True] * len(word), lambda _at, _before, _after: ""
+    )
     places = [at for at, sign in enumerate(signs_of(row.text)) for _ in sign]
     groups, last = list[list[int]](), -1
     for at, span in zip(word, row.spans, strict=True):
@@ -178,10 +180,10 @@ def _row(
     labels: Sequence[str], spelling: Sequence[str], spaced: bool | None, spaces: Sequence[bool] | None
 ) -> PieceText:
     if spaced:
-        return PieceText.of(labels, spelling, [True] * len(labels), _nothing)
+        return PieceText.of(labels, spelling, [True] * len(labels), lambda _at, _before, _after: "")
     if spaced is None:
         assert spaces is not None
-        return PieceText.of(labels, spelling, [not one for one in spaces], _blank)
+        return PieceText.of(labels, spelling, [not one for one in spaces], lambda _at, _before, _after: " ")
     on = goes_on(labels, spelling)
     if spaces is not None:
         # A tokenizer that marks what goes on with a word would have marked it.
@@ -314,11 +316,3 @@ def without_marks_above(text: str) -> str:
 
 def _folded(sign: str) -> str:
     return sign if sign == OPEN else unicodedata.normalize("NFC", sign).casefold()
-
-
-def _nothing(*_around: object) -> str:
-    return ""
-
-
-def _blank(*_around: object) -> str:
-    return " "

@@ -16,9 +16,9 @@ from attention_viz.corpus.site.rows import SiteRow, Wanted, rows_of
 from attention_viz.corpus.tables import LEADING, records_of
 from attention_viz.errors import ScanError
 from attention_viz.trace.export import to_csv
+from attention_viz.trace.files.whole_file import write_whole
 from attention_viz.trace.spelling import xml_text
 from attention_viz.trace.trace import Trace
-from attention_viz.trace.whole_file import write_whole
 
 if TYPE_CHECKING:
     import pandas

@@ -11,9 +11,9 @@ from typing import Any
 import plotly.graph_objects as go
 
 from attention_viz.errors import AttentionVizError
+from attention_viz.trace.files.whole_file import write_whole
 from attention_viz.trace.spelling import xml_text
 from attention_viz.trace.trace import Trace
-from attention_viz.trace.whole_file import write_whole
 from attention_viz.views.export.fitted import fitted
 from attention_viz.views.export.rendering import Draw, rendered
 from attention_viz.views.export.sheet import AS_DRAWN, Sheet, px
