@@ -7,7 +7,7 @@ import pytest
 
 import attention_viz as av
 from attention_viz.errors import ShapeError
-from attention_viz.sources.packages import cache
+from attention_viz.views import cache
 from tests.models.test_continuation import REPEATED
 from tests.shipped import shipped
 

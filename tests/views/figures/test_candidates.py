@@ -6,7 +6,7 @@ import pytest
 
 import attention_viz as av
 from attention_viz.errors import ShapeError
-from attention_viz.inputs import candidates
+from attention_viz.views import candidates
 from tests.models.test_continuation import REPEATED
 from tests.shipped import shipped
 
