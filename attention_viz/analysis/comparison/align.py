@@ -1,18 +1,13 @@
-"""Two texts' tokens on common axes, and the rows that can't differ."""
+"""Alignment of two texts' tokens along one axis."""
 
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Literal, get_args
 
-import torch
-from torch import Tensor
-
-from attention_viz.errors import ShapeError, TraceError
-from attention_viz.trace.derived import beginning
+from attention_viz.errors import ShapeError
 from attention_viz.trace.tokens import Tokens
-from attention_viz.trace.trace import Trace
 
-__all__ = ["ALIGNMENTS", "AlignedAxis", "Alignment", "align", "shared_rows"]
+__all__ = ["ALIGNMENTS", "AlignedAxis", "Alignment", "align"]
 
 Alignment = Literal["position", "token"]
 ALIGNMENTS: tuple[str, ...] = get_args(Alignment)
@@ -22,7 +17,16 @@ _CONTINUES = "##"
 
 @dataclass(frozen=True)
 class AlignedAxis:
-    """Two texts' tokens along one axis: labels and places of the first text, else of the second."""
+    """Two texts' tokens along one axis.
+
+    Attributes:
+        labels: the first text's token, else the second's.
+        one: position in the first text, or None.
+        counted: True for places that both have and neither pads.
+        written: readable `labels`.
+        other_labels: the second text's token, else the first's.
+        placed: place in a picture or a sound, "patch 3, 5", or None.
+    """
 
     labels: tuple[str, ...]
     one: tuple[int | None, ...]
@@ -70,7 +74,10 @@ class AlignedAxis:
         return tuple(place for place, position in enumerate(self.one) if position is None)
 
     def partner(self, place: int) -> int | None:
-        """Return the place of the other text's token there, or None; substituted ones pair up in order."""
+        """Return the place of the other text's token there, or None.
+
+        Substituted tokens pair up in order.
+        """
         if self.one[place] is not None and self.other[place] is not None:
             return place
         # Of a replacement, all of the first text's tokens stand before the second's.
@@ -154,55 +161,3 @@ def _signs(tokens: Tokens) -> list[tuple[str, bool, bool, bool]]:
         signs.append((tokens.texts[place], goes_on, tokens.special[place], tokens.padding[place]))
         last = word
     return signs
-
-
-# Rows on which both runs are looked at, spread over the beginning, and how far they may be apart by rounding alone.
-_ROWS, _ROUNDING = 16, 1e-4
-
-
-def shared_rows(one: Trace, other: Trace, queries: AlignedAxis) -> tuple[int, ...]:
-    """Return rows that can't differ between two runs of a decoder: those before the first differing token."""
-    rows = _beginning(one, other)
-    pairs = enumerate(zip(queries.one, queries.other, strict=True))
-    return tuple(place for place, (mine, theirs) in pairs if mine is not None and mine == theirs and mine < rows)
-
-
-def _beginning(one: Trace, other: Trace) -> int:
-    origins = [trace.provenance for trace in (one, other)]
-    made = [(at.model, at.revision, at.sha256, at.dtype) for at in origins]
-    as_it_ran = all(at.reading == "raw" and not at.edits for at in origins)
-    if made[0] != made[1] or not as_it_ran or any(at.streams != ("decoder",) for at in (one, other)):
-        return 0
-    tokens = one.query_tokens("decoder"), other.query_tokens("decoder")
-    rows = _alike(*tokens)
-    if not rows or rows == max(map(len, tokens)):
-        return 0
-    try:
-        cut = beginning(one, rows), beginning(other, rows)
-    except TraceError:  # a token looks ahead
-        return 0
-    return rows if _equal(*cut, rows) else 0
-
-
-def _alike(one: Tokens, other: Tokens) -> int:
-    parts = [zip(text.numbers, text.labels, text.special, text.padding, strict=True) for text in (one, other)]
-    alike = 0
-    for mine, theirs in zip(*parts, strict=False):
-        if mine != theirs:
-            break
-        alike += 1
-    return alike
-
-
-def _equal(one: Trace, other: Trace, rows: int) -> bool:
-    """Unknown without a layer that both keep."""
-    kept = sorted(set(one.layer_numbers("decoder")) & set(other.layer_numbers("decoder")))
-    if not kept:
-        return False
-    chosen = sorted({round(at) for at in torch.linspace(0, rows - 1, min(rows, _ROWS)).tolist()})
-
-    def weights(trace: Trace) -> Tensor:
-        return trace.attention(kept[-1], "decoder").rows(chosen).weights.detach().cpu().double()
-
-    mine, theirs = weights(one), weights(other)
-    return mine.shape == theirs.shape and torch.allclose(mine, theirs, rtol=0.0, atol=_ROUNDING, equal_nan=True)

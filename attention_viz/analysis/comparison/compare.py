@@ -8,8 +8,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attention_viz.analysis.comparison.align import AlignedAxis, Alignment, shared_rows
+from attention_viz.analysis.comparison.align import AlignedAxis, Alignment
 from attention_viz.analysis.comparison.align import align as align_tokens
+from attention_viz.analysis.comparison.shared_rows import shared_rows
 from attention_viz.analysis.likeness import divergence
 from attention_viz.trace.spelling import table_in_html
 from attention_viz.trace.trace import Trace

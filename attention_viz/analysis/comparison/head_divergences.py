@@ -6,8 +6,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_viz.analysis.comparison.align import Alignment, shared_rows
+from attention_viz.analysis.comparison.align import Alignment
 from attention_viz.analysis.comparison.compare import Side, axes_of, on_rows, streams_of
+from attention_viz.analysis.comparison.shared_rows import shared_rows
 from attention_viz.analysis.likeness import divergence
 from attention_viz.errors import TraceError
 from attention_viz.trace.trace import Trace
