@@ -15,6 +15,7 @@ from attention_viz.errors import ShapeError
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.reach import first_keys, is_causal, reach
 from attention_viz.operation.shapes import widened
+from attention_viz.operation.terms import has_others
 
 __all__ = ["SIDE", "Overview", "overview"]
 
@@ -27,6 +28,8 @@ LOGITS_AT_A_TIME, KEYS_AT_A_TIME = 500_000, 1_000
 _PARTS = 4
 # Exponentials of logits up to here are neither too large nor too small to be added up as they are.
 _NEAR = 16.0
+# The terms that are computed with in reused memory; a call with others computes its logits itself, more slowly.
+_TERMS = ("query", "key", "value", "allowed", "scale", "bias", "softcap", "sinks")
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,11 +201,14 @@ def _logits(
     few: Tensor | None,
 ) -> Tensor:
     """Logits in reused memory, -inf if blocked."""
-    logits = torch.mm(widened(call.key[columns]), query, out=room)
-    if call.softcap is not None:
-        logits.div_(call.softcap).tanh_().mul_(call.softcap)
-    if call.bias is not None:
-        logits.add_(_part(call.bias, rows, columns))
+    if has_others(call, _TERMS):
+        logits = call.rows(rows).masked[:, columns].T.contiguous()
+    else:
+        logits = torch.mm(widened(call.key[columns]), query, out=room)
+        if call.softcap is not None:
+            logits.div_(call.softcap).tanh_().mul_(call.softcap)
+        if call.bias is not None:
+            logits.add_(_part(call.bias, rows, columns))
     if few is not None and (begin := max(columns.start, int(few.min()))) < columns.stop:
         ahead = torch.arange(begin, columns.stop)[:, None] >= few
         logits[begin - columns.start :].masked_fill_(ahead.to(logits.device), -math.inf)

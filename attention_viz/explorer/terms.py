@@ -4,7 +4,8 @@ A head's n² weights follow from 2·n·d_k numbers (query, key) and each row's n
 sum, sinks included. With scale, soft cap, bias (by distance or key) and blocked runs, the browser computes
 exp(logit − normaliser). Two maps of at most 512 × 512 blocks go along: largest weight, and mean of open ones.
 
-If a bias differs by cell (positions compared with words), the head's weights travel, off by under 1e-5.
+If a bias differs by cell (positions compared with words), or the browser doesn't know a term, the head's weights
+travel, off by under 1e-5.
 """
 
 import json
@@ -18,6 +19,7 @@ from attention_viz.analysis.blocks import row_slices, weights_of
 from attention_viz.analysis.overview import overview
 from attention_viz.errors import TraceError
 from attention_viz.explorer.planes import Body, Masks, codes_of, split_numbers, steps_of
+from attention_viz.operation.terms import has_others
 
 if TYPE_CHECKING:
     from attention_viz.operation.attention import Attention
@@ -29,6 +31,8 @@ __all__ = ["MOST_WEIGHTS_OF_A_HEAD", "add_head", "beginning_of", "pack_head", "r
 MOST_WEIGHTS_OF_A_HEAD = 8192 * 8192
 # Such weights travel as so many even steps from 0 to 1, two bytes each.
 WEIGHT_STEPS = 65_535
+# The terms that the browser computes with; of a head with others the weights travel.
+_TERMS = ("query", "key", "value", "allowed", "scale", "bias", "softcap", "sinks")
 # A mean is drawn and never told as a number: even steps of its logarithm, half a hundredth each, down to 1e-8.
 MEAN_CODES, FAINTEST_MEAN = 4000, 1e-8
 # The most runs of open cells that a row has on average; with more, the pattern travels as bits.
@@ -70,7 +74,7 @@ def add_head(call: "Attention", body: Body, masks: Masks) -> dict[str, Any]:
         "sums": body.add(found.sums.astype("<f4").tobytes()),
     }
     bias = _bias(call, body)
-    if bias == "cells":
+    if bias == "cells" or has_others(call, _TERMS):
         return {**entry, **_weights(call, body, masks, closed=found.closed)}
     return {  # what the maps need comes before the numbers, see `beginning_of`
         **entry,

@@ -29,7 +29,7 @@ from attention_viz.operation.shapes import (
     widened,
 )
 from attention_viz.operation.short_repr import ShortRepr
-from attention_viz.operation.terms import Term, along, map_terms, terms_of
+from attention_viz.operation.terms import Term, along, has_others, map_terms, terms_of
 
 __all__ = ["Attention", "attend", "autocast_kinds", "fused", "fusible", "without_autocast"]
 
@@ -227,8 +227,7 @@ def _mixed(call: Attention) -> Float[Tensor, "... query d_v"]:
 
 def fusible(call: Attention) -> bool:
     """Return whether torch's fused kernel fits; biases need the query's precision."""
-    others = (getattr(call, term.name) for term in terms_of(Attention) if term.name not in _FUSED)
-    return all(value is None for value in others) and (call.bias is None or call.bias.dtype == call.query.dtype)
+    return not has_others(call, _FUSED) and (call.bias is None or call.bias.dtype == call.query.dtype)
 
 
 def _fused(call: Attention, closed: bool) -> Tensor:

@@ -3,14 +3,14 @@
 `Attention`'s fields declare their axes; the rest follows, so that a new term is a field, its computation and a keyword.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Any, TypeVar, cast
 
 import torch
 
-__all__ = ["Term", "TermAxes", "along", "map_terms", "same_terms", "terms_of"]
+__all__ = ["Term", "TermAxes", "along", "has_others", "map_terms", "same_terms", "terms_of"]
 
 _Call = TypeVar("_Call")
 
@@ -64,6 +64,11 @@ class Term:
 def terms_of(call: type) -> tuple[Term, ...]:
     """Return a call kind's terms in constructor order."""
     return tuple(Term(entry.name, entry.metadata["axes"]) for entry in fields(call) if "axes" in entry.metadata)
+
+
+def has_others(call: object, names: Collection[str]) -> bool:
+    """Return whether a call has terms beside these, so that what knows only these can't compute it."""
+    return any(getattr(call, term.name) is not None for term in terms_of(type(call)) if term.name not in names)
 
 
 def along(

@@ -90,14 +90,12 @@ class OpenHead:
     @once
     def capped(self) -> Float[Tensor, "query key"]:
         """Return scaled scores, soft-capped if the model does."""
-        cap, scaled = self.attention.softcap, self.attention.scaled
-        return scaled if cap is None else cap * torch.tanh(scaled / cap)
+        return replace(self.attention, bias=None, allowed=None).masked
 
     @once
     def biased(self) -> Float[Tensor, "query key"]:
-        """Return scaled, soft-capped scores plus any bias."""
-        bias = self.attention.bias
-        return self.capped if bias is None else self.capped + bias
+        """Return what enters the softmax where nothing is blocked: scaled, soft-capped scores plus any bias."""
+        return replace(self.attention, allowed=None).masked
 
     @once
     def bias_parts(self) -> Mapping[str, Float[Tensor, "query key"]]:

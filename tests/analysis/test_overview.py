@@ -1,6 +1,7 @@
 """The map of a long head: the largest weight of each block, and what every weight follows from."""
 
 import math
+from dataclasses import dataclass, field
 
 import numpy
 import pytest
@@ -9,7 +10,10 @@ import torch
 import attention_viz as av
 from attention_viz.analysis import overview as module
 from attention_viz.analysis.overview import overview
+from attention_viz.explorer.planes import Body, Masks
+from attention_viz.explorer.terms import add_head
 from attention_viz.operation.attention import Attention
+from attention_viz.operation.terms import along
 from tests.explorer.long_texts import NAMES, call_of
 
 
@@ -97,6 +101,28 @@ def test_weights_that_are_not_numbers_are_refused() -> None:
     query[30, 2] = math.nan
     with pytest.raises(av.TraceError, match="weights that are not numbers"):
         overview(av.attend(query, torch.randn(40, 4), torch.randn(40, 4)), 8)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tilted(Attention):
+    """A call with a term that nothing else knows."""
+
+    tilt: torch.Tensor | None = field(default=None, metadata=along("query", "key", logit=True))
+
+    @property
+    def masked(self) -> torch.Tensor:
+        """Add it to the logits."""
+        assert self.tilt is not None
+        return super().masked + self.tilt
+
+
+def test_a_term_that_it_does_not_know_is_computed_by_the_call_and_its_weights_travel_to_the_browser() -> None:
+    query, key, tilt = torch.randn(60, 4), torch.randn(60, 4), torch.randn(60, 60)
+    call = Tilted(query, key, key, torch.ones(60, 60, dtype=torch.bool).tril(), 0.5, tilt=tilt)
+    found = overview(call, 30)
+    numpy.testing.assert_allclose(found.values, blocks(call.weights.numpy(), found.size), atol=2e-6)
+    entry = add_head(call, Body(), Masks())
+    assert "weights" in entry and "normalisers" not in entry
 
 
 def test_several_heads_are_refused() -> None:
