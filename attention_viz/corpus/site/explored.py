@@ -3,7 +3,7 @@
 import base64
 import json
 
-from attention_viz.corpus.site.frame import SCRIPTS, page
+from attention_viz.corpus.site.frame import rendered
 from attention_viz.corpus.site.parts import Head, Site
 from attention_viz.explorer.source import page_source, style_sheet
 
@@ -28,9 +28,4 @@ def explorer_style() -> str:
 
 def explorer_page(site: Site) -> str:
     """Return the page; the address's # names its example."""
-    body = (
-        '<p class="back"><a id="back" href="index.html">All heads</a></p><h1 id="what">An example</h1>'
-        '<div id="explorer"></div><script id="payload" type="application/octet-stream"></script>'
-        f'<script src="explorer.js"></script>{SCRIPTS}'
-    )
-    return page("An example in the explorer", site, body, more='<link rel="stylesheet" href="explorer.css">')
+    return rendered("explorer", site=site)

@@ -1,13 +1,13 @@
 """A head's queries and keys of several texts, as a scriptless picture."""
 
 from collections.abc import Sequence
-from html import escape
 
 import torch
-from torch import Tensor
+from markupsafe import Markup
 
 from attention_viz.analysis.plane import Plane, plane_of
 from attention_viz.corpus.one_text import Heads
+from attention_viz.corpus.site.frame import rendered
 from attention_viz.trace.trace import Trace
 
 __all__ = ["maps_of"]
@@ -16,12 +16,12 @@ __all__ = ["maps_of"]
 _HALF = 100
 
 
-def maps_of(runs: Sequence[Trace], heads: Heads) -> dict[tuple[str, int, int], str]:
-    """By head its picture, as HTML."""
+def maps_of(runs: Sequence[Trace], heads: Heads) -> dict[tuple[str, int, int], Markup]:
+    """Return each head's picture."""
     return {place: _map(runs, *place) for place in heads}
 
 
-def _map(runs: Sequence[Trace], stream: str, layer: int, head: int) -> str:
+def _map(runs: Sequence[Trace], stream: str, layer: int, head: int) -> Markup:
     calls = [run.attention(layer, stream).head(head) for run in runs]
     words = [[one.query_tokens(stream) for one in runs], [one.key_tokens(stream) for one in runs]]
     counted = [[list(tokens.counted) for tokens in some] for some in words]
@@ -37,30 +37,14 @@ def _map(runs: Sequence[Trace], stream: str, layer: int, head: int) -> str:
     return _picture(plane_of(sides[0], sides[1], everything[0], everything[1]), labels[0], labels[1], len(runs))
 
 
-def _picture(plane: Plane, queries: Sequence[str], keys: Sequence[str], texts: int) -> str:
+def _picture(plane: Plane, queries: Sequence[str], keys: Sequence[str], texts: int) -> Markup:
     most = float(torch.cat([plane.queries, plane.keys]).abs().max()) or 1.0
-    points = "".join(_points(plane.queries / most, queries, "query") + _points(plane.keys / most, keys, "key"))
-    phrase = (
+    points = [
+        list(zip((side / most * _HALF).tolist(), labels, strict=True))
+        for side, labels in ((plane.queries, queries), (plane.keys, keys))
+    ]
+    caption = (
         f"{len(queries)} queries and {len(keys)} keys of {texts} texts, in the two directions in which they differ "
         f"most, which hold {plane.share:.0%} of how they differ"
     )
-    side = _HALF + 5
-    box = f"{-side} {-side} {2 * side} {2 * side}"
-    return (
-        f'<figure class="map"><svg viewBox="{box}" role="img" aria-label="{phrase}">{points}</svg><figcaption>'
-        f'{phrase}. Round: <b class="query">queries</b>; square: <b class="key">keys</b>.</figcaption>'
-        "</figure>"
-    )
-
-
-def _points(places: Tensor, labels: Sequence[str], kind: str) -> list[str]:
-    found = list[str]()
-    for (x, y), label in zip((places * _HALF).tolist(), labels, strict=True):
-        phrase = f"<title>{kind} {escape(label)}</title>"
-        if kind == "query":
-            found.append(f'<circle class="q" cx="{x:.1f}" cy="{y:.1f}" r="1.8">{phrase}</circle>')
-        else:
-            found.append(
-                f'<rect class="k" x="{x - 1.6:.1f}" y="{y - 1.6:.1f}" width="3.2" height="3.2">{phrase}</rect>'
-            )
-    return found
+    return rendered("map", queries=points[0], keys=points[1], caption=caption, side=_HALF + 5)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy
+from markupsafe import Markup
 
 from attention_viz.corpus.site.explored import explored_data, explorer_page, explorer_script, explorer_style
 from attention_viz.corpus.site.frame import style_sheet
@@ -47,7 +48,7 @@ def write_site(
     site: Site,
     tables: Mapping[str, Any],
     runs: Iterable[tuple[int, Trace]],
-    maps: Mapping[tuple[str, int, int], str],
+    maps: Mapping[tuple[str, int, int], Markup],
     made: Sequence[tuple[str, str]],
 ) -> None:
     """Write a site.
@@ -55,7 +56,7 @@ def write_site(
     Args:
         tables: of scan and study, examples from `chosen_examples`; written too, without texts not shown.
     """
-    found = [replace(head, picture=maps.get(_place(head.row), "")) for head in _heads(tables, runs)]
+    found = [replace(head, picture=maps.get(_place(head.row))) for head in _heads(tables, runs)]
     files = {head.file: head_page(site, head) for head in found} | {
         "index.html": index_page(site, found, made, [f"tables/{name}.csv" for name in tables]),
         "style.css": style_sheet((_HERE / "style.css").read_text("utf-8")),
@@ -65,7 +66,7 @@ def write_site(
         "explorer.css": explorer_style(),
         "explorer.js": explorer_script() + (_HERE / "open.js").read_text("utf-8"),
     }
-    files |= {f"explored/{Path(head.file).stem}.js": explored_data(head) for head in found}
+    files |= {f"explored/{head.stem}.js": explored_data(head) for head in found}
     files |= {f"tables/{name}.csv": to_csv(table) for name, table in _whole(tables).items()}
     try:
         for folder in ("explored", "tables"):
