@@ -11,17 +11,6 @@ from jaxtyping import Bool, Float
 from attention_viz.errors import TraceError
 from attention_viz.operation.attention import Attention
 
-__all__ = [
-    "MOST_CELLS",
-    "Blocks",
-    "block_size",
-    "blocks_of",
-    "call_blocks",
-    "matrix_blocks",
-    "refuse_broken",
-    "row_slices",
-]
-
 # A matrix of more cells than this is drawn from blocks: a picture has some 560 × 560 dots for them.
 MOST_CELLS = 250_000
 # Blocks along a side: a block is two dots wide at least, so that one that stands out is still seen.

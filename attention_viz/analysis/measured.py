@@ -18,8 +18,6 @@ from attention_viz.operation.reach import is_causal
 from attention_viz.trace.once import once
 from attention_viz.trace.trace import Trace
 
-__all__ = ["MeasuredQueries", "RowWeights", "asked_rows", "looks_back", "measured", "row_weights"]
-
 # Weights of several layers that are put together, and those of one layer that are made at a time: 4 and 32 MiB.
 _TOGETHER, _AT_ONCE = 2**20, 2**23
 

@@ -17,8 +17,6 @@ from attention_viz.operation.reach import first_keys, is_causal, reach
 from attention_viz.operation.shapes import widened
 from attention_viz.operation.terms import has_others
 
-__all__ = ["SIDE", "Overview", "overview"]
-
 # Blocks along each side of a map, at most.
 SIDE = 512
 # How many logits are computed at a time: 2 MiB, so that what follows finds them in the processor's cache; and of how

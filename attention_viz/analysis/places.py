@@ -10,8 +10,6 @@ from torch import Tensor
 from attention_viz.trace.seen import Seen
 from attention_viz.trace.tokens import Tokens
 
-__all__ = ["after_the_sound", "patch_grid", "sample_of"]
-
 
 def patch_grid(tokens: Tokens) -> Int[Tensor, "row column"]:
     """Return patch positions by row and column, −1 for none; empty without patches."""

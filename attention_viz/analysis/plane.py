@@ -15,8 +15,6 @@ from attention_viz.trace.trace import Trace
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Plane", "beyond", "corners", "plane_of", "queries_and_keys_plane"]
-
 
 @dataclass(frozen=True, eq=False)
 class Plane:

@@ -15,8 +15,6 @@ from attention_viz.trace.tokens import Tokens
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["QueryRows"]
-
 
 @dataclass(frozen=True, eq=False)
 class QueryRows:

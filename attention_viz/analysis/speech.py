@@ -12,8 +12,6 @@ from jaxtyping import Bool, Float
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["BANDS", "FEWEST_SECONDS", "STEP", "divide", "pauses", "spectrogram", "to_webvtt"]
-
 # What a frame of a pause costs inside a word, and a frame of speech outside of one: more than any gain, so that neither
 # happens unless nothing else is possible; the former more, since a pause may hold a cough that belongs to no word.
 _IN_A_WORD, _OUTSIDE = -1e6, -1e3

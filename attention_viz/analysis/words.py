@@ -17,8 +17,6 @@ from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.unit import Unit
 from attention_viz.trace.words import sign_groups
 
-__all__ = ["Words", "ordinal", "quoted", "words_of"]
-
 # Letters of a word that a sentence quotes at most.
 _LONGEST = 24
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")

@@ -6,27 +6,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-__all__ = [
-    "ADDS",
-    "CLIPS",
-    "JOINS",
-    "LINEAR",
-    "MIXING",
-    "PRODUCTS",
-    "PROJECTS",
-    "QUOTIENTS",
-    "STEPS",
-    "Leaves",
-    "clipped",
-    "held",
-    "is_frozen",
-    "is_learned",
-    "marked",
-    "scaled",
-    "tensors_in",
-    "without_gradient",
-]
-
 # Linear in each tensor that carries a gradient, given the others.
 LINEAR = frozenset(
     """

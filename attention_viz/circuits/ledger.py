@@ -39,8 +39,6 @@ from attention_viz.circuits.functions import (
     without_gradient,
 )
 
-__all__ = ["READ", "Leaf", "Ledger", "WrittenModules", "origin_of"]
-
 # On what is made of a picture or a sound that is read: it is embedded, as words are, from where it is first added to.
 READ = "_attention_viz_read"
 

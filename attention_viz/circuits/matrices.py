@@ -22,8 +22,6 @@ from attention_viz.trace.once import once
 if TYPE_CHECKING:
     from attention_viz.models.model import AttentionModel
 
-__all__ = ["Around", "WordMatrices", "matrices_around"]
-
 
 @dataclass(frozen=True, eq=False)
 class Around:

@@ -10,8 +10,6 @@ from torch import Tensor, nn
 from attention_viz.circuits.turns import ModuleEvent, Turns
 from attention_viz.recording.wiring import ColumnSource
 
-__all__ = ["Norm", "Normed", "norm_of", "normed"]
-
 
 @dataclass(frozen=True, eq=False)
 class Norm:

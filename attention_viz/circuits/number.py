@@ -24,8 +24,6 @@ from attention_viz.trace.trace import Trace
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["OpenNumber", "Proof", "prove"]
-
 
 @dataclass(frozen=True, eq=False)
 class OpenNumber:

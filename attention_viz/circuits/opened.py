@@ -28,18 +28,6 @@ from attention_viz.trace.trace_data import behind
 if TYPE_CHECKING:
     from attention_viz.models.model import AttentionModel
 
-__all__ = [
-    "OpenCall",
-    "OpenedRun",
-    "check_model",
-    "cut_off",
-    "is_output_of",
-    "open_alone",
-    "open_behind",
-    "open_run",
-    "run_behind",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class OpenCall:

@@ -10,8 +10,6 @@ from torch import Tensor
 from attention_viz.circuits.ledger import Leaf
 from attention_viz.recording.gradients import ModelRun
 
-__all__ = ["WritingPart", "WritingParts", "matrix"]
-
 
 class WritingPart(NamedTuple):
     """A row's writer; None without layer, head or position."""

@@ -12,8 +12,6 @@ from attention_viz.recording.recorder import Recorder
 from attention_viz.recording.twin import Twin
 from attention_viz.recording.wiring import entering, hooked, rows
 
-__all__ = ["ModuleEvent", "Turns", "listened", "same"]
-
 
 @dataclass(frozen=True, eq=False)
 class ModuleEvent:

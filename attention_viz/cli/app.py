@@ -10,8 +10,6 @@ from attention_viz.cli.server import HOME, exit_on_signals, start, stop, wait_un
 from attention_viz.errors import AttentionVizError
 from attention_viz.sources.catalogue import how_to_install
 
-__all__ = ["app"]
-
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 

@@ -14,11 +14,6 @@ if TYPE_CHECKING:
 
     Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
-__all__ = [
-    "COMPLETE", "FORMAT", "MODEL", "STREAM", "TEXT", "argument", "command", "count", "inputs", "model", "option",
-    "place", "places", "port", "top",
-]  # fmt: skip
-
 TEXT = "the text; - reads it from standard input"
 MODEL = "a name that `attention-viz models` lists, a folder, or a hub id"
 

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
     from attention_viz.trace.trace import Trace
 
-__all__ = ["circuits", "compare", "effects", "patch", "why"]
-
-
 _MARY = "When Mary and John went to the store, John gave a drink to"
 _TOKEN = option("--token", "WORD", "the word that might come next", required=True)
 _AGAINST = option("--against", "WORD", "subtract the logit of this word")

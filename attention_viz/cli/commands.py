@@ -26,8 +26,6 @@ from attention_viz.cli.output import one_line, report, show, show_pairs
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["completion", "find", "findings", "heads", "models", "trace", "verify"]
-
 _EXAMPLE = "The bank of the river was flooded"
 
 

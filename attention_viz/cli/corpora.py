@@ -14,8 +14,6 @@ from attention_viz.cli.output import report, show
 if TYPE_CHECKING:
     from attention_viz.corpus.scanning import Progress
 
-__all__ = ["scan"]
-
 # Seconds between two lines that tell how far a scan is.
 _TOLD_EVERY = 5.0
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     Writer = Callable[[Trace, Path, "TracePart"], None]
 
-__all__ = ["ENDINGS", "TracePart", "check_target", "layout_of", "part_of", "write"]
-
 # Lines of CSV that are written together, and what one core of 2023 writes in a second.
 LINES_AT_A_TIME, LINES_A_SECOND = 2**20, 2.5e5
 _LAYOUT = ("width", "height", "title", "font_size", "no_footer", "no_numbers")

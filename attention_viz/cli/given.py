@@ -18,18 +18,6 @@ if TYPE_CHECKING:
     from attention_viz.trace.kept import KeptLayers
     from attention_viz.trace.trace import Trace
 
-__all__ = [
-    "given",
-    "given_text",
-    "model_behind",
-    "model_of",
-    "pretrained",
-    "report_without",
-    "shown",
-    "trace_of",
-    "whole",
-]
-
 
 def given(
     arguments: SimpleNamespace, second: str | None = None, target: str | None = None

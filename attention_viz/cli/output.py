@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 # A column of the tokenizer's own pieces, and the one that holds them as people read them.
 _READ_AS = {"token": "written", "query_token": "query_written", "key_token": "key_written"}
 
-__all__ = ["FORMATS", "one_line", "report", "show", "show_pairs", "show_with_origin"]
-
 
 def show(table: "pandas.DataFrame", form: str) -> None:
     """Print a table in one of `FORMATS`."""

@@ -10,8 +10,6 @@ from attention_viz.cli.app import app
 from attention_viz.cli.corpora import scan
 from attention_viz.cli.output import one_line, report
 
-__all__ = ["PROGRAM", "program", "run"]
-
 PROGRAM = "attention-viz"
 
 

@@ -10,8 +10,6 @@ from typing import IO
 from urllib.error import HTTPError
 from urllib.request import ProxyHandler, build_opener
 
-__all__ = ["HOME", "KEEP_MEMORY", "exit_on_signals", "start", "stop", "wait_until_healthy"]
-
 # Where app.py and pages/ are: an installed package has them inside, a checkout beside it.
 _INSTALLED, _CHECKOUT = Path(__file__).parents[1] / "app", Path(__file__).parents[2]
 HOME = _INSTALLED if _INSTALLED.is_dir() else _CHECKOUT

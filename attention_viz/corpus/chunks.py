@@ -5,8 +5,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-__all__ = ["CHUNK", "Chunk", "chunks_of"]
-
 # Texts in a chunk: enough for several batches of texts of about the same length, and little to do again after a kill.
 CHUNK = 64
 

@@ -13,8 +13,6 @@ from attention_viz.corpus.part import CorpusPart
 from attention_viz.errors import ScanError
 from attention_viz.trace.files.whole_file import write_whole
 
-__all__ = ["Folder", "Progressed"]
-
 _MANIFEST, _STATE, _LOCK = "manifest.json", "state.safetensors", ".lock"
 _FORMAT = 1
 

@@ -6,8 +6,6 @@ from typing import Any
 
 from attention_viz.errors import UnusableText
 
-__all__ = ["ON_HUB", "hub_rows"]
-
 # What the name of such a corpus begins with, and the part of a data set that is read where none is named.
 ON_HUB = "hub:"
 _PART = "train"

@@ -10,8 +10,6 @@ from torch import Tensor
 
 from attention_viz.analysis.words import Words
 
-__all__ = ["KINDS", "RESTING", "Looks", "kinds_of", "looks_of"]
-
 # Kinds on which heads rest when they have nothing to do; chance is counted apart from them.
 RESTING = ("special", "first token")
 KINDS = ("word", "word piece", "number", "pronoun", "function word", "punctuation", *RESTING)

@@ -21,8 +21,6 @@ from attention_viz.trace.trace import Trace
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Found", "OneText", "heads_of", "one_text"]
-
 # Where each metric stands along the axis that they share.
 _PLACES = {name: place for place, name in enumerate(METRICS)}
 

@@ -9,8 +9,6 @@ from attention_viz.corpus.one_text import Heads
 from attention_viz.corpus.tables import STUDIED, tables_of
 from attention_viz.errors import ScanError
 
-__all__ = ["heads_in", "read_folder"]
-
 _TABLES = ("heads", "kinds", "examples", "texts")
 
 

@@ -12,8 +12,6 @@ from safetensors.numpy import load, save
 from attention_viz.corpus.tally import Tally
 from attention_viz.errors import ScanError
 
-__all__ = ["CorpusPart"]
-
 _TOLD = "told"
 
 

@@ -14,8 +14,6 @@ from attention_viz.errors import ScanError, ShapeError
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Scanned"]
-
 _PLACE = ["layer", "head"]
 
 

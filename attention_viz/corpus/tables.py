@@ -17,8 +17,6 @@ from attention_viz.trace.unit import Unit
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["DECILES", "HOLDS", "LEADING", "SPREAD", "STUDIED", "TEXTS", "file_of", "records_of", "tables_of"]
-
 # What the names of columns end in.
 SPREAD, TEXTS, HOLDS = "_spread", "_texts", "_holds"
 # Of which metric the examples of a head of some role tell most.

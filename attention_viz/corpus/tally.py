@@ -17,8 +17,6 @@ from attention_viz.corpus.one_text import Found, OneText
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["STRONGEST", "Chosen", "Tally", "lots", "sample_size"]
-
 # So many of the strongest examples are kept of each head and metric.
 STRONGEST = 8
 # So many texts are kept by lot at most, and so many numbers of theirs.

@@ -16,8 +16,6 @@ from attention_viz.models.model import AttentionModel
 from attention_viz.operation.numerics import REORDERED
 from attention_viz.trace.trace import Trace
 
-__all__ = ["ScanSettings", "Worker", "fingerprint_of", "runs_together"]
-
 # A batch has so many positions at most, what fills it up included, and so many texts: with more of them the model's
 # matrices no longer fit the processor's caches, and more of a batch is what fills it up.
 _POSITIONS, _TEXTS = 1024, 16

@@ -12,8 +12,6 @@ from attention_viz.trace.trace import Trace
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["likelier", "moved_output", "moved_rows", "moved_weight", "output_table", "weight_table"]
-
 
 def moved_weight(before: Trace, after: Trace, stream: str | None = None) -> Float[Tensor, "layer head"]:
     """Return each head's moved weight, 0 to 1, by kept layer (`layer_numbers`).

@@ -9,8 +9,6 @@ from torch import Tensor
 from attention_viz.errors import ShapeError
 from attention_viz.trace.kept import KeptLayers, no_such_layer
 
-__all__ = ["Placed", "check_head", "check_places", "check_shape", "check_whole", "concerns", "where"]
-
 
 @runtime_checkable
 class Placed(Protocol):

@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
     from attention_viz.trace.trace import Trace
 
-__all__ = ["EVICTION", "STREAMS", "is_eviction", "listed", "place_of", "rows_of_cells", "subject_of", "tokens_of"]
-
 # What the words for keys that were thrown away from a cache begin with.
 EVICTION = "evict: "
 

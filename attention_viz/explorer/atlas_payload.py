@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
     from attention_viz.trace.trace import Trace
 
-__all__ = ["BLOCKED", "LEVELS", "SIDE", "pack_atlas"]
-
 # At most so many cells along each side of a thumbnail.
 SIDE = 32
 # The deepest colour, and the number that stands for blocked cells.

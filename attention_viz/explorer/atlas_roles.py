@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from attention_viz.trace.trace import Trace
 
-__all__ = ["pack_roles", "resting_words"]
-
 # So many special tokens are named; of more it is said what they are.
 _NAMED = 2
 

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
     from attention_viz.trace.trace import Trace
 
-__all__ = ["PackedAxes", "generated_by", "in_sight"]
-
 
 class PackedAxes:
     """Rows of tokens, packed once however many streams share them."""

@@ -7,8 +7,6 @@ from attention_viz.errors import TraceError
 if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
 
-__all__ = ["MOST_CELLS", "MOST_WEIGHTS", "refuse_large"]
-
 # The largest head and the largest trace that a browser can hold, at two bytes a weight, and still answer the pointer.
 MOST_CELLS = 4096 * 4096
 MOST_WEIGHTS = 16 * MOST_CELLS

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
     from attention_viz.trace.trace import Trace
 
-__all__ = ["MOST_CELLS", "STEPS", "Likelihood", "MaskEffect", "moved_of", "pack_board", "run_of", "written_bits"]
-
 # What a weight of 1 is sent as.
 STEPS = 65_534
 # All heads' cells are sent up to so many; of more, only the head on the screen.

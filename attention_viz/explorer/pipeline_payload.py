@@ -19,8 +19,6 @@ from attention_viz.operation.shapes import side_by_side
 from attention_viz.steps.head import OpenHead
 from attention_viz.steps.steps import steps_of
 
-__all__ = ["LANES", "MOST_NUMBERS", "STRIP", "pack_pipeline", "shown_keys"]
-
 # A text of so many keys has a lane for each; of a longer one the heaviest have one, and one is for all others.
 LANES, HEAVIEST = 25, 12
 # Vectors as wide as the model are shown in at most so many parts.

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Num, UInt16
 
-__all__ = ["ERROR", "LEVELS", "Body", "Masks", "codes_of", "split_numbers", "steps_of"]
-
 # Intervals between 0 and 1: four to a thousandth. Twelve bits would hold 4,096 numbers.
 LEVELS = 4000
 # How far a weight on the screen may be from the trace: half an interval, and float32's own rounding.

@@ -10,8 +10,6 @@ from attention_viz.explorer.planes import Body
 if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
 
-__all__ = ["packed_seen"]
-
 _CROSS = "cross"
 
 

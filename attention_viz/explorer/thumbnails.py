@@ -15,8 +15,6 @@ from attention_viz.explorer.planes import codes_of
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.reach import first_keys
 
-__all__ = ["BLOCKED", "CODES", "FAINTEST", "SIDE", "Thumbnails", "sampled_rows"]
-
 # Cells along each side, at most.
 SIDE = 64
 # A cell is a byte: 0 for what is fainter than `FAINTEST`, then `CODES` even steps of the logarithm up to 1.

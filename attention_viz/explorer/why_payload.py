@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
     from attention_viz.trace.unit import Unit
 
-__all__ = ["Question", "largest_heads", "name_of", "pack_why"]
-
 # So many heads are listed, and of each head so many words that it took something from.
 _LISTED, _SOURCES = 10, 40
 # So many lines of a group are shown one by one; the others as one.

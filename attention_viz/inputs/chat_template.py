@@ -13,8 +13,6 @@ from attention_viz.inputs.isolated.asking import TextProcess
 from attention_viz.sources.bounded.limits import Limits
 from attention_viz.sources.bounded.process import isolates
 
-__all__ = ["SECONDS", "render_chat"]
-
 # How long a template may take for a text.
 SECONDS = 5.0
 _LIMITS = Limits(memory=300_000_000, seconds=SECONDS, processor=SECONDS, answer=20_000_000)

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
     from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
-__all__ = ["Inputs", "checked_mask", "padded", "trace_filled", "unpadded"]
-
 
 @dataclass(frozen=True, eq=False)
 class Inputs:

@@ -11,8 +11,6 @@ from attention_viz.trace.memory import RestingFile
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
 
-__all__ = ["cost_of", "file_for", "longest"]
-
 # Texts of so many tokens or more rest in a file: a model of 30 layers keeps 120 kB a token, and its output 200 kB, so
 # that these take 0.2 GB, and thirty visitors with one each 6 GB.
 LONG = 640

@@ -5,8 +5,6 @@ from typing import Any
 import torch
 from torch import nn
 
-__all__ = ["device_of"]
-
 
 def device_of(model: nn.Module) -> torch.device:
     """Return the device that a model's inputs belong on.

@@ -11,17 +11,6 @@ from attention_viz.trace.words import group_pieces
 if TYPE_CHECKING:
     from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
-__all__ = [
-    "label_ids",
-    "reserved",
-    "spelling_of",
-    "spellings",
-    "tokens_of_ids",
-    "unknown_id",
-    "with_doubled",
-    "with_words",
-]
-
 # What the decoders of the package tokenizers are called.
 _BY_DECODER = {
     "ByteLevel": "byte-level",

@@ -19,17 +19,6 @@ if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
     from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
-__all__ = [
-    "AS_TYPED",
-    "InputRow",
-    "Wording",
-    "count_tokens",
-    "read",
-    "read_target",
-    "token_limit",
-    "vocabulary",
-]
-
 # Tokenizers without a limit say so with a huge number.
 _NO_LIMIT = 10**9
 # Characters between two pieces that are looked through for a blank: a stranger's tokenizer may say any place.

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
     from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
-__all__ = ["USUAL", "candidates", "number_of", "probability", "random_twice", "token_of"]
-
 
 def token_of(
     name: str, tokenizer: "PreTrainedTokenizerBase | None", logits: Tensor, asked: int | str, like: int | None = None

@@ -24,8 +24,6 @@ from attention_viz.trace.trace import Trace
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["STEPS", "TOY_WORDS", "Composed", "WrittenBy"]
-
 # Steps of training of which the weights were kept, and words that the toy knows, each once.
 STEPS = tuple(SNAPSHOTS[TOY])
 TOY_WORDS = tuple(dict.fromkeys(CATALOGUE[TOY].examples[0].split()))

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from attention_viz.corpus.scan import Scan
 
-__all__ = ["LANGUAGE_MODEL", "TOY", "Twice"]
-
 # Letters of the text that are quoted of it.
 _LONGEST = 160
 

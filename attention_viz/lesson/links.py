@@ -14,19 +14,6 @@ from attention_viz.lesson.words import carries_meaning, is_pronoun, offered
 from attention_viz.trace.once import once_for_each
 from attention_viz.trace.trace import Trace
 
-__all__ = [
-    "HeadLink",
-    "asking_position",
-    "opening_position",
-    "positioned_words",
-    "pressed_positions",
-    "pressed_words",
-    "strongest_link",
-    "telling_positions",
-    "trained_words",
-    "word_positions",
-]
-
 # A head with more than this on a fixed place looks there whatever the words are.
 _FIXED = 0.5
 _FIXED_PLACES = ("previous", "next", "self", "first")

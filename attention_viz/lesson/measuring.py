@@ -14,8 +14,6 @@ from torch.utils.checkpoint import checkpoint
 from attention_viz.operation.attention import Attention, attend
 from attention_viz.operation.modules import MultiHeadAttention, SelfAttention
 
-__all__ = ["LENGTHS", "WIDTH", "MeasuredPractice", "blockwise", "practice", "seconds_by_length"]
-
 LENGTHS = (64, 128, 256, 512, 1024, 2048)
 WIDTH = 64
 _TIMES = 3

@@ -19,8 +19,6 @@ from attention_viz.trace.rerun import Rerun
 from attention_viz.trace.trace import Fidelity, Layer, Trace
 from attention_viz.trace.trace_data import attach
 
-__all__ = ["D_K", "D_MODEL", "in_a_plane", "own_head"]
-
 # Few enough that every number finds room on the page.
 D_MODEL, D_K = 8, 4
 _STREAM = "encoder"

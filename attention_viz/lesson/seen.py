@@ -17,8 +17,6 @@ from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.views.figures.seen import over_patches, touching
 
-__all__ = ["PICTURES", "PICTURE_MODEL", "SAMPLE", "SOUND_MODEL", "PictureRun", "SoundRun"]
-
 SOUND_MODEL, SAMPLE = "whisper-tiny.en", "window"
 _STREAM = "cross"
 

@@ -9,8 +9,6 @@ from attention_viz.lesson.exercise import Cells, Exercise, OptionAnswer
 from attention_viz.lesson.lesson import Ask
 from attention_viz.lesson.words import in_words
 
-__all__ = ["lesson_slides"]
-
 # Bars that there is room for, letters of what stands beside one, letters of words on a line, and of a sentence.
 _BARS, _LABEL, _LINE, _SENTENCE = 12, 34, 66, 90
 # What each word on a line has around it, in letters.

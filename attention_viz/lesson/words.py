@@ -9,20 +9,6 @@ from typing import SupportsFloat
 from attention_viz.trace.spelling import set_apart
 from attention_viz.views.style.wording import one_line, with_minus
 
-__all__ = [
-    "carries_meaning",
-    "counted",
-    "in_words",
-    "is_pronoun",
-    "offered",
-    "quoted",
-    "readings",
-    "signed",
-    "signs",
-    "telling",
-    "texts",
-]
-
 # What people's keyboards make of a minus.
 _MINUS = str.maketrans(dict.fromkeys("−–—﹣－", "-"))
 _PLAIN = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)(e[+-]?\d+)?", re.IGNORECASE)

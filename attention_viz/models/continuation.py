@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
     from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
-__all__ = ["Growing"]
-
 
 @dataclass(frozen=True, eq=False)
 class Growing:

@@ -23,8 +23,6 @@ from attention_viz.trace.trace import Provenance, Trace
 if TYPE_CHECKING:
     from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
-__all__ = ["Answering"]
-
 
 @dataclass(frozen=True, eq=False)
 class Answering:

@@ -24,8 +24,6 @@ from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Provenance, Trace
 from attention_viz.trace.trace_data import attach, behind
 
-__all__ = ["Thing", "check_reads_text", "trace_media"]
-
 # What a model may read instead of a text.
 Thing = Medium | Beside | Mapping[str, Tensor]
 

@@ -20,17 +20,6 @@ from attention_viz.trace.kind import InputKind
 from attention_viz.trace.trace import Trace
 from attention_viz.trace.trace_data import attach, behind
 
-__all__ = [
-    "check_continues",
-    "continue_text",
-    "extend_trace",
-    "repeated_random",
-    "run_batch",
-    "trace_ids",
-    "trace_padded",
-    "trace_text",
-]
-
 
 def trace_text(
     parts: ModelParts,

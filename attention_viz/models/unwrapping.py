@@ -13,8 +13,6 @@ from torch import nn
 from attention_viz.errors import UnsupportedModel
 from attention_viz.sources.huggingface import PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = ["COMPILED", "OTHER_WAYS", "Held", "homes", "unwrapped"]
-
 OTHER_WAYS = (
     "Of any torch module, av.record() records the attention that it asks torch for; and av.Trace.from_qkv and "
     "av.Trace.from_weights draw what other code computed"

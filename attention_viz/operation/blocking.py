@@ -13,8 +13,6 @@ from torch import Tensor
 
 from attention_viz.errors import ShapeError
 
-__all__ = ["BLOCKED_VALUES", "PRECISIONS", "Blocked", "block_row"]
-
 BLOCKED_VALUES = (-math.inf, -1e9, -1e4)
 PRECISIONS = (torch.float32, torch.float16)
 

@@ -10,8 +10,6 @@ from attention_viz.errors import ShapeError
 from attention_viz.operation.shapes import FLOATING, broadcasts, heads_of, shape_of_weights, shapes_in_words
 from attention_viz.operation.terms import Term, terms_of
 
-__all__ = ["check_call"]
-
 # The kinds and shapes of calls that were found to fit together, as many as are worth remembering.
 _REMEMBERED = 4096
 _fitting: set[tuple[object, ...]] = set()

@@ -8,8 +8,6 @@ from torch import Tensor
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.terms import Term, map_terms
 
-__all__ = ["between", "first", "narrowed"]
-
 
 def first(call: Attention, *, queries: int | None = None, keys: int | None = None) -> Attention:
     """View the call's first queries and keys, all by default; weights stay if keys beyond are blocked."""

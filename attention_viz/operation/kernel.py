@@ -5,8 +5,6 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional
 
-__all__ = ["BOUNDS", "kernel_weights"]
-
 # How far two correct computations may lie apart, relative to the largest number: the order of a sum alone moves the
 # last bits. In half precision one rounding is already 5e-4 (float16) or 4e-3 (bfloat16), and layers add up.
 BOUNDS = {torch.float64: 1e-5, torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 5e-2}

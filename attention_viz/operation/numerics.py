@@ -3,8 +3,6 @@
 import torch
 from torch import Tensor
 
-__all__ = ["EXACT", "REORDERED", "REPEATED", "close", "distance"]
-
 # How far two results may lie apart, relative to the largest number. The same sum in the same precision:
 EXACT = 1e-5
 # The same run in a batch of another size, or begun in its middle, which adds in another order:

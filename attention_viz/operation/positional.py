@@ -12,8 +12,6 @@ from torch import Tensor
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.numerics import REORDERED
 
-__all__ = ["ALIBI", "RELATIVE", "Rotation", "bias_kind", "rotation"]
-
 ALIBI, RELATIVE = "ALiBi", "relative positions"
 
 # With fewer tokens a table by distance and a slope can't be told apart.

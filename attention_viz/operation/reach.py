@@ -5,8 +5,6 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-__all__ = ["first_keys", "is_causal", "reach"]
-
 # Rows of a mask that are looked at together.
 _ROWS = 256
 

@@ -11,29 +11,6 @@ from torch import Tensor
 
 from attention_viz.errors import ShapeError
 
-__all__ = [
-    "FLOATING",
-    "apart",
-    "broadcasts",
-    "check_sizes",
-    "check_tensor",
-    "check_width",
-    "for_all_heads",
-    "heads_of",
-    "is_whole",
-    "of_head",
-    "positions",
-    "products",
-    "shape_of_weights",
-    "shapes_in_words",
-    "shared_heads",
-    "side_by_side",
-    "uneven",
-    "widened",
-    "widths_of_a_head",
-]
-
-
 # What can be computed with; eight bits and fewer are only for storing.
 FLOATING = frozenset({torch.float16, torch.bfloat16, torch.float32, torch.float64})
 

@@ -6,8 +6,6 @@ from typing import Any, cast
 
 from torch import Tensor
 
-__all__ = ["ShortRepr", "short_repr"]
-
 _LONGEST, _MOST = 60, 3
 
 

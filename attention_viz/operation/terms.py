@@ -10,8 +10,6 @@ from typing import Any, TypeVar, cast
 
 import torch
 
-__all__ = ["Term", "TermAxes", "along", "has_others", "map_terms", "same_terms", "terms_of"]
-
 _Call = TypeVar("_Call")
 
 

@@ -21,8 +21,6 @@ from attention_viz.trace.trace import Trace
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Model"]
-
 
 class Model(ABC):
     """A text model: pretrained (`AttentionModel`) or our own (`Scratch`).

@@ -3,8 +3,6 @@
 from attention_viz.errors import UnsupportedModel
 from attention_viz.trace.trace import Trace
 
-__all__ = ["need_model", "need_trained"]
-
 
 def need_model(model: object) -> None:
     """Nothing, if this is a model."""

@@ -17,8 +17,6 @@ from torch import Tensor, nn
 from attention_viz.errors import UnsupportedModel
 from attention_viz.operation.attention import autocast_kinds, without_autocast
 
-__all__ = ["COMPILER", "AsWritten", "has_compiled", "plainly", "refuse_autocast", "refuse_own_autocast"]
-
 COMPILER = "torch._dynamo"
 
 _eager_lock = threading.Lock()

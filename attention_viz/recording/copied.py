@@ -9,8 +9,6 @@ from weakref import WeakKeyDictionary
 
 from torch import nn
 
-__all__ = ["copied"]
-
 _Module = TypeVar("_Module", bound=nn.Module)
 # What a function may look modules up in.
 _CONTAINERS: tuple[type[Any], ...] = (dict, list, set, frozenset, tuple, WeakKeyDictionary)

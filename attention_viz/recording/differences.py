@@ -11,8 +11,6 @@ from torch import Tensor
 from attention_viz.operation.attention import Attention
 from attention_viz.trace.memory import LateOutput, set_aside
 
-__all__ = ["Difference", "Real", "cut", "kept_rows", "weights_difference"]
-
 # How many numbers are compared at a time: 4 MiB in float32, which stay in the processor's caches.
 NUMBERS_AT_A_TIME = 2**20
 

@@ -27,8 +27,6 @@ from attention_viz.recording.twin import Twin
 from attention_viz.sources.huggingface import ALL_ATTENTION_FUNCTIONS
 from attention_viz.trace.trace import Fidelity
 
-__all__ = ["compare"]
-
 # Up to so many tokens all weights are compared.
 MOST_WHOLE = 128
 # An error beyond this is no rounding in float32, whatever a run in float64 would say.

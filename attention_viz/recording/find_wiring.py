@@ -21,8 +21,6 @@ from attention_viz.recording.runner import Pass
 from attention_viz.recording.weights.matrix import matrix_of
 from attention_viz.recording.wiring import ColumnSource, Wiring, entering, hooked, rows
 
-__all__ = ["listened"]
-
 
 @dataclass(frozen=True, eq=False)
 class _WiringEvent:

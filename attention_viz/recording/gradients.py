@@ -32,8 +32,6 @@ from attention_viz.trace.trace import Layer, Relevance
 if TYPE_CHECKING:
     from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
-__all__ = ["ModelRun", "along", "relevance", "slopes_of"]
-
 
 class ModelRun(NamedTuple):
     """One run of a model, as it can be made again."""

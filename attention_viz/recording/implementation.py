@@ -14,8 +14,6 @@ from attention_viz.recording.interception.plan import NO_PLAN, InterceptionPlan
 from attention_viz.recording.recorder import OURS
 from attention_viz.sources.huggingface import PreTrainedConfig, PreTrainedModel
 
-__all__ = ["FLEX", "Switch", "configurations"]
-
 FLEX = "flex_attention"
 # What decides the implementation, without the public setter's side effects: that one is checked and logged.
 IMPLEMENTATION = "_attn_implementation_internal"

@@ -37,8 +37,6 @@ from attention_viz.trace.trace import STREAMS, Provenance
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
 
-__all__ = ["Anatomy", "probe", "probe_ids", "probe_inputs"]
-
 # Of an encoder–decoder's two texts: by their lengths its kinds of attention are told apart.
 _TOKENS, _TARGET = 11, 7
 _T = TypeVar("_T")

@@ -24,22 +24,6 @@ from attention_viz.sources.huggingface import ALL_MASK_ATTENTION_FUNCTIONS as _M
 from attention_viz.sources.huggingface import AttentionInterface, AttentionMaskInterface
 from attention_viz.trace.memory import RestingFile
 
-__all__ = [
-    "BLOCKED_BELOW",
-    "OURS",
-    "Call",
-    "Recorder",
-    "RunEnded",
-    "Split",
-    "asked",
-    "chosen_keys",
-    "heard_by",
-    "of_row",
-    "recording",
-    "split_mask",
-    "unrecorded_mask",
-]
-
 # Masks arrive as numbers to add. Below this a number means "blocked": BERT's first code added −10,000 (9,984 in
 # bfloat16), everyone since adds the lowest number there is. A bias so low leaves a weight of exactly 0 anyway.
 BLOCKED_BELOW = -9e3

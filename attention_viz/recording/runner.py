@@ -29,8 +29,6 @@ from attention_viz.recording.wiring import Listener, Wiring, hooked
 from attention_viz.sources.huggingface import PreTrainedModel
 from attention_viz.trace.memory import LateOutput, RestingFile
 
-__all__ = ["Pass", "Runner", "alike", "versions"]
-
 # On so many tokens it is tried whether the output follows row by row from what the body hands over.
 _FEW = 4
 

@@ -35,8 +35,6 @@ from attention_viz.trace.provenance import Fidelity
 if TYPE_CHECKING:
     from transformers.cache_utils import DynamicCache
 
-__all__ = ["Grown", "Stepping", "Steps", "apart", "cache_number", "cache_of", "compare_steps"]
-
 # The terms that get longer with every step.
 _LONGER = ("query", "key", "value", "allowed")
 

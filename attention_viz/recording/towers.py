@@ -15,8 +15,6 @@ from attention_viz.trace.number import LayerNumber
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
 
-__all__ = ["check_heads", "layer_numbers", "layers_without", "looks_back", "streams_by_tower"]
-
 # What parts of a module's name say that it is of a tower that reads pictures, sounds or text.
 _PICTURES = ("vision", "visual", "image", "pixel", "vit", "video", "segmentation")
 _SOUNDS = ("audio", "speech", "sound", "acoustic")

@@ -43,8 +43,6 @@ from attention_viz.trace.trace_data import attach, by_row
 if TYPE_CHECKING:
     from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
-__all__ = ["TokenAxes", "Tracer"]
-
 # How many times the bound rounding may add up to where a text is read in steps; beyond it, something else is wrong.
 _ROUNDING = 100
 

@@ -23,8 +23,6 @@ from attention_viz.recording.recorder import OURS, Recorder, heard_by
 from attention_viz.recording.wiring import HOOKS, hooked
 from attention_viz.sources.huggingface import PreTrainedModel
 
-__all__ = ["Hear", "Twin"]
-
 # How many numbers of an output are made at a time, where nobody needs it whole: 16 MiB in float32.
 NUMBERS_AT_A_TIME = 2**22
 

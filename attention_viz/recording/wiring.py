@@ -12,9 +12,6 @@ from attention_viz.recording.recorder import Recorder, recording
 from attention_viz.recording.weights.matrix import Projections, matrix_of
 from attention_viz.trace.trace import Layer
 
-__all__ = ["HOOKS", "ColumnSource", "Listener", "Wiring", "entering", "hooked", "rows"]
-
-
 # Nobody may hook or unhook while a model is being copied. Held for microseconds, or as long as a copy of it takes.
 HOOKS = threading.Lock()
 

@@ -17,8 +17,6 @@ from attention_viz.trace.rerun import Rerun
 from attention_viz.trace.trace import Fidelity, Layer, Trace
 from attention_viz.trace.trace_data import attach
 
-__all__ = ["VARIANTS", "run_variant"]
-
 # By name, what a person reads.
 VARIANTS = {"plain": "Plain, no parameters", "single": "Single head", "multi": "Multi-head"}
 

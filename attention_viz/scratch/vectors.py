@@ -14,8 +14,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-__all__ = ["seeded_numbers", "sinusoidal", "word_id", "word_vectors"]
-
 
 def word_vectors(words: Sequence[str], d_model: int, seed: int) -> Float[Tensor, "word d_model"]:
     """Return seeded word vectors, mean 0, variance 1, equal in any text.

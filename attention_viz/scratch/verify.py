@@ -10,8 +10,6 @@ from attention_viz.operation.modules import MultiHeadAttention
 from attention_viz.operation.numerics import EXACT
 from attention_viz.trace.provenance import Fidelity
 
-__all__ = ["measure"]
-
 _REFERENCE = "torch.nn.MultiheadAttention with the same weights"
 
 

@@ -8,8 +8,6 @@ from typing import Any, Generic, TypeVar
 
 from cachetools import LRUCache
 
-__all__ = ["SharedCache", "discard_everywhere"]
-
 _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")
 

@@ -14,9 +14,6 @@ from types import TracebackType
 
 from attention_viz.serving.settings import SETTINGS
 
-__all__ = ["ANALYSES", "FORWARDS", "Door", "keep_turn", "long_text", "new_turn", "share_cores", "turn"]
-
-
 # Seconds after which whoever waits hears how many are still before them.
 PAUSE = 1.0
 # Of so many tokens a forward takes seconds on one core.

@@ -2,6 +2,4 @@
 
 import threading
 
-__all__ = ["one_importer"]
-
 one_importer = threading.RLock()

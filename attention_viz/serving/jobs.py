@@ -12,8 +12,6 @@ from attention_viz.errors import AttentionVizError, LoadCancelled
 if TYPE_CHECKING:
     from attention_viz.sources import Plan
 
-__all__ = ["Download", "Loads", "begin", "download_of", "forget"]
-
 _Model = TypeVar("_Model")
 
 # How often those who wait look whether they still want to, and how long a load goes on without anybody: whoever waited

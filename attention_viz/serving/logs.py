@@ -13,8 +13,6 @@ from typing import Any
 
 from attention_viz.errors import AttentionVizWarning
 
-__all__ = ["keep_messages_out", "without_message"]
-
 _log = logging.getLogger(__name__)
 
 _LEFT_OUT = "message left out, since it may quote a visitor; ATTENTION_VIZ_LOG_MESSAGES=on has it written"

@@ -21,20 +21,6 @@ if TYPE_CHECKING:
     from attention_viz.protocol.model import Model
     from attention_viz.sources import Plan
 
-__all__ = [
-    "ModelFiles",
-    "check_room",
-    "facts_of",
-    "find",
-    "forget_facts",
-    "note",
-    "open_source",
-    "plan_of",
-    "refresh",
-    "remember",
-    "sweep",
-]
-
 _known = {name: entry.facts for name, entry in CATALOGUE.items()}
 
 

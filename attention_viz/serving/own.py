@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from attention_viz.operation.modules import Projection
     from attention_viz.trace.trace import Trace
 
-__all__ = ["LARGEST_WIDTH", "OwnRun", "run_own", "run_widths"]
-
 # The widest module of our own that can be asked for.
 LARGEST_WIDTH = 512
 

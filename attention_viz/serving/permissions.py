@@ -13,20 +13,6 @@ from attention_viz.errors import AttentionVizError, ModelNotFound
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.sources import CATALOGUE
 
-__all__ = [
-    "FOLDER",
-    "HUB",
-    "canonical_name",
-    "display_name",
-    "folder",
-    "folders",
-    "hub_name",
-    "kind",
-    "other_sources",
-    "refusal",
-    "split",
-]
-
 # What the picker offers besides the catalogue.
 FOLDER, HUB = "a folder on this machine", "a hub id"
 

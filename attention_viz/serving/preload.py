@@ -17,9 +17,6 @@ from attention_viz.serving.settings import SETTINGS
 from attention_viz.serving.verifying import verify
 from attention_viz.sources import CATALOGUE
 
-__all__ = ["Preloading", "Readiness", "begin", "readiness"]
-
-
 _log = logging.getLogger(__name__)
 
 

@@ -9,8 +9,6 @@ from typing import Any
 from attention_viz.serving.run import Request
 from attention_viz.sources import CATALOGUE
 
-__all__ = ["FOLDER", "recorded_payload", "write_recorded"]
-
 FOLDER = Path(__file__).with_name("recordings")
 
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from attention_viz.trace.fitting import Fit
     from attention_viz.trace.trace import Trace
 
-__all__ = ["OWN", "OwnModule", "Request", "Run"]
-
 # The name of our own module, which needs no loading.
 OWN = "scratch"
 

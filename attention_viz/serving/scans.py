@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from attention_viz.corpus.scan import Scan
     from attention_viz.protocol.model import Model
 
-__all__ = ["Example", "examples_of", "known", "offered", "opened", "test_story"]
-
 # So many folders are looked into at most, and so many bytes of opened scans are kept.
 _MOST, _ROOM = 500, 100_000_000
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-__all__ = ["SETTINGS", "Settings"]
-
 _PREFIX = "ATTENTION_VIZ_"
 # An installed package has app.py inside, a checkout beside it.
 _INSTALLED = Path(__file__).parents[1] / "app"

@@ -19,18 +19,6 @@ if TYPE_CHECKING:
     from attention_viz.inputs.media.readers import Medium
     from attention_viz.serving.run import Run
 
-__all__ = [
-    "Upload",
-    "beside",
-    "forget_runs",
-    "is_upload",
-    "room_of",
-    "runs_of",
-    "thing_of",
-    "title_of",
-    "upload_of",
-]
-
 _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")
 

@@ -12,8 +12,6 @@ from attention_viz.serving.run import Run
 if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
 
-__all__ = ["verify"]
-
 # Seconds between two looks at who still waits for a comparison.
 _MOMENT = 0.2
 

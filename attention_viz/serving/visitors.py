@@ -5,8 +5,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["Visitors"]
-
 # Seconds that a place is kept for somebody whose connection was lost: a browser connects again within them.
 _GRACE = 20.0
 # Seconds after which a tab that waits takes the place of another that left its browser: a page that is loaded again is

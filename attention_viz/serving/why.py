@@ -22,24 +22,6 @@ if TYPE_CHECKING:
     from attention_viz.protocol.model import Model
     from attention_viz.trace.trace import Trace
 
-__all__ = [
-    "ByWeights",
-    "Patched",
-    "Words",
-    "WrittenNumber",
-    "by_weights",
-    "known_silenced",
-    "layer_by_layer",
-    "named_token",
-    "patched",
-    "pretrained",
-    "run_patches",
-    "without_heads",
-    "words_of_text",
-    "words_written",
-    "written",
-]
-
 Head = tuple[int, int]
 
 # The words that a head's output promotes, and those that it suppresses: the strongest of either first.

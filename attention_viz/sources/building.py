@@ -12,17 +12,6 @@ from attention_viz.errors import AttentionVizError, ModelNotFound
 from attention_viz.sources.folders import CheckedFolder
 from attention_viz.sources.huggingface import AutoConfig, AutoModel, PreTrainedConfig, PreTrainedModel, transformers
 
-__all__ = [
-    "build",
-    "in_turn",
-    "loading_failure",
-    "named_class",
-    "quietly",
-    "read_config",
-    "refuse_misfits",
-    "taking_turns",
-]
-
 # While transformers builds it changes what holds for all threads, such as torch's default precision.
 _building = threading.Lock()
 # What is silent meanwhile, for all threads as well: by load, what it found.

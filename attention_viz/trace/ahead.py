@@ -9,8 +9,6 @@ from time import perf_counter
 
 from attention_viz.errors import AttentionVizWarning
 
-__all__ = ["Progress", "ahead", "unsaid"]
-
 Progress = Callable[[float], object]
 
 # Seconds; what takes no longer is done before anybody has read about it.

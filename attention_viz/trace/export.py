@@ -18,8 +18,6 @@ from attention_viz.trace.spelling import table_in_html
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace_data import TraceData, some_layers
 
-__all__ = ["COLUMNS", "head_tensors", "inert", "to_csv", "to_safetensors", "trace_in_html", "weights_table"]
-
 # The tokenizer's own pieces first; as people read them, such as "·bank" for "Ġbank", after what was there before them.
 COLUMNS = (
     "stream",

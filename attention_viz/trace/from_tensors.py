@@ -23,21 +23,6 @@ from attention_viz.trace.rerun import Rerun
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace_data import TraceData, attach
 
-__all__ = [
-    "Labels",
-    "Layers",
-    "calls_of_qkv",
-    "calls_of_weights",
-    "compared",
-    "compared_with_weights",
-    "differing",
-    "heads_first",
-    "origin_of",
-    "sampled",
-    "tokens_of",
-    "trace_of_calls",
-]
-
 # (batch, head, position, width) as in torch and transformers; (batch, position, head, width) as in FlashAttention,
 # TransformerLens and vLLM. The batch axis may be missing in both.
 LAYOUTS = ("bhsd", "bshd")

@@ -7,8 +7,6 @@ from torch import Tensor
 from attention_viz.errors import TraceError
 from attention_viz.operation.attention import Attention, attend
 
-__all__ = ["attention_of", "check_computed", "shares"]
-
 
 def attention_of(
     weights: Float[Tensor, "head query key"], allowed: Bool[Tensor, "... _query _key"] | None = None

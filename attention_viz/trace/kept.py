@@ -7,8 +7,6 @@ from attention_viz.errors import ShapeError, TraceError
 from attention_viz.operation.shapes import is_whole
 from attention_viz.trace.number import LayerIndex, LayerNumber
 
-__all__ = ["KeptLayers", "check_kept", "chosen_layers", "no_such_layer", "numbers_of"]
-
 # So many numbers are listed in a message.
 _MOST_LISTED = 20
 # Digits: no model has a layer whose number is longer.

@@ -4,8 +4,6 @@ from enum import StrEnum
 
 from attention_viz.errors import AttentionVizError, UnsupportedModel, UnusablePicture, UnusableSound, UnusableText
 
-__all__ = ["MEDIA", "InputKind"]
-
 
 class InputKind(StrEnum):
     """What a model reads; equal to its name as text, by which URLs, files and tables know it.

@@ -13,8 +13,6 @@ from attention_viz.operation.short_repr import ShortRepr
 from attention_viz.trace.kept import KeptLayers
 from attention_viz.trace.memory import LateOutput
 
-__all__ = ["AROUND", "STREAMS", "Layer", "check_layers", "check_output", "check_streams", "labels_of"]
-
 # What reads a picture or a sound alone is named after it; what such a tower hands on comes after it.
 STREAMS = ("picture", "sound", "encoder", "decoder", "cross")
 

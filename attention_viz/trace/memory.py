@@ -23,8 +23,6 @@ from collections.abc import Iterator
 
 from jaxtyping import Float
 
-__all__ = ["LateOutput", "RestingFile", "bytes_of", "first_rows", "give_back", "is_resting", "set_aside"]
-
 # What a call has of its own.
 _OWN = ("query", "key", "value")
 # After so many calls the memory that theirs took is given back: else it stays with the process, in pieces of a size

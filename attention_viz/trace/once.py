@@ -6,8 +6,6 @@ from functools import wraps
 from typing import Any, Generic, TypeVar, overload
 from weakref import WeakKeyDictionary
 
-__all__ = ["once", "once_for_each"]
-
 _Of = TypeVar("_Of")
 _Value = TypeVar("_Value")
 

@@ -8,8 +8,6 @@ from typing import Any
 from attention_viz.trace.kind import MEDIA, InputKind
 from attention_viz.trace.renamed import renamed
 
-__all__ = ["MERGED", "Fidelity", "Provenance"]
-
 # The edit that a trace of merged words names.
 MERGED = "pieces of words merged afterwards"
 

@@ -3,8 +3,6 @@
 import warnings
 from typing import Any
 
-__all__ = ["renamed"]
-
 
 def renamed(old: str, new: str) -> property:
     """Return a property for an attribute's old name, which warns."""

@@ -9,8 +9,6 @@ from torch import Tensor
 from attention_viz.errors import TraceError
 from attention_viz.trace.kind import MEDIA, InputKind
 
-__all__ = ["NOTHING", "NO_TIMES", "Seen"]
-
 # How what is told of a sound in which nobody speaks ends.
 NO_TIMES = "no word has a time in it."
 

@@ -9,22 +9,6 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from html import escape
 
-__all__ = [
-    "CONTINUES",
-    "SPACE",
-    "SPELLINGS",
-    "carries",
-    "decode",
-    "join",
-    "set_apart",
-    "spell",
-    "table_in_html",
-    "visible",
-    "without_accents",
-    "without_marks",
-    "xml_text",
-]
-
 # Light marks before a piece's text: it has a space before it, or goes on with the word before it.
 SPACE, CONTINUES = "·", "‿"
 

@@ -4,8 +4,6 @@ import functools
 import unicodedata
 from collections.abc import Iterator, Sequence
 
-__all__ = ["kind_of", "signs_of", "split_words", "word_numbers", "writes_no_spaces"]
-
 # What joins two letters of one word, as in "don't" and in Hebrew abbreviations; what joins letters and digits, as in
 # "e-mail" and "covid-19"; and what joins digits, as in "3.14" and "1,000".
 _APOSTROPHES = frozenset("'’׳״")

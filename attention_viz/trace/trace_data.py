@@ -22,8 +22,6 @@ from attention_viz.trace.rerun import Along, Relevance, Rerun
 from attention_viz.trace.seen import NOTHING, Seen
 from attention_viz.trace.tokens import Tokens
 
-__all__ = ["LayersByStream", "Output", "TraceData", "attach", "behind", "by_row", "some_layers"]
-
 Output = Float[Tensor, "position width"] | LateOutput
 LayersByStream = Mapping[str, tuple[Layer, ...]]
 _Traced = TypeVar("_Traced", bound="TraceData")

@@ -5,8 +5,6 @@ from enum import StrEnum
 
 from attention_viz.trace.kind import InputKind
 
-__all__ = ["Unit"]
-
 
 class Unit(StrEnum):
     """What a token stands for: a word or a piece of one, a picture's patch, or a sound's frame.

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from attention_viz.trace.spelling import decode
 from attention_viz.trace.splitting import kind_of, signs_of, word_numbers, writes_no_spaces
 
-__all__ = ["WordFinder", "begins_with_blank", "group_pieces", "keeps_spaces", "sign_groups", "without_marks_above"]
-
 # Separates two pieces if nobody knows whether a space was between them; Unicode has no such character.
 OPEN = "\uffff"
 

@@ -15,8 +15,6 @@ from attention_viz.trace.once import once, once_for_each
 if TYPE_CHECKING:
     from attention_viz.serving.run import Run
 
-__all__ = ["head_of", "long_id_of", "maps_in", "payload_of", "ranking_of"]
-
 
 def payload_of(run: "Run") -> bytes:
     """Return the run's explorer bytes, packed once; for a long text, small pictures of all heads."""

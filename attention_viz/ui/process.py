@@ -15,8 +15,6 @@ from attention_viz.ui.address.state import DEFAULT
 from attention_viz.ui.front.server import serve
 from attention_viz.ui.packing import payload_of
 
-__all__ = ["allow_open_files", "begin_loading", "main"]
-
 # A tab takes four, and a connection that sends nothing one: by the usual limit of 1,024 they would keep out everybody.
 _FILES = 16_384
 

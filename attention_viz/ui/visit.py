@@ -15,23 +15,6 @@ if TYPE_CHECKING:
     from attention_viz.serving.uploads import Upload
     from attention_viz.ui.address.state import State
 
-__all__ = [
-    "Visit",
-    "chosen",
-    "fill",
-    "here",
-    "is_unread",
-    "memory",
-    "notices",
-    "pending",
-    "pick",
-    "run_again",
-    "send",
-    "settle",
-    "shared",
-    "went_through_history",
-]
-
 _KEY = "visit"
 
 _Memory = TypeVar("_Memory")

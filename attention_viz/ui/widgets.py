@@ -15,24 +15,6 @@ from attention_viz.ui.address.kinds import nearest
 from attention_viz.ui.selection import Group
 from attention_viz.ui.visit import chosen, memory, pick
 
-__all__ = [
-    "clicked_point",
-    "component",
-    "content",
-    "draft",
-    "drafted",
-    "fresh",
-    "picked_row",
-    "preset",
-    "renew",
-    "sent",
-    "sent_pair",
-    "serial",
-    "show",
-    "show_switch",
-    "whole",
-]
-
 # No position, layer or head that a browser sends is larger.
 _LARGEST = 1_000_000
 

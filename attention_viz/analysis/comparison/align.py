@@ -7,8 +7,6 @@ from typing import Literal, get_args
 from attention_viz.errors import ShapeError
 from attention_viz.trace.tokens import Tokens
 
-__all__ = ["ALIGNMENTS", "AlignedAxis", "Alignment", "align"]
-
 Alignment = Literal["position", "token"]
 ALIGNMENTS: tuple[str, ...] = get_args(Alignment)
 

@@ -9,8 +9,6 @@ from attention_viz.trace.derived import beginning
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 
-__all__ = ["shared_rows"]
-
 # Rows on which both runs are looked at, spread over the beginning, and how far they may be apart by rounding alone.
 _ROWS, _ROUNDING = 16, 1e-4
 

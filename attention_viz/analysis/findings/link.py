@@ -15,8 +15,6 @@ from attention_viz.errors import AttentionVizError, TraceError
 from attention_viz.operation.attention import Attention
 from attention_viz.trace.trace import Trace
 
-__all__ = ["link_of"]
-
 # Of more weights than this the largest is looked for in a map of blocks first; how far that may be from the weights,
 # as a part of them.
 MANY_WEIGHTS, _ROUNDED = 2**22, 1e-5

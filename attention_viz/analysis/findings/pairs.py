@@ -12,8 +12,6 @@ from attention_viz.analysis.findings.scene import StreamScene
 from attention_viz.analysis.metrics import METRICS
 from attention_viz.analysis.rows import QueryRows
 
-__all__ = ["Job", "Pairs", "between_words", "jobs_of", "pairs_of", "standing_out"]
-
 # Pairs that are kept of each head, and of each kind in all heads that are looked through together.
 _OF_A_HEAD, _OF_A_BLOCK = 3, 24
 # A pair stands out where its weight is this many times what other rows give to the same key.

@@ -10,8 +10,6 @@ from attention_viz.analysis.findings.finding import Candidate
 from attention_viz.analysis.findings.scene import StreamScene
 from attention_viz.analysis.places import patch_grid
 
-__all__ = ["Region", "region_of", "regions_of"]
-
 # A region is the smallest that has this share of a head's weight on patches.
 _HALF = 0.5
 # Larger than this share of a picture it is no region.

@@ -12,8 +12,6 @@ from attention_viz.analysis.words import Words, words_of
 from attention_viz.trace.once import once
 from attention_viz.trace.trace import Trace
 
-__all__ = ["StreamScene"]
-
 # Weights that are looked through at most; of a longer text the rows of a sample of its words.
 MOST_WEIGHTS = 2**25
 

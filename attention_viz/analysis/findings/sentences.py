@@ -11,8 +11,6 @@ from attention_viz.analysis.words import ordinal, quoted
 from attention_viz.trace.provenance import MERGED
 from attention_viz.trace.unit import Unit
 
-__all__ = ["tell"]
-
 # A field is a part of the sentence whose role is its name; after a colon stands what it says, where that is no word of
 # the text.
 _SENTENCES = {

@@ -26,8 +26,6 @@ from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.trace.unit import Unit
 
-__all__ = ["found_slides", "link_slide"]
-
 # The digits a room can read; a link so faint is told with more of them.
 _FAINT = 0.005
 

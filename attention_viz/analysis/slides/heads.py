@@ -22,8 +22,6 @@ from attention_viz.trace.unit import Unit
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["PutIn", "Wrote", "put_slides", "role_slides", "written_slides"]
-
 # So many heads of a role are named.
 _BEST = 5
 # What is asked of each role; "mixed" says nothing of a head that could be asked.

@@ -17,8 +17,6 @@ from attention_viz.analysis.slides.slide import (
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 
-__all__ = ["changed_slides", "compared_slides"]
-
 
 def changed_slides(
     before: Trace, after: Trace, stream: str, layer: int, head: int, query: int, key: int, *, change: str = ""

@@ -16,26 +16,6 @@ from attention_viz.trace.seen import Seen
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 
-__all__ = [
-    "GivenTable",
-    "Part",
-    "ShownPicture",
-    "Slide",
-    "SlidePicture",
-    "around",
-    "begun",
-    "heaviest",
-    "named",
-    "only_allowed",
-    "picture_of",
-    "picture_shown",
-    "row_of",
-    "short_token",
-    "shortened",
-    "source_of",
-    "with_picture",
-]
-
 # Letters that fit on a line across a room, in which each word has some room around it, and a short one the least that
 # a box takes; and bars below each other.
 _LETTERS, _AROUND, _LEAST = 62, 2, 4

@@ -27,8 +27,6 @@ from attention_viz.recording.wiring import hooked
 from attention_viz.trace.once import once
 from attention_viz.trace.tokens import Tokens
 
-__all__ = ["Bench", "Change", "Mlp", "continued", "ending", "shared_beginning"]
-
 
 def shared_beginning(run: ModelRun, other: Tokens, spots: Sequence[tuple[int, int]], most: int) -> int:
     """Count shared first tokens; 0 if no run can begin after them.

@@ -13,8 +13,6 @@ from attention_viz.recording.gradients import slopes_of
 from attention_viz.recording.weights.unchanged import changed
 from attention_viz.trace.trace import Trace
 
-__all__ = ["keeping", "numbers_of", "same", "to_first_order", "with_slopes"]
-
 
 def numbers_of(
     output: Float[Tensor, "row position width"],

@@ -15,8 +15,6 @@ from attention_viz.trace.trace import Trace
 if TYPE_CHECKING:
     from attention_viz.models.model import AttentionModel
 
-__all__ = ["counterpart", "paired", "plain_run", "settled"]
-
 
 def plain_run(model: "AttentionModel", trace: Trace) -> ModelRun:
     """Return the run behind a trace, if it can be patched."""

@@ -19,8 +19,6 @@ from attention_viz.trace.trace import Trace
 if TYPE_CHECKING:
     from attention_viz.models.model import AttentionModel
 
-__all__ = ["TOTAL", "Patching", "Put"]
-
 # What stands beside every number that is made here.
 TOTAL = "total effect; everything after what is put is computed again"
 # A batch of so many tokens fills the processor, and one of so many numbers doesn't fill the memory.

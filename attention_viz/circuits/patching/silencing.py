@@ -20,8 +20,6 @@ from attention_viz.trace.trace import Trace
 if TYPE_CHECKING:
     from attention_viz.models.model import AttentionModel
 
-__all__ = ["score_in", "silenced_scores"]
-
 
 def silenced_scores(
     model: "AttentionModel", trace: Trace, of: Score, heads: Sequence[tuple[int, int]], stream: str

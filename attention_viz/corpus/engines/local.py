@@ -17,8 +17,6 @@ from attention_viz.corpus.chunks import Chunk
 from attention_viz.corpus.part import CorpusPart
 from attention_viz.corpus.worker import Worker
 
-__all__ = ["alone", "run_local"]
-
 # One in so many threads measures while the others run the model, which takes several times as long. To measure is
 # thousands of small steps, and threads that take them at the same time wait for Python after each: that cost 8 %.
 _MEASURING = 4

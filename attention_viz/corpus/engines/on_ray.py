@@ -19,8 +19,6 @@ from attention_viz.errors import UnsupportedModel, first_line
 from attention_viz.models.loading.by_name import load
 from attention_viz.models.model import AttentionModel
 
-__all__ = ["run_ray"]
-
 # Chunks that are handed to Ray at a time: a corpus may be larger than the memory of this process.
 _HANDED = 4_096
 

@@ -7,8 +7,6 @@ import numpy
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["BINS", "Scores", "average_precision", "best_threshold", "bins_of", "counts_of", "edge_of", "scores_at"]
-
 # Weights are sorted into bins by the first bits of their float32: each is at most 1/64 wider than its lower edge, and
 # all below 2⁻²⁴ are one.
 _SHIFT, _LEAST = 17, 2.0**-24

@@ -25,8 +25,6 @@ from attention_viz.errors import HypothesisError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Hypothesis", "read_hypothesis"]
-
 _STEPS = {"previous": -1, "next": 1}
 _COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq,

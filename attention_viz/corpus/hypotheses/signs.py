@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 from attention_viz.errors import HypothesisError
 
-__all__ = ["Sign", "signs_of"]
-
 _SIGNS = re.compile(
     r"\s*(?:(?P<name>[A-Za-z_]+)|(?P<number>\d+)|(?P<text>\"[^\"]*\"|'[^']*')|(?P<sign>[=!<>]=|[<>().,+-]))"
 )

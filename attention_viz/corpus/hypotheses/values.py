@@ -14,8 +14,6 @@ from attention_viz.trace.tokens import Tokens
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["ATTRIBUTES", "Attribute", "HypothesisAxis"]
-
 
 @dataclass(frozen=True, eq=False)
 class HypothesisAxis:

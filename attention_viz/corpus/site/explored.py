@@ -7,8 +7,6 @@ from attention_viz.corpus.site.frame import rendered
 from attention_viz.corpus.site.parts import Head, Site
 from attention_viz.explorer.source import page_source, style_sheet
 
-__all__ = ["explored_data", "explorer_page", "explorer_script", "explorer_style"]
-
 
 def explored_data(head: Head) -> str:
     """Return a head's examples as a script, because file pages can't fetch data."""

@@ -12,8 +12,6 @@ from attention_viz.analysis.roles import ROLES
 from attention_viz.corpus.site.studied import change_words
 from attention_viz.views.style.theme import DARK, LIGHT, MONOSPACE, SANS, Palette
 
-__all__ = ["number", "rendered", "style_sheet"]
-
 
 def number(value: Any, digits: int = 3) -> str:
     """Format a number; a dash if none."""

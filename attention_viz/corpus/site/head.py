@@ -14,8 +14,6 @@ from attention_viz.corpus.site.parts import Head, Site
 from attention_viz.corpus.site.studied import near
 from attention_viz.corpus.tables import DECILES, HOLDS, LEADING, TEXTS
 
-__all__ = ["head_page"]
-
 # Of fewer pairs a lift says little.
 _FEW = 300
 

@@ -10,8 +10,6 @@ from attention_viz.corpus.site.parts import Head, Site
 from attention_viz.corpus.site.studied import closest, most_of
 from attention_viz.trace.unit import Unit
 
-__all__ = ["heads_data", "index_page"]
-
 
 def index_page(site: Site, heads: Sequence[Head], made: Sequence[tuple[str, str]], files: Sequence[str]) -> str:
     """The page."""

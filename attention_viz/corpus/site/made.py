@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["facts_of_scan"]
-
 
 def facts_of_scan(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return a scan's facts by name."""

@@ -10,8 +10,6 @@ from attention_viz.corpus.one_text import Heads
 from attention_viz.corpus.site.frame import rendered
 from attention_viz.trace.trace import Trace
 
-__all__ = ["maps_of"]
-
 # Half the side of the picture.
 _HALF = 100
 

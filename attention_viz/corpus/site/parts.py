@@ -11,8 +11,6 @@ from markupsafe import Markup
 from attention_viz.analysis.roles import ROLES
 from attention_viz.corpus.site.rows import SiteRow
 
-__all__ = ["Head", "Site", "SiteExample", "file_of"]
-
 # A weight smaller than this tints nothing.
 _SEEN = 0.02
 

@@ -9,8 +9,6 @@ from attention_viz.analysis.words import quoted
 from attention_viz.explorer.payload import Choice, pack
 from attention_viz.trace.trace import Trace
 
-__all__ = ["SiteRow", "Wanted", "rows_of"]
-
 
 class Wanted(NamedTuple):
     """One query of one head in a text."""

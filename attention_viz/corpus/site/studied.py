@@ -5,8 +5,6 @@ from typing import Any
 
 from attention_viz.corpus.site.parts import Head, file_of
 
-__all__ = ["change_words", "closest", "most_of", "near"]
-
 # So many heads are told to matter most, and so many pairs to be most alike.
 _MOST = 10
 

@@ -24,8 +24,6 @@ from attention_viz.trace.trace import Trace
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["chosen_examples", "write_site"]
-
 # Of the metrics that don't belong to a head's role so many of the strongest examples are shown.
 _OTHERS = 3
 # So many of those that do have their whole layer drawn by the explorer.

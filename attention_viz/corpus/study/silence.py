@@ -17,8 +17,6 @@ from attention_viz.trace.trace import Trace
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["loss_of", "measure_of", "silenced"]
-
 # What silencing moves: of a decoder that chooses words the loss, of an encoder its embedding.
 _LOSS, _EMBEDDING = "loss", "embedding"
 

@@ -16,8 +16,6 @@ from attention_viz.corpus.worker import Worker
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["study"]
-
 # Heads that are told to be like a head.
 _NEAREST = 5
 

@@ -7,8 +7,6 @@ from attention_viz.circuits.writing import writes
 from attention_viz.models.model import AttentionModel
 from attention_viz.trace.trace import Trace
 
-__all__ = ["words_written"]
-
 # So many words are told; some of the strongest are one word with and without a space before it.
 _TOLD, _ASKED = 3, 9
 

@@ -17,8 +17,6 @@ from attention_viz.inputs.labelling import spelling_of
 from attention_viz.sources.bounded.limits import Message
 from attention_viz.sources.bounded.serving import Answering
 
-__all__ = ["NAMED", "fill_template", "prepare", "start"]
-
 # The tokens that have names of their own, and so have their ids.
 NAMED = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 # Templates are texts as well, but no chat is as long as this.

@@ -16,8 +16,6 @@ from attention_viz.errors import UnusableText
 from attention_viz.sources.bounded.limits import Limits, Message
 from attention_viz.sources.bounded.process import Broken, NotStarted, Process, ProcessEnded, prepare
 
-__all__ = ["LIMITS", "LONGEST_TEXT", "ProcessSlots", "Resting", "TextProcess", "get_ready"]
-
 # How often who waits looks whether to go on, in seconds.
 _LOOK = 0.25
 

@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from attention_viz.errors import UnusableText
 
-__all__ = ["pack_pieces", "pack_rows", "unpack_pieces", "unpack_rows"]
-
 _NUMBERS, _LENGTHS = np.dtype("<i8"), np.dtype("<i4")
 # Both are Unicode as Python has it: a piece of a tokenizer that is written in Python may hold half a character.
 _AS, _HALVES = "utf-8", "surrogatepass"

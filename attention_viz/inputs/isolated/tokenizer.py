@@ -13,8 +13,6 @@ from attention_viz.inputs.isolated.asking import LIMITS, LONGEST_TEXT, TextProce
 from attention_viz.inputs.isolated.packing import unpack_pieces, unpack_rows
 from attention_viz.sources.huggingface import BatchEncoding
 
-__all__ = ["IsolatedTokenizer"]
-
 # An answer about a text has so many bytes for each of the text's, and so many more, at most.
 _BYTES_A_BYTE, _BYTES_AROUND = 1_000, 2_000_000
 _NOT_HERE = (

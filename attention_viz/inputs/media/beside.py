@@ -16,8 +16,6 @@ from attention_viz.trace.tokens import check_text
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
 
-__all__ = ["IDS", "Beside", "BesideReader", "reads_both", "takes_both"]
-
 # Where models take words, by the name of that in their forward.
 IDS = "input_ids"
 

@@ -12,8 +12,6 @@ from torch import Tensor
 from attention_viz.sources.bounded.limits import Message
 from attention_viz.sources.huggingface import read_both, read_processor
 
-__all__ = ["start"]
-
 # Attributes of a processor that prepare pictures and sounds, besides itself.
 _PARTS = ("image_processor", "feature_extractor")
 # What readers ask of a processor or of its parts, besides to prepare something.

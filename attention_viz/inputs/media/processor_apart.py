@@ -13,8 +13,6 @@ from attention_viz.errors import UnusableText
 from attention_viz.inputs.isolated.asking import TextProcess
 from attention_viz.sources.bounded.limits import Limits
 
-__all__ = ["IsolatedProcessor"]
-
 _MODULE = "attention_viz.inputs.media.preparing"
 # A picture of 50 million pixels takes 600 MB as floating numbers; 50 million numbers are read of it.
 LIMITS = Limits(memory=1_500_000_000, seconds=20, processor=30, answer=220_000_000)

@@ -18,21 +18,6 @@ from attention_viz.trace.seen import NO_TIMES, NOTHING, Seen
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
 
-__all__ = [
-    "CLASSES",
-    "SPEECH",
-    "InputField",
-    "Medium",
-    "PictureReader",
-    "Reader",
-    "SoundReader",
-    "TensorReader",
-    "example_reader",
-    "kind_of",
-    "main_input",
-    "reader_of",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class InputField:

@@ -5,8 +5,6 @@ from pathlib import Path
 
 from attention_viz.trace.kind import InputKind
 
-__all__ = ["SAMPLES", "Sample"]
-
 _FOLDER = Path(__file__).with_name("samples")
 
 

@@ -7,8 +7,6 @@ from attention_viz.lesson.measuring import LENGTHS, WIDTH, practice, seconds_by_
 from attention_viz.lesson.scene import Scene
 from attention_viz.views import before_after, cost
 
-__all__ = ["LESSONS"]
-
 _BYTES = 4
 _NAMED = (512, 2048)
 

@@ -20,8 +20,6 @@ from attention_viz.lesson.words import counted, in_words, offered, quoted, signe
 from attention_viz.scratch.model import Scratch
 from attention_viz.views import hull, side_by_side
 
-__all__ = ["LESSONS"]
-
 _NAMED = 3
 # Nearer to an edge than this, single precision doesn't tell on which side.
 _EDGE = 1e-5

@@ -19,8 +19,6 @@ from attention_viz.trace.trace import Layer, Trace
 from attention_viz.views import alignment, looks
 from attention_viz.views.style.wording import one_line, readable
 
-__all__ = ["KINDS", "LESSONS", "scored"]
-
 _LONGEST_SENTENCE = 120
 _MODEL, _STREAM = "translation", "cross"
 # How high, in the picture, it answers a press above the words that are said.

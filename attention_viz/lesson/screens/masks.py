@@ -18,8 +18,6 @@ from attention_viz.trace.trace import Trace
 from attention_viz.views import heatmap
 from attention_viz.views.style.wording import with_minus
 
-__all__ = ["LESSONS"]
-
 _OPTIONS = {
     "none": "none: everybody looks at everybody",
     "causal": "causal: nobody looks ahead",

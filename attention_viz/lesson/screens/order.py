@@ -14,8 +14,6 @@ from attention_viz.trace.trace import Trace
 from attention_viz.views import changed_outputs, paths
 from attention_viz.views.style.wording import readable
 
-__all__ = ["LESSONS", "left_of_the_first"]
-
 _D_MODEL, _HEADS = 8, 2
 # Outputs that differ by less are the same but for the order in which numbers were added.
 _NOTHING = 1e-4

@@ -20,8 +20,6 @@ from attention_viz.steps.head import open_head
 from attention_viz.trace.trace import Trace
 from attention_viz.views import products, roles
 
-__all__ = ["LESSONS"]
-
 _WIDTHS = ("2", "3", "4", "6")
 
 

@@ -7,8 +7,6 @@ from attention_viz.lesson.words import in_words, signed, signs, texts
 from attention_viz.views import overlay, spoken
 from attention_viz.views.style.theme import palette
 
-__all__ = ["LESSONS"]
-
 _QUARTERS = ("upper left", "upper right", "lower left", "lower right")
 
 

@@ -16,8 +16,6 @@ from attention_viz.steps.head import RowStatistics, open_head, row_statistics
 from attention_viz.trace.trace import Trace
 from attention_viz.views import saturation, shares
 
-__all__ = ["LESSONS"]
-
 _TEMPERATURES = {
     "0.25": "0.25: much sharper",
     "0.5": "0.5: sharper",

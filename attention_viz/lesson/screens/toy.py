@@ -7,8 +7,6 @@ from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import in_words, signed, signs, texts
 from attention_viz.views import composition, looks
 
-__all__ = ["LESSONS"]
-
 # The word that the lesson opens on, by its place.
 _OPENING = 1
 # A word that the key is found by makes at least this part of the score.

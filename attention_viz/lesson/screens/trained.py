@@ -15,8 +15,6 @@ from attention_viz.trace.trace import Trace
 from attention_viz.views import heatmap, weight_and_effect
 from attention_viz.views.style.wording import escaped
 
-__all__ = ["LESSONS", "Light", "effects", "lightest"]
-
 # What can be chosen, each with the metric by which its head is found, and what the head does.
 _JOBS = {
     "previous": ("The word before", "previous", "looks at the token before it"),

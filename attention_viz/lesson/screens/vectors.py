@@ -20,8 +20,6 @@ from attention_viz.scratch.variants import run_variant
 from attention_viz.trace.trace import Trace
 from attention_viz.views import looks, steps
 
-__all__ = ["LESSONS"]
-
 
 def _default(scene: Scene) -> str:
     return str(opening_position(_trace(scene)))

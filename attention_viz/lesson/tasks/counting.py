@@ -10,8 +10,6 @@ from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.tasks.drawing import WHOLE, Draw
 from attention_viz.operation.attention import Attention, attend
 
-__all__ = ["cost", "memory", "shape"]
-
 _BLOCKS = (16, 32, 64)
 _HEADS = (2, 4, 8, 12)
 

@@ -22,8 +22,6 @@ from attention_viz.lesson.tasks.drawing import (
 from attention_viz.operation.attention import attend
 from attention_viz.operation.modules import AttentionHead
 
-__all__ = ["nearest", "project", "scaled", "score"]
-
 _WIDTHS = (4, 9, 16, 25, 64)
 # Vectors whose lengths are whole numbers, so that a cosine is worked out without a calculator.
 _WHOLE_LENGTHS = tuple(

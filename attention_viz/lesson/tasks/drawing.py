@@ -15,23 +15,6 @@ from attention_viz.trace.spelling import visible
 from attention_viz.trace.splitting import split_words
 from attention_viz.views.style.wording import shortened
 
-__all__ = [
-    "EXAMPLE",
-    "ROUNDED",
-    "WHOLE",
-    "Draw",
-    "dimensions",
-    "factor",
-    "hand_words",
-    "matrix",
-    "named",
-    "of_two_words",
-    "products",
-    "shares",
-    "table",
-    "vectors",
-]
-
 # What a task is about where the reader's text has too few words for it.
 EXAMPLE = "The cat sat because it was tired."
 # How far beside the right number an answer may be: of whole numbers, and of those that are written with two decimals.

@@ -16,8 +16,6 @@ from attention_viz.lesson.tasks.drawing import EXAMPLE, Draw, named, table
 from attention_viz.lesson.words import is_pronoun
 from attention_viz.trace.trace import Trace
 
-__all__ = ["head", "job", "matters", "strongest"]
-
 _CANDIDATES = 4
 # Columns of a table of weights: more don't fit beside each other.
 _MOST_SHOWN = 7

@@ -21,8 +21,6 @@ from attention_viz.lesson.tasks.drawing import (
 )
 from attention_viz.trace.tokens import Tokens
 
-__all__ = ["additive", "output", "plain", "temperature"]
-
 _TEMPERATURES = (0.25, 1.0, 4.0)
 # Between what parts of the largest entropy that at each temperature lies: far enough apart to be found by reasoning.
 _ENTROPIES = ((0.0, 0.35), (0.4, 0.75), (0.8, 1.0))

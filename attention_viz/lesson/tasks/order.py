@@ -13,8 +13,6 @@ from attention_viz.operation.numerics import EXACT
 from attention_viz.scratch.model import Scratch
 from attention_viz.trace.tokens import PADDING
 
-__all__ = ["mask", "path", "permute"]
-
 _MOST_WORDS = 4
 _RULES = {
     "causal": "causal: nobody looks ahead at a later word",

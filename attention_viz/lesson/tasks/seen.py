@@ -7,8 +7,6 @@ from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.seen import PICTURE_MODEL, PICTURES, SOUND_MODEL, PictureRun, SoundRun
 from attention_viz.lesson.tasks.drawing import ROUNDED, Draw, table
 
-__all__ = ["region", "stretch"]
-
 _DIGITS, _PARTS = 2, 6
 
 

@@ -6,8 +6,6 @@ from attention_viz.lesson.language import TOY
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.tasks.drawing import ROUNDED, Draw, factor, products, table
 
-__all__ = ["added", "part"]
-
 _DIGITS = 2
 
 

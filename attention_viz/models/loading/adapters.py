@@ -19,8 +19,6 @@ from attention_viz.sources.folders import parse_json, refuse_code, refuse_withou
 if TYPE_CHECKING:
     from attention_viz.models.model import AttentionModel
 
-__all__ = ["is_adapter", "load_adapter"]
-
 WEIGHTS = "adapter_model.safetensors"
 _LONGEST = 1_000_000
 

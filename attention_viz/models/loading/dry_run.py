@@ -38,8 +38,6 @@ from attention_viz.sources.folders import PROCESSOR_FILES, CheckedFolder
 from attention_viz.sources.huggingface import GenerationConfig, PreTrainedConfig, PreTrainedModel
 from attention_viz.sources.size import check_size, counting, refuse_surplus, size_of
 
-__all__ = ["BOUNDS", "Example", "Verdict", "dry_run", "out_of_memory", "start", "try_forward"]
-
 BOUNDS = Bounds()
 Example = Mapping[str, Tensor] | None
 """What a model is tried with: tensors by name, or None for a few tokens."""

@@ -29,8 +29,6 @@ from attention_viz.sources.huggingface import PreTrainedModel, transformers
 from attention_viz.sources.size import building, check_config, check_size, refuse_larger, size_of
 from attention_viz.trace.trace import Provenance
 
-__all__ = ["load_folder"]
-
 _DTYPES = ("float64", "float32", "bfloat16", "float16")
 
 

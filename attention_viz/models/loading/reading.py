@@ -23,8 +23,6 @@ from attention_viz.sources.huggingface import (
 )
 from attention_viz.trace.trace import Provenance
 
-__all__ = ["check_tokenizer", "of_both", "own_reader", "prepare_texts", "read_tokenizer", "reader_of_both"]
-
 # The folder was tried in a process of this image, which has imported all that processors need.
 _IMAGE = "attention_viz.models.loading.dry_run"
 

@@ -15,8 +15,6 @@ from attention_viz.sources.folders import CheckedFolder, state_of
 if TYPE_CHECKING:
     from attention_viz.models.loading.dry_run import Verdict
 
-__all__ = ["LIMITS", "prepare", "verdict_of"]
-
 LIMITS = Limits(memory=1_000_000_000, seconds=30.0, processor=6.0, answer=1_000_000)
 
 _MODULE = "attention_viz.models.loading.dry_run"

@@ -12,8 +12,6 @@ from attention_viz.operation.attention import Attention, fused, fusible
 from attention_viz.recording.recorder import Call, Recorder, RunEnded
 from attention_viz.recording.runner import Runner
 
-__all__ = ["UNCHANGED", "Batch", "Intervention", "call_of", "whole_output"]
-
 
 @dataclass(eq=False)
 class Batch(Recorder):

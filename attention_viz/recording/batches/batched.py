@@ -24,8 +24,6 @@ from attention_viz.trace.layers import Layer
 from attention_viz.trace.provenance import Fidelity, Provenance
 from attention_viz.trace.trace import Trace
 
-__all__ = ["calls_together", "traces_together"]
-
 
 def traces_together(
     tracer: Tracer,

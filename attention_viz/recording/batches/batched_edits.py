@@ -25,8 +25,6 @@ from attention_viz.recording.tracer import Tracer
 from attention_viz.trace.trace import Trace
 from attention_viz.trace.trace_data import behind, by_row
 
-__all__ = ["batch_outputs", "rows_at_once", "run_again", "try_each"]
-
 # What the encoder of a run hands over to its decoder; None where a run that begins there comes out otherwise. It is
 # most of the work of a sound, and no change of a decoder's heads touches it.
 _encoded: "WeakKeyDictionary[Trace, Any]" = WeakKeyDictionary()

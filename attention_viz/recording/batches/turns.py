@@ -12,8 +12,6 @@ from attention_viz.recording.recorder import Recorder
 from attention_viz.recording.twin import Twin
 from attention_viz.recording.wiring import entering, hooked
 
-__all__ = ["LayerTurn", "layer_turns", "repeated"]
-
 
 @dataclass(frozen=True, eq=False)
 class LayerTurn:

@@ -21,8 +21,6 @@ from attention_viz.recording.batches.turns import LayerTurn, layer_turns
 from attention_viz.recording.gradients import ModelRun
 from attention_viz.recording.recorder import OURS, Call, heard_by
 
-__all__ = ["value_zeroing"]
-
 # So many tokens run at a time, those of all rows of a batch together.
 _TOKENS = 2048
 

@@ -24,8 +24,6 @@ from attention_viz.recording.recorder import OURS, Call, Recorder, heard_by, spl
 from attention_viz.recording.runner import Runner
 from attention_viz.recording.twin import Twin
 
-__all__ = ["bias_parts", "named_parts"]
-
 # Of one product of two, whose content and whose position: DeBERTa's words.
 CONTENT_TO_POSITION, POSITION_TO_CONTENT = "content to position", "position to content"
 # Of a product whose factors can't be told, and of what no product gave.

@@ -17,8 +17,6 @@ from torch.overrides import TorchFunctionMode
 
 from attention_viz.errors import UnsupportedModel
 
-__all__ = ["FollowedCall", "Following", "Logits", "Product", "Soften", "Softmaxes", "memory_of", "product_of"]
-
 _PLAIN = {torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm}
 _ADDED = {torch.baddbmm, Tensor.baddbmm}
 

@@ -25,8 +25,6 @@ from attention_viz.recording.interception.plan import computing
 if TYPE_CHECKING:
     from attention_viz.recording.runner import Pass
 
-__all__ = ["SOFTMAX", "OutsideCall", "OutsideListener", "outside_calls", "parts_left_out", "refusal_of"]
-
 SOFTMAX = "a softmax of products"
 
 _MARK = "_attention_viz_outside"

@@ -12,8 +12,6 @@ from attention_viz.operation.attention import attend
 from attention_viz.recording.interception.following import FollowedCall, Following, memory_of
 from attention_viz.recording.recorder import Call, recording, split_mask
 
-__all__ = ["NO_PLAN", "CallSite", "Calls", "InterceptionPlan", "computing", "parameters_of"]
-
 # How far what is added to the scores may be from 0 and still be rounding, as a share of the largest logit.
 _ROUNDING = 4e-6
 

@@ -22,8 +22,6 @@ from attention_viz.recording.recorder import OURS, Call, Recorder, heard_by
 from attention_viz.recording.runner import Runner
 from attention_viz.recording.twin import Twin
 
-__all__ = ["check_planned", "planned_by"]
-
 # Tokens: several of the longest blocks that transformers' families use by default, which are of 64.
 _LONG = 256
 

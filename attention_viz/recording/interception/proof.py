@@ -22,8 +22,6 @@ from attention_viz.recording.recorder import BLOCKED_BELOW
 if TYPE_CHECKING:
     from attention_viz.recording.runner import Pass
 
-__all__ = ["OwnWeights", "prove"]
-
 # How far a moved logit may be from the factor's prediction, as a share of the largest move.
 _LINEAR = 1e-4
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from attention_viz.recording.probe import Anatomy
     from attention_viz.recording.runner import Runner
 
-__all__ = ["BesideLaidOut", "LaidOut", "laid_out_of"]
-
 
 @dataclass(frozen=True)
 class LaidOut:

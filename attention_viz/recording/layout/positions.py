@@ -18,8 +18,6 @@ from attention_viz.trace.tokens import Tokens
 if TYPE_CHECKING:
     from attention_viz.recording.runner import Runner
 
-__all__ = ["FrameLine", "Grid", "frames", "moved", "numbered", "patches"]
-
 CLASS, DISTILLED, REGISTER, EXTRA = "[CLS]", "[DIST]", "[REG{}]", "[EXTRA{}]"
 
 

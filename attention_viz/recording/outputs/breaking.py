@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from attention_viz.recording.runner import Runner
 
-__all__ = ["SEEN", "family_of", "naming"]
-
 # Inputs of models that aren't text.
 SEEN = frozenset({"pixel_values", "pixel_values_videos", "input_features", "input_values"})
 

@@ -19,15 +19,6 @@ if TYPE_CHECKING:
 
     from attention_viz.recording.runner import Runner
 
-__all__ = [
-    "LONGEST",
-    "answer_of",
-    "decoder_inputs",
-    "nobody_speaks",
-    "spoken_answer_of",
-    "why_no_words",
-]
-
 # What stands in a vocabulary for "nobody speaks", and from which probability on a model is believed that: the threshold
 # of Radford et al. 2022, "Robust Speech Recognition via Large-Scale Weak Supervision", section 4.5.
 _NOBODY = ("<|nospeech|>", "<|nocaptions|>")

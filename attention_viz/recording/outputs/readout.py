@@ -16,8 +16,6 @@ from attention_viz.recording.wiring import HOOKS
 from attention_viz.sources.huggingface import PreTrainedModel
 from attention_viz.trace.memory import LateOutput, RestingFile
 
-__all__ = ["ONLY_LAST", "Readout", "body_of", "hidden_of"]
-
 # What a model's forward is given so that it makes the output of its last position alone.
 ONLY_LAST = {"logits_to_keep": 1}
 

@@ -7,8 +7,6 @@ from torch import Tensor
 
 from attention_viz.errors import UnsupportedModel
 
-__all__ = ["NO_LOGITS", "Returned", "named_output_of", "output_of", "outputs_of"]
-
 # In this order. The last are embeddings of a whole text or picture, or of each token, that some models hand out alone;
 # before them how well a picture fits a text, which both towers have a part in.
 _OUTPUTS = (

@@ -14,8 +14,6 @@ from attention_viz.operation.shapes import shared_heads
 from attention_viz.operation.terms import Term, map_terms
 from attention_viz.trace.from_tensors import differing, sampled
 
-__all__ = ["Against", "HeardCall", "SdpaArguments", "empty_rows", "off_by"]
-
 # Below this a number that is added means "blocked", as in the recorder of pretrained models: in a row that has
 # anything above it, it leaves a weight of exactly 0.
 _BLOCKED_BELOW = -9e3

@@ -24,8 +24,6 @@ from attention_viz.operation.attention import Attention
 from attention_viz.recording.as_written import COMPILER, has_compiled
 from attention_viz.recording.own.heard import Against, HeardCall, SdpaArguments, empty_rows, off_by
 
-__all__ = ["COMPILED", "Hearing"]
-
 COMPILED = (
     "a module was compiled while record() was open, and what is compiled can't be heard; run it without torch.compile, "
     "or once before, so that it can be run as it is written"

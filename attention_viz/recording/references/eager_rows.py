@@ -27,8 +27,6 @@ from attention_viz.sources.huggingface import (
     sdpa_attention_forward,
 )
 
-__all__ = ["BY_ROWS", "EagerRows"]
-
 BY_ROWS = "attention_viz_by_rows"
 
 

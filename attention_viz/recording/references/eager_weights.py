@@ -16,8 +16,6 @@ from attention_viz.recording.interception.proof import OwnWeights
 from attention_viz.recording.runner import Pass
 from attention_viz.recording.twin import Twin
 
-__all__ = ["EagerWeights", "Take", "WeightsRun", "is_closed_prefix", "prefix", "run_for_weights", "weights_bytes"]
-
 
 @dataclass(eq=False)
 class EagerWeights:

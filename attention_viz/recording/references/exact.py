@@ -20,8 +20,6 @@ from attention_viz.recording.twin import Twin
 from attention_viz.sources.huggingface import ALL_MASK_ATTENTION_FUNCTIONS
 from attention_viz.trace.provenance import Fidelity
 
-__all__ = ["COPIES_DIFFER", "FromExact", "copies_differ", "from_exact", "why_nan", "why_not_same"]
-
 # Bytes of weights that are kept meanwhile, and of an output, at most.
 _AFFORDABLE = 2**30
 

@@ -16,8 +16,6 @@ from attention_viz.recording.runner import Pass, Runner
 from attention_viz.recording.twin import Twin
 from attention_viz.sources.huggingface import ALL_ATTENTION_FUNCTIONS, ALL_MASK_ATTENTION_FUNCTIONS
 
-__all__ = ["OwnOutput", "builtin", "quoted", "run_itself", "steps_alike"]
-
 _T = TypeVar("_T")
 
 # Seconds between tries, about 10 in all: other threads turn a model to our attention for the time of a run.

@@ -13,8 +13,6 @@ from torch import Tensor, nn
 from attention_viz.errors import first_line
 from attention_viz.operation.modules import Projection
 
-__all__ = ["Projections", "matrix_of", "table_of"]
-
 # How many vectors are put through a module at a time.
 _AT_ONCE = 512
 # A unit vector's part would lose digits beside a bias, so it is made so much longer; a power of two loses none.

@@ -18,8 +18,6 @@ from torch import Tensor, nn
 from attention_viz.errors import TraceError
 from attention_viz.trace.provenance import Fidelity
 
-__all__ = ["Unchanged", "changed"]
-
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 # What every module has, so that its other attributes are its own settings.

@@ -21,8 +21,6 @@ from typing import Any
 from attention_viz.sources.bounded.limits import Limits, end_with_parent, leave_network
 from attention_viz.sources.bounded.serving import channel_of_standard_input, import_for_answers, serve
 
-__all__ = ["LONGEST_ORDER", "NOT_FORKED", "STATUS", "main"]
-
 # How a process ended, as `os.waitstatus_to_exitcode` says it.
 STATUS = struct.Struct(">i")
 # A status from this number on is no process's: the system refused to fork, for the reason of the errno beyond it.

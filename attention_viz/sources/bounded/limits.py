@@ -21,21 +21,6 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-__all__ = [
-    "Bounds",
-    "Counting",
-    "Limits",
-    "Message",
-    "TooLong",
-    "TooMuch",
-    "end_with_parent",
-    "give_time",
-    "impose",
-    "leave_network",
-    "pack",
-    "receive",
-]
-
 _MEMORY_TABLE = Path("/proc/self/statm")
 # Columns of that table, in pages: all that is mapped, and the process's own data in it.
 _MAPPED, _DATA = 0, 5

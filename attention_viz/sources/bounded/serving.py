@@ -20,8 +20,6 @@ from attention_viz.sources.bounded.limits import (
     receive,
 )
 
-__all__ = ["Answering", "channel_of_standard_input", "import_for_answers", "main", "serve"]
-
 Answering = Callable[[Message], Message]
 """Answers one request. A module that is run in a bounded process has a function `start` that returns such."""
 

@@ -15,8 +15,6 @@ from typing import Protocol
 from attention_viz.sources.bounded.image import STATUS
 from attention_viz.sources.bounded.limits import Limits, Message, pack
 
-__all__ = ["Started", "prepare", "start", "start_alone", "start_forked"]
-
 _ROOT = Path(__file__).parents[3]
 # Nothing else of the environment reaches a bounded process: it holds passwords and tokens.
 _PASSED_ON = (

@@ -20,8 +20,6 @@ import platformdirs
 from attention_viz.errors import ModelNotFound
 from attention_viz.sources.folders import WEIGHTS, sha256_of
 
-__all__ = ["VARIABLE", "Conversion", "cache_folder", "holds_all", "write_manifest"]
-
 # The environment variable that moves the cache.
 VARIABLE = "ATTENTION_VIZ_CACHE"
 

@@ -6,8 +6,6 @@ from pathlib import Path
 from attention_viz.sources.packages import dinov2_onnx, llama_gguf, whisper_ct2
 from attention_viz.sources.packages.weights_file import Progress
 
-__all__ = ["CONVERTERS"]
-
 # The files are read by code of our own, since a model has to convert wherever it installs, so a library that reads one
 # would be a dependency of everybody. Measured in November 2026: `onnx` 1.23 takes 27 MB, and `ml_dtypes` beside it.
 # `ctranslate2` 4.8 takes 145 MB. `gguf` 0.19, by which transformers reads GGUF too, takes 1 MB and has the same numbers

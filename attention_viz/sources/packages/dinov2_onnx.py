@@ -14,8 +14,6 @@ from attention_viz.errors import UnsupportedModel
 from attention_viz.sources.folders import WEIGHTS
 from attention_viz.sources.packages.weights_file import Progress, write_weights
 
-__all__ = ["Node", "OnnxFile", "convert"]
-
 # Fields by their numbers in the format's description.
 _GRAPH = 7
 _NODES, _NUMBERS = 1, 5

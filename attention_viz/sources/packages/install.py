@@ -10,8 +10,6 @@ from pathlib import Path
 
 from attention_viz.errors import ModelNotFound
 
-__all__ = ["Package", "install"]
-
 
 @dataclass(frozen=True)
 class Package:

@@ -14,8 +14,6 @@ from attention_viz.errors import UnsupportedModel
 from attention_viz.sources.folders import WEIGHTS
 from attention_viz.sources.packages.weights_file import Progress, write_weights
 
-__all__ = ["Gguf", "GgufTensor", "convert"]
-
 # Of each type of value its number in the file, and how numpy calls it.
 _NUMBERS = {0: "u1", 1: "i1", 2: "<u2", 3: "<i2", 4: "<u4", 5: "<i4", 6: "<f4", 7: "?", 10: "<u8", 11: "<i8", 12: "<f8"}
 _STRING, _ARRAY = 8, 9

@@ -3,8 +3,6 @@
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-__all__ = ["shown"]
-
 
 @contextmanager
 def shown(words: str) -> Generator[Callable[[int, int], None]]:
@@ -30,6 +28,7 @@ class Bar:
     """A bar of the library that draws those of downloads, which isn't imported before there is something to draw."""
 
     def __init__(self, words: str, of: int) -> None:
+        """Draw an empty bar for `of` bytes."""
         from tqdm import tqdm
 
         self._drawn = tqdm(desc=words, total=of, unit="B", unit_scale=True, disable=None)

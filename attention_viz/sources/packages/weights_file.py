@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Progress", "write_weights"]
-
 # Told how many bytes are written and how many will be, again and again.
 Progress = Callable[[int, int], None]
 

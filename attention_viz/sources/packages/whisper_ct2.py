@@ -16,8 +16,6 @@ from attention_viz.errors import UnsupportedModel
 from attention_viz.sources.folders import WEIGHTS
 from attention_viz.sources.packages.weights_file import Progress, write_weights
 
-__all__ = ["CTranslate2File", "convert"]
-
 # The kinds of numbers, by the format's number.
 _KINDS = {0: "<f4", 1: "i1", 2: "<i2", 3: "<i4", 4: "<f2"}
 _VERSION = 6

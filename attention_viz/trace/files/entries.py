@@ -16,8 +16,6 @@ from attention_viz.trace.provenance import Fidelity, Provenance
 from attention_viz.trace.spelling import decode
 from attention_viz.trace.tokens import Tokens
 
-__all__ = ["as_kind", "pack_kept", "unpack_fidelity", "unpack_kept", "unpack_provenance", "unpack_tokens"]
-
 # Distances of a fidelity that are measured if a bound is missed; files of earlier versions hold zeros in their place.
 _FROM_EXACT = [one.name for one in fields(Fidelity) if "from" in one.name]
 _Kind = TypeVar("_Kind")

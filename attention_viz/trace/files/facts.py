@@ -10,16 +10,6 @@ from attention_viz.trace.kind import MEDIA
 from attention_viz.trace.provenance import MERGED, Fidelity, Provenance
 from attention_viz.trace.tokens import Tokens
 
-__all__ = [
-    "MOST_HEADS",
-    "MOST_LAYERS",
-    "check_facts",
-    "check_heads",
-    "check_layer_count",
-    "check_layer_names",
-    "check_output_rows",
-]
-
 # In all streams together. The deepest models of today have 126 layers; those that run one again and again, 300.
 MOST_LAYERS, MOST_HEADS = 512, 65_536
 # Characters. A word of a long text without blanks, such as DNA, is one label once its pieces are merged.

@@ -4,20 +4,6 @@ import hashlib
 import re
 from os import PathLike
 
-__all__ = [
-    "BLANK",
-    "CHECKSUM",
-    "FORMATS",
-    "FORMAT_OF_ALL",
-    "FORMAT_OF_LESS",
-    "FORMAT_OF_SOME",
-    "HEADER",
-    "WEIGHTS",
-    "WHAT",
-    "intact",
-    "sealed",
-]
-
 # A version that knows nothing of layers left out would give those that are there other numbers: it reads format 1 only.
 # One that knows nothing of weights in place of terms, or of rounded numbers, reads formats 1 and 2.
 # Version 1.0.0 counts a hybrid's attention layers from 0: `kept_entry` writes that, and the model's own numbers beside.

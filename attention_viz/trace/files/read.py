@@ -29,8 +29,6 @@ from attention_viz.trace.layers import AROUND, Layer, labels_of
 from attention_viz.trace.seen import Seen
 from attention_viz.trace.trace_data import TraceData
 
-__all__ = ["is_trace", "read_trace"]
-
 _Read = TypeVar("_Read", bound=TraceData)
 
 # Bytes: what is larger stays where the file lies in memory.

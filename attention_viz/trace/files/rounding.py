@@ -17,8 +17,6 @@ from attention_viz.trace.from_weights import attention_of
 from attention_viz.trace.provenance import Provenance
 from attention_viz.trace.trace_data import TraceData
 
-__all__ = ["DTYPES", "Rounding", "weights_of"]
-
 # bfloat16 isn't among them: its logits are so far off that a model couldn't be recognised by them.
 DTYPES: Mapping[str, torch.dtype] = MappingProxyType({"float16": torch.float16, "float32": torch.float32})
 # Weights that are computed at a time.

@@ -6,8 +6,6 @@ import shutil
 from os import PathLike
 from pathlib import Path
 
-__all__ = ["write_whole"]
-
 
 def write_whole(path: str | PathLike[str], *content: bytes | memoryview) -> None:
     """Replace a file once whole, keeping its permissions."""

@@ -42,8 +42,6 @@ from attention_viz.trace.number import LayerNumber
 from attention_viz.trace.provenance import Fidelity, Provenance
 from attention_viz.trace.trace_data import TraceData, behind, by_row, some_layers
 
-__all__ = ["write_trace"]
-
 _TERMS = terms_of(Attention)
 # What two cores of 2023 do in a second: bytes that are copied and written, and weights that are computed twice, for the
 # run and for the file, and held against each other.

@@ -9,8 +9,6 @@ from jaxtyping import Bool
 from attention_viz.errors import ShapeError
 from attention_viz.ui.address.kinds import AnyText
 
-__all__ = ["DRAWN", "LONGEST_DRAWN", "Cells", "from_code", "to_code"]
-
 Cells = Bool[numpy.ndarray, "query key"]
 
 # The longest row that a drawing can have: beyond it, cells are too small to be hit, and links too long.

@@ -7,8 +7,6 @@ from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 from attention_viz.ui.address.kinds import ParameterKind
 
-__all__ = ["ChoiceT", "Older", "Parameter", "Parameters", "modernised", "parameter", "parameters", "read", "write"]
-
 
 @runtime_checkable
 class Parameters(Protocol):

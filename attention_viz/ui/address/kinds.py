@@ -8,19 +8,6 @@ from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.trace.kind import InputKind
 
-__all__ = [
-    "AnyText",
-    "Names",
-    "OneOf",
-    "ParameterKind",
-    "WholeNumber",
-    "fits_link",
-    "nearest",
-    "notice",
-    "number_words",
-    "sample",
-]
-
 # What is allowed: fixed, or told by what else is chosen and by what the page knows, such as a state or a trace.
 Options = Collection[Any] | Callable[[Any, Any], Collection[Any]]
 

@@ -14,21 +14,6 @@ from attention_viz.trace.kind import MEDIA, InputKind
 from attention_viz.ui.address.codec import parameter, read, write
 from attention_viz.ui.address.kinds import AnyText, OneOf, WholeNumber, notice, sample
 
-__all__ = [
-    "DEFAULT",
-    "EXAMPLES",
-    "MOST_MORE",
-    "OPENINGS",
-    "Positions",
-    "State",
-    "Switch",
-    "opened_on",
-    "own_contrast",
-    "own_example",
-    "read_address",
-    "write_address",
-]
-
 
 def _model(name: str, text: str, instead: Any) -> tuple[str, list[str]]:
     """Return the requested model's one name, or why it isn't available."""

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from attention_viz.edits.edit import Edit
     from attention_viz.trace.tokens import Tokens
 
-__all__ = ["begin_edits", "begin_with_change", "made", "show_edit_controls", "show_edit_list"]
-
 _LONGEST_HISTORY = 100
 
 

@@ -7,8 +7,6 @@ from attention_viz.ui.address.codec import parameter
 from attention_viz.ui.address.kinds import AnyText
 from attention_viz.ui.selection import Group
 
-__all__ = ["CHANGES", "CHANGES_OR_NONE", "Changes", "ChangesOrNone", "current_edits"]
-
 
 def _changes(_name: str, text: str, _instead: object) -> tuple[str, list[str]]:
     """Return the readable changes, and a sentence for each other."""

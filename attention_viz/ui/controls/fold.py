@@ -21,8 +21,6 @@ from attention_viz.ui.parts.open_trace import opened
 from attention_viz.ui.selection import SHARED
 from attention_viz.views.style.wording import one_line
 
-__all__ = ["READ", "show_chips", "show_fold"]
-
 # What only pages have that show weights as weights.
 READ = ("reading", "words")
 # Characters of a text in a chip.

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from attention_viz.sources import Plan
     from attention_viz.trace.trace import Trace
 
-__all__ = ["described", "name_in_file", "pick_model", "prepare", "show_source"]
-
 
 def _offer_download(model: str, plan: "Plan", place: DeltaGenerator) -> None:
     """Show the model's size and a download button, then progress."""

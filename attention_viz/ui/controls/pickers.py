@@ -22,8 +22,6 @@ from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.notices import hold_notices, show_notices
 from attention_viz.ui.selection import SHARED, Filled, Group, PageOpened
 
-__all__ = ["ControlRow", "address", "begin", "choose", "sentence", "switch"]
-
 # The line's height in pixels, before the page's style has arrived.
 _ROW = 48
 

@@ -9,8 +9,6 @@ import streamlit as st
 from attention_viz.ui import widgets
 from attention_viz.views.style.description import spoken
 
-__all__ = ["add_targets", "show_picture", "show_to_click"]
-
 _CONFIG: dict[str, Any] = {"displaylogo": False, "displayModeBar": False}
 # How many numbers a point that answers a click has.
 _NUMBERS = 2

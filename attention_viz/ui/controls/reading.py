@@ -7,8 +7,6 @@ from attention_viz.ui import widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.selection import SHARED
 
-__all__ = ["head", "head_name", "is_raw", "show_picker", "together"]
-
 
 def is_raw(state: State) -> bool:
     """Return whether the page shows raw weights, token by token."""

@@ -19,18 +19,6 @@ from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.ui.selection import SHARED
 from attention_viz.views.style.wording import one_line
 
-__all__ = [
-    "KEPT",
-    "ask_another",
-    "choose_sample",
-    "end_unless_shown",
-    "is_own",
-    "is_shown_on",
-    "reads",
-    "show_thing",
-    "thing_label",
-]
-
 # The pages that show what is no text, by what it is; the others say so.
 SHOWN_ON = {
     InputKind.PICTURE: ("Explore", "Step by step", "Masks", "Heads", "Compare", "Why"),

@@ -25,20 +25,6 @@ if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
     from attention_viz.trace.trace import Trace
 
-__all__ = [
-    "STREAMS",
-    "WORDING",
-    "asks_target",
-    "pick_stream",
-    "read_otherwise",
-    "settle_stream",
-    "show_added",
-    "show_whole_words",
-    "show_wording",
-    "streams",
-    "text_box",
-]
-
 
 def text_box(label: str, name: str, placeholder: str | None = None, *, labelled: bool = True) -> None:
     """Draw the box, with its label for sight or for screen readers only; typing closes an open trace."""

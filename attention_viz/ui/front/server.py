@@ -23,8 +23,6 @@ from attention_viz.serving.preload import Preloading, readiness
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui.front.waiting import Headers, headers
 
-__all__ = ["READY", "Gate", "serve", "server"]
-
 _log = logging.getLogger(__name__)
 
 _METRICS = "/_stcore/metrics"

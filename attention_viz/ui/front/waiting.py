@@ -13,8 +13,6 @@ from attention_viz.serving.settings import SETTINGS
 from attention_viz.serving.visitors import Visitors
 from attention_viz.ui import visit
 
-__all__ = ["Headers", "headers", "wait_for_room"]
-
 # The cookie by which tabs of one browser are told from those of others; it goes when the browser is closed.
 _BROWSER = "attention_viz_browser"
 # What Streamlit's page asks for each time before it connects, and never out of the browser's memory.

@@ -11,8 +11,6 @@ from attention_viz.ui.parts.markdown import plain
 if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
 
-__all__ = ["Badge", "comparison_words"]
-
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 

@@ -35,8 +35,6 @@ from attention_viz.views.export.browsers import at_hand
 from attention_viz.views.export.save import printed
 from attention_viz.views.export.svg import overlay_svg
 
-__all__ = ["EXPORTS", "show_downloads", "show_read_downloads", "too_large"]
-
 # Of a head with more weights than this no table and no tensors are made: each weight takes a hundred bytes there.
 _MOST_WEIGHTS = 4_000_000
 

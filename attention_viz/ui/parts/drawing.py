@@ -31,22 +31,6 @@ if TYPE_CHECKING:
     from attention_viz.trace.fitting import Fit
     from attention_viz.trace.trace import Trace
 
-__all__ = [
-    "PicturePlace",
-    "accent_words",
-    "arrive",
-    "draw_in_place",
-    "hold",
-    "is_at_hand",
-    "load_in_place",
-    "place_picture",
-    "show_cut",
-    "show_notes",
-    "show_problem",
-    "unknown_words",
-    "without_words",
-]
-
 # What tokenizers put in the place of a word that they don't have.
 _UNKNOWN = ("<unk>", "[UNK]", "<|unk|>")
 _NAMED = 3

@@ -15,8 +15,6 @@ from attention_viz.ui import visit, widgets
 from attention_viz.ui.packing import head_of, long_id_of, maps_in, payload_of, ranking_of
 from attention_viz.ui.parts.markdown import as_sentence
 
-__all__ = ["HeadPlace", "asked_page", "chosen", "reserve_heads", "show_channel", "show_explorer"]
-
 _KEY = "explorer"
 
 _explorer = widgets.component("explorer", *component_source())

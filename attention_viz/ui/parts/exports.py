@@ -26,22 +26,6 @@ from attention_viz.views.export.browsers import at_hand
 from attention_viz.views.export.save import printed
 from attention_viz.views.export.sheet import Sheet
 
-__all__ = [
-    "NO_BROWSER",
-    "all_heads_bytes",
-    "csv_bytes",
-    "file_button",
-    "link",
-    "model_part",
-    "parquet_bytes",
-    "show_figure_exports",
-    "show_link",
-    "show_reach",
-    "show_run_exports",
-    "trace_button",
-    "trace_bytes",
-]
-
 # The largest run that is made into a file here, in memory.
 _MOST_BYTES = 500_000_000
 # Of a model's name in a file's: file systems take 255 bytes for all of it.

@@ -12,8 +12,6 @@ from attention_viz.ui import widgets
 from attention_viz.ui.front.waiting import wait_for_room
 from attention_viz.views.style.theme import MONOSPACE, ThemeName, palette
 
-__all__ = ["arranged", "follow_theme", "style_sheet", "theme_name"]
-
 _follower = widgets.component("theme", js=script("page/themes.js"))
 
 

@@ -7,8 +7,6 @@ import streamlit as st
 from attention_viz.serving import permissions as allowed
 from attention_viz.ui import visit
 
-__all__ = ["as_sentence", "plain"]
-
 _SIGNS = re.compile(r"([\\`*_{}\[\]()#+\-.!|~:$<>&@])")
 # Looked for once signs are read, escaped or not: addresses of the web and of mail, codes of emoji and of icons. What
 # has no width and breaks no line keeps them apart.

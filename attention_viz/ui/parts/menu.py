@@ -17,8 +17,6 @@ from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.presenting.button import show_button
 from attention_viz.ui.selection import SHARED, Filled
 
-__all__ = ["PAGES", "show_examples", "show_header"]
-
 # The app's pages by what they are called; each file's name is its address. One line a page.
 PAGES = {
     "Explore": "app.py",

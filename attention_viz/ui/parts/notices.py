@@ -11,8 +11,6 @@ from attention_viz.ui import visit
 from attention_viz.ui.address.kinds import fits_link
 from attention_viz.ui.parts.markdown import plain
 
-__all__ = ["hold_notices", "show_link_limit", "show_notices", "tell"]
-
 
 @dataclass(frozen=True)
 class _Notice:

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from attention_viz.trace.trace import Trace
 
-__all__ = ["close", "count", "let_go", "offer", "offer_closing", "opened", "show_origin"]
-
 _LONGEST_MODEL, _LONGEST_TEXT = 40, 100
 
 # The boxes, by their names in the state, and what a file's provenance has for each.

@@ -16,8 +16,6 @@ from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.selection import pair_of
 from attention_viz.views.style.wording import shortened
 
-__all__ = ["hold_writes", "likelier_at", "predicted", "show_likelier", "show_writes", "title_of"]
-
 # Of a text with many masks; the others can be had in Python.
 _MOST_PLACES = 3
 

@@ -27,8 +27,6 @@ from attention_viz.ui.parts.drawing import hold, show_problem
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.views.style.theme import ThemeName
 
-__all__ = ["heatmap", "read", "read_in_place", "show_reading"]
-
 # What flow may cost here, in flows times edges: some three seconds.
 _MOST_FLOW = 15_000_000
 # So many products of numbers take some three seconds, too.

@@ -12,8 +12,6 @@ from attention_viz.ui.parts.explorer import asked_page, chosen
 from attention_viz.ui.parts.menu import PAGES
 from attention_viz.ui.selection import SHARED, Clicked, Ran
 
-__all__ = ["pair_of", "ran", "show_asked_page", "show_why", "take_choice", "take_head", "take_pair"]
-
 
 def ran(run: Run, *, own_head: bool = False) -> Ran:
     """Return what a run says about a selection."""

@@ -10,8 +10,6 @@ from attention_viz.ui import visit
 from attention_viz.ui.address.codec import Older, modernised, parameter, read, write
 from attention_viz.ui.address.kinds import AnyText
 
-__all__ = ["PresentChoice", "asked", "presented", "show_button", "wanted"]
-
 
 @dataclass
 class _PendingSlides:

@@ -34,17 +34,6 @@ if TYPE_CHECKING:
     from attention_viz.analysis.comparison.compare import Comparison
     from attention_viz.steps.head import OpenHead
 
-__all__ = [
-    "packed_slides",
-    "present",
-    "present_change",
-    "present_comparison",
-    "present_findings",
-    "present_roles",
-    "present_steps",
-    "present_written",
-]
-
 _present = widgets.component("present", *present_source())
 _KEY = "present-slides"
 

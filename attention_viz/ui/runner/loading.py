@@ -12,9 +12,6 @@ from attention_viz.ui.parts.selection import ran
 from attention_viz.ui.runner.page import Slots
 from attention_viz.ui.selection import Selection, resolve
 
-__all__ = ["ReadStudy", "load_text", "settle_text", "study_as_it_is", "study_read"]
-
-
 _Run = TypeVar("_Run")
 
 

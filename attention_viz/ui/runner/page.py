@@ -13,8 +13,6 @@ from attention_viz.ui.controls.pickers import ControlRow
 from attention_viz.ui.parts.drawing import PicturePlace
 from attention_viz.ui.selection import Group, Selection
 
-__all__ = ["Page", "Part", "Parts", "Slots", "View", "raise_again"]
-
 
 @dataclass(frozen=True)
 class Slots:

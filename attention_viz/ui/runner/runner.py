@@ -25,8 +25,6 @@ from attention_viz.ui.parts.selection import show_asked_page
 from attention_viz.ui.presenting.button import presented
 from attention_viz.ui.runner.page import Page, Parts, Slots, View
 
-__all__ = ["importing", "show_page"]
-
 # Pages whose bodies are imported whole.
 READY: set[str] = set()
 

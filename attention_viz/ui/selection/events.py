@@ -8,21 +8,6 @@ from typing import Any, Generic
 from attention_viz.ui.address.codec import ChoiceT, Parameter, parameters, write
 from attention_viz.ui.address.state import State
 
-__all__ = [
-    "PAIR",
-    "SHARED",
-    "Clicked",
-    "Event",
-    "FileClosed",
-    "FileOpened",
-    "Filled",
-    "Group",
-    "GroupValues",
-    "PageOpened",
-    "Picked",
-    "Selection",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class Group(Generic[ChoiceT]):

@@ -22,8 +22,6 @@ from attention_viz.ui.selection.events import (
     Selection,
 )
 
-__all__ = ["HeadFinding", "Ran", "answer", "resolve", "update"]
-
 
 def answer(
     selection: Selection,

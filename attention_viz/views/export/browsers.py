@@ -12,8 +12,6 @@ from pathlib import Path
 
 from attention_viz.errors import AttentionVizError
 
-__all__ = ["CHOICE", "LAUNCH_FLAGS", "ON_THE_PATH", "at_hand", "candidates", "find", "needed", "starts"]
-
 CHOICE = "ATTENTION_VIZ_BROWSER"
 ON_THE_PATH = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "microsoft-edge", "msedge")
 

@@ -11,8 +11,6 @@ from attention_viz.views.export.narrow import fold_panels, in_few_lines, keep_ba
 from attention_viz.views.export.sheet import Sheet, wrapped
 from attention_viz.views.style.marks import NUMBERS
 
-__all__ = ["fitted"]
-
 # What figures are drawn for, in pixels.
 _WIDTH, _HEIGHT, _LETTERS = 800.0, 560.0, 12.0
 # The smallest letters that can be read, 5 points, and how wide a digit is beside its size.

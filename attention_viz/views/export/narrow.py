@@ -7,8 +7,6 @@ from typing import Any, cast
 from attention_viz.views.export.sheet import Sheet, wrapped
 from attention_viz.views.style.axes import FOLDS
 
-__all__ = ["fold_panels", "in_few_lines", "keep_bars_readable", "keep_words_apart"]
-
 # A panel that is narrower than this, in letters, is too small to be read beside others.
 _NARROW = 18.0
 # What stands between two panels, below them, and how high one is at least and at most, in letters.

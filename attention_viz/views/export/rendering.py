@@ -15,8 +15,6 @@ from typing import Any, TypeVar
 from attention_viz.errors import AttentionVizError
 from attention_viz.views.export.browsers import CHOICE, needed
 
-__all__ = ["Draw", "rendered"]
-
 # Draws a Plotly figure (as plain values) in a format ("svg", "png", "pdf"), so many dots to a pixel.
 Draw = Callable[[dict[str, Any], str, float], Awaitable[bytes]]
 

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 from attention_viz.errors import AttentionVizError
 
-__all__ = ["AS_DRAWN", "Sheet", "in_pixels", "px", "wrapped"]
-
 # Pixels of CSS, of which there are 96 in an inch whatever the screen.
 _INCH = 96.0
 _UNITS = {"mm": _INCH / 25.4, "cm": _INCH / 2.54, "in": _INCH, "pt": _INCH / 72, "px": 1.0}

@@ -8,20 +8,6 @@ import plotly.graph_objects as go
 from attention_viz.views.style.theme import MONOSPACE, SANS, Palette
 from attention_viz.views.style.wording import shortened, spread
 
-__all__ = [
-    "FOLDS",
-    "Axis",
-    "arrange",
-    "begin",
-    "label_axes",
-    "labelled_axis",
-    "lower",
-    "note_of",
-    "number_axis",
-    "paint",
-    "pair_axes",
-]
-
 # What a figure says in `layout.meta` whose panels stand below each other where a page is narrow.
 FOLDS = "panels fold"
 

@@ -10,8 +10,6 @@ from attention_viz.analysis.blocks import Blocks
 from attention_viz.views.style.theme import colour_scale
 from attention_viz.views.style.wording import shortened
 
-__all__ = ["bar_blocks", "bar_note", "bar_places", "block_coordinates", "block_note", "cells", "hover_texts", "spans"]
-
 # Of a token's letters in the name of a block.
 _LONGEST = 12
 # As many bars as can be told apart below each other.

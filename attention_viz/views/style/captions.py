@@ -10,8 +10,6 @@ from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.wording import one_line
 
-__all__ = ["caption", "caption_lines", "model_name", "provenance_line", "provenance_lines"]
-
 # What stands between the parts of a line.
 _BETWEEN = " · "
 

@@ -13,8 +13,6 @@ import plotly.graph_objects as go
 
 from attention_viz.views.style.wording import shortened
 
-__all__ = ["spoken"]
-
 # Of a matrix, the largest of each row; of more rows than this, of those whose largest are largest. Several matrices
 # beside each other share a larger number of rows. Of bars, the longest.
 _ROWS, _ALL_ROWS, _BARS = 8, 24, 3

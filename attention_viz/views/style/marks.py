@@ -10,18 +10,6 @@ from jaxtyping import Bool
 from attention_viz.trace.tokens import Tokens
 from attention_viz.views.style.theme import Palette, ThemeName, ink_on, on_ramp, palette
 
-__all__ = [
-    "LEAST",
-    "NUMBERS",
-    "Segment",
-    "add_hatch",
-    "add_numbers",
-    "heatmaps",
-    "mark_padding",
-    "segments",
-    "svg_path",
-]
-
 # A weight or a change of one that is less than this isn't written: its cell is as good as empty. The explorer's
 # `data/scale.js` has the same.
 LEAST = 0.05

@@ -7,8 +7,6 @@ import numpy
 from jaxtyping import Float
 from numpy import ndarray
 
-__all__ = ["colour_bar", "full_change", "full_colour", "lying_bar", "quarters", "round_up", "weight_bar"]
-
 # Above this many tokens hardly a weight comes near 1, and a scale to 1 would leave the picture blank.
 _SCALE_TO_ONE_UP_TO = 48
 # Of more weights than this most count instead of the largest, where that is so many times as much; and how often an

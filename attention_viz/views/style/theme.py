@@ -10,22 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-__all__ = [
-    "DARK",
-    "LIGHT",
-    "MONOSPACE",
-    "SANS",
-    "Palette",
-    "ThemeName",
-    "channels",
-    "colour_scale",
-    "diverging",
-    "ink_on",
-    "on_ramp",
-    "palette",
-    "ramp",
-]
-
 ThemeName = Literal["light", "dark"]
 
 # The relative luminance on which black and white are read equally well: (L + 0.05)² = 1.05 × 0.05.

@@ -6,8 +6,6 @@ from itertools import islice
 
 from attention_viz.trace.spelling import set_apart, visible, xml_text
 
-__all__ = ["escaped", "one_line", "readable", "shortened", "spread", "with_minus"]
-
 _LONGEST_LABEL, _LONGEST_READ = 18, 300
 # A word that `set_apart` isolated: its signs before and after it are not seen, and belong together.
 _ISOLATE, _MARKS = "\u2068", 4

@@ -22,24 +22,6 @@ from attention_viz.ui.address.kinds import AnyText, OneOf, WholeNumber, sample
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.selection import Group
 
-__all__ = [
-    "COMPARE_CHOICES",
-    "CURVES",
-    "KINDS",
-    "PAIRED",
-    "SECOND",
-    "STEPS",
-    "TRAINED",
-    "CompareChoice",
-    "beside",
-    "contrast",
-    "exchanged",
-    "kinds",
-    "models",
-    "numbers",
-    "sides",
-]
-
 # Of "Mary's" and "didn't" the parts, so that a name leaves its ending where it stands.
 _WORD = re.compile(r"[^\W_]+")
 # English words that hold a sentence together and say little alone: exchanged, they would leave no sentence.

@@ -26,8 +26,6 @@ from attention_viz.views import compared_heads
 from attention_viz.views.figures.grids import is_turned
 from attention_viz.views.style.axes import lower
 
-__all__ = ["follow_difference", "show_heads"]
-
 _HEIGHT = 340
 
 # Of two runs that the app keeps: every rerun of the page wants the same numbers.

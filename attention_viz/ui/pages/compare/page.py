@@ -47,8 +47,6 @@ from attention_viz.ui.parts.selection import take_head as take_shared_head
 from attention_viz.ui.runner.page import Page, Slots
 from attention_viz.ui.selection import SHARED, Group, Selection
 
-__all__ = ["HEIGHT", "PAGE", "choose_kind", "load_second", "other_text", "show_pickers", "take_head"]
-
 
 def choose_kind() -> None:
     """Apply the URL's kind of comparison and the first side's defaults."""

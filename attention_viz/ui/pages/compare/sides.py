@@ -23,8 +23,6 @@ from attention_viz.ui.parts.drawing import hold, show_cut, show_notes, show_prob
 from attention_viz.ui.parts.notices import tell
 from attention_viz.ui.parts.readings import read
 
-__all__ = ["ShownSide", "can_choose", "compared", "pair_at", "places_of_pair", "run_first", "run_second", "show_both"]
-
 
 @dataclass(frozen=True, eq=False)
 class ShownSide:

@@ -23,8 +23,6 @@ from attention_viz.ui.parts.layout import theme_name
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.views import training
 
-__all__ = ["show_curve"]
-
 # Of each head its metrics.
 _Table = dict[tuple[int, int], dict[str, float]]
 

@@ -54,8 +54,6 @@ from attention_viz.ui.selection import Selection
 from attention_viz.views.style.axes import lower
 from attention_viz.views.style.wording import escaped
 
-__all__ = ["CompareStudy", "load", "settle", "study", "view"]
-
 # Of longer texts a cell is too small to press.
 _MOST_PRESSED = 1600
 # Three matrices share the width: of more cells one would be a few dots wide, and blocks are drawn.

@@ -16,19 +16,6 @@ from attention_viz.ui.controls import reading as readings
 from attention_viz.ui.pages.compare.choice import CompareChoice, sides
 from attention_viz.views.style.wording import shortened
 
-__all__ = [
-    "apart_words",
-    "block_words",
-    "called_words",
-    "cell_claim",
-    "claim",
-    "far_words",
-    "heads_words",
-    "moved_words",
-    "side_words",
-    "token_words",
-]
-
 # A change below this is none that could be seen.
 _NOTHING = 0.005
 # Heads are told apart to a thousandth of a bit.

@@ -17,8 +17,6 @@ from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.runner.page import Page, Slots
 from attention_viz.ui.selection import SHARED
 
-__all__ = ["EXAMPLE", "PAGE", "STREAM"]
-
 STREAM = "cross"
 
 # Its head 1 aligns: see the model's card.

@@ -21,8 +21,6 @@ from attention_viz.ui.runner.page import Part, Parts
 from attention_viz.ui.selection import Selection
 from attention_viz.views.style.wording import one_line
 
-__all__ = ["load", "settle", "study", "view"]
-
 _LONGEST_TARGET = 400
 
 

@@ -22,8 +22,6 @@ from attention_viz.ui.parts.predictions import hold_writes
 from attention_viz.ui.parts.selection import show_why
 from attention_viz.ui.selection import SHARED
 
-__all__ = ["find_candidates", "row_of_step", "show_candidates", "show_way_back", "uncut_words", "up_to_step"]
-
 
 def _show_steps(trace: Trace, back: int) -> None:
     """Draw two buttons through the generated tokens, if any."""

@@ -28,18 +28,6 @@ from attention_viz.ui.parts.selection import take_choice
 from attention_viz.ui.runner.page import Page, Slots
 from attention_viz.ui.selection import Group
 
-__all__ = [
-    "CANDIDATES_TITLE",
-    "CANDIDATES_WIDTH",
-    "EXPLORE",
-    "PAGE",
-    "ExploreChoice",
-    "block",
-    "goes_on_for_sure",
-    "show_picture_of",
-    "step",
-]
-
 
 def _steps(choice: object, state: State) -> range:
     return range(state.more + 1)

@@ -18,8 +18,6 @@ from attention_viz.ui.parts.notices import show_notices
 from attention_viz.ui.parts.selection import pair_of
 from attention_viz.views.figures.seen import called, over_patches, touching
 
-__all__ = ["patches_of", "show_region", "to_runs", "without_region"]
-
 _RUNS = re.compile(r"\d{1,4}(-\d{1,4})?(\.\d{1,4}(-\d{1,4})?)*")
 
 

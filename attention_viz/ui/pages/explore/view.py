@@ -30,8 +30,6 @@ from attention_viz.ui.runner.loading import load_text, settle_text
 from attention_viz.ui.runner.page import Part, Parts, Slots
 from attention_viz.ui.selection import Selection
 
-__all__ = ["ExploreStudy", "load", "settle", "study", "view"]
-
 _Find = Callable[[], Mapping[int, pandas.DataFrame]]
 
 

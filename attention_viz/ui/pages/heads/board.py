@@ -22,8 +22,6 @@ from attention_viz.ui.pages.heads.page import HEADS_CHOICES
 from attention_viz.ui.parts.layout import theme_name
 from attention_viz.views.style.theme import palette
 
-__all__ = ["cannot_draw", "drawn_cells", "mark_drawn", "show_board_controls", "show_board_pen", "strokes"]
-
 _KEY = "pen"
 
 _HTML = """\

@@ -21,8 +21,6 @@ from attention_viz.ui.pages.heads.search import Atlas
 from attention_viz.ui.pages.heads.words import here_words, over_words
 from attention_viz.ui.parts.markdown import as_sentence, plain
 
-__all__ = ["STORIES", "show_many"]
-
 
 def show_many(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> None:
     """Show the scan's section if this model has one."""

@@ -25,20 +25,6 @@ from attention_viz.trace.trace import Trace
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
 
-__all__ = [
-    "Head",
-    "distances",
-    "effects_of",
-    "heads_of",
-    "known_effects",
-    "made_once",
-    "mean_numbers",
-    "measure_all",
-    "offer_all",
-    "packed",
-    "roles_of",
-]
-
 _Made = TypeVar("_Made")
 
 # How many results are kept of one trace: searches are made of words that anybody may type.

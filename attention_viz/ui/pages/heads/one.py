@@ -38,8 +38,6 @@ from attention_viz.views.style.axes import begin, lower
 from attention_viz.views.style.theme import ThemeName
 from attention_viz.views.style.wording import readable
 
-__all__ = ["export_one", "linking_heads", "show_one", "sink_words"]
-
 _HEIGHT = 350
 # Up to this many tokens, hovering over a cell of the chosen head names them; up to this many, a click keeps the pair.
 _NAMED_UP_TO, _CLICKED_UP_TO = 128, 48

@@ -23,20 +23,6 @@ from attention_viz.ui.parts.notices import show_link_limit
 from attention_viz.ui.runner.page import Page, Slots
 from attention_viz.ui.selection import Group
 
-__all__ = [
-    "HEADS_CHOICES",
-    "LONGEST_STORY",
-    "MOST_TEXTS",
-    "PAGE",
-    "PLOTS",
-    "ROLE_NAMES",
-    "SEARCHES",
-    "VIEWS",
-    "HeadsChoice",
-    "remember",
-    "split_texts",
-]
-
 # How all heads are shown, and by what one can look for some of them; each by its name in the address.
 VIEWS = {
     "roles": "Roles",

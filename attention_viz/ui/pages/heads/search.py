@@ -24,8 +24,6 @@ from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.ui.selection import SHARED, Filled, Selection, update
 from attention_viz.views.style.scale import round_up
 
-__all__ = ["Atlas", "follow_text", "show_search", "take_head", "take_row"]
-
 _LISTED = 12
 _HEIGHT = 300
 

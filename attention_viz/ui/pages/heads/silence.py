@@ -25,8 +25,6 @@ from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.ui.parts.predictions import likelier_at, predicted, title_of
 from attention_viz.views.style.wording import shortened
 
-__all__ = ["SENTENCES", "arrive_silent", "show_silence", "silenced_effects"]
-
 _ZERO = Change("zero")
 # Of what is said: so many rows; of sentences, which are longer, fewer.
 _WORDS, _SENTENCES = 4, 3

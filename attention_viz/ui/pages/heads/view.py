@@ -34,9 +34,6 @@ from attention_viz.ui.runner.loading import load_text, settle_text
 from attention_viz.ui.runner.page import Part, Parts, Slots
 from attention_viz.ui.selection import Filled, Selection, answer, update
 
-__all__ = ["HeadsStudy", "MoreTexts", "load", "settle", "study", "view"]
-
-
 _LONGEST_NAME = 60
 
 

@@ -26,8 +26,6 @@ from attention_viz.ui.parts.layout import theme_name
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.views.style.theme import ThemeName
 
-__all__ = ["export_view", "hold_cards", "opened_in_explore", "show_view"]
-
 _HEIGHT = 420
 
 _KEY = "heads-grid"

@@ -29,8 +29,6 @@ from attention_viz.views import changed_heads, changed_outputs, difference, head
 from attention_viz.views.figures.grids import is_turned
 from attention_viz.views.style.axes import lower
 
-__all__ = ["show_what_if"]
-
 _HEIGHT = 330
 
 

@@ -20,23 +20,6 @@ from attention_viz.trace.trace import Trace
 from attention_viz.trace.unit import Unit
 from attention_viz.views.style.wording import shortened
 
-__all__ = [
-    "claim_words",
-    "detected_words",
-    "few_words",
-    "found_words",
-    "head_words",
-    "here_words",
-    "like_words",
-    "metric_words",
-    "missing_words",
-    "named",
-    "over_words",
-    "safe_csv",
-    "seen_words",
-    "several_words",
-]
-
 # The highest of all is nothing to speak of where it is about 0.
 _NOTHING = 0.005
 

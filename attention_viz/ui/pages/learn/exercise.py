@@ -15,8 +15,6 @@ from attention_viz.ui import visit, widgets
 from attention_viz.ui.pages.learn.page import Tries, another_exercise
 from attention_viz.ui.parts.markdown import plain
 
-__all__ = ["SHOWN", "answer_key", "named", "read_guess", "show_exercise", "show_question", "show_tables", "table_html"]
-
 # The most letters of an option that has others beside it.
 _SHORT = 9
 

@@ -20,24 +20,6 @@ from attention_viz.ui.parts.drawing import PicturePlace
 from attention_viz.ui.runner.page import Page, Slots
 from attention_viz.ui.selection import Group
 
-__all__ = [
-    "LEARN_CHOICES",
-    "LONGEST_FILE",
-    "NOTATIONS",
-    "PAGE",
-    "LearnChoice",
-    "Tries",
-    "another_exercise",
-    "begin_lesson",
-    "begun",
-    "chosen",
-    "go",
-    "mark_done",
-    "open_progress",
-    "read_progress",
-    "set_choice",
-]
-
 # As on the Step by step page, in the words of one who has just heard of matrices.
 NOTATIONS = {"rows": "words as rows", "columns": "words as columns"}
 

@@ -22,17 +22,6 @@ from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.menu import PAGES
 from attention_viz.ui.parts.notices import show_notices
 
-__all__ = [
-    "Screen",
-    "asked_of",
-    "show_control",
-    "show_deeper",
-    "show_heading",
-    "show_picture_of",
-    "show_words",
-    "shown_of",
-]
-
 Made = TypeVar("Made")
 
 # A picture's title, and what is left above the picture for a legend or the names of its parts.

@@ -25,8 +25,6 @@ from attention_viz.ui.pages.learn.screen import (
 from attention_viz.ui.parts.drawing import show_problem
 from attention_viz.ui.parts.markdown import plain
 
-__all__ = ["made_exercise", "show_lesson", "term"]
-
 
 def term(words: str, meaning: str) -> str:
     """Format a term with its meaning, which the page's style hides."""

@@ -51,8 +51,6 @@ from attention_viz.ui.runner.loading import study_as_it_is
 from attention_viz.ui.runner.page import Part, Parts, Slots
 from attention_viz.ui.selection import Selection, answer
 
-__all__ = ["Course", "load", "settle", "study", "view"]
-
 _paper = widgets.component("paper", js=script("page/paper.js"))
 
 # The name of the upload field, which is emptied once its file was read.

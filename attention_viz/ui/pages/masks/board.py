@@ -27,8 +27,6 @@ from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.selection import pair_of, take_head, take_pair
 from attention_viz.views.figures.seen import blocked_patches, called
 
-__all__ = ["show_board", "show_masked_picture", "take_choice"]
-
 _KEY = "masks-board"
 
 _board = widgets.component("masks", *masks_source())

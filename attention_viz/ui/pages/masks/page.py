@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from attention_viz.edits.kinds.masks import Allow
     from attention_viz.trace.tokens import Tokens
 
-__all__ = ["MASKS", "MASK_CHOICES", "PAGE", "SHOWN", "MaskChoice", "added_cells", "edits", "mask_of", "window_words"]
-
 # Every mask by its name in the address: what that means in a few words, and in a sentence.
 MASKS = {
     "none": ("as the model is", "Nothing is added to what the model blocks by itself: both sides are the same run."),

@@ -39,8 +39,6 @@ from attention_viz.ui.runner.loading import study_as_it_is
 from attention_viz.ui.runner.page import Part, Parts, Slots
 from attention_viz.ui.selection import Selection
 
-__all__ = ["MasksStudy", "load", "settle", "study", "view"]
-
 # By the run with the mask: what it was compared with, in which stream, and what came of it.
 _kept: "WeakKeyDictionary[Trace, tuple[ref[Trace], str, MaskEffect]]" = WeakKeyDictionary()
 _keeping = threading.Lock()

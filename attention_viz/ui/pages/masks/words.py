@@ -10,17 +10,6 @@ from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.pages.masks.page import MASKS, MaskChoice, window_words
 
-__all__ = [
-    "allowed_of",
-    "blocked_words",
-    "blocks_more",
-    "mask_words",
-    "own_mask_words",
-    "silent_rows_words",
-    "slide_words",
-    "unfit_words",
-]
-
 _MOST_NAMED = 6
 
 

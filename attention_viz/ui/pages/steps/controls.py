@@ -17,17 +17,6 @@ from attention_viz.ui.parts.selection import take_pair
 from attention_viz.ui.selection import SHARED
 from attention_viz.views.style.wording import shortened
 
-__all__ = [
-    "as_the_model",
-    "chosen_cell",
-    "possible",
-    "show_cell_pickers",
-    "show_step_list",
-    "show_switches",
-    "take_cell",
-    "variants",
-]
-
 _SCALE_LABELS = {"d_k": "√d_k", "d_model": "√d_model", "none": "none"}
 _NOTATION_LABELS = {"rows": "tokens as rows (Q Kᵀ)", "columns": "tokens as columns (Qᵀ K)", "keys down": "K Qᵀ"}
 

@@ -26,8 +26,6 @@ from attention_viz.ui.parts.markdown import plain
 from attention_viz.views import angles, learned, saturation, steps
 from attention_viz.views.style.theme import Palette, palette
 
-__all__ = ["show_all_steps", "show_step"]
-
 # As many cells as a browser handles as targets of a click; of a larger matrix, those around the chosen cell.
 _TARGETS = 1600
 _TARGETS_AROUND = 20

@@ -13,8 +13,6 @@ from attention_viz.steps.head import OpenHead, row_statistics
 from attention_viz.steps.steps import Step, transposed
 from attention_viz.views.style.wording import shortened
 
-__all__ = ["in_notation", "label_of", "show_arithmetic", "show_statistics", "show_window"]
-
 # Rows and columns on each side of the chosen cell.
 _AROUND = 4
 # On a phone, columns further than this from the chosen one are left out of the window.

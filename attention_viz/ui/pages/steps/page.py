@@ -16,8 +16,6 @@ from attention_viz.ui.parts.drawing import PicturePlace
 from attention_viz.ui.runner.page import Page, Slots
 from attention_viz.ui.selection import Group
 
-__all__ = ["MOST_TERMS", "PAGE", "PIPELINE", "STEP_CHOICES", "Possible", "StepChoice", "is_pipeline"]
-
 # What stands in the place of a step where none is open: all of them for the chosen pair, as a pipeline.
 PIPELINE = "pipeline"
 # How many terms of a score the pipeline can name.

@@ -40,8 +40,6 @@ from attention_viz.ui.runner.loading import load_text, study_as_it_is
 from attention_viz.ui.runner.page import Part, Parts, Slots, raise_again
 from attention_viz.ui.selection import SHARED, Filled, Selection, answer, resolve, update
 
-__all__ = ["OpenRun", "StepsStudy", "load", "settle", "study", "view"]
-
 
 @dataclass(frozen=True, eq=False)
 class OpenRun:

@@ -25,21 +25,6 @@ from attention_viz.ui.parts.explorer import show_channel
 from attention_viz.ui.parts.selection import pair_of, take_pair
 from attention_viz.views.style.wording import shortened
 
-__all__ = [
-    "NamedNumber",
-    "WordQuestion",
-    "asked_number",
-    "chosen_head",
-    "pair_question",
-    "pick_side",
-    "pick_words",
-    "show_why",
-    "tell_put",
-    "tell_silenced",
-    "tell_writes",
-    "word_question",
-]
-
 # So many likely words are offered.
 _OFFERED = 8
 # A word of the text is what a likely one is told against, where the model takes it to be at least so likely.

@@ -19,8 +19,6 @@ from attention_viz.ui.parts.layout import theme_name
 from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.views.style.wording import with_minus
 
-__all__ = ["show_beneath"]
-
 # The head reads every layer at every position: of a longer text that takes too long for a page.
 _LONGEST = 128
 _LEARNT = (

@@ -18,8 +18,6 @@ from attention_viz.ui.parts.drawing import PicturePlace
 from attention_viz.ui.runner.page import Page, Slots
 from attention_viz.ui.selection import SHARED, Group, Selection
 
-__all__ = ["ASKED", "BENEATH", "PAGE", "RANKED", "SIDES", "WHY_CHOICES", "WhyChoice"]
-
 # What can be asked, by its name in the address.
 ASKED = {"word": "Next word", "pair": "Score of a pair"}
 SIDES = {"key": "the key", "query": "the query"}

@@ -24,8 +24,6 @@ from attention_viz.ui.parts.exports import csv_bytes, file_button, model_part
 from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.ui.runner.page import Slots
 
-__all__ = ["Silenced", "ask_other", "offer_rows", "pick_ranked", "put_all", "silence_all", "silence_largest"]
-
 
 def offer_rows(trace: Trace, found: WrittenNumber) -> None:
     """Offer the rows as CSV and JSON."""

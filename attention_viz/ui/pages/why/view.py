@@ -48,8 +48,6 @@ from attention_viz.ui.runner.loading import load_text
 from attention_viz.ui.runner.page import Part, Parts, Slots, raise_again
 from attention_viz.ui.selection import SHARED, Filled, Selection, resolve, update
 
-__all__ = ["ShownNumber", "WhyStudy", "load", "settle", "study", "view", "why_not"]
-
 
 @dataclass(frozen=True, eq=False)
 class ShownNumber:
