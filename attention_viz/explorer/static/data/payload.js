@@ -1,4 +1,4 @@
-// Reading the bytes that Python packed: length, JSON header, deflated planes (see payload.py for the layout).
+// Reading the bytes that Python packed: length, JSON header, arrays (see packet.py for the layout).
 
 /** @import {Word} from "../hearing/speech.js" */
 
@@ -159,35 +159,29 @@ export async function readPlane({body}, [offset, length]) {
 }
 
 /**
- * One plane of numbers that were left as they are, at an address of its own.
+ * One array that was left as it is, where it lies if its address lets it, else at an address of its own.
+ * @template {Float32Array | Float64Array | Uint16Array} N
  * @param {{body: Uint8Array}} payload
  * @param {Place} place
+ * @param {{new (buffer: ArrayBufferLike, start?: number, count?: number): N, BYTES_PER_ELEMENT: number}} Numbers
  */
-export function numbersAt({body}, [offset, length]) {
-  return body.slice(offset, offset + length).buffer;
+export function numbersAt({body}, [offset, length], Numbers) {
+  const start = body.byteOffset + offset;
+  return start % Numbers.BYTES_PER_ELEMENT
+    ? new Numbers(body.slice(offset, offset + length).buffer)
+    : new Numbers(body.buffer, start, length / Numbers.BYTES_PER_ELEMENT);
 }
 
 /**
- * Two planes joined to whole numbers of twelve bits.
+ * Two planes joined to whole numbers: the upper eight bits, and the lower four, two in a byte, or where `fine` eight.
  * @param {{body: Uint8Array}} payload
  * @param {{high: Place, low: Place}} places
  */
-export async function readSteps(payload, {high, low}) {
+export async function readSteps(payload, {high, low}, fine = false) {
   const [upper, lower] = await Promise.all([high, low].map((place) => readPlane(payload, place)));
   const steps = new Uint16Array(upper.length);
-  for (let i = 0; i < upper.length; i++) steps[i] = (upper[i] << 4) | ((lower[i >> 1] >> ((i & 1) << 2)) & 15);
-  return steps;
-}
-
-/**
- * Two planes joined to whole numbers of sixteen bits.
- * @param {{body: Uint8Array}} payload
- * @param {{high: Place, low: Place}} places
- */
-export async function readFineSteps(payload, {high, low}) {
-  const [upper, lower] = await Promise.all([high, low].map((place) => readPlane(payload, place)));
-  const steps = new Uint16Array(upper.length);
-  for (let i = 0; i < upper.length; i++) steps[i] = (upper[i] << 8) | lower[i];
+  for (let i = 0; i < upper.length; i++)
+    steps[i] = fine ? (upper[i] << 8) | lower[i] : (upper[i] << 4) | ((lower[i >> 1] >> ((i & 1) << 2)) & 15);
   return steps;
 }
 

@@ -3,7 +3,7 @@
 import {BlockMap, HeadMap, MeanMap} from "./blockmap.js";
 import {ComputedHead} from "./computed.js";
 import {readOpenKeys} from "./pattern.js";
-import {numbersAt, readFineSteps, readPayload, readPlane, readSteps} from "./payload.js";
+import {numbersAt, readPayload, readPlane, readSteps} from "./payload.js";
 
 /**
  * @import {OpenKeys} from "./pattern.js"
@@ -72,7 +72,7 @@ export async function readMaps(payload, entry, masks, values) {
  */
 export async function readHead(payload, entry, masks, values, maps = null) {
   const {map, means, sums, most, open} = maps ?? (await readMaps(payload, entry, masks, values));
-  const weights = entry.weights ? await readFineSteps(payload, entry.weights) : null;
+  const weights = entry.weights ? await readSteps(payload, entry.weights, true) : null;
   return new ComputedHead(termsOf(payload, entry, open, weights), sums, map, means, most, values);
 }
 
@@ -88,9 +88,9 @@ function termsOf(payload, entry, open, weights) {
   const {width, scale, softcap, bias} = entry;
   return {
     ...{queries, keys, open, width, scale, softcap},
-    query: new Float32Array(numbersAt(payload, entry.query)),
-    key: new Float32Array(numbersAt(payload, entry.key)),
-    normalisers: new Float64Array(numbersAt(payload, entry.normalisers)),
-    bias: bias && {along: bias.along, numbers: new Float32Array(numbersAt(payload, bias.at))},
+    query: numbersAt(payload, entry.query, Float32Array),
+    key: numbersAt(payload, entry.key, Float32Array),
+    normalisers: numbersAt(payload, entry.normalisers, Float64Array),
+    bias: bias && {along: bias.along, numbers: numbersAt(payload, bias.at, Float32Array)},
   };
 }

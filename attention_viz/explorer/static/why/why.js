@@ -8,6 +8,7 @@ import {drawMeaning, drawWords} from "./meaning.js";
 import {drawStory} from "./story.js";
 import {drawSum} from "./sum.js";
 import {plainNumber} from "./reading.js";
+import {readPayload} from "../data/payload.js";
 import {isMeant, latestFor, listenToChannel, sameBytes, themeOf} from "../hosts/hosting.js";
 import {element, focused} from "../parts/element.js";
 
@@ -60,7 +61,7 @@ export default function whyComponent({data, parentElement, setStateValue, setTri
   why.root.dataset["theme"] = themeOf(why.root);
   if (!why.bytes || !sameBytes(why.bytes, bytes)) {
     why.bytes = bytes;
-    why.header = bytes.length ? JSON.parse(new TextDecoder().decode(bytes)) : null;
+    why.header = bytes.length ? readPayload(bytes).header : null;
   }
   // What was told before this element was there.
   for (const subject of [undefined, "silenced", "put", "writes"]) {
