@@ -10,6 +10,7 @@ import {fullOf, percent} from "./numbers.js";
 import {readPayload, readPlane} from "../data/payload.js";
 import {isMeant, latestFor, listenToChannel, sameBytes, themeOf} from "../hosts/hosting.js";
 import {axesOf} from "../heads/cells.js";
+import {rgb} from "../data/scale.js";
 import {element, focused, within} from "../parts/element.js";
 import {followPlace, placeCards} from "./placing.js";
 import {layHeads} from "../heads/layout.js";
@@ -148,7 +149,7 @@ function writeTitle({title, legend, layout}, drawing) {
   const roles = message.view === "roles";
   const shown = roles ? [colours.background, colours.roles[0]] : colours.ramp;
   const bar = element("div", {class: "av-bar"});
-  bar.style.background = `linear-gradient(to right, ${shown.map((colour) => `rgb(${colour.join(" ")})`).join(", ")})`;
+  bar.style.background = `linear-gradient(to right, ${shown.map(rgb).join(", ")})`;
   const full = fullOf(drawing);
   const most = message.view === "silenced" ? percent(full) : String(Number(full.toPrecision(3)));
   const unit = {roles: "", patterns: "", colours: metric?.unit, silenced: "root scale"}[message.view];

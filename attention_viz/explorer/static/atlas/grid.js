@@ -3,9 +3,10 @@
 import {gridRows, headByKey, placeCells} from "../heads/cells.js";
 import {layerNumber, layerPlace} from "../heads/numbers.js";
 import {element, fitCanvas} from "../parts/element.js";
+import {hatchingOf, readStyle} from "../parts/style.js";
 import {layHeads} from "../heads/layout.js";
 import {coloured, sample} from "../data/raster.js";
-import {channels, colourTable, inkOn, onRamp, pixel} from "../data/scale.js";
+import {channels, colourTable, inkOn, onRamp, rgb} from "../data/scale.js";
 import {fullOf, colouringNumber, isFew, percent, wordsOf} from "./numbers.js";
 import {paintRole, roleOf} from "./roles.js";
 
@@ -14,7 +15,7 @@ import {paintRole, roleOf} from "./roles.js";
  * @import {Cards} from "./cards.js"
  * @import {Role} from "./roles.js"
  * @import {Place} from "../data/payload.js"
- * @import {Pattern} from "../data/raster.js"
+ * @import {Hatching, Pattern} from "../data/raster.js"
  * @import {Colour} from "../data/scale.js"
  * @import {Message, Mounting} from "../hosts/hosting.js"
  * @import {HeadPlace} from "../heads/cells.js"
@@ -62,7 +63,7 @@ import {paintRole, roleOf} from "./roles.js";
  * @property {HTMLElement} number
  */
 
-/** @typedef {{background: Colour, blocked: Colour, ink: Colour, ramp: Colour[], roles: Colour[]}} AtlasColours */
+/** @typedef {{background: Colour, ink: Colour, ramp: Colour[], roles: Colour[], hatching: Hatching}} AtlasColours */
 
 /**
  * What a drawn atlas has: it is drawn once both the thumbnails and the page's choice have come.
@@ -158,14 +159,8 @@ function readPattern(levels, queries) {
 export function drawPattern({header, colours}, cell, width, height) {
   const {queries, keys} = header;
   const [rows, columns] = [queries, keys].map(({length}) => Int32Array.from({length}, (_, place) => place));
-  const {ramp, background, blocked} = colours;
-  const hatching = {
-    ground: pixel(background),
-    hatch: pixel(onRamp([background, blocked], 0.7)),
-    period: Math.round(4 * (window.devicePixelRatio || 1)),
-  };
   const pixels = sample(cell.pattern, rows, columns, width, height);
-  return coloured(pixels, width, height, colourTable(VALUES, "linear", 1, ramp), hatching);
+  return coloured(pixels, width, height, colourTable(VALUES, "linear", 1, colours.ramp), colours.hatching);
 }
 
 /**
@@ -246,7 +241,7 @@ function paintColour(drawing, cell, number, width) {
   const colour = number === null ? background : onRamp(ramp, place(number / fullOf(drawing)));
   const written =
     number === null ? "" : silenced ? percent(number) : number < 10 ? number.toFixed(2) : number.toFixed(1);
-  cell.node.style.background = `rgb(${colour.map(Math.round).join(" ")})`;
+  cell.node.style.background = rgb(colour);
   cell.number.textContent = width < WRITTEN_FROM ? "" : written;
   cell.number.style.color = inkOn(colour);
 }
@@ -271,11 +266,9 @@ export function markAtlas(atlas) {
  * @returns {AtlasColours}
  */
 export function readColours(root) {
-  const style = getComputedStyle(root);
-  const value = (/** @type {string} */ name) => style.getPropertyValue(`--av-${name}`).trim();
-  const [background, blocked, ink] = ["background", "blocked", "ink"].map((name) => channels(value(name)));
-  const [ramp, roles] = ["ramp", "roles"].map((name) => value(name).split(/\s+/).map(channels));
-  return {background, blocked, ink, ramp, roles};
+  const {colours} = readStyle(root);
+  const [background, ink] = [colours.background, colours.ink].map(channels);
+  return {background, ink, ramp: colours.ramp, roles: colours.roles, hatching: hatchingOf(colours, 4, 0.7)};
 }
 
 /**

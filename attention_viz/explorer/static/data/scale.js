@@ -134,6 +134,14 @@ export function pixel([red, green, blue]) {
 }
 
 /**
+ * A colour as a style sheet has it.
+ * @param {Colour} colour
+ */
+export function rgb(colour) {
+  return `rgb(${colour.map(Math.round).join(" ")})`;
+}
+
+/**
  * Three digits after the point; what is there but too small for them is told as such.
  * @param {number} weight
  */

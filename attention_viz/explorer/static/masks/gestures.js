@@ -9,8 +9,8 @@ import {element, within} from "../parts/element.js";
 
 /**
  * @import {Brush} from "./rules.js"
- * @import {Cell} from "./ink.js"
  * @import {Hear} from "./pointing.js"
+ * @import {Cell} from "./sheet.js"
  * @import {Stage} from "./stage.js"
  */
 

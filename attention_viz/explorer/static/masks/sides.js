@@ -2,7 +2,7 @@
 
 import {layerNumber, layerPlace} from "../heads/numbers.js";
 import {lengths, percent, roundEnd} from "./board.js";
-import {inkOn, onRamp, threeDigits} from "../data/scale.js";
+import {inkOn, onRamp, rgb, threeDigits} from "../data/scale.js";
 import {gridRows, placeCells} from "../heads/cells.js";
 import {layHeads} from "../heads/layout.js";
 import {element} from "../parts/element.js";
@@ -104,7 +104,7 @@ export function drawHeads(table, cells, {header: {layers}}, {heads, shown, ramp}
     const moved = heads?.[layerPlace(layers, layer)]?.[head] ?? 0;
     const colour = onRamp(ramp, end > 0 ? moved / end : 0);
     const chosen = layer === shown.layer && head === shown.head;
-    cell.style.background = `rgb(${colour.map(Math.round).join(" ")})`;
+    cell.style.background = rgb(colour);
     cell.style.color = inkOn(colour);
     cell.setAttribute("aria-selected", String(chosen));
     cell.setAttribute("aria-label", `Layer ${layer} head ${head}: ${percent(moved)} of its weight moved`);

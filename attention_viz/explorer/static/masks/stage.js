@@ -2,19 +2,19 @@
 
 import {layerPlace} from "../heads/numbers.js";
 import {countCut, isAtHand, keepsRow, looksBack, matricesOf, ownOutputs} from "./board.js";
-import {drawSheet, drawnNumbers, laySheet, sheetColours} from "./sheet.js";
+import {drawSheet, drawnNumbers, laySheet} from "./sheet.js";
 import {buildHeads, drawHeads, writeOutputs, writeWhole} from "./sides.js";
 import {claimOf} from "./telling.js";
 import {drawPresets, writeLegend} from "./tools.js";
 import {readsTheSame} from "./rules.js";
 import {axesOf} from "../heads/cells.js";
 import {element} from "../parts/element.js";
+import {readStyle} from "../parts/style.js";
 
 /**
  * @import {BoardMessage, Ground, Matrices, Run, Shown} from "./board.js"
  * @import {Brush, Cells, MaskChoice} from "./rules.js"
- * @import {Cell} from "./ink.js"
- * @import {Sheet} from "./sheet.js"
+ * @import {Cell, Sheet} from "./sheet.js"
  * @import {Head} from "./sides.js"
  * @import {createPresets, createStepper, createSwitch} from "./tools.js"
  * @import {Tooltip} from "../parts/tooltip.js"
@@ -88,7 +88,7 @@ export function drawStage(stage) {
   if (!ground || !message) return;
   drawMatrix(stage);
   drawTools(stage, ground, message);
-  drawSides(stage, ground, sheetColours(stage.root));
+  drawSides(stage, ground, readStyle(stage.root).colours);
   stage.root.dataset["drawn"] = "";
 }
 
@@ -101,7 +101,7 @@ function drawMatrix(stage) {
   if (!ground || !message) return;
   const matrices = matricesOf(ground, stage);
   const mine = stage.peek ? matricesOf(ground, {...stage, peek: null}) : matrices;
-  const colours = sheetColours(stage.root);
+  const colours = readStyle(stage.root).colours;
   const said = claimOf(ground, mine, stage.run, stage.choice.mask === "none", chosenPair(stage));
   stage.parts.claim.replaceChildren(...said);
   laySheet(stage.sheet, ground, roomOf());
@@ -170,15 +170,7 @@ function legendWords(stage, {header, columns}, matrices) {
  */
 function drawTools({presets, stepper, sizer, switches, choice, ...stage}, ground, {locked}) {
   const {added, drawn, root, parts, shown, brush, size, sheet} = stage;
-  const style = getComputedStyle(root);
-  const colour = (/** @type {string} */ name) => style.getPropertyValue(`--av-${name}`).trim();
-  drawPresets(
-    presets.buttons,
-    ground,
-    choice,
-    {added, drawn},
-    {open: colour("accent"), shut: colour("line"), ground: colour("background")},
-  );
+  drawPresets(presets.buttons, ground, choice, {added, drawn}, readStyle(root).colours);
   for (const button of presets.buttons) button.disabled = locked !== "";
   const {mask} = choice;
   const number = mask === "window" ? choice.window : mask === "prefix" ? choice.prefix : null;

@@ -1,6 +1,7 @@
 // What the reader does to the matrix: pointing, choosing, zooming and moving, and the same from the keyboard.
 
 import {element, focused} from "./element.js";
+import {cellUnder} from "./plot.js";
 import {threeDigits} from "../data/scale.js";
 import {isWhole, panned, showing, zoomed} from "../data/viewport.js";
 
@@ -52,12 +53,8 @@ const STEPS = {ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDo
  */
 function cellAt({plot, stage}, event) {
   if (plot === null) return null;
-  const box = stage.getBoundingClientRect();
-  const [x, y] = [event.clientX - box.left - plot.left, event.clientY - box.top - plot.top];
-  if (x < 0 || y < 0 || x >= plot.width || y >= plot.height) return null;
-  const row = plot.window.top + Math.min(plot.down - 1, Math.floor((y * plot.down) / plot.height));
-  const column = plot.window.left + Math.min(plot.across - 1, Math.floor((x * plot.across) / plot.width));
-  return {row, column};
+  const cell = cellUnder(plot, stage, event);
+  return cell && {row: plot.window.top + cell.row, column: plot.window.left + cell.column};
 }
 
 /**

@@ -1,9 +1,10 @@
 // One head as a matrix: painting its cells, its numbers where they fit, and its borders.
 
 import {paintLabels} from "./labels.js";
-import {NUMBER, edgeOf, middleOf} from "./plot.js";
+import {ruleCells, writeNumbers} from "./painter.js";
+import {NUMBER, edgeOf} from "./plot.js";
 import {coloured} from "../data/raster.js";
-import {LEAST_NUMBER, SCALES, colourTable, inkOn, onRamp, relativeTable} from "../data/scale.js";
+import {LEAST_NUMBER, SCALES, colourTable, onRamp, relativeTable} from "../data/scale.js";
 import {begins} from "../data/tokens.js";
 
 /**
@@ -42,7 +43,7 @@ export function paintMatrix(context, view, drawn, plot, shownRows, shownColumns)
     Math.round(left * ratio),
     Math.round(top * ratio),
   );
-  if (Math.min(plot.cell.width, plot.cell.height) >= 9) paintGaps(context, view, plot);
+  if (Math.min(plot.cell.width, plot.cell.height) >= 9) ruleCells(context, plot, view.colours.line);
   if (head !== null && plot.cell.width >= NUMBER.width && plot.cell.height >= NUMBER.height)
     paintNumbers(context, view, head, plot, shownRows, shownColumns);
   paintBorders(context, view, plot);
@@ -63,18 +64,6 @@ function largest(pixels, values) {
 /**
  * @param {CanvasRenderingContext2D} context
  * @param {MatrixView} view
- * @param {Plot} plot
- */
-function paintGaps(context, {colours}, {left, top, width, height, down, across}) {
-  context.fillStyle = colours.line;
-  for (let row = 1; row < down; row++) context.fillRect(left, top + edgeOf(row, down, height) - 0.5, width, 0.5);
-  for (let column = 1; column < across; column++)
-    context.fillRect(left + edgeOf(column, across, width) - 0.5, top, 0.5, height);
-}
-
-/**
- * @param {CanvasRenderingContext2D} context
- * @param {MatrixView} view
  * @param {AnyHead} head
  * @param {Plot} plot
  * @param {Places} rows
@@ -82,24 +71,13 @@ function paintGaps(context, {colours}, {left, top, width, height, down, across})
  */
 function paintNumbers(context, view, head, plot, rows, columns) {
   const {maximum} = view.now;
-  const {colours} = view;
   const {place} = SCALES[view.store.state.scale];
-  context.font = numberFont(view, plot.cell.width);
-  context.textAlign = "center";
-  context.textBaseline = "middle";
-  rows.forEach((query, down) =>
-    columns.forEach((key, across) => {
-      if (head.isBlocked(query, key)) return;
-      const weight = head.at(query, key);
-      if (weight < LEAST_NUMBER) return;
-      context.fillStyle = inkOn(onRamp(colours.ramp, place(weight, maximum)));
-      context.fillText(
-        inCell(weight),
-        plot.left + middleOf(plot, "column", across),
-        plot.top + middleOf(plot, "row", down) + 0.5,
-      );
-    }),
-  );
+  writeNumbers(context, plot, numberFont(view, plot.cell.width), (row, column) => {
+    const [query, key] = [rows[row], columns[column]];
+    const weight = head.isBlocked(query, key) ? 0 : head.at(query, key);
+    if (weight < LEAST_NUMBER) return null;
+    return {text: inCell(weight), colour: onRamp(view.colours.ramp, place(weight, maximum))};
+  });
 }
 
 /**

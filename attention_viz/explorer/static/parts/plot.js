@@ -112,11 +112,24 @@ export function edgeOf(index, count, size) {
 
 /**
  * The middle of a row or column, from the beginning of the matrix.
- * @param {Plot} plot
+ * @param {Pick<Plot, "width" | "height" | "down" | "across">} plot
  * @param {Side} side
  * @param {number} index
  */
 export function middleOf(plot, side, index) {
   const [count, size] = side === "row" ? [plot.down, plot.height] : [plot.across, plot.width];
   return (edgeOf(index, count, size) + edgeOf(index + 1, count, size)) / 2;
+}
+
+/**
+ * The row and the column under a pointer, or null beside the cells.
+ * @param {Omit<Plot, "cell" | "lying" | "window">} plot
+ * @param {Element} stage  that it lies in
+ * @param {{clientX: number, clientY: number}} point
+ */
+export function cellUnder({left, top, width, height, down, across}, stage, {clientX, clientY}) {
+  const box = stage.getBoundingClientRect();
+  const [x, y] = [clientX - box.left - left, clientY - box.top - top];
+  if (x < 0 || y < 0 || x >= width || y >= height) return null;
+  return {row: Math.floor((y * down) / height), column: Math.floor((x * across) / width)};
 }

@@ -21,6 +21,8 @@ import {channels, onRamp, pixel} from "../data/scale.js";
  * @property {string} blocked
  * @property {string[]} rampText
  * @property {Colour[]} ramp
+ * @property {Colour[]} differences
+ * @property {Colour[]} roles
  */
 
 /** @typedef {{small: string, strong: string, number: string, smallNumber: string, largeNumber: string}} Fonts */
@@ -33,7 +35,8 @@ import {channels, onRamp, pixel} from "../data/scale.js";
 export function readStyle(root) {
   const style = getComputedStyle(root);
   const value = (/** @type {string} */ name) => style.getPropertyValue(`--av-${name}`).trim();
-  const rampText = value("ramp").split(/\s+/);
+  const stops = (/** @type {string} */ name) => value(name).split(/\s+/);
+  const rampText = stops("ramp");
   const mono = value("mono");
   return {
     fonts: {
@@ -55,6 +58,8 @@ export function readStyle(root) {
       blocked: value("blocked"),
       rampText,
       ramp: rampText.map(channels),
+      differences: stops("differences").map(channels),
+      roles: stops("roles").map(channels),
     },
   };
 }
