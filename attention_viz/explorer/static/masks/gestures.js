@@ -1,7 +1,7 @@
 // Painting and pointing: with the pointer, and from the keyboard.
 
 import {matricesOf, tokenOf} from "./board.js";
-import {listenToBars, listenToHeads, markRow} from "./pointing.js";
+import {listenToBars, markRow} from "./pointing.js";
 import {BATCHED, opens, paint} from "./rules.js";
 import {cellAt} from "./sheet.js";
 import {threeDigits} from "../data/scale.js";
@@ -18,7 +18,7 @@ import {element, within} from "../parts/element.js";
 const ARROWS = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1]};
 
 /**
- * Hear what happens to the matrix, the bars and the heads.
+ * Hear what happens to the matrix and the bars.
  * @param {Stage} stage
  * @param {Hear} hear
  */
@@ -26,7 +26,6 @@ export function listenTo(stage, hear) {
   listenToSheet(stage, hear);
   listenToKeys(stage, hear);
   listenToBars(stage, hear);
-  listenToHeads(stage, hear);
 }
 
 /**

@@ -1,18 +1,15 @@
 // What the mask did beyond the matrix: each token's output, the other heads, and what comes next.
 
-import {layerNumber, layerPlace} from "../heads/numbers.js";
+import {layerPlace} from "../heads/numbers.js";
 import {lengths, percent, roundEnd} from "./board.js";
 import {inkOn, onRamp, rgb, threeDigits} from "../data/scale.js";
-import {gridRows, placeCells} from "../heads/cells.js";
-import {layHeads} from "../heads/layout.js";
 import {element} from "../parts/element.js";
 
 /**
  * @import {Colour} from "../data/scale.js"
+ * @import {HeadCell, HeadGrid, HeadPlace} from "../heads/cells.js"
  * @import {Ground, Run} from "./board.js"
  */
-
-/** @typedef {{layer: number, head: number}} Head */
 
 // Of more tokens, so many have a bar of their own, and the others one together.
 const MOST_BARS = {all: 14, named: 12};
@@ -66,54 +63,27 @@ function bar(name, share, end, most) {
 }
 
 /**
- * A cell for each head.
- * @param {HTMLElement} table
- * @param {Ground} ground
- * @returns {Map<string, HTMLElement>}
- */
-export function buildHeads(table, {header: {layers}}) {
-  /** @type {Map<string, HTMLElement>} */
-  const cells = new Map();
-  const build = (/** @type {number} */ at, /** @type {number} */ head) => {
-    const layer = layerNumber(layers, at);
-    const place = {"data-layer": layer, "data-head": head};
-    const node = element("div", {class: "av-cell", role: "gridcell", tabindex: -1, ...place}, element("span"));
-    cells.set(`${layer} ${head}`, node);
-    return node;
-  };
-  table.replaceChildren(...gridRows(layers, build));
-  return cells;
-}
-
-/**
  * Colour the heads by how much of their weight moved, and mark the one that is shown.
- * @param {HTMLElement} table
- * @param {Map<string, HTMLElement>} cells
+ * @param {HeadGrid<HeadCell>} grid
  * @param {Ground} ground
- * @param {{heads: (number | null)[][] | null, shown: Head, ramp: Colour[]}} told
+ * @param {{heads: (number | null)[][] | null, shown: HeadPlace, ramp: Colour[]}} told
  */
-export function drawHeads(table, cells, {header: {layers}}, {heads, shown, ramp}) {
-  const width = table.parentElement?.clientWidth ?? 0;
-  const layout = layHeads(layers, {width, height: width < 500 ? GRID.phone : GRID.height, tallest: 1});
-  placeCells(table, layout);
+export function drawHeads(grid, {header: {layers}}, {heads, shown, ramp}) {
+  const width = grid.table.parentElement?.clientWidth ?? 0;
+  const layout = grid.lay({width, height: width < 500 ? GRID.phone : GRID.height, tallest: 1});
   const end = roundEnd(Math.max(0, ...(heads ?? []).flat().map((one) => one ?? 0)));
   const writes = layout.width >= ROOM_FOR_NUMBER.width && layout.height >= ROOM_FOR_NUMBER.height;
-  const reached = [...cells.values()].find((cell) => cell.matches(":focus"));
-  for (const [name, cell] of cells) {
-    const [layer, head] = name.split(" ").map(Number);
+  for (const {layer, head, node} of grid.cells.values()) {
     const moved = heads?.[layerPlace(layers, layer)]?.[head] ?? 0;
     const colour = onRamp(ramp, end > 0 ? moved / end : 0);
-    const chosen = layer === shown.layer && head === shown.head;
-    cell.style.background = rgb(colour);
-    cell.style.color = inkOn(colour);
-    cell.setAttribute("aria-selected", String(chosen));
-    cell.setAttribute("aria-label", `Layer ${layer} head ${head}: ${percent(moved)} of its weight moved`);
-    cell.title = `layer ${layer} head ${head}: ${percent(moved)} of its weight moved`;
-    cell.tabIndex = (reached ? cell === reached : chosen) ? 0 : -1;
-    const number = /** @type {HTMLElement} */ (cell.firstElementChild);
+    Object.assign(node.style, {background: rgb(colour), color: inkOn(colour)});
+    const words = `${head}: ${percent(moved)} of its weight moved`;
+    node.setAttribute("aria-label", `Layer ${layer} head ${words}`);
+    node.title = `layer ${layer} head ${words}`;
+    const number = /** @type {HTMLElement} */ (node.firstElementChild);
     number.textContent = writes && heads && moved >= LEAST_WRITTEN ? String(Math.round(moved * 100)) : "";
   }
-  return layout;
+  grid.mark(shown);
 }
 
 /**

@@ -3,7 +3,7 @@
 import {layerPlace} from "../heads/numbers.js";
 import {countCut, isAtHand, keepsRow, looksBack, matricesOf, ownOutputs} from "./board.js";
 import {drawSheet, drawnNumbers, laySheet} from "./sheet.js";
-import {buildHeads, drawHeads, writeOutputs, writeWhole} from "./sides.js";
+import {drawHeads, writeOutputs, writeWhole} from "./sides.js";
 import {claimOf} from "./telling.js";
 import {drawPresets, writeLegend} from "./tools.js";
 import {readsTheSame} from "./rules.js";
@@ -15,10 +15,9 @@ import {readStyle} from "../parts/style.js";
  * @import {BoardMessage, Ground, Matrices, Run, Shown} from "./board.js"
  * @import {Brush, Cells, MaskChoice} from "./rules.js"
  * @import {Cell, Sheet} from "./sheet.js"
- * @import {Head} from "./sides.js"
+ * @import {HeadCell, HeadGrid, HeadPlace} from "../heads/cells.js"
  * @import {createPresets, createStepper, createSwitch} from "./tools.js"
  * @import {Tooltip} from "../parts/tooltip.js"
- * @import {Layout} from "../heads/layout.js"
  * @import {Mounting} from "../hosts/hosting.js"
  */
 
@@ -27,7 +26,7 @@ import {readStyle} from "../parts/style.js";
  * @typedef {object} Stage
  * @property {HTMLElement} root
  * @property {HTMLElement} parentElement
- * @property {Record<"claim" | "legend" | "outputs" | "table" | "whole" | "outputsTitle" | "outputsNote" | "headsNote" | "headsTitle" |
+ * @property {Record<"claim" | "legend" | "outputs" | "whole" | "outputsTitle" | "outputsNote" | "headsNote" | "headsTitle" |
  *   "wholeTitle" | "scopeNote" | "live" | "locked" | "application", HTMLElement>} parts
  * @property {ReturnType<typeof createPresets>} presets
  * @property {ReturnType<typeof createStepper>} stepper
@@ -36,8 +35,7 @@ import {readStyle} from "../parts/style.js";
  *   scope: ReturnType<typeof createSwitch>}} switches
  * @property {Sheet} sheet
  * @property {Tooltip} tooltip
- * @property {Map<string, HTMLElement>} cells  of the heads
- * @property {Layout | null} layout
+ * @property {HeadGrid<HeadCell>} heads
  * @property {Uint8Array | null} bytes
  * @property {string} id  of the bytes that are drawn
  * @property {Ground | null} ground
@@ -50,7 +48,7 @@ import {readStyle} from "../parts/style.js";
  * @property {Shown} shown
  * @property {Brush} brush
  * @property {number} size  of the brush, in cells
- * @property {Head | null} peek
+ * @property {HeadPlace | null} peek
  * @property {Cell | null} pair
  * @property {Cell | null} over
  * @property {number | null} overRow
@@ -240,15 +238,15 @@ function drawOutputs(stage, ground) {
  */
 function drawSides(stage, ground, {ramp}) {
   drawOutputs(stage, ground);
-  const {parts, run, last, cells, message} = stage;
+  const {parts, run, last, heads, message} = stage;
   const told = run ?? last;
   parts.headsNote.textContent =
     run === null
       ? "being run in the model \u2026"
       : `% of each head\u2019s weight${isAtHand(ground, {layer: -1, head: -1}) ? " \u00b7 point or press" : ""}`;
   const shown = stage.peek ?? ground.header;
-  stage.layout = drawHeads(parts.table, cells, ground, {heads: told?.heads ?? null, shown, ramp});
-  parts.headsTitle.replaceChildren("Weight moved ", element("span", {class: "av-axes"}, axesOf(stage.layout)));
+  drawHeads(heads, ground, {heads: told?.heads ?? null, shown, ramp});
+  parts.headsTitle.replaceChildren("Weight moved ", element("span", {class: "av-axes"}, axesOf(heads.layout)));
   if (!told) return;
   parts.wholeTitle.textContent = told.likelier.length
     ? (message?.predicts ?? "")
@@ -264,5 +262,23 @@ function drawSides(stage, ground, {ramp}) {
 export function takeGround(stage, ground) {
   stage.ground = ground;
   stage.peek = null;
-  stage.cells = buildHeads(stage.parts.table, ground);
+  stage.heads.build(ground.header.layers, (cell) => {
+    cell.node.append(element("span"));
+    cell.node.onfocus = () => peekAt(stage, cell);
+    cell.node.onblur = () => peekAt(stage, null);
+    return cell;
+  });
+}
+
+/**
+ * Put a head that is pointed at into the matrix; null takes it out again.
+ * @param {Stage} stage
+ * @param {HeadPlace | null} head
+ */
+export function peekAt(stage, head) {
+  const {ground} = stage;
+  if (!ground || (head && !isAtHand(ground, head))) return;
+  const mine = head && head.layer === ground.header.layer && head.head === ground.header.head;
+  stage.peek = mine ? null : head;
+  drawStage(stage);
 }
