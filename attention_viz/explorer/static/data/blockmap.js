@@ -45,20 +45,14 @@ export class BlockMap {
 
   /**
    * A map of other blocks whose numbers mean the same.
-   * @param {Uint16Array} numbers
-   * @param {Uint8Array | null} blocked
-   * @param {[number, number]} size
-   * @param {number} down
+   * @param {Uint16Array} numbers @param {Uint8Array | null} blocked @param {[number, number]} size @param {number} down
    * @returns {BlockMap}
    */
   like(numbers, blocked, size, down) {
     return new BlockMap(numbers, blocked, size, down, this.levels);
   }
 
-  /**
-   * The number of a block.
-   * @param {Content} content
-   */
+  /** The number of a block. @param {Content} content */
   encode({most}) {
     return numberOf(most, this.levels);
   }
@@ -75,10 +69,7 @@ export class BlockMap {
     return order.subarray(nothing).reverse();
   }
 
-  /**
-   * Where a block lies, and what none of its weights exceeds.
-   * @param {number} block
-   */
+  /** Where a block lies, and what none of its weights exceeds. @param {number} block */
   block(block) {
     const {numbers, size, down, levels} = this;
     const [top, left] = [(block % down) * size[0], Math.floor(block / down) * size[1]];
@@ -87,10 +78,7 @@ export class BlockMap {
 
   /**
    * The weight under each pixel as whole numbers.
-   * @param {Places} rows
-   * @param {Places} columns
-   * @param {number} width
-   * @param {number} height
+   * @param {Places} rows @param {Places} columns @param {number} width @param {number} height
    */
   sample(rows, columns, width, height) {
     const [tops, lefts] = [blocksUnder(rows, this.size[0], height), blocksUnder(columns, this.size[1], width)];
@@ -120,8 +108,7 @@ export class BlockMap {
    * The largest number of some blocks.
    * @param {number} top
    * @param {number} bottom  the last row of them
-   * @param {number} left
-   * @param {number} right
+   * @param {number} left @param {number} right
    */
   pooled(top, bottom, left, right) {
     const {numbers, blocked, down} = this;
@@ -137,10 +124,7 @@ export class BlockMap {
 export class MeanMap extends BlockMap {
   /**
    * @param {Uint16Array} numbers  codes (column of blocks, row of blocks)
-   * @param {Uint8Array | null} blocked
-   * @param {[number, number]} size
-   * @param {number} down
-   * @param {Coding} coding
+   * @param {Uint8Array | null} blocked @param {[number, number]} size @param {number} down @param {Coding} coding
    */
   constructor(numbers, blocked, size, down, coding) {
     super(numbers, blocked, size, down, coding.codes);
@@ -206,8 +190,7 @@ export class MeanMap extends BlockMap {
  */
 export class HeadMap {
   /**
-   * @param {BlockMap} map
-   * @param {MeanMap} means
+   * @param {BlockMap} map @param {MeanMap} means
    * @param {{queries: number, keys: number, most: number}} entry  most: the largest weight
    * @param {Float32Array} sums  of each row
    * @param {OpenKeys | null} open  null where nothing is blocked
@@ -228,8 +211,7 @@ export class HeadMap {
 
   /**
    * Whether rows and columns are all that there are: of some of them the map doesn't know what is largest.
-   * @param {Places} rows
-   * @param {Places} columns
+   * @param {Places} rows @param {Places} columns
    */
   shows(rows, columns) {
     return rows.length === this.counts.queries && columns.length === this.counts.keys;
@@ -242,22 +224,14 @@ export class HeadMap {
 
   /**
    * The number under each pixel.
-   * @param {Places} rows
-   * @param {Places} columns
-   * @param {number} width
-   * @param {number} height
+   * @param {Places} rows @param {Places} columns @param {number} width @param {number} height
    */
   sample(rows, columns, width, height) {
     return this.map.sample(rows, columns, width, height);
   }
 }
 
-/**
- * The first and the last block under each pixel.
- * @param {Places} places
- * @param {number} size
- * @param {number} pixels
- */
+/** The first and the last block under each pixel. @param {Places} places @param {number} size @param {number} pixels */
 function blocksUnder(places, size, pixels) {
   const found = new Int32Array(2 * pixels);
   for (let at = 0; at < pixels; at++) {

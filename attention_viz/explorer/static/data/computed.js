@@ -43,8 +43,7 @@ export class ComputedHead {
   /**
    * @param {Terms | KnownWeights} terms
    * @param {ArrayLike<number>} sums  of each query's row
-   * @param {BlockMap} map
-   * @param {MeanMap} means
+   * @param {BlockMap} map @param {MeanMap} means
    * @param {number} most  the largest weight
    * @param {Float64Array} values  the weight that each number stands for
    */
@@ -66,18 +65,12 @@ export class ComputedHead {
     this.shown = {rows: null, columns: null, most: 0};
   }
 
-  /**
-   * @param {number} query
-   * @param {number} key
-   */
+  /** @param {number} query @param {number} key */
   at(query, key) {
     return this.isBlocked(query, key) ? 0 : this.open(query, key);
   }
 
-  /**
-   * @param {number} query
-   * @param {number} key
-   */
+  /** @param {number} query @param {number} key */
   isBlocked(query, key) {
     return this.terms.open !== null && !this.terms.open.isOpen(query, key);
   }
@@ -92,11 +85,7 @@ export class ComputedHead {
     return "weights" in this.terms ? this.terms.weights.length : 0;
   }
 
-  /**
-   * The weight of a cell that is not blocked.
-   * @param {number} query
-   * @param {number} key
-   */
+  /** The weight of a cell that is not blocked. @param {number} query @param {number} key */
   open(query, key) {
     const {terms} = this;
     if ("weights" in terms) return terms.weights[key * terms.queries + query] / terms.steps;
@@ -109,8 +98,7 @@ export class ComputedHead {
 
   /**
    * The largest weight among some rows and columns; of many they are all that are shown, and it is looked for once.
-   * @param {Places} rows
-   * @param {Places} columns
+   * @param {Places} rows @param {Places} columns
    */
   maximum(rows, columns) {
     if (rows.length === this.queries && columns.length === this.keys) return this.most;
@@ -122,11 +110,7 @@ export class ComputedHead {
     return rows.reduce((most, query) => columns.reduce((found, key) => Math.max(found, this.at(query, key)), most), 0);
   }
 
-  /**
-   * The sum of a row over some columns.
-   * @param {number} query
-   * @param {Places} columns
-   */
+  /** The sum of a row over some columns. @param {number} query @param {Places} columns */
   sum(query, columns) {
     if (columns.length === this.keys) return this.sums[query];
     if (this.hidden.columns !== columns) {
@@ -143,9 +127,7 @@ export class ComputedHead {
    * The heaviest cells among some rows and columns, heaviest first.
    *
    * Of many cells the blocks of the map are opened, those with the largest weights first, until no other can hold one.
-   * @param {Places} rows
-   * @param {Places} columns
-   * @param {number} count
+   * @param {Places} rows @param {Places} columns @param {number} count
    * @param {(query: number, key: number) => boolean} accepts
    */
   strongest(rows, columns, count, accepts = () => true) {
@@ -171,10 +153,7 @@ export class ComputedHead {
 
   /**
    * The weight under each pixel as whole numbers: each cell by itself, or of many cells the largest of each block.
-   * @param {Places} rows
-   * @param {Places} columns
-   * @param {number} width
-   * @param {number} height
+   * @param {Places} rows @param {Places} columns @param {number} width @param {number} height
    */
   sample(rows, columns, width, height) {
     if (rows.length * columns.length > MOST_COMPUTED) return this.map.sample(rows, columns, width, height);
@@ -196,8 +175,7 @@ export class ComputedHead {
 
   /**
    * A square of cells, computed once: numbers of intervals and blocked cells, key by key.
-   * @param {number} row
-   * @param {number} column
+   * @param {number} row @param {number} column
    */
   square(row, column) {
     const place = row * 65536 + column;
@@ -210,10 +188,7 @@ export class ComputedHead {
     return found;
   }
 
-  /**
-   * @param {number} top
-   * @param {number} left
-   */
+  /** @param {number} top @param {number} left */
   computeSquare(top, left) {
     const [numbers, blocked] = [new Uint16Array(SQUARE * SQUARE), new Uint8Array(SQUARE * SQUARE).fill(1)];
     const open = new Uint8Array(Math.min(SQUARE, this.keys - left)).fill(1);
@@ -231,11 +206,7 @@ export class ComputedHead {
 }
 
 /**
- * @param {Float32Array} one
- * @param {number} from
- * @param {Float32Array} other
- * @param {number} to
- * @param {number} width
+ * @param {Float32Array} one @param {number} from @param {Float32Array} other @param {number} to @param {number} width
  */
 function innerProduct(one, from, other, to, width) {
   let [sum, odd, i] = [0, 0, 0];
@@ -252,11 +223,7 @@ function countUp(count) {
   return Int32Array.from({length: count}, (_, place) => place);
 }
 
-/**
- * 1 for each position that is among some places.
- * @param {Places} places
- * @param {number} count
- */
+/** 1 for each position that is among some places. @param {Places} places @param {number} count */
 function members(places, count) {
   const found = new Uint8Array(count);
   for (const place of places) found[place] = 1;

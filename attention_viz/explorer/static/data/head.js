@@ -2,15 +2,9 @@
 
 import {sample} from "./raster.js";
 
-/**
- * Positions along an axis that are on the screen.
- * @typedef {Int32Array} Places
- */
+/** Positions along an axis that are on the screen. @typedef {Int32Array} Places */
 
-/**
- * One cell of a head.
- * @typedef {{query: number, key: number, weight: number}} Cell
- */
+/** One cell of a head. @typedef {{query: number, key: number, weight: number}} Cell */
 
 /** What one head computed. Weights lie key by key, as places in `values`: `values[weights[key * queries + query]]`. */
 export class Head {
@@ -18,8 +12,7 @@ export class Head {
    * @param {Uint16Array} weights
    * @param {ArrayLike<number>} sums  of each query's row
    * @param {Uint8Array | null} blocked  1 where a query may not look, key by key
-   * @param {number} queries
-   * @param {number} keys
+   * @param {number} queries @param {number} keys
    * @param {ArrayLike<number>} values  the weight that each number stands for
    */
   constructor(weights, sums, blocked, queries, keys, values) {
@@ -31,27 +24,17 @@ export class Head {
     this.values = values;
   }
 
-  /**
-   * @param {number} query
-   * @param {number} key
-   */
+  /** @param {number} query @param {number} key */
   at(query, key) {
     return this.values[this.weights[key * this.queries + query]];
   }
 
-  /**
-   * @param {number} query
-   * @param {number} key
-   */
+  /** @param {number} query @param {number} key */
   isBlocked(query, key) {
     return this.blocked !== null && this.blocked[key * this.queries + query] === 1;
   }
 
-  /**
-   * The largest weight among some rows and columns.
-   * @param {Places} rows
-   * @param {Places} columns
-   */
+  /** The largest weight among some rows and columns. @param {Places} rows @param {Places} columns */
   maximum(rows, columns) {
     let most = 0;
     for (const key of columns)
@@ -61,8 +44,7 @@ export class Head {
 
   /**
    * The sum of a row over some columns: the exact sum where all are there, else less what is left out.
-   * @param {number} query
-   * @param {Places} columns
+   * @param {number} query @param {Places} columns
    */
   sum(query, columns) {
     if (columns.length === this.keys) return this.sums[query];
@@ -75,10 +57,7 @@ export class Head {
 
   /**
    * The weight under each pixel, as `sample` in raster.js gives it.
-   * @param {Places} rows
-   * @param {Places} columns
-   * @param {number} width
-   * @param {number} height
+   * @param {Places} rows @param {Places} columns @param {number} width @param {number} height
    */
   sample(rows, columns, width, height) {
     return sample(this, rows, columns, width, height);
@@ -86,9 +65,7 @@ export class Head {
 
   /**
    * The heaviest cells among some rows and columns, heaviest first.
-   * @param {Places} rows
-   * @param {Places} columns
-   * @param {number} count
+   * @param {Places} rows @param {Places} columns @param {number} count
    * @param {(query: number, key: number) => boolean} accepts
    */
   strongest(rows, columns, count, accepts = () => true) {

@@ -17,8 +17,7 @@ export class Part {
   /**
    * @param {ComputedHead} head
    * @param {BlockMap} whole  the map of the whole, of the same kind: it is drawn where blocks aren't computed yet
-   * @param {Places} rows
-   * @param {Places} columns
+   * @param {Places} rows @param {Places} columns
    */
   constructor(head, whole, rows, columns) {
     const [tall, wide] = [Math.ceil(rows.length / SIDE), Math.ceil(columns.length / SIDE)];
@@ -51,11 +50,7 @@ export class Part {
     return computePart(this);
   }
 
-  /**
-   * The weight under each pixel as whole numbers.
-   * @param {number} width
-   * @param {number} height
-   */
+  /** The weight under each pixel as whole numbers. @param {number} width @param {number} height */
   sample(width, height) {
     const {rows, columns, places, ready, size} = this;
     if (this.done) return this.own.sample(places.rows, places.columns, width, height);
@@ -72,8 +67,7 @@ export class Part {
 /** The whole of a head without some of its rows and columns: blocks that hold any of those are computed anew. */
 export class WithoutHidden {
   /**
-   * @param {ComputedHead} head
-   * @param {BlockMap} whole
+   * @param {ComputedHead} head @param {BlockMap} whole
    * @param {Places} rows  that are shown
    * @param {Places} columns
    */
@@ -100,11 +94,7 @@ export class WithoutHidden {
     return computeWithout(this);
   }
 
-  /**
-   * The weight under each pixel as whole numbers.
-   * @param {number} width
-   * @param {number} height
-   */
+  /** The weight under each pixel as whole numbers. @param {number} width @param {number} height */
   sample(width, height) {
     return this.own.sample(this.rows, this.columns, width, height);
   }
@@ -142,10 +132,7 @@ function* computeWithout(without) {
 
 /**
  * The number of a block of some rows and columns.
- * @param {ComputedHead} head
- * @param {BlockMap} whole
- * @param {Places} rows
- * @param {Places} columns
+ * @param {ComputedHead} head @param {BlockMap} whole @param {Places} rows @param {Places} columns
  */
 function numberOfBlock(head, whole, rows, columns) {
   if (rows.length === 0 || columns.length === 0) return ALL_BLOCKED;
@@ -164,30 +151,17 @@ function numberOfBlock(head, whole, rows, columns) {
   return open ? whole.encode({most, sum, open}) : ALL_BLOCKED;
 }
 
-/**
- * @param {ComputedHead} head
- * @param {Places} rows
- * @param {Places} columns
- */
+/** @param {ComputedHead} head @param {Places} rows @param {Places} columns */
 function anyOpen(head, rows, columns) {
   return rows.some((query) => columns.some((key) => !head.isBlocked(query, key)));
 }
 
-/**
- * @param {BlockMap} map
- * @param {[number, number]} size
- * @param {number} down
- * @param {number} across
- */
+/** @param {BlockMap} map @param {[number, number]} size @param {number} down @param {number} across */
 function emptyMap(map, size, down, across) {
   return map.like(new Uint16Array(down * across), new Uint8Array(down * across), size, down);
 }
 
-/**
- * @param {BlockMap} map
- * @param {number} block
- * @param {number} number
- */
+/** @param {BlockMap} map @param {number} block @param {number} number */
 function put({numbers, blocked}, block, number) {
   numbers[block] = number === ALL_BLOCKED ? 0 : number;
   if (blocked) blocked[block] = Number(number === ALL_BLOCKED);

@@ -7,8 +7,7 @@ import {readMask, readPlane} from "./payload.js";
 /** The open cells of a head. */
 export class OpenKeys {
   /**
-   * @param {number} queries
-   * @param {number} keys
+   * @param {number} queries @param {number} keys
    * @param {ArrayLike<number>} starts  at which run each row begins, and how many runs there are
    * @param {ArrayLike<number>} edges  of each run its first key and the one after its last
    */
@@ -19,10 +18,7 @@ export class OpenKeys {
     this.edges = edges;
   }
 
-  /**
-   * @param {number} query
-   * @param {number} key
-   */
+  /** @param {number} query @param {number} key */
   isOpen(query, key) {
     let [low, high] = [this.starts[query], this.starts[query + 1]];
     while (low < high) {
@@ -35,9 +31,7 @@ export class OpenKeys {
 
   /**
    * Mark the open cells of one row: 1 in `marks`, which has a place for each key from `first` on.
-   * @param {number} query
-   * @param {number} first
-   * @param {Uint8Array} marks
+   * @param {number} query @param {number} first @param {Uint8Array} marks
    */
   mark(query, first, marks) {
     marks.fill(0);
@@ -68,8 +62,7 @@ export class OpenKeys {
 
 /**
  * A pattern as it was packed; null stands for nothing blocked.
- * @param {{body: Uint8Array}} payload
- * @param {PackedMask} mask
+ * @param {{body: Uint8Array}} payload @param {PackedMask} mask
  */
 export async function readOpenKeys(payload, mask) {
   const {queries, keys} = mask;
@@ -87,8 +80,7 @@ export async function readOpenKeys(payload, mask) {
 
 /**
  * @param {Uint8Array} blocked  (key, query)
- * @param {number} queries
- * @param {number} keys
+ * @param {number} queries @param {number} keys
  */
 function runsOf(blocked, queries, keys) {
   const [starts, edges] = [[0], /** @type {number[]} */ ([])];

@@ -19,11 +19,7 @@ const BLOCKED_PIXEL = 0xffff;
  *
  * Where several cells fall under one pixel it gets half of their maximum and half of their mean, so that neither a lone
  * strong cell nor an even spread is lost. A pixel counts as blocked where all of its cells are.
- * @param {Pattern} head
- * @param {Places} rows
- * @param {Places} columns
- * @param {number} width
- * @param {number} height
+ * @param {Pattern} head @param {Places} rows @param {Places} columns @param {number} width @param {number} height
  */
 export function sample(head, rows, columns, width, height) {
   const pixels = new Uint16Array(width * height);
@@ -43,11 +39,7 @@ export function sample(head, rows, columns, width, height) {
   return pixels;
 }
 
-/**
- * Whether a pixel has the same cells as the one before it.
- * @param {Int32Array} starts
- * @param {number} at
- */
+/** Whether a pixel has the same cells as the one before it. @param {Int32Array} starts @param {number} at */
 function isSameSpan(starts, at) {
   const end = (/** @type {number} */ one) => Math.max(starts[one + 1], starts[one] + 1);
   return starts[at] === starts[at - 1] && end(at) === end(at - 1);
@@ -55,8 +47,7 @@ function isSameSpan(starts, at) {
 
 /**
  * Where the cells under each pixel begin, on one axis; each pixel has one at least.
- * @param {number} cells
- * @param {number} size
+ * @param {number} cells @param {number} size
  */
 function spans(cells, size) {
   if (cells >= size) return Int32Array.from({length: size + 1}, (_, at) => Math.round((at * cells) / size));
@@ -64,13 +55,8 @@ function spans(cells, size) {
 }
 
 /**
- * @param {Pattern} head
- * @param {Places} rows
- * @param {Places} columns
- * @param {number} top
- * @param {number} bottom
- * @param {number} left
- * @param {number} right
+ * @param {Pattern} head @param {Places} rows @param {Places} columns @param {number} top @param {number} bottom
+ * @param {number} left @param {number} right
  */
 function pooled({weights, blocked, queries}, rows, columns, top, bottom, left, right) {
   let [most, sum, open] = [0, 0, 0];
@@ -89,10 +75,7 @@ function pooled({weights, blocked, queries}, rows, columns, top, bottom, left, r
 
 /**
  * Colour sampled weights; blocked ones are hatched from the lower left to the upper right.
- * @param {Uint16Array} pixels
- * @param {number} width
- * @param {number} height
- * @param {Uint32Array} table
+ * @param {Uint16Array} pixels @param {number} width @param {number} height @param {Uint32Array} table
  * @param {Hatching} hatching
  */
 export function coloured(pixels, width, height, table, {ground, hatch, period}) {

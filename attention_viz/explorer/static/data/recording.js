@@ -94,8 +94,7 @@ export class Recording {
 
   /**
    * The nearest head that there is to the one asked for; anything may be asked for.
-   * @param {{stream?: string, layer?: unknown, head?: unknown}} wanted
-   * @returns {HeadChoice}
+   * @param {{stream?: string, layer?: unknown, head?: unknown}} wanted @returns {HeadChoice}
    */
   nearest({stream, layer, head}) {
     const {name, layers} = this.stream(stream);
@@ -105,11 +104,7 @@ export class Recording {
     return {stream: name, layer: nearestLayer, head: inside(head, layers[nearestLayer].heads)};
   }
 
-  /**
-   * Read a layer's weights, once.
-   * @param {string} name
-   * @param {number} layer
-   */
+  /** Read a layer's weights, once. @param {string} name @param {number} layer */
   load(name, layer) {
     const place = `${name} ${layer}`;
     const before = this.layers.get(place);
@@ -122,20 +117,12 @@ export class Recording {
     return entry.promise;
   }
 
-  /**
-   * Whether a layer has been read.
-   * @param {string} name
-   * @param {number} layer
-   */
+  /** Whether a layer has been read. @param {string} name @param {number} layer */
   isReady(name, layer) {
     return Boolean(this.layers.get(`${name} ${layer}`)?.ready);
   }
 
-  /**
-   * A head that has been read, else null.
-   * @param {HeadChoice} choice
-   * @returns {AnyHead | null}
-   */
+  /** A head that has been read, else null. @param {HeadChoice} choice @returns {AnyHead | null} */
   head({stream, layer, head}) {
     return (
       this.computed.get(`${stream} ${layer} ${head}`) ?? this.layers.get(`${stream} ${layer}`)?.ready?.[head] ?? null
@@ -144,25 +131,18 @@ export class Recording {
 
   /**
    * What can be drawn of a head in small: of a long text a picture, else the head itself; null before it is read.
-   * @param {HeadChoice} choice
-   * @returns {Picture | null}
+   * @param {HeadChoice} choice @returns {Picture | null}
    */
   picture({stream, layer, head}) {
     return this.thumbnails.get(`${stream} ${layer}`)?.[head] ?? this.head({stream, layer, head});
   }
 
-  /**
-   * The maps of a head whose numbers are on their way, if they came.
-   * @param {HeadChoice} choice
-   */
+  /** The maps of a head whose numbers are on their way, if they came. @param {HeadChoice} choice */
   maps({stream, layer, head}) {
     return this.ahead?.place === `${stream} ${layer} ${head}` ? this.ahead.maps : null;
   }
 
-  /**
-   * Whether the head is in these bytes, so that nobody has to be asked for it.
-   * @param {HeadChoice} choice
-   */
+  /** Whether the head is in these bytes, so that nobody has to be asked for it. @param {HeadChoice} choice */
   has({stream, layer, head}) {
     return !this.header.long || Object.hasOwn(this.stream(stream).layers[layer].terms, head);
   }
@@ -176,10 +156,7 @@ export class Recording {
     return this.ask ? [head] : [head, ...others.filter((one) => one !== head).slice(0, MOST_KEPT - 1)];
   }
 
-  /**
-   * Read a head of a long text, where it is in these bytes; tells whether it was.
-   * @param {HeadChoice} choice
-   */
+  /** Read a head of a long text, where it is in these bytes; tells whether it was. @param {HeadChoice} choice */
   async loadHead({stream, layer, head}) {
     const before = this.computed.get(`${stream} ${layer} ${head}`);
     if (before) this.keep({stream, layer, head}, before);
@@ -204,10 +181,7 @@ export class Recording {
     return true;
   }
 
-  /**
-   * Take the heads that link a pair of a long text; tells whether they are of this one.
-   * @param {Ranking} ranking
-   */
+  /** Take the heads that link a pair of a long text; tells whether they are of this one. @param {Ranking} ranking */
   takeRanking(ranking) {
     if (ranking.of !== this.header.long?.id) return false;
     this.ranking = ranking;
@@ -217,9 +191,7 @@ export class Recording {
   /**
    * The heads that link a pair most, heaviest first, and whether all heads were asked: of a long text as the host found
    * them, or of those that are here.
-   * @param {string} stream
-   * @param {number} query
-   * @param {number} key
+   * @param {string} stream @param {number} query @param {number} key
    */
   rank(stream, query, key) {
     const found = this.ranking;
@@ -228,10 +200,7 @@ export class Recording {
     return rankHeads(this.stream(stream).layers, (layer, head) => this.head({stream, layer, head}), query, key);
   }
 
-  /**
-   * @param {HeadChoice} choice
-   * @param {ComputedHead} found
-   */
+  /** @param {HeadChoice} choice @param {ComputedHead} found */
   keep({stream, layer, head}, found) {
     const place = `${stream} ${layer} ${head}`;
     this.computed.delete(place); // the one asked for last goes last
@@ -244,10 +213,7 @@ export class Recording {
     }
   }
 
-  /**
-   * @param {Stream} stream
-   * @param {number} number
-   */
+  /** @param {Stream} stream @param {number} number */
   async read(stream, number) {
     if (this.header.long) return this.readPictures(stream, number);
     const {heads, blocked} = stream.layers[number];
@@ -270,10 +236,7 @@ export class Recording {
     );
   }
 
-  /**
-   * @param {Stream} stream
-   * @param {number} number
-   */
+  /** @param {Stream} stream @param {number} number */
   async readPictures({name, layers, side, sampled, queries, keys}, number) {
     const {thumbnails, plain, heads} = layers[number];
     const [whole, without] = await Promise.all(

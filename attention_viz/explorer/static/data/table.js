@@ -23,11 +23,8 @@ const MOST_CELLS = 1600;
 
 /**
  * The table of a head, or of one query's row where the head is too large; by default that of the first row in sight.
- * @param {Weights} head
- * @param {{stream: Pick<Stream, "queries" | "keys">, rows: Places, columns: Places}} inSight
- * @param {string} name
- * @param {number | null} query
- * @returns {Table}
+ * @param {Weights} head @param {{stream: Pick<Stream, "queries" | "keys">, rows: Places, columns: Places}} inSight
+ * @param {string} name @param {number | null} query @returns {Table}
  */
 export function tableOf(head, {stream, rows, columns}, name, query) {
   return rows.length * columns.length <= MOST_CELLS
@@ -36,10 +33,7 @@ export function tableOf(head, {stream, rows, columns}, name, query) {
 }
 
 /**
- * @param {Weights} head
- * @param {Pick<Stream, "queries" | "keys">} stream
- * @param {Places} rows
- * @param {Places} columns
+ * @param {Weights} head @param {Pick<Stream, "queries" | "keys">} stream @param {Places} rows @param {Places} columns
  * @param {string} name
  */
 function wholeTable(head, stream, rows, columns, name) {
@@ -56,10 +50,7 @@ function wholeTable(head, stream, rows, columns, name) {
 }
 
 /**
- * @param {Weights} head
- * @param {Pick<Stream, "queries" | "keys">} stream
- * @param {Places} columns
- * @param {string} name
+ * @param {Weights} head @param {Pick<Stream, "queries" | "keys">} stream @param {Places} columns @param {string} name
  * @param {number} query
  */
 function rowTable(head, stream, columns, name, query) {
@@ -81,11 +72,7 @@ function rowTable(head, stream, columns, name, query) {
   };
 }
 
-/**
- * @param {Weights} head
- * @param {number} query
- * @param {number} key
- */
+/** @param {Weights} head @param {number} query @param {number} key */
 function number(head, query, key) {
   return head.isBlocked(query, key) ? "blocked" : threeDigits(head.at(query, key));
 }

@@ -21,19 +21,14 @@ import {numbersAt, readPayload, readPlane, readSteps} from "./payload.js";
  * @property {PackedMask[]} masks
  */
 
-/**
- * One head's bytes, their header read.
- * @param {Uint8Array} bytes
- * @returns {{header: HeadHeader, body: Uint8Array}}
- */
+/** One head's bytes, their header read. @param {Uint8Array} bytes @returns {{header: HeadHeader, body: Uint8Array}} */
 export function readPacket(bytes) {
   return readPayload(bytes);
 }
 
 /**
  * Whether a head's bytes are all here, or only their beginning, which its maps are made of.
- * @param {HeadHeader} header
- * @param {Uint8Array} body
+ * @param {HeadHeader} header @param {Uint8Array} body
  */
 export function hasNumbers({entry}, body) {
   const [at, length] = entry.weights ? entry.weights.low : entry.normalisers;
@@ -42,9 +37,7 @@ export function hasNumbers({entry}, body) {
 
 /**
  * The maps of one head.
- * @param {{body: Uint8Array}} payload
- * @param {PackedHead} entry
- * @param {PackedMask[]} masks
+ * @param {{body: Uint8Array}} payload @param {PackedHead} entry @param {PackedMask[]} masks
  * @param {Float64Array} values  the weight that each number stands for
  */
 export async function readMaps(payload, entry, masks, values) {
@@ -64,9 +57,7 @@ export async function readMaps(payload, entry, masks, values) {
 
 /**
  * One head, ready to be asked for weights.
- * @param {{body: Uint8Array}} payload
- * @param {PackedHead} entry
- * @param {PackedMask[]} masks
+ * @param {{body: Uint8Array}} payload @param {PackedHead} entry @param {PackedMask[]} masks
  * @param {Float64Array} values  the weight that each number stands for
  * @param {HeadMap | null} maps  where they have been read
  */
@@ -77,9 +68,7 @@ export async function readHead(payload, entry, masks, values, maps = null) {
 }
 
 /**
- * @param {{body: Uint8Array}} payload
- * @param {PackedHead} entry
- * @param {OpenKeys | null} open
+ * @param {{body: Uint8Array}} payload @param {PackedHead} entry @param {OpenKeys | null} open
  * @param {Uint16Array | null} weights
  */
 function termsOf(payload, entry, open, weights) {

@@ -33,8 +33,7 @@ export class Thumbnail {
 
   /**
    * The largest weight in the picture, of which rows and columns are shown.
-   * @param {Places} _rows
-   * @param {Places} columns
+   * @param {Places} _rows @param {Places} columns
    */
   maximum(_rows, columns) {
     return this.values[this.pattern(columns).most];
@@ -48,12 +47,7 @@ export class Thumbnail {
     return columns.length === this.counts.keys ? this.whole : this.plain;
   }
 
-  /**
-   * @param {Places} rows
-   * @param {Places} columns
-   * @param {number} width
-   * @param {number} height
-   */
+  /** @param {Places} rows @param {Places} columns @param {number} width @param {number} height */
   sample(rows, columns, width, height) {
     const {down, across, queries, keys, sampled} = this.counts;
     const [ownRows, ownColumns] = [under(rows, down, queries, sampled), under(columns, across, keys, keys)];
@@ -70,21 +64,14 @@ function patternOf(weights, queries) {
   return {weights, blocked: weights.map((code) => Number(code === BLOCKED_CODE)), queries, most};
 }
 
-/**
- * The weight that each code stands for.
- * @param {Coding} coding
- */
+/** The weight that each code stands for. @param {Coding} coding */
 export function codeValues({codes, faintest}) {
   const values = Float64Array.from({length: codes + 1}, (_, code) => faintest ** (1 - (code - 1) / (codes - 1)));
   values[0] = 0;
   return values;
 }
 
-/**
- * The code that is nearest to a weight, as Python packs it.
- * @param {number} weight
- * @param {Coding} coding
- */
+/** The code that is nearest to a weight, as Python packs it. @param {number} weight @param {Coding} coding */
 export function codeOf(weight, {codes, faintest}) {
   if (weight < faintest) return 0;
   return 1 + Math.round((codes - 1) * Math.min(1, 1 - Math.log(weight) / Math.log(faintest)));

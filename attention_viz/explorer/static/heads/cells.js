@@ -36,10 +36,7 @@ const TURNED = {
  * @template {HeadCell} C
  */
 export class HeadGrid {
-  /**
-   * @param {string} label
-   * @param {HeadHearing<C>} hearing
-   */
+  /** @param {string} label @param {HeadHearing<C>} hearing */
   constructor(label, hearing) {
     this.hearing = hearing;
     this.table = element("div", {class: "av-cells", role: "grid", "aria-label": label});
@@ -73,11 +70,7 @@ export class HeadGrid {
     table.onpointerleave = () => hearing.point?.(null);
   }
 
-  /**
-   * A cell for each head, as `fill` makes it.
-   * @param {HeadLayer[]} layers
-   * @param {(cell: HeadCell) => C} fill
-   */
+  /** A cell for each head, as `fill` makes it. @param {HeadLayer[]} layers @param {(cell: HeadCell) => C} fill */
   build(layers, fill, rowsOf = gridRows) {
     this.layers = layers;
     this.cells.clear();
@@ -92,10 +85,7 @@ export class HeadGrid {
     this.mark();
   }
 
-  /**
-   * Fit the cells to their place.
-   * @param {Place} place
-   */
+  /** Fit the cells to their place. @param {Place} place */
   lay(place) {
     this.layout = layHeads(this.layers, place);
     placeCells(this.table, this.layout);
@@ -116,20 +106,14 @@ export class HeadGrid {
     }
   }
 
-  /**
-   * Give a head the focus.
-   * @param {C} cell
-   */
+  /** Give a head the focus. @param {C} cell */
   focus({layer, head, node}) {
     this.reached = `${layer} ${head}`;
     this.mark();
     node.focus();
   }
 
-  /**
-   * The cell that an event happened in.
-   * @param {Event} event
-   */
+  /** The cell that an event happened in. @param {Event} event */
   cellOf(event) {
     const at = within(event, "[data-head]")?.dataset;
     return at ? this.cells.get(`${at["layer"]} ${at["head"]}`) : undefined;
@@ -155,8 +139,7 @@ export class HeadGrid {
 /**
  * The rows of the grid, its heading first; `layers` tell how many heads each has, what the model calls it, and its number
  * where some are left out.
- * @param {HeadLayer[]} layers
- * @param {(layer: number, head: number) => HTMLElement} buildCell
+ * @param {HeadLayer[]} layers @param {(layer: number, head: number) => HTMLElement} buildCell
  */
 function gridRows(layers, buildCell) {
   const heading = element(
@@ -182,8 +165,7 @@ function gridRows(layers, buildCell) {
 
 /**
  * Put the cells that `gridRows` has made where a layout has them, with their numbers beside them.
- * @param {HTMLElement} table
- * @param {Layout} layout
+ * @param {HTMLElement} table @param {Layout} layout
  */
 function placeCells(table, layout) {
   const {columns, rows} = tracksOf(layout);
@@ -205,8 +187,7 @@ function placeCells(table, layout) {
 
 /**
  * The numbers of heads, for each block; screen readers hear them once.
- * @param {Element} heading
- * @param {Layout} layout
+ * @param {Element} heading @param {Layout} layout
  */
 function placeHeading(heading, layout) {
   const [corner, ...names] = /** @type {HTMLElement[]} */ ([...heading.children]);
@@ -228,19 +209,12 @@ function placeHeading(heading, layout) {
   });
 }
 
-/**
- * @param {HTMLElement} node
- * @param {number} number
- * @param {number} every
- */
+/** @param {HTMLElement} node @param {number} number @param {number} every */
 function write(node, number, every) {
   node.textContent = number % every ? "" : (node.dataset["called"] ?? String(number));
 }
 
-/**
- * @param {HTMLElement} node
- * @param {{row: number, column: number}} place
- */
+/** @param {HTMLElement} node @param {{row: number, column: number}} place */
 function stand(node, {row, column}) {
   node.style.gridArea = `${row} / ${column}`;
 }
@@ -258,10 +232,7 @@ export function axesOf({turned}, together = false) {
 /**
  * Where a key leads from a head, never outside; null for a key that leads nowhere. Where the grid is turned, heads stand
  * one below the other.
- * @param {{heads: number}[]} layers
- * @param {HeadPlace} from
- * @param {string} key
- * @param {boolean} turned
+ * @param {{heads: number}[]} layers @param {HeadPlace} from @param {string} key @param {boolean} turned
  * @returns {HeadPlace | null}
  */
 export function headByKey(layers, {layer, head}, key, turned = false) {

@@ -32,9 +32,7 @@ const [TITLE, ALONE] = [24, 610];
 
 /**
  * The grid of heads: a click or the arrow keys choose one.
- * @param {GridView} view
- * @param {Painter | null} painter
- * @returns {Part}
+ * @param {GridView} view @param {Painter | null} painter @returns {Part}
  */
 export function createGrid(view, painter = null) {
   const choose = (/** @type {ExploreCell} */ {row, head}) => view.choose({layer: row, head});
@@ -62,10 +60,7 @@ export function createGrid(view, painter = null) {
   };
 }
 
-/**
- * @param {GridView} view
- * @param {HeadGrid<ExploreCell>} grid
- */
+/** @param {GridView} view @param {HeadGrid<ExploreCell>} grid */
 function buildCells({now, recording}, grid) {
   const {layers} = now.stream;
   grid.build(layers, (cell) => {
@@ -78,11 +73,7 @@ function buildCells({now, recording}, grid) {
   });
 }
 
-/**
- * @param {GridView} view
- * @param {HeadGrid<ExploreCell>} grid
- * @param {HTMLElement} node
- */
+/** @param {GridView} view @param {HeadGrid<ExploreCell>} grid @param {HTMLElement} node */
 function resize({root, now, room}, grid, node) {
   const beside = room() - TITLE;
   const seat = seatOf(now.stream.layers, root.clientWidth, beside);
@@ -94,10 +85,7 @@ function resize({root, now, room}, grid, node) {
 
 /**
  * Paint every head that has been read.
- * @param {GridView} view
- * @param {HeadGrid<ExploreCell>} grid
- * @param {Painter | null} painter
- * @param {boolean} resample
+ * @param {GridView} view @param {HeadGrid<ExploreCell>} grid @param {Painter | null} painter @param {boolean} resample
  */
 function paintAll(view, grid, painter, resample) {
   const {recording, colours} = view;
@@ -112,10 +100,7 @@ function paintAll(view, grid, painter, resample) {
 }
 
 /**
- * @param {GridView} view
- * @param {Layout} layout
- * @param {ExploreCell} cell
- * @param {Picture} picture
+ * @param {GridView} view @param {Layout} layout @param {ExploreCell} cell @param {Picture} picture
  * @param {Uint32Array | null} shared
  */
 function paint(view, layout, cell, picture, shared) {

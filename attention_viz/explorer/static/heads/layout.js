@@ -20,9 +20,7 @@
  * @property {{across: number, down: number}} every  of how many numbers one is written, so that they can be read
  */
 
-/**
- * The room between cells and beside them: `gutter` for the numbers at the side, `heading` above, `between` blocks.
- */
+/** The room between cells and beside them: `gutter` for the numbers at the side, `heading` above, `between` blocks. */
 const ROOMS = {gutter: 20, heading: 16, between: 10};
 const LARGEST = 64;
 // A cell is at most so much wider than high.
@@ -74,9 +72,7 @@ export function smallestCell(layers) {
 /**
  * The layout with the largest cells. Where none has cells that are large enough, it is higher than its place, but never
  * wider; where the width alone makes them too small, they are as large as it lets them be.
- * @param {{heads: number}[]} layers
- * @param {Place} place
- * @returns {Layout}
+ * @param {{heads: number}[]} layers @param {Place} place @returns {Layout}
  */
 export function layHeads(layers, {width, height, tallest = 1, broadest = BROADEST, largest = LARGEST}) {
   const smallest = smallestCell(layers);
@@ -93,10 +89,7 @@ export function layHeads(layers, {width, height, tallest = 1, broadest = BROADES
   return ways.reduce((best, one) => (better(one, best) ? one : best));
 }
 
-/**
- * How wide and high all cells are with their numbers, in pixels.
- * @param {Layout} layout
- */
+/** How wide and high all cells are with their numbers, in pixels. @param {Layout} layout */
 export function tableSize(layout) {
   const {across, down, beside, below} = countsOf(layout);
   const {width, height, gap} = layout;
@@ -106,10 +99,7 @@ export function tableSize(layout) {
   };
 }
 
-/**
- * The tracks of a CSS grid: numbers first, then cells, for each block.
- * @param {Layout} layout
- */
+/** The tracks of a CSS grid: numbers first, then cells, for each block. @param {Layout} layout */
 export function tracksOf(layout) {
   const {across, down, beside, below} = countsOf(layout);
   const {width, height, gap} = layout;
@@ -130,9 +120,7 @@ function tracks(blocks, numbers, cells) {
 
 /**
  * The row and the column of a head in the CSS grid, counted from 1; of -1 those of its layer's number, or its head's.
- * @param {Layout} layout
- * @param {number} layer
- * @param {number} head
+ * @param {Layout} layout @param {number} layer @param {number} head
  */
 export function placeOf({turned, lines, heads}, layer, head) {
   const block = Math.floor(layer / lines);
@@ -140,11 +128,7 @@ export function placeOf({turned, lines, heads}, layer, head) {
   return turned ? {row: block * (heads + 1) + along, column: line} : {row: line, column: block * (heads + 1) + along};
 }
 
-/**
- * Where the numbers of heads stand: once for each block.
- * @param {Layout} layout
- * @param {number} head
- */
+/** Where the numbers of heads stand: once for each block. @param {Layout} layout @param {number} head */
 export function headingPlaces(layout, head) {
   return Array.from({length: layout.blocks}, (_, block) => {
     const {row, column} = placeOf(layout, block * layout.lines, head);
@@ -156,8 +140,7 @@ export function headingPlaces(layout, head) {
  * Where the grid of heads stands in an explorer that is `width` pixels wide, by how much room its cells need: in the
  * column "beside" the matrix, in a "wider" one, or, in a row of its own, "below" it. One that is too high in each of them
  * stands where it is lowest.
- * @param {{heads: number}[]} layers
- * @param {number} width
+ * @param {{heads: number}[]} layers @param {number} width
  * @param {number} height  that it may have beside the matrix
  * @returns {Seat}
  */
@@ -175,11 +158,7 @@ function countsOf({turned, blocks, lines, heads}) {
     : {across: heads, down: lines, beside: blocks, below: 1};
 }
 
-/**
- * Every way to stand, the most expected first.
- * @param {number} layers
- * @param {number} heads
- */
+/** Every way to stand, the most expected first. @param {number} layers @param {number} heads */
 function waysOf(layers, heads) {
   const blocks = Array.from({length: Math.min(IN_PARTS, layers)}, (_, more) => more + 1);
   return blocks.flatMap((count) => {
@@ -191,11 +170,8 @@ function waysOf(layers, heads) {
 }
 
 /**
- * @param {{turned: boolean, blocks: number, lines: number, heads: number}} way
- * @param {number} width
- * @param {number} height
- * @param {number} smallest
- * @param {{tallest: number, broadest: number, largest: number}} most
+ * @param {{turned: boolean, blocks: number, lines: number, heads: number}} way @param {number} width
+ * @param {number} height @param {number} smallest @param {{tallest: number, broadest: number, largest: number}} most
  * @returns {Layout}
  */
 function fit(way, width, height, smallest, {tallest, broadest, largest}) {
@@ -217,10 +193,7 @@ function fit(way, width, height, smallest, {tallest, broadest, largest}) {
   };
 }
 
-/**
- * @param {number} pitch
- * @param {number} needed
- */
+/** @param {number} pitch @param {number} needed */
 function everyNth(pitch, needed) {
   return [1, 2, 5, 10].find((step) => step * pitch >= needed) ?? 20;
 }

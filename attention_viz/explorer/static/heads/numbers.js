@@ -13,8 +13,7 @@ export function layerNumber(layers, place) {
 
 /**
  * The place of the layer with a number; -1 where there is none.
- * @param {{number?: number}[]} layers
- * @param {number} number
+ * @param {{number?: number}[]} layers @param {number} number
  */
 export function layerPlace(layers, number) {
   return layers.findIndex((_, place) => layerNumber(layers, place) === number);
@@ -34,9 +33,7 @@ export function placed(recording, wanted) {
 
 /**
  * A choice as hosts are told of it: its layer by its number.
- * @param {Pick<Recording, "stream">} recording
- * @param {HeadChoice} choice
- * @returns {HeadChoice}
+ * @param {Pick<Recording, "stream">} recording @param {HeadChoice} choice @returns {HeadChoice}
  */
 export function numbered(recording, choice) {
   return {...choice, layer: layerNumber(recording.stream(choice.stream).layers, choice.layer)};
@@ -44,9 +41,7 @@ export function numbered(recording, choice) {
 
 /**
  * A host's ranking, with layers by their places.
- * @param {Pick<Recording, "stream">} recording
- * @param {Ranking} ranking
- * @returns {Ranking}
+ * @param {Pick<Recording, "stream">} recording @param {Ranking} ranking @returns {Ranking}
  */
 export function placedRanking(recording, ranking) {
   const {layers} = recording.stream(ranking.stream);

@@ -42,8 +42,7 @@ export function createSheet() {
 
 /**
  * Lay the cells out in their room, and write the tokens beside them.
- * @param {Sheet} sheet
- * @param {Ground} ground
+ * @param {Sheet} sheet @param {Ground} ground
  * @param {number} room  how high it may be, in pixels
  */
 export function laySheet(sheet, ground, room) {
@@ -80,10 +79,7 @@ export function laySheet(sheet, ground, room) {
 }
 
 /**
- * @param {HTMLElement} place
- * @param {string[]} tokens
- * @param {"row" | "column"} kind
- * @param {number} pitch
+ * @param {HTMLElement} place @param {string[]} tokens @param {"row" | "column"} kind @param {number} pitch
  * @param {(label: HTMLElement, at: number) => void} put
  */
 function writeLabels(place, tokens, kind, pitch, put) {
@@ -103,8 +99,7 @@ function writeLabels(place, tokens, kind, pitch, put) {
 
 /**
  * The numbers that are drawn, and what the deepest colour stands for; `beyond` where some are larger than that.
- * @param {Matrices} matrices
- * @param {Shown} shown
+ * @param {Matrices} matrices @param {Shown} shown
  */
 export function drawnNumbers({before, after}, shown) {
   const signed = shown === "difference" && Boolean(after);
@@ -113,10 +108,7 @@ export function drawnNumbers({before, after}, shown) {
   return {numbers, signed, ...endOf(numbers, signed)};
 }
 
-/**
- * @param {ArrayLike<number>} numbers
- * @param {boolean} signed
- */
+/** @param {ArrayLike<number>} numbers @param {boolean} signed */
 function endOf(numbers, signed) {
   const long = numbers.length > LONG.cells;
   if (!long && !signed) return {end: 1, beyond: false};
@@ -133,11 +125,7 @@ function endOf(numbers, signed) {
 
 /**
  * Draw the cells with their numbers and marks.
- * @param {Sheet} sheet
- * @param {Matrices} matrices
- * @param {Shown} shown
- * @param {Colours} colours
- * @param {Marks} marks
+ * @param {Sheet} sheet @param {Matrices} matrices @param {Shown} shown @param {Colours} colours @param {Marks} marks
  */
 export function drawSheet(sheet, matrices, shown, colours, marks) {
   const {frame} = sheet;
@@ -192,9 +180,7 @@ export function drawSheet(sheet, matrices, shown, colours, marks) {
 
 /**
  * The cell at a point of the window; null beside the cells.
- * @param {Sheet} sheet
- * @param {{clientX: number, clientY: number}} point
- * @returns {Cell | null}
+ * @param {Sheet} sheet @param {{clientX: number, clientY: number}} point @returns {Cell | null}
  */
 export function cellAt({canvas, frame, built}, point) {
   const cell = built && cellUnder(frame, canvas, point);

@@ -20,8 +20,7 @@ const GRID = {height: 222, phone: 300};
 
 /**
  * How far each token's output moved, as bars.
- * @param {HTMLElement} place
- * @param {Pick<Run, "outputs" | "said">} run
+ * @param {HTMLElement} place @param {Pick<Run, "outputs" | "said">} run
  * @param {number} room  in pixels
  */
 export function writeOutputs(place, {outputs, said}, room) {
@@ -48,12 +47,7 @@ export function writeOutputs(place, {outputs, said}, room) {
   place.replaceChildren(...rows);
 }
 
-/**
- * @param {string} name
- * @param {number} share
- * @param {number} end
- * @param {boolean} most
- */
+/** @param {string} name @param {number} share @param {number} end @param {boolean} most */
 function bar(name, share, end, most) {
   const fill = element("span", {class: "av-fill"});
   fill.style.width = `${(end > 0 ? share / end : 0) * 100}%`;
@@ -64,8 +58,7 @@ function bar(name, share, end, most) {
 
 /**
  * Colour the heads by how much of their weight moved, and mark the one that is shown.
- * @param {HeadGrid<HeadCell>} grid
- * @param {Ground} ground
+ * @param {HeadGrid<HeadCell>} grid @param {Ground} ground
  * @param {{heads: (number | null)[][] | null, shown: HeadPlace, ramp: Colour[]}} told
  */
 export function drawHeads(grid, {header: {layers}}, {heads, shown, ramp}) {
@@ -88,8 +81,7 @@ export function drawHeads(grid, {header: {layers}}, {heads, shown, ramp}) {
 
 /**
  * What comes next, before and after; of a model that predicts nothing, how far the whole sentence turned.
- * @param {HTMLElement} place
- * @param {Run} run
+ * @param {HTMLElement} place @param {Run} run
  */
 export function writeWhole(place, {likelier, cosine}) {
   if (likelier.length) {

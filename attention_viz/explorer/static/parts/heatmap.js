@@ -29,11 +29,7 @@ const FROM_FULL_SCREEN = ["Close", "Close the full screen"];
 // Around the matrix where it has the screen to itself, both sides together; the style sheet keeps it.
 const MARGIN = 48;
 
-/**
- * The matrix: queries down, keys across.
- * @param {MapView} view
- * @returns {Part}
- */
+/** The matrix: queries down, keys across. @param {MapView} view @returns {Part} */
 export function createHeatmap(view) {
   const [base, over] = [
     element("canvas", {"aria-hidden": "true"}),
@@ -84,11 +80,7 @@ export function createHeatmap(view) {
   };
 }
 
-/**
- * @param {string} text
- * @param {string} label
- * @param {() => void} act
- */
+/** @param {string} text @param {string} label @param {() => void} act */
 function button(text, label, act) {
   return element("button", {type: "button", title: label, "aria-label": label, onclick: act}, text);
 }
@@ -101,8 +93,7 @@ function toggleFullScreen(node) {
 
 /**
  * Draw the matrix for the screen that it has, and give the focus back to its button when that is over.
- * @param {MatrixMap} map
- * @param {HTMLButtonElement} full
+ * @param {MatrixMap} map @param {HTMLButtonElement} full
  */
 function listenToScreen({node, view}, full) {
   node.addEventListener("fullscreenchange", () => {
@@ -159,10 +150,7 @@ function drawBase(map) {
   map.whole.disabled = map.farther.disabled = whole;
 }
 
-/**
- * How high the matrix may be: as high as the screen, where it has that to itself.
- * @param {MatrixMap} map
- */
+/** How high the matrix may be: as high as the screen, where it has that to itself. @param {MatrixMap} map */
 function roomFor({node, view}) {
   return node.matches(":fullscreen") ? node.clientHeight - MARGIN : view.room();
 }
@@ -198,10 +186,7 @@ function drawOver({view, over, plot, base}) {
   }
 }
 
-/**
- * @param {MatrixMap} map
- * @param {Viewport | null} window
- */
+/** @param {MatrixMap} map @param {Viewport | null} window */
 function showWindow(map, window) {
   map.window = window ?? everything(map);
   drawBase(map);

@@ -21,12 +21,8 @@ const HATCH_PERIOD = 6;
 
 /**
  * Paint cells, numbers where they fit, labels and the two borders; tells the weight that has the deepest colour.
- * @param {CanvasRenderingContext2D} context
- * @param {MatrixView} view
- * @param {Drawn} drawn
- * @param {Plot} plot
- * @param {Places} shownRows
- * @param {Places} shownColumns
+ * @param {CanvasRenderingContext2D} context @param {MatrixView} view @param {Drawn} drawn @param {Plot} plot
+ * @param {Places} shownRows @param {Places} shownColumns
  */
 export function paintMatrix(context, view, drawn, plot, shownRows, shownColumns) {
   const {head} = view.now;
@@ -54,20 +50,15 @@ export function paintMatrix(context, view, drawn, plot, shownRows, shownColumns)
 
 /**
  * The largest weight under any pixel; what stands for blocked cells is no number.
- * @param {Uint16Array} pixels
- * @param {ArrayLike<number>} values
+ * @param {Uint16Array} pixels @param {ArrayLike<number>} values
  */
 function largest(pixels, values) {
   return values[pixels.reduce((most, number) => (number < values.length && number > most ? number : most), 0)];
 }
 
 /**
- * @param {CanvasRenderingContext2D} context
- * @param {MatrixView} view
- * @param {AnyHead} head
- * @param {Plot} plot
- * @param {Places} rows
- * @param {Places} columns
+ * @param {CanvasRenderingContext2D} context @param {MatrixView} view @param {AnyHead} head @param {Plot} plot
+ * @param {Places} rows @param {Places} columns
  */
 function paintNumbers(context, view, head, plot, rows, columns) {
   const {maximum} = view.now;
@@ -80,10 +71,7 @@ function paintNumbers(context, view, head, plot, rows, columns) {
   });
 }
 
-/**
- * @param {MatrixView} view
- * @param {number} width  of a cell
- */
+/** @param {MatrixView} view @param {number} width  of a cell */
 function numberFont({fonts}, width) {
   if (width >= NUMBER.large) return fonts.largeNumber;
   return width >= NUMBER.roomy ? fonts.number : fonts.smallNumber;
@@ -94,11 +82,7 @@ function inCell(weight) {
   return weight >= 0.9995 ? "1" : weight.toFixed(3).slice(1);
 }
 
-/**
- * @param {CanvasRenderingContext2D} context
- * @param {MatrixView} view
- * @param {Plot} plot
- */
+/** @param {CanvasRenderingContext2D} context @param {MatrixView} view @param {Plot} plot */
 function paintBorders(context, {colours}, {left, top, width, height}) {
   context.fillStyle = colours.query;
   context.fillRect(left - 3, top, 2, height);
@@ -108,10 +92,7 @@ function paintBorders(context, {colours}, {left, top, width, height}) {
 
 /**
  * Lines where the second sentence begins, or what the model says.
- * @param {CanvasRenderingContext2D} context
- * @param {MatrixView} view
- * @param {Plot} plot
- * @param {Places} rows
+ * @param {CanvasRenderingContext2D} context @param {MatrixView} view @param {Plot} plot @param {Places} rows
  * @param {Places} columns
  */
 function paintBeginnings(context, view, {left, top, width, height, down, across}, rows, columns) {

@@ -13,8 +13,7 @@ import {inkOn, rgb} from "../data/scale.js";
 
 /**
  * A pixel a cell, row by row.
- * @param {Pick<Frame, "down" | "across">} frame
- * @param {(at: number) => number} colourOf
+ * @param {Pick<Frame, "down" | "across">} frame @param {(at: number) => number} colourOf
  */
 export function cellImage({down, across}, colourOf) {
   const canvas = document.createElement("canvas");
@@ -29,10 +28,7 @@ export function cellImage({down, across}, colourOf) {
 
 /**
  * Strokes over the cells that aren't open.
- * @param {CanvasRenderingContext2D} context
- * @param {Frame} frame
- * @param {Uint8Array} open
- * @param {string} colour
+ * @param {CanvasRenderingContext2D} context @param {Frame} frame @param {Uint8Array} open @param {string} colour
  * @param {number} strength
  */
 export function hatchCells(context, frame, open, colour, strength) {
@@ -57,10 +53,7 @@ export function hatchCells(context, frame, open, colour, strength) {
 
 /**
  * Lines between the cells.
- * @param {CanvasRenderingContext2D} context
- * @param {Frame} frame
- * @param {string} colour
- * @param {number} thick
+ * @param {CanvasRenderingContext2D} context @param {Frame} frame @param {string} colour @param {number} thick
  */
 export function ruleCells(context, {left, top, width, height, down, across}, colour, thick = 0.5) {
   context.fillStyle = colour;
@@ -71,9 +64,7 @@ export function ruleCells(context, {left, top, width, height, down, across}, col
 
 /**
  * Numbers in the cells, as black or white as can be read there; `plate` covers the strokes below one.
- * @param {CanvasRenderingContext2D} context
- * @param {Frame} frame
- * @param {string} font
+ * @param {CanvasRenderingContext2D} context @param {Frame} frame @param {string} font
  * @param {(row: number, column: number) => {text: string, colour: Colour, plate?: boolean} | null} numberAt
  */
 export function writeNumbers(context, frame, font, numberAt) {
@@ -95,10 +86,8 @@ export function writeNumbers(context, frame, font, numberAt) {
 
 /**
  * Frame a cell, or a whole row or column, the other being null; one that isn't there has no frame.
- * @param {CanvasRenderingContext2D} context
- * @param {Frame} frame
- * @param {{row: number | null, column: number | null}} which
- * @param {string} colour
+ * @param {CanvasRenderingContext2D} context @param {Frame} frame
+ * @param {{row: number | null, column: number | null}} which @param {string} colour
  * @param {number} line  how thick it is
  */
 export function frameCells(context, {left, top, width, height, down, across}, {row, column}, colour, line) {
@@ -110,9 +99,7 @@ export function frameCells(context, {left, top, width, height, down, across}, {r
 
 /**
  * From where to where a frame goes; around thin cells it keeps its distance, so as not to cover them.
- * @param {number | null} index
- * @param {number} count
- * @param {number} size
+ * @param {number | null} index @param {number} count @param {number} size
  */
 function framed(index, count, size) {
   if (index === null) return {from: -1, long: size + 2};

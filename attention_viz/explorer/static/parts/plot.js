@@ -35,10 +35,7 @@ const MOST_MEASURED = 600;
 
 /**
  * Where everything lies for a window on the matrix and the room there is.
- * @param {CanvasRenderingContext2D} context
- * @param {MatrixView} view
- * @param {Viewport} window
- * @param {number} width
+ * @param {CanvasRenderingContext2D} context @param {MatrixView} view @param {Viewport} window @param {number} width
  * @param {number} height
  * @param {boolean} [alone]  on the screen
  * @returns {Plot}
@@ -71,9 +68,7 @@ export function layMatrix(context, view, window, width, height, alone = false) {
 
 /**
  * How wide the widest label is; of very many, a sample of them is measured.
- * @param {CanvasRenderingContext2D} context
- * @param {Axis} axis
- * @param {Places} places
+ * @param {CanvasRenderingContext2D} context @param {Axis} axis @param {Places} places
  */
 function widest(context, axis, places) {
   const step = Math.ceil(places.length / MOST_MEASURED);
@@ -81,13 +76,7 @@ function widest(context, axis, places) {
   return Math.max(...Array.from(some, (place) => context.measureText(axis.numbered[place]).width));
 }
 
-/**
- * @param {Viewport} window
- * @param {number} width
- * @param {number} height
- * @param {boolean} alone
- * @returns {Size}
- */
+/** @param {Viewport} window @param {number} width @param {number} height @param {boolean} alone @returns {Size} */
 function cellSize(window, width, height, alone) {
   const largest = alone ? LARGEST_CELL.alone : LARGEST_CELL.usual;
   const across = Math.min(width / (window.right - window.left), largest);
@@ -102,9 +91,7 @@ function cellSize(window, width, height, alone) {
 
 /**
  * Where the n-th row or column of the window begins, so that neighbours share an edge.
- * @param {number} index
- * @param {number} count
- * @param {number} size
+ * @param {number} index @param {number} count @param {number} size
  */
 export function edgeOf(index, count, size) {
   return Math.round((index * size) / count);
@@ -112,9 +99,7 @@ export function edgeOf(index, count, size) {
 
 /**
  * The middle of a row or column, from the beginning of the matrix.
- * @param {Pick<Plot, "width" | "height" | "down" | "across">} plot
- * @param {Side} side
- * @param {number} index
+ * @param {Pick<Plot, "width" | "height" | "down" | "across">} plot @param {Side} side @param {number} index
  */
 export function middleOf(plot, side, index) {
   const [count, size] = side === "row" ? [plot.down, plot.height] : [plot.across, plot.width];

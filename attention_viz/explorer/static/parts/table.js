@@ -13,8 +13,7 @@ import {tableOf} from "../data/table.js";
 
 /**
  * A table that is made when it is opened: the whole head, or one query's row where the head is too large.
- * @param {TableView} view
- * @returns {Part}
+ * @param {TableView} view @returns {Part}
  */
 export function createTable(view) {
   const place = element("div", {
@@ -42,10 +41,7 @@ export function createTable(view) {
   };
 }
 
-/**
- * @param {TableView} view
- * @param {AnyHead} head
- */
+/** @param {TableView} view @param {AnyHead} head */
 function buildTable(view, head) {
   const {layer, head: number, query, pairQuery} = view.store.state;
   const name = view.recording.headName(view.now.stream, layer, number);
@@ -59,10 +55,7 @@ function buildTable(view, head) {
   );
 }
 
-/**
- * @param {"row" | "col"} scope
- * @param {string} text
- */
+/** @param {"row" | "col"} scope @param {string} text */
 function heading(scope, text) {
   return element("th", {scope, dir: "auto"}, text);
 }

@@ -22,9 +22,7 @@ import {element} from "../parts/element.js";
 
 /**
  * A cell a head; layers go across, heads down.
- * @param {WhyHeader} header
- * @param {WhyView} view
- * @param {(head: Place) => void} choose
+ * @param {WhyHeader} header @param {WhyView} view @param {(head: Place) => void} choose
  */
 export function drawMap(header, {chosen, by, after}, choose) {
   const [isWritten, words] = [by === "wrote", wordsFor(by)];
@@ -75,11 +73,7 @@ export function drawMap(header, {chosen, by, after}, choose) {
   );
 }
 
-/**
- * What the colours mean.
- * @param {WhyHeader} header
- * @param {number} full
- */
+/** What the colours mean. @param {WhyHeader} header @param {number} full */
 function scaleOf({more, less}, full) {
   return element(
     "p",
@@ -93,8 +87,7 @@ function scaleOf({more, less}, full) {
 
 /**
  * A row a head, as layers go across.
- * @param {{heads: number}[]} layers
- * @param {(layer: number, head: number) => HTMLElement} build
+ * @param {{heads: number}[]} layers @param {(layer: number, head: number) => HTMLElement} build
  */
 function rowsAcross(layers, build) {
   const columns = layers.map(({heads}, layer) => Array.from({length: heads}, (_, head) => build(layer, head)));
@@ -103,11 +96,7 @@ function rowsAcross(layers, build) {
   );
 }
 
-/**
- * @param {HeadCell} cell
- * @param {number | null} number
- * @param {number} full
- */
+/** @param {HeadCell} cell @param {number | null} number @param {number} full */
 function paintSpot(cell, number, full) {
   const {layer, head, node} = cell;
   const words = `ayer ${layer}, head ${head}: ${number === null ? "not run yet" : signed(number)}`;
@@ -120,11 +109,7 @@ function paintSpot(cell, number, full) {
   return cell;
 }
 
-/**
- * A bar a layer, up for more and down for less.
- * @param {number[]} numbers
- * @param {string} label
- */
+/** A bar a layer, up for more and down for less. @param {number[]} numbers @param {string} label */
 function bars(numbers, label) {
   const full = Math.max(...numbers.map(Math.abs), 1e-9);
   const best = numbers.reduce((most, one, at) => (Math.abs(one) > Math.abs(numbers[most]) ? at : most), 0);
