@@ -31,7 +31,11 @@ const [GUTTER, CARD_SIZE, IN_STRIP] = [70, 330, 72];
 // How long a strip stays after a touch, in milliseconds: nothing leaves a head that was touched.
 const STAYS = 4000;
 
-/** A card inside the atlas. @param {Atlas} atlas @returns {Card} */
+/**
+ * A card inside the atlas.
+ * @param {Atlas} atlas
+ * @returns {Card}
+ */
 export function createCard(atlas) {
   const node = element("div", {class: "av-card", role: "group", popover: "manual"});
   /** @type {OwnCard} */
@@ -54,7 +58,8 @@ export function createCard(atlas) {
 
 /**
  * The page tells of a chosen head by itself, once it has read it; where that is out of sight, the strip does.
- * @param {OwnCard} card @param {AtlasCell} cell
+ * @param {OwnCard} card
+ * @param {AtlasCell} cell
  */
 function keep(card, cell) {
   show(card, cell);
@@ -72,7 +77,10 @@ function endStrip(card) {
   card.timer = setTimeout(() => hide(card), STAYS);
 }
 
-/** Whether the page tells of the head that is shown. @param {OwnCard} card */
+/**
+ * Whether the page tells of the head that is shown.
+ * @param {OwnCard} card
+ */
 function isTold({shown, atlas: {message}}) {
   return shown !== null && message !== null && message.layer === shown.layer && message.head === shown.head;
 }
@@ -112,7 +120,10 @@ function hide(card) {
   card.shown = null;
 }
 
-/** Stay in its place when the page is scrolled, as long as the head is on the screen. @param {OwnCard} card */
+/**
+ * Stay in its place when the page is scrolled, as long as the head is on the screen.
+ * @param {OwnCard} card
+ */
 function stay(card) {
   if (!card.shown) return;
   const {top, bottom} = card.shown.node.getBoundingClientRect();
@@ -125,7 +136,10 @@ function isOpen({node}) {
   return node.matches(":popover-open");
 }
 
-/** @param {OwnCard} card @param {AtlasCell} cell */
+/**
+ * @param {OwnCard} card
+ * @param {AtlasCell} cell
+ */
 function show(card, cell) {
   clearTimeout(card.timer);
   const {node, atlas} = card;
@@ -150,7 +164,10 @@ function show(card, cell) {
   Object.assign(node.style, {left: `${left}px`, top: `${top}px`, width: `${width}px`, minHeight: `${height}px`});
 }
 
-/** Where the page tells of the chosen head, if that is on the screen beside the atlas. @param {Atlas} atlas */
+/**
+ * Where the page tells of the chosen head, if that is on the screen beside the atlas.
+ * @param {Atlas} atlas
+ */
 function placeFor({root, drawing}) {
   const part = drawing && document.querySelector(`.st-key-${CSS.escape(drawing.message.over)}`);
   if (!part) return null;
@@ -159,7 +176,12 @@ function placeFor({root, drawing}) {
   return beside && box.top < document.documentElement.clientHeight - 100 && box.bottom > 100 ? box : null;
 }
 
-/** @param {OwnCard} card @param {Drawing} drawing @param {AtlasCell} cell @param {DOMRect | null} place */
+/**
+ * @param {OwnCard} card
+ * @param {Drawing} drawing
+ * @param {AtlasCell} cell
+ * @param {DOMRect | null} place
+ */
 function fill(card, drawing, cell, place) {
   const {header, colours} = drawing;
   const {layer, head} = cell;
@@ -194,7 +216,10 @@ function fill(card, drawing, cell, place) {
 
 /**
  * The pattern with the names of its rows and columns, as many as find room.
- * @param {Drawing} drawing @param {AtlasCell} cell @param {number} size @param {boolean} named
+ * @param {Drawing} drawing
+ * @param {AtlasCell} cell
+ * @param {number} size
+ * @param {boolean} named
  */
 function pattern(drawing, cell, size, named) {
   const {queries, keys} = drawing.header;
@@ -209,7 +234,11 @@ function pattern(drawing, cell, size, named) {
   return node;
 }
 
-/** @param {string[]} names @param {"top" | "left"} side @param {number} size */
+/**
+ * @param {string[]} names
+ * @param {"top" | "left"} side
+ * @param {number} size
+ */
 function labels(names, side, size) {
   const step = Math.ceil(names.length / NAMED);
   return names
@@ -224,7 +253,8 @@ function labels(names, side, size) {
 
 /**
  * What the deepest colour stands for, and how many cells lie under each that is drawn.
- * @param {AtlasHeader} header @param {AtlasCell} cell
+ * @param {AtlasHeader} header
+ * @param {AtlasCell} cell
  */
 function scaleWords({pooled}, {full}) {
   const [down, across] = pooled;
@@ -234,7 +264,8 @@ function scaleWords({pooled}, {full}) {
 
 /**
  * Every number of this head; of several texts, the mean and its spread.
- * @param {Drawing} drawing @param {AtlasCell} cell
+ * @param {Drawing} drawing
+ * @param {AtlasCell} cell
  */
 function numbers({header, message}, cell) {
   const rows = header.metrics.flatMap(({name, label}) => {

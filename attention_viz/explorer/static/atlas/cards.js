@@ -17,7 +17,11 @@ import {hueOf, roleOf, shortShare, swatchOf} from "./roles.js";
 const BEST = 5;
 const SIZE = 36;
 
-/** @param {Atlas} atlas @param {(cell: AtlasCell) => void} choose @returns {Cards} */
+/**
+ * @param {Atlas} atlas
+ * @param {(cell: AtlasCell) => void} choose
+ * @returns {Cards}
+ */
 export function createCards(atlas, choose) {
   const node = element("div", {class: "av-roles", role: "group", "aria-label": "What heads mostly do"});
   let made = "";
@@ -40,7 +44,11 @@ export function createCards(atlas, choose) {
   };
 }
 
-/** @param {Atlas} atlas @param {HTMLElement} node @param {string | null} role */
+/**
+ * @param {Atlas} atlas
+ * @param {HTMLElement} node
+ * @param {string | null} role
+ */
 function mark({chosen}, node, role) {
   for (const name of node.querySelectorAll(".av-role-name")) {
     name.setAttribute("aria-pressed", String(name.getAttribute("data-role") === role));
@@ -51,7 +59,12 @@ function mark({chosen}, node, role) {
   }
 }
 
-/** @param {Atlas} atlas @param {Drawing} drawing @param {Role} role @param {(cell: AtlasCell) => void} choose */
+/**
+ * @param {Atlas} atlas
+ * @param {Drawing} drawing
+ * @param {Role} role
+ * @param {(cell: AtlasCell) => void} choose
+ */
 function card(atlas, drawing, role, choose) {
   const {header, colours} = drawing;
   const score = (/** @type {AtlasCell} */ cell) => header.score[cell.place] ?? -1;
@@ -78,7 +91,11 @@ function card(atlas, drawing, role, choose) {
   );
 }
 
-/** Have a role's heads stand out, or all again. @param {Atlas} atlas @param {Role} role */
+/**
+ * Have a role's heads stand out, or all again.
+ * @param {Atlas} atlas
+ * @param {Role} role
+ */
 function pick(atlas, {name}) {
   if (!atlas.drawing) return;
   atlas.setTriggerValue("role", atlas.drawing.message.role === name ? "" : name);
@@ -86,7 +103,10 @@ function pick(atlas, {name}) {
 
 /**
  * One of the best heads of a role: its pattern in the role's colour, which head it is, and its share.
- * @param {Drawing} drawing @param {Role} role @param {AtlasCell} cell @param {(cell: AtlasCell) => void} choose
+ * @param {Drawing} drawing
+ * @param {Role} role
+ * @param {AtlasCell} cell
+ * @param {(cell: AtlasCell) => void} choose
  */
 function button(drawing, role, cell, choose) {
   const {header, colours} = drawing;

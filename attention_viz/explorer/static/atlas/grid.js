@@ -101,7 +101,8 @@ const VALUES = Float64Array.from({length: BLOCKED + 1}, (_, level) => level / LE
 
 /**
  * Build a cell for each head into the atlas's grid.
- * @param {Atlas} atlas @param {AtlasHeader} header
+ * @param {Atlas} atlas
+ * @param {AtlasHeader} header
  * @param {Uint8Array} levels  of all thumbnails
  */
 export function buildAtlas(atlas, {layers, tops, queries, keys}, levels) {
@@ -117,7 +118,9 @@ export function buildAtlas(atlas, {layers, tops, queries, keys}, levels) {
 
 /**
  * The packed levels as the explorer's rasters read a head: whole numbers (key, query), and which are blocked.
- * @param {Uint8Array} levels @param {number} queries @returns {Pattern}
+ * @param {Uint8Array} levels
+ * @param {number} queries
+ * @returns {Pattern}
  */
 function readPattern(levels, queries) {
   const blocked = levels.includes(BLOCKED) ? Uint8Array.from(levels, (level) => (level === BLOCKED ? 1 : 0)) : null;
@@ -126,7 +129,10 @@ function readPattern(levels, queries) {
 
 /**
  * A head's pattern as an image of that many pixels.
- * @param {Drawing} drawing @param {AtlasCell} cell @param {number} width @param {number} height
+ * @param {Drawing} drawing
+ * @param {AtlasCell} cell
+ * @param {number} width
+ * @param {number} height
  */
 export function drawPattern({header, colours}, cell, width, height) {
   const {queries, keys} = header;
@@ -135,22 +141,35 @@ export function drawPattern({header, colours}, cell, width, height) {
   return coloured(pixels, width, height, colourTable(VALUES, "linear", 1, colours.ramp), colours.hatching);
 }
 
-/** How many rows an atlas has at least: the longer side runs across. @param {{heads: number}[]} layers */
+/**
+ * How many rows an atlas has at least: the longer side runs across.
+ * @param {{heads: number}[]} layers
+ */
 function rowsOf(layers) {
   return Math.min(layers.length, Math.max(0, ...layers.map(({heads}) => heads)));
 }
 
-/** Whether an atlas has so many rows that the cards below it fold to their names. @param {{heads: number}[]} layers */
+/**
+ * Whether an atlas has so many rows that the cards below it fold to their names.
+ * @param {{heads: number}[]} layers
+ */
 export function foldsCards(layers) {
   return rowsOf(layers) > MOST_ROWS;
 }
 
-/** How high the atlas of roles is, in pixels, with the cards below it. @param {{heads: number}[]} layers */
+/**
+ * How high the atlas of roles is, in pixels, with the cards below it.
+ * @param {{heads: number}[]} layers
+ */
 export function rolesRoom(layers) {
   return foldsCards(layers) ? Math.max(ROLES, ROW * rowsOf(layers) + 20) : ROLES;
 }
 
-/** Fit the cells to their place, and paint them. @param {Atlas} atlas @param {Drawing} drawing */
+/**
+ * Fit the cells to their place, and paint them.
+ * @param {Atlas} atlas
+ * @param {Drawing} drawing
+ */
 export function paintAtlas(atlas, drawing) {
   const {header, message} = drawing;
   const room = message.view === "roles" ? rolesRoom(header.layers) : atlas.room - TITLE;
@@ -172,14 +191,24 @@ export function paintAtlas(atlas, drawing) {
   }
 }
 
-/** @param {Drawing} drawing @param {AtlasCell} cell @param {number} width @param {number} height */
+/**
+ * @param {Drawing} drawing
+ * @param {AtlasCell} cell
+ * @param {number} width
+ * @param {number} height
+ */
 function paintPattern(drawing, cell, width, height) {
   const context = fitCanvas(cell.canvas, width, height);
   context.putImageData(drawPattern(drawing, cell, cell.canvas.width, cell.canvas.height), 0, 0);
   cell.node.style.background = "";
 }
 
-/** @param {Drawing} drawing @param {AtlasCell} cell @param {number | null} number @param {number} width */
+/**
+ * @param {Drawing} drawing
+ * @param {AtlasCell} cell
+ * @param {number | null} number
+ * @param {number} width
+ */
 function paintColour(drawing, cell, number, width) {
   const {ramp, background} = drawing.colours;
   const silenced = drawing.message.view === "silenced";
@@ -193,7 +222,11 @@ function paintColour(drawing, cell, number, width) {
   cell.number.style.color = inkOn(colour);
 }
 
-/** The colours that the style sheet gives this theme. @param {HTMLElement} root @returns {AtlasColours} */
+/**
+ * The colours that the style sheet gives this theme.
+ * @param {HTMLElement} root
+ * @returns {AtlasColours}
+ */
 export function readColours(root) {
   const {colours} = readStyle(root);
   const [background, ink] = [colours.background, colours.ink].map(channels);

@@ -6,7 +6,11 @@ import {roleOf} from "./roles.js";
 
 const FEW = 5;
 
-/** The number that colours a head. @param {Drawing} drawing @param {AtlasCell} cell */
+/**
+ * The number that colours a head.
+ * @param {Drawing} drawing
+ * @param {AtlasCell} cell
+ */
 export function colouringNumber({header, message}, {place}) {
   return message.view === "silenced" ? (message.effects[place] ?? null) : header.numbers[message.metric][place];
 }
@@ -20,7 +24,11 @@ export function fullOf({header, message}) {
   return Math.max(1e-9, ...message.effects.map((effect) => effect ?? 0));
 }
 
-/** What a cell shows, for those who can't see it. @param {Drawing} drawing @param {AtlasCell} cell */
+/**
+ * What a cell shows, for those who can't see it.
+ * @param {Drawing} drawing
+ * @param {AtlasCell} cell
+ */
 export function wordsOf(drawing, cell) {
   const {header, message} = drawing;
   if (message.view === "roles") {
@@ -50,7 +58,10 @@ export function tokensOf(tokens) {
   return tokens === 1 ? "1 token" : `${tokens} tokens`;
 }
 
-/** A share in hundredths, with as many digits as say something. @param {number} share */
+/**
+ * A share in hundredths, with as many digits as say something.
+ * @param {number} share
+ */
 export function percent(share) {
   return `${100 * share < 9.95 ? (100 * share).toFixed(1) : (100 * share).toFixed(0)}%`;
 }

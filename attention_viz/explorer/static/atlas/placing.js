@@ -25,7 +25,8 @@ export function placeCards({root, cards, card}) {
 
 /**
  * Place them anew whenever the place comes, or the window becomes as narrow as a phone or wider.
- * @param {Atlas} atlas @param {AbortSignal} signal
+ * @param {Atlas} atlas
+ * @param {AbortSignal} signal
  */
 export function followPlace(atlas, signal) {
   const place = () => placeCards(atlas);

@@ -45,14 +45,20 @@ const SIGNS = {
   broad: {fill: "M2 2h2v2H2zM5 2h2v2H5zM8 2h2v2H8zM2 5h2v2H2zM5 5h2v2H5zM8 5h2v2H8zM2 8h2v2H2zM5 8h2v2H5zM8 8h2v2H8z"},
 };
 
-/** The role of a head. @param {AtlasHeader} header @param {{place: number}} cell */
+/**
+ * The role of a head.
+ * @param {AtlasHeader} header
+ * @param {{place: number}} cell
+ */
 export function roleOf({roles, role}, {place}) {
   return roles[role[place]];
 }
 
 /**
  * How a role's colour is mixed with the page's for a score: null where the cell stays hollow.
- * @param {AtlasHeader} header @param {Role} role @param {number | null} score
+ * @param {AtlasHeader} header
+ * @param {Role} role
+ * @param {number | null} score
  */
 export function strengthOf(header, role, score) {
   if (role.threshold === 0 || score === null) return null;
@@ -64,7 +70,12 @@ export function strengthOf(header, role, score) {
   return low + (high - low) * Math.min(1, Math.max(0, share));
 }
 
-/** @param {Drawing} drawing @param {AtlasCell} cell @param {number} width @param {number} height */
+/**
+ * @param {Drawing} drawing
+ * @param {AtlasCell} cell
+ * @param {number} width
+ * @param {number} height
+ */
 export function paintRole({header, colours}, cell, width, height) {
   const role = roleOf(header, cell);
   const score = header.score[cell.place];
@@ -77,12 +88,19 @@ export function paintRole({header, colours}, cell, width, height) {
   cell.number.replaceChildren(...(sign ? [sign] : []), written);
 }
 
-/** A role's full colour. @param {Role} role @param {AtlasColours} colours */
+/**
+ * A role's full colour.
+ * @param {Role} role
+ * @param {AtlasColours} colours
+ */
 export function hueOf(role, colours) {
   return colours.roles[role.colour];
 }
 
-/** The sign of a role, in the colour of the text around it; null for that which has none. @param {string} name */
+/**
+ * The sign of a role, in the colour of the text around it; null for that which has none.
+ * @param {string} name
+ */
 export function signOf(name) {
   const sign = SIGNS[name];
   if (!sign) return null;
@@ -90,7 +108,11 @@ export function signOf(name) {
   return svg("svg", {viewBox: "0 0 12 12", "aria-hidden": "true", class: "av-sign"}, lines);
 }
 
-/** A square in a role's colour, with its sign. @param {Role} role @param {AtlasColours} colours */
+/**
+ * A square in a role's colour, with its sign.
+ * @param {Role} role
+ * @param {AtlasColours} colours
+ */
 export function swatchOf(role, colours) {
   const node = document.createElement("span");
   node.className = "av-swatch";
@@ -103,7 +125,10 @@ export function swatchOf(role, colours) {
   return node;
 }
 
-/** A share in two digits, without the 0 before the point. @param {number} share */
+/**
+ * A share in two digits, without the 0 before the point.
+ * @param {number} share
+ */
 export function shortShare(share) {
   return share.toFixed(2).replace(/^0/, "");
 }

@@ -13,7 +13,9 @@ const MOST_PIECES = 64;
  * The position that is meant: a number, alone or behind a word that stands there; else the next place with that word
  * after `from`, from the beginning again after the end; null where there is none. Of a word in several pieces it is the
  * first of them.
- * @param {Searched} axis @param {string} asked @param {number | null} from
+ * @param {Searched} axis
+ * @param {string} asked
+ * @param {number | null} from
  */
 export function findToken(axis, asked, from) {
   const {spellings, count} = axis;
@@ -35,7 +37,8 @@ export function findToken(axis, asked, from) {
 
 /**
  * Whether the pieces from a position on are together what is looked for.
- * @param {Searched} axis @param {number} place
+ * @param {Searched} axis
+ * @param {number} place
  * @param {string} wanted  in small letters
  */
 function beginsHere({labels, spelling, count}, place, wanted) {

@@ -51,7 +51,10 @@ export function linksWords({name, own, queries, keys}) {
 
 /**
  * What was found in this head, best first.
- * @param {Recording} recording @param {string} stream @param {At} at @returns {PackedFinding | undefined}
+ * @param {Recording} recording
+ * @param {string} stream
+ * @param {At} at
+ * @returns {PackedFinding | undefined}
  */
 export function findingIn({header, streams}, stream, {layer, head}) {
   const numbers = streams.find(({name}) => name === stream)?.layers ?? [];
@@ -63,7 +66,10 @@ export function findingIn({header, streams}, stream, {layer, head}) {
 /**
  * A head's strongest links between words, heaviest first. They are looked for once, as long as the same rows and columns
  * are on the screen: whoever points at cells asks for them again and again.
- * @param {AnyHead} head @param {Places} rows @param {Places} columns @param {Stream} stream
+ * @param {AnyHead} head
+ * @param {Places} rows
+ * @param {Places} columns
+ * @param {Stream} stream
  */
 export function linksOf(head, rows, columns, stream) {
   const before = linked.get(head);
@@ -75,7 +81,9 @@ export function linksOf(head, rows, columns, stream) {
 
 /**
  * Whether a head's links are known already, so that asking for them takes no time.
- * @param {AnyHead} head @param {Places} rows @param {Places} columns
+ * @param {AnyHead} head
+ * @param {Places} rows
+ * @param {Places} columns
  */
 export function hasLinks(head, rows, columns) {
   const before = linked.get(head);
@@ -84,7 +92,9 @@ export function hasLinks(head, rows, columns) {
 
 /**
  * The pair of tokens that a head is told by; a text of one word has its word with itself.
- * @param {Recording} recording @param {Drawn} drawn @param {At} at
+ * @param {Recording} recording
+ * @param {Drawn} drawn
+ * @param {At} at
  * @returns {{query: number, key: number} | null} null before the head has been read
  */
 export function pairIn(recording, {head, rows, columns, stream}, at) {
@@ -99,7 +109,8 @@ export function pairIn(recording, {head, rows, columns, stream}, at) {
 
 /**
  * What one query is told by: what it looks at most among words, else among what isn't special, else at all.
- * @param {Pick<Drawn, "head" | "columns" | "stream">} drawn @param {number} query
+ * @param {Pick<Drawn, "head" | "columns" | "stream">} drawn
+ * @param {number} query
  * @returns {{query: number, key: number} | null} null before the head has been read
  */
 export function pairOfRow({head, columns, stream}, query) {
@@ -121,7 +132,9 @@ export function pairOfRow({head, columns, stream}, query) {
   return null;
 }
 
-/** @typedef {{query: number | null, key: number | null, pairQuery: number | null, pairKey: number | null}} Chosen */
+/**
+ * @typedef {{query: number | null, key: number | null, pairQuery: number | null, pairKey: number | null}} Chosen
+ */
 
 /**
  * Whether a query is pinned of which the reader didn't say the key: that follows the head, as what the query looks at.
@@ -134,7 +147,8 @@ export function keyFollows({query, key, pairQuery, pairKey}) {
 /**
  * Whether what is pinned is let go because another pair is asked for from outside, as after Back; else its key would
  * follow the head, and the pair would be neither.
- * @param {Readonly<Chosen>} state @param {Partial<Chosen>} asked
+ * @param {Readonly<Chosen>} state
+ * @param {Partial<Chosen>} asked
  */
 export function letsGo({query, pairKey}, asked) {
   return query !== null && (asked.pairQuery !== query || asked.pairKey !== pairKey);
@@ -153,7 +167,10 @@ export function pairOfPinned(state, drawn, query) {
   return pair && {pairQuery: query, pairKey: pair.key, pairChosen: true};
 }
 
-/** @param {Places} places @param {Axis} axis */
+/**
+ * @param {Places} places
+ * @param {Axis} axis
+ */
 function firstPlain(places, {dimmed}) {
   return places.find((place) => !dimmed[place]) ?? places[0];
 }

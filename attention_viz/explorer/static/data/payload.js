@@ -19,9 +19,7 @@
  * @property {(number[] | null)[]} [place]  where each stands in what was read: row and column of a patch, seconds of a frame
  */
 
-/**
- * A picture as it was read: its dots, red, green and blue. @typedef {{rows: number, columns: number, at: Place}} PackedPicture
- */
+/** A picture as it was read: its dots, red, green and blue. @typedef {{rows: number, columns: number, at: Place}} PackedPicture */
 
 /**
  * A sound as it was read: its samples of 16 bits, its spectrogram (column, band), the words that are said of it, and the
@@ -118,9 +116,17 @@
  * @property {{id: string, codes: number, faintest: number}} [long]  where heads come as pictures and terms
  */
 
-/** @template H @typedef {{header: H, body: Uint8Array}} Payload */
+/**
+ * @template H
+ * @typedef {{header: H, body: Uint8Array}} Payload
+ */
 
-/** The header, and the bytes behind it. @template H @param {Uint8Array} bytes @returns {Payload<H>} */
+/**
+ * The header, and the bytes behind it.
+ * @template H
+ * @param {Uint8Array} bytes
+ * @returns {Payload<H>}
+ */
 export function readPayload(bytes) {
   const length = new DataView(bytes.buffer, bytes.byteOffset, 4).getUint32(0, true);
   const header = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length)));
@@ -130,7 +136,9 @@ export function readPayload(bytes) {
 /**
  * One plane, inflated. The bytes are written and read here, without a Blob or a Response between: each of those has the
  * reader wait for its turn among all that the page has to do, and a head that was just chosen would come after it.
- * @param {{body: Uint8Array}} payload @param {Place} place @returns {Promise<Uint8Array<ArrayBuffer>>}
+ * @param {{body: Uint8Array}} payload
+ * @param {Place} place
+ * @returns {Promise<Uint8Array<ArrayBuffer>>}
  */
 export async function readPlane({body}, [offset, length]) {
   const {readable, writable} = new DecompressionStream("deflate");
@@ -152,7 +160,9 @@ export async function readPlane({body}, [offset, length]) {
 
 /**
  * One array that was left as it is, where it lies if its address lets it, else at an address of its own.
- * @template {Float32Array | Float64Array | Uint16Array} N @param {{body: Uint8Array}} payload @param {Place} place
+ * @template {Float32Array | Float64Array | Uint16Array} N
+ * @param {{body: Uint8Array}} payload
+ * @param {Place} place
  * @param {{new (buffer: ArrayBufferLike, start?: number, count?: number): N, BYTES_PER_ELEMENT: number}} Numbers
  */
 export function numbersAt({body}, [offset, length], Numbers) {
@@ -164,7 +174,8 @@ export function numbersAt({body}, [offset, length], Numbers) {
 
 /**
  * Two planes joined to whole numbers: the upper eight bits, and the lower four, two in a byte, or where `fine` eight.
- * @param {{body: Uint8Array}} payload @param {{high: Place, low: Place}} places
+ * @param {{body: Uint8Array}} payload
+ * @param {{high: Place, low: Place}} places
  */
 export async function readSteps(payload, {high, low}, fine = false) {
   const [upper, lower] = await Promise.all([high, low].map((place) => readPlane(payload, place)));
@@ -176,7 +187,8 @@ export async function readSteps(payload, {high, low}, fine = false) {
 
 /**
  * One layer: all weights as whole numbers (head, key, query), and what each row sums to (head, query).
- * @param {Payload<{sum_steps: number}>} payload @param {{high: Place, low: Place, sums: Place}} layer
+ * @param {Payload<{sum_steps: number}>} payload
+ * @param {{high: Place, low: Place, sums: Place}} layer
  */
 export async function readLayer(payload, {high, low, sums}) {
   const [weights, total] = await Promise.all([readSteps(payload, {high, low}), readPlane(payload, sums)]);
@@ -200,7 +212,8 @@ export function weightValues({levels}) {
 
 /**
  * The number of the interval that a weight lies in, as Python packs it.
- * @param {number} weight @param {number} levels
+ * @param {number} weight
+ * @param {number} levels
  */
 export function numberOf(weight, levels) {
   if (weight <= 0.5 / levels) return 0;
@@ -209,7 +222,8 @@ export function numberOf(weight, levels) {
 
 /**
  * One pattern of blocked cells (key, query): 1 where a query may not look.
- * @param {{body: Uint8Array}} payload @param {CausalMask | BitMask} mask
+ * @param {{body: Uint8Array}} payload
+ * @param {CausalMask | BitMask} mask
  */
 export async function readMask(payload, mask) {
   const {queries, keys} = mask;

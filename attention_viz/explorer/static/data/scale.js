@@ -1,6 +1,9 @@
 // From weights to colours, lengths and digits.
 
-/** Red, green and blue, each 0 to 255. @typedef {number[]} Colour */
+/**
+ * Red, green and blue, each 0 to 255.
+ * @typedef {number[]} Colour
+ */
 
 /** @typedef {"linear" | "maximum" | "logarithmic"} ScaleName */
 
@@ -61,18 +64,29 @@ export const SCALE_NAMES = ["linear", "maximum", "logarithmic"];
 /**
  * How long or wide a mark of a weight is, 0 to 1. Lengths are read as proportions, so they never follow the logarithmic
  * scale: beside it and "to maximum" they are relative to `most`, the heaviest weight of the same picture.
- * @param {ScaleName} scale @param {number} weight @param {number} most
+ * @param {ScaleName} scale
+ * @param {number} weight
+ * @param {number} most
  */
 export function lengthOf(scale, weight, most) {
   return scale === "linear" ? weight : weight / Math.max(most, 1e-9);
 }
 
-/** "#rrggbb" as a colour. @param {string} colour @returns {Colour} */
+/**
+ * "#rrggbb" as a colour.
+ * @param {string} colour
+ * @returns {Colour}
+ */
 export function channels(colour) {
   return [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
 }
 
-/** The colour at a place of a ramp, 0 to 1. @param {Colour[]} ramp @param {number} place @returns {Colour} */
+/**
+ * The colour at a place of a ramp, 0 to 1.
+ * @param {Colour[]} ramp
+ * @param {number} place
+ * @returns {Colour}
+ */
 export function onRamp(ramp, place) {
   const at = Math.min(Math.max(place, 0), 1) * (ramp.length - 1);
   const [low, high] = [ramp[Math.floor(at)], ramp[Math.ceil(at)]];
@@ -84,7 +98,10 @@ let lastTable = {of: [], table: new Uint32Array(0)};
 
 /**
  * The colour of every weight that there can be, as pixels; nobody writes into it, as the next head may have the same.
- * @param {ArrayLike<number>} values @param {ScaleName} scale @param {number} maximum @param {Colour[]} ramp
+ * @param {ArrayLike<number>} values
+ * @param {ScaleName} scale
+ * @param {number} maximum
+ * @param {Colour[]} ramp
  */
 export function colourTable(values, scale, maximum, ramp) {
   const of = [values, scale, maximum, ramp];
@@ -98,24 +115,36 @@ export function colourTable(values, scale, maximum, ramp) {
 /**
  * The colour of every weight that there can be where the deepest stands for `most`, however little that is: on the
  * logarithmic scale the palest for a thousandth of it.
- * @param {ArrayLike<number>} values @param {ScaleName} scale @param {number} most @param {Colour[]} ramp
+ * @param {ArrayLike<number>} values
+ * @param {ScaleName} scale
+ * @param {number} most
+ * @param {Colour[]} ramp
  */
 export function relativeTable(values, scale, most, ramp) {
   const relative = Float64Array.from(values, (weight) => Math.min(1, weight / (most || 1)));
   return colourTable(relative, scale === "logarithmic" ? scale : "linear", 1, ramp);
 }
 
-/** A colour as one little-endian pixel of an image. @param {Colour} colour */
+/**
+ * A colour as one little-endian pixel of an image.
+ * @param {Colour} colour
+ */
 export function pixel([red, green, blue]) {
   return (0xff000000 | (blue << 16) | (green << 8) | red) >>> 0;
 }
 
-/** A colour as a style sheet has it. @param {Colour} colour */
+/**
+ * A colour as a style sheet has it.
+ * @param {Colour} colour
+ */
 export function rgb(colour) {
   return `rgb(${colour.map(Math.round).join(" ")})`;
 }
 
-/** Three digits after the point; what is there but too small for them is told as such. @param {number} weight */
+/**
+ * Three digits after the point; what is there but too small for them is told as such.
+ * @param {number} weight
+ */
 export function threeDigits(weight) {
   return weight > 0 && weight < 0.0005 ? "<0.001" : weight.toFixed(3);
 }

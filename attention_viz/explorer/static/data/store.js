@@ -10,7 +10,12 @@
  * @property {() => void} stop
  */
 
-/** A store of plain values. @template {object} S @param {S} state @returns {Store<S>} */
+/**
+ * A store of plain values.
+ * @template {object} S
+ * @param {S} state
+ * @returns {Store<S>}
+ */
 export function createStore(state) {
   /** @type {Set<(names: Set<keyof S>) => void>} */
   const listeners = new Set();
@@ -43,7 +48,12 @@ export function createStore(state) {
   };
 }
 
-/** Whether any of some names is among those that changed. @template N @param {Set<N>} changed @param {...N} names */
+/**
+ * Whether any of some names is among those that changed.
+ * @template N
+ * @param {Set<N>} changed
+ * @param {...N} names
+ */
 export function hasAny(changed, ...names) {
   return names.some((name) => changed.has(name));
 }

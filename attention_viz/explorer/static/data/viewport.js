@@ -12,19 +12,31 @@
 
 const FEWEST = 3;
 
-/** A window on everything. @param {number} rows @param {number} columns @returns {Viewport} */
+/**
+ * A window on everything.
+ * @param {number} rows
+ * @param {number} columns
+ * @returns {Viewport}
+ */
 export function wholeWindow(rows, columns) {
   return {top: 0, bottom: rows, left: 0, right: columns, rows, columns};
 }
 
-/** Whether a window leaves nothing out. @param {Viewport} window */
+/**
+ * Whether a window leaves nothing out.
+ * @param {Viewport} window
+ */
 export function isWhole({top, bottom, left, right, rows, columns}) {
   return top === 0 && left === 0 && bottom === rows && right === columns;
 }
 
 /**
  * Closer or farther by a factor, so that the cell at (row, column) stays where it is.
- * @param {Viewport} window @param {number} factor @param {number} row @param {number} column @returns {Viewport}
+ * @param {Viewport} window
+ * @param {number} factor
+ * @param {number} row
+ * @param {number} column
+ * @returns {Viewport}
  */
 export function zoomed(window, factor, row, column) {
   const [top, bottom] = zoomedAxis(window.top, window.bottom, window.rows, factor, row);
@@ -32,7 +44,13 @@ export function zoomed(window, factor, row, column) {
   return {...window, top, bottom, left, right};
 }
 
-/** @param {number} start @param {number} end @param {number} count @param {number} factor @param {number} at */
+/**
+ * @param {number} start
+ * @param {number} end
+ * @param {number} count
+ * @param {number} factor
+ * @param {number} at
+ */
 function zoomedAxis(start, end, count, factor, at) {
   const before = end - start;
   let size = Math.round(before * factor);
@@ -45,7 +63,10 @@ function zoomedAxis(start, end, count, factor, at) {
 
 /**
  * Moved by whole rows and columns, as far as there are any.
- * @param {Viewport} window @param {number} rows @param {number} columns @returns {Viewport}
+ * @param {Viewport} window
+ * @param {number} rows
+ * @param {number} columns
+ * @returns {Viewport}
  */
 export function panned(window, rows, columns) {
   const down = Math.min(Math.max(rows, -window.top), window.rows - window.bottom);
@@ -59,7 +80,12 @@ export function panned(window, rows, columns) {
   };
 }
 
-/** Moved just so far that a cell is inside. @param {Viewport} window @param {number} row @param {number} column */
+/**
+ * Moved just so far that a cell is inside.
+ * @param {Viewport} window
+ * @param {number} row
+ * @param {number} column
+ */
 export function showing(window, row, column) {
   const down = row < window.top ? row - window.top : Math.max(0, row - window.bottom + 1);
   const across = column < window.left ? column - window.left : Math.max(0, column - window.right + 1);

@@ -93,7 +93,11 @@ const WHOLE = 65_534;
 // A weight that changed by less stays "0.000" as it is written.
 const LEAST_CHANGE = 0.0005;
 
-/** The run without the mask, from its bytes. @param {Uint8Array} bytes @returns {Promise<Ground>} */
+/**
+ * The run without the mask, from its bytes.
+ * @param {Uint8Array} bytes
+ * @returns {Promise<Ground>}
+ */
 export async function readGround(bytes) {
   /** @type {Payload<BoardHeader>} */
   const payload = readPayload(bytes);
@@ -187,7 +191,12 @@ export function ownOutputs({values, rows, columns}, {before, after}) {
   });
 }
 
-/** @param {Ground} ground @param {Uint16Array} levels @param {number} layer @param {number} head */
+/**
+ * @param {Ground} ground
+ * @param {Uint16Array} levels
+ * @param {number} layer
+ * @param {number} head
+ */
 function headOf({header, starts, rows, columns}, levels, layer, head) {
   const size = rows * columns;
   const start = (starts[layerPlace(header.layers, layer)] + head) * size;
@@ -196,7 +205,8 @@ function headOf({header, starts, rows, columns}, levels, layer, head) {
 
 /**
  * Whether a head's weights are at hand, so that it can be looked at without being chosen.
- * @param {Ground} ground @param {{layer: number, head: number}} place
+ * @param {Ground} ground
+ * @param {{layer: number, head: number}} place
  */
 export function isAtHand({header, others}, {layer, head}) {
   return others !== null || (layer === header.layer && head === header.head);
@@ -204,36 +214,52 @@ export function isAtHand({header, others}, {layer, head}) {
 
 /**
  * A token as it is named beside a cell: a patch or a frame by its place, a word as it is written.
- * @param {Pick<BoardAxis, "tokens" | "placed">} axis @param {number} at
+ * @param {Pick<BoardAxis, "tokens" | "placed">} axis
+ * @param {number} at
  */
 export function tokenOf({tokens, placed}, at) {
   return placed?.[at] ?? tokens[at];
 }
 
-/** The tokens that are no words. @param {Ground} ground */
+/**
+ * The tokens that are no words.
+ * @param {Ground} ground
+ */
 export function wordless({header: {keys}}) {
   return new Set([...keys.special, ...keys.padding]);
 }
 
-/** Whether the model lets no token look at a later one. @param {Ground} ground */
+/**
+ * Whether the model lets no token look at a later one.
+ * @param {Ground} ground
+ */
 export function looksBack({own, columns}) {
   return !own.some((open, at) => open === 1 && at % columns > Math.floor(at / columns));
 }
 
-/** How many cells are blocked that the model leaves open. @param {Matrices} matrices */
+/**
+ * How many cells are blocked that the model leaves open.
+ * @param {Matrices} matrices
+ */
 export function countCut({own, open}) {
   let count = 0;
   for (let at = 0; at < own.length; at++) count += own[at] & ~open[at];
   return count;
 }
 
-/** The end of a scale for the largest of some numbers: the next round one. @param {number} most */
+/**
+ * The end of a scale for the largest of some numbers: the next round one.
+ * @param {number} most
+ */
 export function roundEnd(most) {
   const ends = [0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1, 1.2, 1.4, 1.6, 2, 3, 4, 6, 10];
   return ends.find((end) => most <= end) ?? most;
 }
 
-/** A share as people write it. @param {number} share */
+/**
+ * A share as people write it.
+ * @param {number} share
+ */
 export function percent(share) {
   if (share < 0.0005) return share > 0 ? "<0.1 %" : "0 %";
   return `${(share * 100).toFixed(share < 0.0995 ? 1 : 0)} %`;
@@ -250,7 +276,8 @@ export function lengths(share) {
 
 /**
  * Whether a mask leaves some row of a head as it was.
- * @param {Pick<Matrices, "before" | "after">} matrices @param {number} columns
+ * @param {Pick<Matrices, "before" | "after">} matrices
+ * @param {number} columns
  */
 export function keepsRow({before, after}, columns) {
   if (!after) return false;

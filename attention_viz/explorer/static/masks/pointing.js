@@ -6,11 +6,13 @@ import {within} from "../parts/element.js";
  * @import {Stage} from "./stage.js"
  */
 
-/**
- * What is done when a stroke has ended, and when something is pointed at. @typedef {{painted: () => void, pointed: () => void}} Hear
- */
+/** What is done when a stroke has ended, and when something is pointed at. @typedef {{painted: () => void, pointed: () => void}} Hear */
 
-/** Mark a row here and its bar. @param {Stage} stage @param {number | null} row */
+/**
+ * Mark a row here and its bar.
+ * @param {Stage} stage
+ * @param {number | null} row
+ */
 export function markRow(stage, row) {
   stage.overRow = row;
   for (const bar of stage.parts.outputs.children)
@@ -20,7 +22,11 @@ export function markRow(stage, row) {
     );
 }
 
-/** Pointing at a bar marks its row. @param {Stage} stage @param {Hear} hear */
+/**
+ * Pointing at a bar marks its row.
+ * @param {Stage} stage
+ * @param {Hear} hear
+ */
 export function listenToBars(stage, hear) {
   const {signal} = stage.listening;
   const {outputs} = stage.parts;

@@ -14,7 +14,10 @@ import {layerPlace} from "../heads/numbers.js";
 
 /** @typedef {"cell" | "row" | "column"} Brush */
 
-/** Cells of a matrix, row by row: 1 where a query may look. @typedef {Uint8Array} Cells */
+/**
+ * Cells of a matrix, row by row: 1 where a query may look.
+ * @typedef {Uint8Array} Cells
+ */
 
 // In the order in which they stand; these follow from the number of tokens alone.
 export const COMPUTED = ["none", "causal", "window", "prefix"];
@@ -24,7 +27,8 @@ export const BATCHED = ["padding", "both"];
  * What a mask leaves open, before the model's own is put on top; null for one that follows from more than sizes.
  * @param {string} mask
  * @param {number} count  of tokens
- * @param {{window: number, prefix: number}} numbers @returns {Cells | null}
+ * @param {{window: number, prefix: number}} numbers
+ * @returns {Cells | null}
  */
 export function openCells(mask, count, {window, prefix}) {
   /** @type {Record<string, (query: number, key: number) => boolean>} */
@@ -43,13 +47,18 @@ export function openCells(mask, count, {window, prefix}) {
 
 /**
  * The cells of eight in a byte, the first one highest.
- * @param {Uint8Array} bytes @param {number} count @returns {Cells}
+ * @param {Uint8Array} bytes
+ * @param {number} count
+ * @returns {Cells}
  */
 export function unpackBits(bytes, count) {
   return Uint8Array.from({length: count}, (_, at) => (bytes[at >> 3] >> (7 - (at & 7))) & 1);
 }
 
-/** Cells as letters: eight in a byte, in base64. @param {Cells} cells */
+/**
+ * Cells as letters: eight in a byte, in base64.
+ * @param {Cells} cells
+ */
 export function bitsOf(cells) {
   const bytes = new Uint8Array(Math.ceil(cells.length / 8));
   cells.forEach((cell, at) => {
@@ -60,19 +69,29 @@ export function bitsOf(cells) {
   return btoa(text);
 }
 
-/** The bytes of base64. @param {string} text */
+/**
+ * The bytes of base64.
+ * @param {string} text
+ */
 export function bytesOf(text) {
   return Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 }
 
-/** The cells that are open in both. @param {Cells} one @param {Cells} other @returns {Cells} */
+/**
+ * The cells that are open in both.
+ * @param {Cells} one
+ * @param {Cells} other
+ * @returns {Cells}
+ */
 export function both(one, other) {
   return one.map((cell, at) => cell & other[at]);
 }
 
 /**
  * Block or open what a brush touches; what the model itself blocks stays as it is.
- * @param {Cells} added @param {Cells} own @param {number} count
+ * @param {Cells} added
+ * @param {Cells} own
+ * @param {number} count
  * @param {{brush: Brush, size: number, query: number, key: number, open: boolean}} stroke
  */
 export function paint(added, own, count, {brush, size, query, key, open}) {
@@ -89,7 +108,9 @@ export function paint(added, own, count, {brush, size, query, key, open}) {
 
 /**
  * Whether a stroke that begins here opens cells: where all that it touches are blocked, and the model leaves some open.
- * @param {Cells} added @param {Cells} own @param {number} count
+ * @param {Cells} added
+ * @param {Cells} own
+ * @param {number} count
  * @param {{brush: Brush, query: number, key: number}} place
  */
 export function opens(added, own, count, {brush, query, key}) {
@@ -103,7 +124,10 @@ export function opens(added, own, count, {brush, query, key}) {
 
 /**
  * The name of the mask that blocks the same cells as a drawing, beside those of the model's own; else "drawn".
- * @param {Cells} added @param {Cells} own @param {number} count @param {{window: number, prefix: number}} numbers
+ * @param {Cells} added
+ * @param {Cells} own
+ * @param {number} count
+ * @param {{window: number, prefix: number}} numbers
  */
 export function nameOf(added, own, count, numbers) {
   const same = (/** @type {Cells} */ cells) => cells.every((cell, at) => !own[at] || cell === added[at]);
@@ -112,7 +136,9 @@ export function nameOf(added, own, count, numbers) {
 
 /**
  * The softmax of each row over its open cells; a row without any is 0.
- * @param {Float32Array} logits @param {Cells} open @param {number} keys
+ * @param {Float32Array} logits
+ * @param {Cells} open
+ * @param {number} keys
  * @param {number | null} sink  one more logit, which takes its share
  */
 export function softmaxOver(logits, open, keys, sink) {
@@ -131,14 +157,20 @@ export function softmaxOver(logits, open, keys, sink) {
   return weights;
 }
 
-/** Whether a mask acts in a head. @param {MaskChoice} choice @param {number} layer @param {number} head */
+/**
+ * Whether a mask acts in a head.
+ * @param {MaskChoice} choice
+ * @param {number} layer
+ * @param {number} head
+ */
 export function actsIn({in_layer, in_head}, layer, head) {
   return (in_layer ?? layer) === layer && (in_head ?? head) === head;
 }
 
 /**
  * Whether what a layer reads stays as it is: nothing was blocked in a layer before it.
- * @param {MaskChoice} choice @param {number} layer
+ * @param {MaskChoice} choice
+ * @param {number} layer
  * @param {{number?: number}[]} layers  all that attend
  */
 export function readsTheSame({in_layer}, layer, layers) {
@@ -147,7 +179,9 @@ export function readsTheSame({in_layer}, layer, layers) {
 
 /**
  * The heaviest link that was cut: between words, where one of at least a twentieth was, else of any tokens.
- * @param {Float64Array} before @param {Cells} open @param {number} keys
+ * @param {Float64Array} before
+ * @param {Cells} open
+ * @param {number} keys
  * @param {Set<number>} others  the tokens that are no words
  */
 export function heaviestCut(before, open, keys, others) {
@@ -163,7 +197,12 @@ export function heaviestCut(before, open, keys, others) {
   return ofWords && ofWords.weight >= 0.05 ? ofWords : heaviest(() => true);
 }
 
-/** The place of the largest of a row. @param {Float64Array} matrix @param {number} row @param {number} keys */
+/**
+ * The place of the largest of a row.
+ * @param {Float64Array} matrix
+ * @param {number} row
+ * @param {number} keys
+ */
 export function largestOf(matrix, row, keys) {
   let best = 0;
   for (let key = 1; key < keys; key++) if (matrix[row * keys + key] > matrix[row * keys + best]) best = key;

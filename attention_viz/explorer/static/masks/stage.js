@@ -77,7 +77,10 @@ export const NUMBER_WORDS = {
   prefix: (number) => `${number} open to all`,
 };
 
-/** Draw everything anew. @param {Stage} stage */
+/**
+ * Draw everything anew.
+ * @param {Stage} stage
+ */
 export function drawStage(stage) {
   const {ground, message} = stage;
   if (!ground || !message) return;
@@ -87,7 +90,10 @@ export function drawStage(stage) {
   stage.root.dataset["drawn"] = "";
 }
 
-/** Draw what follows the pointer: the matrix, and the sentence above it. @param {Stage} stage */
+/**
+ * Draw what follows the pointer: the matrix, and the sentence above it.
+ * @param {Stage} stage
+ */
 function drawMatrix(stage) {
   const {ground, message} = stage;
   if (!ground || !message) return;
@@ -131,7 +137,8 @@ function roomOf() {
 
 /**
  * Which weights the matrix shows: without a mask there is no difference to be seen.
- * @param {Pick<Stage, "choice" | "shown">} stage @returns {Shown}
+ * @param {Pick<Stage, "choice" | "shown">} stage
+ * @returns {Shown}
  */
 function shownOf({choice, shown}) {
   return choice.mask === "none" ? "before" : shown;
@@ -139,7 +146,9 @@ function shownOf({choice, shown}) {
 
 /**
  * Which head the matrix is, and what its numbers are.
- * @param {Stage} stage @param {Ground} ground @param {Matrices} matrices
+ * @param {Stage} stage
+ * @param {Ground} ground
+ * @param {Matrices} matrices
  */
 function legendWords(stage, {header, columns}, matrices) {
   const {peek, run, choice} = stage;
@@ -152,7 +161,11 @@ function legendWords(stage, {header, columns}, matrices) {
   return empty ? `${where}; rows without colour are as before` : where;
 }
 
-/** @param {Stage} stage @param {Ground} ground @param {BoardMessage} message */
+/**
+ * @param {Stage} stage
+ * @param {Ground} ground
+ * @param {BoardMessage} message
+ */
 function drawTools({presets, stepper, sizer, switches, choice, ...stage}, ground, {locked}) {
   const {added, drawn, root, parts, shown, brush, size, sheet} = stage;
   drawPresets(presets.buttons, ground, choice, {added, drawn}, readStyle(root).colours);
@@ -176,14 +189,20 @@ function drawTools({presets, stepper, sizer, switches, choice, ...stage}, ground
   parts.locked.hidden = locked === "";
 }
 
-/** @param {MaskChoice} choice @param {Ground} ground */
+/**
+ * @param {MaskChoice} choice
+ * @param {Ground} ground
+ */
 function scopeOf({in_layer, in_head}, {header: {layer, head}}) {
   if (in_layer === null && in_head === null) return "all";
   if (in_layer === layer) return in_head === null ? "layer" : in_head === head ? "head" : null;
   return null;
 }
 
-/** Where a mask acts that was put on for another head than the one on the screen. @param {MaskChoice} choice */
+/**
+ * Where a mask acts that was put on for another head than the one on the screen.
+ * @param {MaskChoice} choice
+ */
 function scopeWords({in_layer, in_head}) {
   const layer = in_layer === null ? "every layer" : `layer ${in_layer}`;
   return `${layer}, ${in_head === null ? "every head" : `head ${in_head}`}`;
@@ -192,7 +211,8 @@ function scopeWords({in_layer, in_head}) {
 /**
  * What the mask did to each token's output. Until the model has run with it, what the head on the screen hands out is
  * told instead, where that is exact; where it isn't, what ran last stays, grey.
- * @param {Stage} stage @param {Ground} ground
+ * @param {Stage} stage
+ * @param {Ground} ground
  */
 function drawOutputs(stage, ground) {
   const {root, parts, run, last} = stage;
@@ -211,7 +231,11 @@ function drawOutputs(stage, ground) {
     parts.outputs.querySelector(`[data-output="${stage.overRow}"]`)?.classList.add("av-marked");
 }
 
-/** @param {Stage} stage @param {Ground} ground @param {{ramp: number[][]}} colours */
+/**
+ * @param {Stage} stage
+ * @param {Ground} ground
+ * @param {{ramp: number[][]}} colours
+ */
 function drawSides(stage, ground, {ramp}) {
   drawOutputs(stage, ground);
   const {parts, run, last, heads, message} = stage;
@@ -230,7 +254,11 @@ function drawSides(stage, ground, {ramp}) {
   writeWhole(parts.whole, told);
 }
 
-/** Build the heads' cells, where others are there now. @param {Stage} stage @param {Ground} ground */
+/**
+ * Build the heads' cells, where others are there now.
+ * @param {Stage} stage
+ * @param {Ground} ground
+ */
 export function takeGround(stage, ground) {
   stage.ground = ground;
   stage.peek = null;
@@ -244,7 +272,8 @@ export function takeGround(stage, ground) {
 
 /**
  * Put a head that is pointed at into the matrix; null takes it out again.
- * @param {Stage} stage @param {HeadPlace | null} head
+ * @param {Stage} stage
+ * @param {HeadPlace | null} head
  */
 export function peekAt(stage, head) {
   const {ground} = stage;

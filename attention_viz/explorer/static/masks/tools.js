@@ -25,7 +25,10 @@ const MEANINGS = {
   drawn: "what was painted by hand",
 };
 
-/** The buttons of the masks, each with its picture. @param {(mask: string) => void} choose */
+/**
+ * The buttons of the masks, each with its picture.
+ * @param {(mask: string) => void} choose
+ */
 export function createPresets(choose) {
   const buttons = PRESETS.map((mask) => {
     const picture = element("canvas", {"aria-hidden": "true"});
@@ -38,8 +41,11 @@ export function createPresets(choose) {
 
 /**
  * Draw each mask as it would be here, open cells dark; those of two sentences as a sketch, until one is chosen.
- * @param {HTMLButtonElement[]} buttons @param {Ground} ground @param {MaskChoice} choice
- * @param {{added: Cells, drawn: Cells | null}} cells @param {Pick<Colours, "accent" | "line" | "background">} colours
+ * @param {HTMLButtonElement[]} buttons
+ * @param {Ground} ground
+ * @param {MaskChoice} choice
+ * @param {{added: Cells, drawn: Cells | null}} cells
+ * @param {Pick<Colours, "accent" | "line" | "background">} colours
  */
 export function drawPresets(buttons, ground, choice, {added, drawn}, colours) {
   const square = ground.rows === ground.columns;
@@ -55,7 +61,10 @@ export function drawPresets(buttons, ground, choice, {added, drawn}, colours) {
   }
 }
 
-/** Six tokens, of which two fill up. @param {string} mask */
+/**
+ * Six tokens, of which two fill up.
+ * @param {string} mask
+ */
 function sketch(mask) {
   return Uint8Array.from({length: 36}, (_, at) => {
     const [query, key] = [Math.floor(at / 6), at % 6];
@@ -64,7 +73,9 @@ function sketch(mask) {
 }
 
 /**
- * @param {HTMLCanvasElement} canvas @param {number} count @param {Cells} open
+ * @param {HTMLCanvasElement} canvas
+ * @param {number} count
+ * @param {Cells} open
  * @param {Pick<Colours, "accent" | "line" | "background">} colours
  */
 function drawPicture(canvas, count, open, colours) {
@@ -85,7 +96,10 @@ function drawPicture(canvas, count, open, colours) {
 
 /**
  * Buttons of which one is pressed.
- * @template {string} T @param {string} label @param {Record<T, string>} options @param {(value: T) => void} choose
+ * @template {string} T
+ * @param {string} label
+ * @param {Record<T, string>} options
+ * @param {(value: T) => void} choose
  */
 export function createSwitch(label, options, choose) {
   const values = /** @type {T[]} */ (Object.keys(options));
@@ -106,7 +120,10 @@ export function createSwitch(label, options, choose) {
   };
 }
 
-/** A number with a button on either side. @param {(by: number) => void} step */
+/**
+ * A number with a button on either side.
+ * @param {(by: number) => void} step
+ */
 export function createStepper(step) {
   const value = element("span", {class: "av-stepped", "aria-live": "polite"});
   const buttons = [
@@ -118,7 +135,11 @@ export function createStepper(step) {
   const node = element("div", {class: "av-stepper", role: "group"}, line, means);
   return {
     node,
-    /** @param {string} label @param {number | null} number @param {string} words */
+    /**
+     * @param {string} label
+     * @param {number | null} number
+     * @param {string} words
+     */
     show(label, number, words) {
       node.hidden = number === null;
       node.setAttribute("aria-label", label);

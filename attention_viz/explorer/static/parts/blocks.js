@@ -46,7 +46,8 @@ const [SLICE, REST, AGAIN] = [10, 80, 200];
 /**
  * The switch and the note below the matrix of a long text, in a short one there is neither; and what the matrix is
  * painted from. `repaint` is called when blocks have been computed.
- * @param {BlockView} view @param {() => void} repaint
+ * @param {BlockView} view
+ * @param {() => void} repaint
  */
 export function createBlocks(view, repaint) {
   const {store, recording} = view;
@@ -59,7 +60,9 @@ export function createBlocks(view, repaint) {
     node,
     /**
      * What some rows and columns of the head on the screen are painted from; null before there is anything.
-     * @param {Places} rows @param {Places} columns @returns {Drawn | null}
+     * @param {Places} rows
+     * @param {Places} columns
+     * @returns {Drawn | null}
      */
     drawn(rows, columns) {
       const {head, picture} = view.now;
@@ -83,7 +86,9 @@ export function createBlocks(view, repaint) {
     },
     /**
      * Say what was drawn, and how much the deepest colour stands for.
-     * @param {Places} rows @param {Places} columns @param {number} deepest
+     * @param {Places} rows
+     * @param {Places} columns
+     * @param {number} deepest
      */
     tell(rows, columns, deepest) {
       const {head} = view.now;
@@ -98,7 +103,10 @@ export function createBlocks(view, repaint) {
 
 /**
  * Whether so many cells of a head are drawn in blocks.
- * @param {View["now"]["head"]} head @param {Places} rows @param {Places} columns @returns {head is ComputedHead}
+ * @param {View["now"]["head"]} head
+ * @param {Places} rows
+ * @param {Places} columns
+ * @returns {head is ComputedHead}
  */
 function inBlocks(head, rows, columns) {
   return head instanceof ComputedHead && rows.length * columns.length > MOST_COMPUTED;
@@ -106,7 +114,10 @@ function inBlocks(head, rows, columns) {
 
 /**
  * Begin with other blocks, unless these are on the screen already.
- * @param {Work} work @param {BlockMap} whole @param {Places} rows @param {Places} columns
+ * @param {Work} work
+ * @param {BlockMap} whole
+ * @param {Places} rows
+ * @param {Places} columns
  * @param {() => Part | WithoutHidden | null} begin
  */
 function beginWith(work, whole, rows, columns, begin) {
@@ -122,7 +133,10 @@ function beginWith(work, whole, rows, columns, begin) {
  * The blocks that the whole's don't stand for: of a part, or where tokens are hidden; null where they do.
  *
  * Of weights that came in steps faint means are off: those of the whole, which were made of the weights themselves, stay.
- * @param {BlockView} view @param {ComputedHead} head @param {BlockMap} whole @param {Places} rows
+ * @param {BlockView} view
+ * @param {ComputedHead} head
+ * @param {BlockMap} whole
+ * @param {Places} rows
  * @param {Places} columns
  */
 function anew({now}, head, whole, rows, columns) {
@@ -134,7 +148,9 @@ function anew({now}, head, whole, rows, columns) {
 
 /**
  * Compute what is missing, in slices between which the page draws and answers.
- * @param {Work} work @param {HTMLElement} node @param {() => void} repaint
+ * @param {Work} work
+ * @param {HTMLElement} node
+ * @param {() => void} repaint
  */
 function goOn(work, node, repaint) {
   if (!work.blocks || work.blocks.done || work.timer) return;
@@ -153,13 +169,19 @@ function goOn(work, node, repaint) {
   }
 }
 
-/** @param {Places} one @param {Places} other */
+/**
+ * @param {Places} one
+ * @param {Places} other
+ */
 function isSame(one, other) {
   return one.buffer === other.buffer && one.byteOffset === other.byteOffset && one.length === other.length;
 }
 
 /**
- * @param {BlockView} view @param {Work["blocks"]} blocks @param {Places} rows @param {Places} columns
+ * @param {BlockView} view
+ * @param {Work["blocks"]} blocks
+ * @param {Places} rows
+ * @param {Places} columns
  * @param {number} deepest
  */
 function wording({store, now}, blocks, rows, columns, deepest) {

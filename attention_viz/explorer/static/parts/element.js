@@ -8,8 +8,11 @@
 
 /**
  * An element with attributes and children; null children are left out.
- * @template {keyof HTMLElementTagNameMap} T @param {T} tag @param {Attributes} attributes
- * @param {...(Node | string | null | undefined)} children @returns {HTMLElementTagNameMap[T]}
+ * @template {keyof HTMLElementTagNameMap} T
+ * @param {T} tag
+ * @param {Attributes} attributes
+ * @param {...(Node | string | null | undefined)} children
+ * @returns {HTMLElementTagNameMap[T]}
  */
 export function element(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
@@ -35,7 +38,9 @@ let svgSpace = null;
 
 /**
  * An element of a drawing; children that are null or undefined are left out.
- * @param {string} tag @param {Marks} attributes @param {...(Node | string | null | undefined)} children
+ * @param {string} tag
+ * @param {Marks} attributes
+ * @param {...(Node | string | null | undefined)} children
  * @returns {SVGElement}
  */
 export function svg(tag, attributes = {}, ...children) {
@@ -49,13 +54,17 @@ export function svg(tag, attributes = {}, ...children) {
 
 /**
  * The element that fits a selector and that an event happened in, or null.
- * @param {Event} event @param {string} selector
+ * @param {Event} event
+ * @param {string} selector
  */
 export function within(event, selector) {
   return event.target instanceof Element ? /** @type {HTMLElement | null} */ (event.target.closest(selector)) : null;
 }
 
-/** What has the keyboard's focus, in the document or the shadow root that a node is in. @param {Node} node */
+/**
+ * What has the keyboard's focus, in the document or the shadow root that a node is in.
+ * @param {Node} node
+ */
 export function focused(node) {
   const root = node.getRootNode();
   return root instanceof Document || root instanceof ShadowRoot ? root.activeElement : null;
@@ -63,7 +72,9 @@ export function focused(node) {
 
 /**
  * Fit a canvas to a size in CSS pixels at the screen's own resolution; its context then draws in CSS pixels.
- * @param {HTMLCanvasElement} canvas @param {number} width @param {number} height
+ * @param {HTMLCanvasElement} canvas
+ * @param {number} width
+ * @param {number} height
  */
 export function fitCanvas(canvas, width, height) {
   const ratio = window.devicePixelRatio || 1;

@@ -13,7 +13,10 @@ import {LABEL_LINE, middleOf} from "./plot.js";
 const LABEL_PITCH = 10.5;
 
 /**
- * @param {CanvasRenderingContext2D} context @param {MatrixView} view @param {Plot} plot @param {Places} rows
+ * @param {CanvasRenderingContext2D} context
+ * @param {MatrixView} view
+ * @param {Plot} plot
+ * @param {Places} rows
  * @param {Places} columns
  */
 export function paintLabels(context, view, plot, rows, columns) {
@@ -29,8 +32,14 @@ export function paintLabels(context, view, plot, rows, columns) {
 
 /**
  * Write one row's or column's label; a marked one in the colour of its role, over whatever labels lie below it.
- * @param {CanvasRenderingContext2D} context @param {MatrixView} view @param {Plot} plot @param {Side} side
- * @param {number} index @param {Axis} axis @param {number} place @param {boolean} marked
+ * @param {CanvasRenderingContext2D} context
+ * @param {MatrixView} view
+ * @param {Plot} plot
+ * @param {Side} side
+ * @param {number} index
+ * @param {Axis} axis
+ * @param {number} place
+ * @param {boolean} marked
  */
 export function paintLabel(context, view, plot, side, index, axis, place, marked) {
   const {colours} = view;
@@ -57,7 +66,11 @@ export function paintLabel(context, view, plot, side, index, axis, place, marked
   context.restore();
 }
 
-/** Every how many rows or columns there is room for a label. @param {Plot} plot @param {Side} side */
+/**
+ * Every how many rows or columns there is room for a label.
+ * @param {Plot} plot
+ * @param {Side} side
+ */
 function labelStep({cell, lying}, side) {
   if (side === "column" && lying) return 1;
   return Math.max(1, Math.ceil(LABEL_PITCH / (side === "row" ? cell.height : cell.width)));
@@ -65,7 +78,10 @@ function labelStep({cell, lying}, side) {
 
 /**
  * Cover the labels that a marked one would lie over.
- * @param {CanvasRenderingContext2D} context @param {MatrixView} view @param {Plot} plot @param {Side} side
+ * @param {CanvasRenderingContext2D} context
+ * @param {MatrixView} view
+ * @param {Plot} plot
+ * @param {Side} side
  * @param {number} index
  */
 function coverNeighbours(context, view, plot, side, index) {
@@ -83,7 +99,9 @@ function coverNeighbours(context, view, plot, side, index) {
 
 /**
  * A text cut to a width, with an ellipsis where something is missing.
- * @param {CanvasRenderingContext2D} context @param {string} text @param {number} room
+ * @param {CanvasRenderingContext2D} context
+ * @param {string} text
+ * @param {number} room
  */
 function shortened(context, text, room) {
   if (context.measureText(text).width <= room) return text;

@@ -29,7 +29,8 @@ import {channels, onRamp, pixel} from "../data/scale.js";
 
 /**
  * The colours and fonts that the style sheet gives this theme, for what is drawn on canvases.
- * @param {HTMLElement} root @returns {{colours: Colours, fonts: Fonts}}
+ * @param {HTMLElement} root
+ * @returns {{colours: Colours, fonts: Fonts}}
  */
 export function readStyle(root) {
   const style = getComputedStyle(root);
@@ -65,7 +66,10 @@ export function readStyle(root) {
 
 /**
  * How blocked cells are hatched.
- * @param {Readonly<Colours>} colours @param {number} period @param {number} strength @returns {Hatching}
+ * @param {Readonly<Colours>} colours
+ * @param {number} period
+ * @param {number} strength
+ * @returns {Hatching}
  */
 export function hatchingOf({background, blocked}, period, strength) {
   return {

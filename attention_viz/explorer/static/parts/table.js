@@ -13,7 +13,8 @@ import {tableOf} from "../data/table.js";
 
 /**
  * A table that is made when it is opened: the whole head, or one query's row where the head is too large.
- * @param {TableView} view @returns {Part}
+ * @param {TableView} view
+ * @returns {Part}
  */
 export function createTable(view) {
   const place = element("div", {
@@ -41,7 +42,10 @@ export function createTable(view) {
   };
 }
 
-/** @param {TableView} view @param {AnyHead} head */
+/**
+ * @param {TableView} view
+ * @param {AnyHead} head
+ */
 function buildTable(view, head) {
   const {layer, head: number, query, pairQuery} = view.store.state;
   const name = view.recording.headName(view.now.stream, layer, number);
@@ -55,7 +59,10 @@ function buildTable(view, head) {
   );
 }
 
-/** @param {"row" | "col"} scope @param {string} text */
+/**
+ * @param {"row" | "col"} scope
+ * @param {string} text
+ */
 function heading(scope, text) {
   return element("th", {scope, dir: "auto"}, text);
 }

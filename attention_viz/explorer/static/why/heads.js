@@ -12,7 +12,11 @@ import {element} from "../parts/element.js";
 // So many cells a row has at most.
 const CELLS = 40;
 
-/** @param {WhyHeader} header @param {WhyView} view @param {(head: Place) => void} choose */
+/**
+ * @param {WhyHeader} header
+ * @param {WhyView} view
+ * @param {(head: Place) => void} choose
+ */
 export function drawList(header, {chosen, by, after}, choose) {
   const words = wordsFor(by);
   const missed = largestOf(missingOf(header, after), header.listed.length);
@@ -35,8 +39,12 @@ export function drawList(header, {chosen, by, after}, choose) {
 }
 
 /**
- * @param {WhyHeader} header @param {Place} place @param {boolean} isChosen @param {Map<string, number>} numbers
- * @param {{number: number}[]} beside @param {(head: Place) => void} choose
+ * @param {WhyHeader} header
+ * @param {Place} place
+ * @param {boolean} isChosen
+ * @param {Map<string, number>} numbers
+ * @param {{number: number}[]} beside
+ * @param {(head: Place) => void} choose
  */
 function listRow(header, [layer, head], isChosen, numbers, beside, choose) {
   const name = `${layer} ${head}`;
@@ -69,7 +77,10 @@ function listRow(header, [layer, head], isChosen, numbers, beside, choose) {
   );
 }
 
-/** @param {WhyHeader} header @param {[number, number, number][]} sources */
+/**
+ * @param {WhyHeader} header
+ * @param {[number, number, number][]} sources
+ */
 function pattern({keys}, sources) {
   // Of a long text several words share a cell, as deep as the heaviest of them.
   const count = Math.min(keys.length, CELLS);

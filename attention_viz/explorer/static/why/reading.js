@@ -40,19 +40,28 @@ import {setApart} from "../data/spelling.js";
 // Below this a number is told as next to nothing; within this share two numbers are told as the same.
 const [NOTHING, ALIKE] = [0.1, 0.25];
 
-/** A number with its sign, a real minus. @param {number} number */
+/**
+ * A number with its sign, a real minus.
+ * @param {number} number
+ */
 export function signed(number) {
   const text = Math.abs(number).toFixed(2);
   if (Number(text) === 0) return text;
   return `${number < 0 ? "−" : "+"}${text}`;
 }
 
-/** A number with a minus where it is below 0. @param {number} number */
+/**
+ * A number with a minus where it is below 0.
+ * @param {number} number
+ */
 export function plainNumber(number) {
   return number.toFixed(2).replace("-", "−");
 }
 
-/** A number next to nothing as a power of ten, such as 2×10⁻⁷. @param {number} number */
+/**
+ * A number next to nothing as a power of ten, such as 2×10⁻⁷.
+ * @param {number} number
+ */
 export function tiny(number) {
   if (number === 0) return "0";
   const [digit, power] = Math.abs(number).toExponential(0).split("e");
@@ -74,7 +83,8 @@ export function wordAt({queries, keys, units}, side, at) {
 
 /**
  * What it means that a head wrote one number and that another is missing when it is silenced.
- * @param {number} direct @param {number} missing
+ * @param {number} direct
+ * @param {number} missing
  */
 export function meaningOf(direct, missing) {
   if (Math.abs(direct) < NOTHING && Math.abs(missing) < NOTHING) return "Next to nothing either way.";
@@ -87,14 +97,19 @@ export function meaningOf(direct, missing) {
 
 /**
  * Whether others write more of the same when a head is silenced: less is missing than it wrote, or the opposite.
- * @param {number} direct @param {number} missing
+ * @param {number} direct
+ * @param {number} missing
  */
 export function isMadeUpFor(direct, missing) {
   const isLess = Math.sign(direct) !== Math.sign(missing) || Math.abs(missing) < Math.abs(direct);
   return isLess && Math.abs(missing - direct) > ALIKE * Math.abs(direct);
 }
 
-/** Where a head looks from a row, most first. @param {WhyHeader} header @param {[number, number, number][]} sources */
+/**
+ * Where a head looks from a row, most first.
+ * @param {WhyHeader} header
+ * @param {[number, number, number][]} sources
+ */
 export function looksAt(header, sources) {
   const best = [...sources].sort((one, other) => other[1] - one[1]).slice(0, 2);
   return best
@@ -103,7 +118,11 @@ export function looksAt(header, sources) {
     .join(" · ");
 }
 
-/** How deep a number's colour is on a scale of roots, from 0 to 1. @param {number} number @param {number} full */
+/**
+ * How deep a number's colour is on a scale of roots, from 0 to 1.
+ * @param {number} number
+ * @param {number} full
+ */
 export function depthOf(number, full) {
   return full > 0 ? Math.sqrt(Math.min(1, Math.abs(number) / full)) : 0;
 }
@@ -125,7 +144,9 @@ export function missingOf({map, total}, silenced) {
 
 /**
  * The heads with the largest numbers, for or against; at most `count` of them.
- * @param {(number | null)[][]} numbers @param {number} count @returns {[number, number][]}
+ * @param {(number | null)[][]} numbers
+ * @param {number} count
+ * @returns {[number, number][]}
  */
 export function largestOf(numbers, count) {
   return numbers
@@ -158,7 +179,10 @@ const WORDS = {
   },
 };
 
-/** How the page speaks of what heads are coloured and ordered by. @param {"wrote" | "silenced" | "put"} by */
+/**
+ * How the page speaks of what heads are coloured and ordered by.
+ * @param {"wrote" | "silenced" | "put"} by
+ */
 export function wordsFor(by) {
   return WORDS[by];
 }

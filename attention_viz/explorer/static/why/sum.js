@@ -8,7 +8,8 @@ import {element} from "../parts/element.js";
 /**
  * @param {WhyHeader} header
  * @param {Set<string>} open  which parts are opened
- * @param {(name: string) => void} toggle @param {(head: [number, number]) => void} choose
+ * @param {(name: string) => void} toggle
+ * @param {(head: [number, number]) => void} choose
  */
 export function drawSum(header, open, toggle, choose) {
   const parts = header.groups;
@@ -48,8 +49,13 @@ export function drawSum(header, open, toggle, choose) {
 }
 
 /**
- * @param {WhyHeader} header @param {SumGroup} part @param {number[]} ends @param {number} zero
- * @param {Set<string>} open @param {(name: string) => void} toggle @param {(head: [number, number]) => void} choose
+ * @param {WhyHeader} header
+ * @param {SumGroup} part
+ * @param {number[]} ends
+ * @param {number} zero
+ * @param {Set<string>} open
+ * @param {(name: string) => void} toggle
+ * @param {(head: [number, number]) => void} choose
  */
 function groupRow(header, part, ends, zero, open, toggle, choose) {
   const name = `${part.kind} ${part.towards}`;
@@ -65,7 +71,10 @@ function groupRow(header, part, ends, zero, open, toggle, choose) {
   );
 }
 
-/** @param {WhyHeader} header @param {string} way */
+/**
+ * @param {WhyHeader} header
+ * @param {string} way
+ */
 function towards({more, less}, way) {
   if (less) return `towards ${way === "more" ? more : less}`;
   return way === "more" ? "that add" : "that take away";
@@ -73,7 +82,8 @@ function towards({more, less}, way) {
 
 /**
  * A press opens what it is made of.
- * @param {string} label @param {number} number
+ * @param {string} label
+ * @param {number} number
  * @param {boolean | null} opened  null where there is nothing to open
  * @param {() => void} press
  */
@@ -89,7 +99,8 @@ function opener(label, number, opened, press) {
 }
 
 /**
- * @param {import("./reading.js").SumLine} line @param {import("./reading.js").SumLine[]} lines
+ * @param {import("./reading.js").SumLine} line
+ * @param {import("./reading.js").SumLine[]} lines
  * @param {(head: [number, number]) => void} choose
  */
 function sumLine(line, lines, choose) {
@@ -100,7 +111,11 @@ function sumLine(line, lines, choose) {
     : element("div", {class: "av-sumline"}, ...parts);
 }
 
-/** @param {WhyHeader} header @param {Set<string>} open @param {(name: string) => void} toggle */
+/**
+ * @param {WhyHeader} header
+ * @param {Set<string>} open
+ * @param {(name: string) => void} toggle
+ */
 function wordRows(header, open, toggle) {
   if (header.words.length === 0) return [];
   const sum = header.words.reduce((total, {number}) => total + number, 0);
@@ -140,7 +155,8 @@ function quiet(words) {
 
 /**
  * @param {number[]} ends  in percent of the width
- * @param {number} zero @param {string} kind
+ * @param {number} zero
+ * @param {string} kind
  */
 function bar([from, to], zero, kind) {
   return element(
@@ -153,7 +169,9 @@ function bar([from, to], zero, kind) {
 
 /**
  * A bar on a scale that all lines beside it share, 0 in its middle.
- * @param {number} number @param {{number: number}[]} beside @param {string} kind
+ * @param {number} number
+ * @param {{number: number}[]} beside
+ * @param {string} kind
  */
 export function smallBar(number, beside, kind = "") {
   const full = Math.max(...beside.map((one) => Math.abs(one.number)), 1e-9);
