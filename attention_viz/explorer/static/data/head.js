@@ -1,6 +1,7 @@
 // One head of which all weights are there.
 
 import {sample} from "./raster.js";
+import {Strongest} from "./strongest.js";
 
 /** Positions along an axis that are on the screen. @typedef {Int32Array} Places */
 
@@ -69,17 +70,12 @@ export class Head {
    * @param {(query: number, key: number) => boolean} accepts
    */
   strongest(rows, columns, count, accepts = () => true) {
-    const tally = new Uint32Array(this.values.length);
+    const found = new Strongest(count);
     for (const key of columns)
-      for (const query of rows) if (accepts(query, key)) tally[this.weights[key * this.queries + query]]++;
-    let least = this.values.length - 1;
-    for (let seen = tally[least]; seen < count && least > 1;) seen += tally[--least];
-    /** @type {Cell[]} */
-    const cells = [];
-    for (const key of columns)
-      for (const query of rows)
-        if (this.weights[key * this.queries + query] >= least && accepts(query, key))
-          cells.push({query, key, weight: this.at(query, key)});
-    return cells.sort((a, b) => b.weight - a.weight || a.query - b.query || a.key - b.key).slice(0, count);
+      for (const query of rows) {
+        const weight = this.at(query, key);
+        if (weight > 0 && accepts(query, key)) found.add(query, key, weight);
+      }
+    return found.sorted();
   }
 }
