@@ -4,11 +4,9 @@ import {numberOf} from "./payload.js";
 import {sample} from "./raster.js";
 import {Strongest} from "./strongest.js";
 
-/**
- * @import {BlockMap, MeanMap} from "./blockmap.js"
+/** @import {BlockMap, MeanMap} from "./blockmap.js"
  * @import {Places} from "./head.js"
- * @import {OpenKeys} from "./pattern.js"
- */
+ * @import {OpenKeys} from "./pattern.js" */
 
 /**
  * What a weight follows from: exp(logit \u2212 normaliser), where the logit is query \u00b7 key \u00d7 scale, capped, and biased.
@@ -40,13 +38,11 @@ const MOST_BLOCKS = 6000;
 
 /** One head, with the methods of `Head`. */
 export class ComputedHead {
-  /**
-   * @param {Terms | KnownWeights} terms
+  /** @param {Terms | KnownWeights} terms
    * @param {ArrayLike<number>} sums  of each query's row
    * @param {BlockMap} map @param {MeanMap} means
    * @param {number} most  the largest weight
-   * @param {Float64Array} values  the weight that each number stands for
-   */
+   * @param {Float64Array} values  the weight that each number stands for */
   constructor(terms, sums, map, means, most, values) {
     this.terms = terms;
     this.sums = sums;
@@ -96,10 +92,8 @@ export class ComputedHead {
     return Math.exp(logit - normalisers[query]);
   }
 
-  /**
-   * The largest weight among some rows and columns; of many they are all that are shown, and it is looked for once.
-   * @param {Places} rows @param {Places} columns
-   */
+  /** The largest weight among some rows and columns; of many they are all that are shown, and it is looked for once.
+   * @param {Places} rows @param {Places} columns */
   maximum(rows, columns) {
     if (rows.length === this.queries && columns.length === this.keys) return this.most;
     if (rows.length * columns.length > MOST_COMPUTED / 16) {
@@ -151,10 +145,8 @@ export class ComputedHead {
     return found.sorted();
   }
 
-  /**
-   * The weight under each pixel as whole numbers: each cell by itself, or of many cells the largest of each block.
-   * @param {Places} rows @param {Places} columns @param {number} width @param {number} height
-   */
+  /** The weight under each pixel as whole numbers: each cell by itself, or of many cells the largest of each block.
+   * @param {Places} rows @param {Places} columns @param {number} width @param {number} height */
   sample(rows, columns, width, height) {
     if (rows.length * columns.length > MOST_COMPUTED) return this.map.sample(rows, columns, width, height);
     const pattern = {
@@ -173,10 +165,8 @@ export class ComputedHead {
     return sample(pattern, countUp(rows.length), countUp(columns.length), width, height);
   }
 
-  /**
-   * A square of cells, computed once: numbers of intervals and blocked cells, key by key.
-   * @param {number} row @param {number} column
-   */
+  /** A square of cells, computed once: numbers of intervals and blocked cells, key by key.
+   * @param {number} row @param {number} column */
   square(row, column) {
     const place = row * 65536 + column;
     let found = this.squares.get(place);

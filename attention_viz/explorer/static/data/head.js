@@ -9,13 +9,11 @@ import {Strongest} from "./strongest.js";
 
 /** What one head computed. Weights lie key by key, as places in `values`: `values[weights[key * queries + query]]`. */
 export class Head {
-  /**
-   * @param {Uint16Array} weights
+  /** @param {Uint16Array} weights
    * @param {ArrayLike<number>} sums  of each query's row
    * @param {Uint8Array | null} blocked  1 where a query may not look, key by key
    * @param {number} queries @param {number} keys
-   * @param {ArrayLike<number>} values  the weight that each number stands for
-   */
+   * @param {ArrayLike<number>} values  the weight that each number stands for */
   constructor(weights, sums, blocked, queries, keys, values) {
     this.weights = weights;
     this.sums = sums;
@@ -43,10 +41,8 @@ export class Head {
     return this.values[most];
   }
 
-  /**
-   * The sum of a row over some columns: the exact sum where all are there, else less what is left out.
-   * @param {number} query @param {Places} columns
-   */
+  /** The sum of a row over some columns: the exact sum where all are there, else less what is left out.
+   * @param {number} query @param {Places} columns */
   sum(query, columns) {
     if (columns.length === this.keys) return this.sums[query];
     const inSight = new Uint8Array(this.keys);
@@ -56,19 +52,15 @@ export class Head {
     return Math.max(0, this.sums[query] - hidden);
   }
 
-  /**
-   * The weight under each pixel, as `sample` in raster.js gives it.
-   * @param {Places} rows @param {Places} columns @param {number} width @param {number} height
-   */
+  /** The weight under each pixel, as `sample` in raster.js gives it.
+   * @param {Places} rows @param {Places} columns @param {number} width @param {number} height */
   sample(rows, columns, width, height) {
     return sample(this, rows, columns, width, height);
   }
 
-  /**
-   * The heaviest cells among some rows and columns, heaviest first.
+  /** The heaviest cells among some rows and columns, heaviest first.
    * @param {Places} rows @param {Places} columns @param {number} count
-   * @param {(query: number, key: number) => boolean} accepts
-   */
+   * @param {(query: number, key: number) => boolean} accepts */
   strongest(rows, columns, count, accepts = () => true) {
     const found = new Strongest(count);
     for (const key of columns)

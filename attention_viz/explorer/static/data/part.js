@@ -3,24 +3,19 @@
 
 import {ALL_BLOCKED} from "./blockmap.js";
 
-/**
- * @import {BlockMap} from "./blockmap.js"
+/** @import {BlockMap} from "./blockmap.js"
  * @import {ComputedHead} from "./computed.js"
- * @import {Places} from "./head.js"
- */
+ * @import {Places} from "./head.js" */
 
 // Blocks along a side, at most.
 const SIDE = 512;
 
 /** Blocks of some rows and columns of a head, computed a step at a time. */
 class Blocks {
-  /**
-   * @param {ComputedHead} head
+  /** @param {ComputedHead} head
    * @param {BlockMap} whole  the map of the whole, of the same kind: it is drawn where blocks aren't computed yet
    * @param {Places} rows  that are shown
-   * @param {Places} columns
-   * @param {BlockMap} own
-   */
+   * @param {Places} columns @param {BlockMap} own */
   constructor(head, whole, rows, columns, own) {
     this.head = head;
     this.whole = whole;
@@ -121,10 +116,8 @@ export class WithoutHidden extends Blocks {
   }
 }
 
-/**
- * The number of a block of some rows and columns.
- * @param {ComputedHead} head @param {BlockMap} whole @param {Places} rows @param {Places} columns
- */
+/** The number of a block of some rows and columns.
+ * @param {ComputedHead} head @param {BlockMap} whole @param {Places} rows @param {Places} columns */
 function numberOfBlock(head, whole, rows, columns) {
   if (rows.length === 0 || columns.length === 0) return ALL_BLOCKED;
   const before = whole.over(rows, columns);
@@ -147,12 +140,10 @@ function anyOpen(head, rows, columns) {
   return rows.some((query) => columns.some((key) => !head.isBlocked(query, key)));
 }
 
-/**
- * Which places lie in each block.
+/** Which places lie in each block.
  * @param {Places} places
  * @param {number} length  of a block
- * @param {number} blocks
- */
+ * @param {number} blocks */
 function inBlocksOf(places, length, blocks) {
   let start = 0;
   return Array.from({length: blocks}, (_, block) => {

@@ -10,10 +10,8 @@ import {layerNumber, layerPlace} from "./numbers.js";
 
 /** @typedef {{heads: number, label: string, number?: number}} HeadLayer */
 
-/**
- * The cell of a head, its layer by its number; `place` is where it stands among all heads.
- * @typedef {HeadPlace & {place: number, node: HTMLElement}} HeadCell
- */
+/** The cell of a head, its layer by its number; `place` is where it stands among all heads.
+ * @typedef {HeadPlace & {place: number, node: HTMLElement}} HeadCell */
 
 /**
  * What follows what a reader does: `press` a click or Enter, `reach` an arrow key that leads to a head, `point` a pointer
@@ -92,10 +90,8 @@ export class HeadGrid {
     return this.layout;
   }
 
-  /**
-   * Mark the chosen head; the Tab key comes to it, or to the one that was reached since.
-   * @param {HeadPlace | null} chosen
-   */
+  /** Mark the chosen head; the Tab key comes to it, or to the one that was reached since.
+   * @param {HeadPlace | null} chosen */
   mark(chosen = null) {
     const name = chosen ? `${chosen.layer} ${chosen.head}` : this.chosen;
     if (name !== this.chosen || !this.cells.has(this.reached)) this.reached = name;
@@ -163,10 +159,8 @@ function gridRows(layers, buildCell) {
   return [heading, ...rows];
 }
 
-/**
- * Put the cells that `gridRows` has made where a layout has them, with their numbers beside them.
- * @param {HTMLElement} table @param {Layout} layout
- */
+/** Put the cells that `gridRows` has made where a layout has them, with their numbers beside them.
+ * @param {HTMLElement} table @param {Layout} layout */
 function placeCells(table, layout) {
   const {columns, rows} = tracksOf(layout);
   Object.assign(table.style, {gridTemplateColumns: columns, gridTemplateRows: rows});
@@ -185,10 +179,8 @@ function placeCells(table, layout) {
   });
 }
 
-/**
- * The numbers of heads, for each block; screen readers hear them once.
- * @param {Element} heading @param {Layout} layout
- */
+/** The numbers of heads, for each block; screen readers hear them once.
+ * @param {Element} heading @param {Layout} layout */
 function placeHeading(heading, layout) {
   const [corner, ...names] = /** @type {HTMLElement[]} */ ([...heading.children]);
   stand(corner, {row: 1, column: 1});
@@ -219,11 +211,9 @@ function stand(node, {row, column}) {
   node.style.gridArea = `${row} / ${column}`;
 }
 
-/**
- * Which way layers and heads go, in signs.
+/** Which way layers and heads go, in signs.
  * @param {Layout} layout
- * @param {boolean} together  whether a layer's heads are one
- */
+ * @param {boolean} together  whether a layer's heads are one */
 export function axesOf({turned}, together = false) {
   if (together) return turned ? "layer \u2192" : "layer \u2193 heads together";
   return turned ? "head \u2193 layer \u2192" : "layer \u2193 head \u2192";

@@ -8,12 +8,10 @@ import {coloured} from "../data/raster.js";
 import {colourTable} from "../data/scale.js";
 import {hasAny} from "../data/store.js";
 
-/**
- * @import {Part, State, View} from "../parts/view.js"
+/** @import {Part, State, View} from "../parts/view.js"
  * @import {Picture} from "../data/recording.js"
  * @import {HeadCell} from "./cells.js"
- * @import {Layout} from "./layout.js"
- */
+ * @import {Layout} from "./layout.js" */
 
 /**
  * How heads are drawn in small where they aren't drawn as matrices, and what of the state that follows.
@@ -30,10 +28,8 @@ import {hasAny} from "../data/store.js";
 // The line above the cells, and how high they may be in a row of their own, in pixels.
 const [TITLE, ALONE] = [24, 610];
 
-/**
- * The grid of heads: a click or the arrow keys choose one.
- * @param {GridView} view @param {Painter | null} painter @returns {Part}
- */
+/** The grid of heads: a click or the arrow keys choose one.
+ * @param {GridView} view @param {Painter | null} painter @returns {Part} */
 export function createGrid(view, painter = null) {
   const choose = (/** @type {ExploreCell} */ {row, head}) => view.choose({layer: row, head});
   /** @type {HeadGrid<ExploreCell>} */
@@ -99,10 +95,8 @@ function paintAll(view, grid, painter, resample) {
   }
 }
 
-/**
- * @param {GridView} view @param {Layout} layout @param {ExploreCell} cell @param {Picture} picture
- * @param {Uint32Array | null} shared
- */
+/** @param {GridView} view @param {Layout} layout @param {ExploreCell} cell @param {Picture} picture
+ * @param {Uint32Array | null} shared */
 function paint(view, layout, cell, picture, shared) {
   const {rows, columns} = view.now;
   const context = fitCanvas(cell.canvas, layout.width, layout.height);

@@ -5,19 +5,15 @@ import {element, fitCanvas} from "../parts/element.js";
 import {cellImage, frameCells, hatchCells, ruleCells, writeNumbers} from "../parts/painter.js";
 import {cellUnder} from "../parts/plot.js";
 
-/**
- * @import {Ground, Matrices, Shown} from "./board.js"
+/** @import {Ground, Matrices, Shown} from "./board.js"
  * @import {Frame} from "../parts/painter.js"
  * @import {Size} from "../parts/plot.js"
- * @import {Colours} from "../parts/style.js"
- */
+ * @import {Colours} from "../parts/style.js" */
 
 /** @typedef {{query: number, key: number}} Cell */
 
-/**
- * What is drawn over the cells: the chosen pair, the row that is pointed at, and where the keyboard is.
- * @typedef {{pair: Cell | null, row: number | null, cursor: Cell | null}} Marks
- */
+/** What is drawn over the cells: the chosen pair, the row that is pointed at, and where the keyboard is.
+ * @typedef {{pair: Cell | null, row: number | null, cursor: Cell | null}} Marks */
 
 /** @typedef {{node: HTMLElement, canvas: HTMLCanvasElement, rows: HTMLElement, columns: HTMLElement, frame: Frame & {cell: Size},
  *   built: Ground | null, laid: string}} Sheet */
@@ -40,11 +36,9 @@ export function createSheet() {
   return {node, canvas, rows, columns, frame, built: null, laid: ""};
 }
 
-/**
- * Lay the cells out in their room, and write the tokens beside them.
+/** Lay the cells out in their room, and write the tokens beside them.
  * @param {Sheet} sheet @param {Ground} ground
- * @param {number} room  how high it may be, in pixels
- */
+ * @param {number} room  how high it may be, in pixels */
 export function laySheet(sheet, ground, room) {
   const {rows, columns, header} = ground;
   const width = sheet.node.clientWidth;
@@ -78,10 +72,8 @@ export function laySheet(sheet, ground, room) {
   });
 }
 
-/**
- * @param {HTMLElement} place @param {string[]} tokens @param {"row" | "column"} kind @param {number} pitch
- * @param {(label: HTMLElement, at: number) => void} put
- */
+/** @param {HTMLElement} place @param {string[]} tokens @param {"row" | "column"} kind @param {number} pitch
+ * @param {(label: HTMLElement, at: number) => void} put */
 function writeLabels(place, tokens, kind, pitch, put) {
   const every = Math.max(1, Math.ceil((kind === "row" ? LABEL : LABEL + 4) / pitch));
   const labels = tokens.flatMap((token, at) => {
@@ -97,10 +89,8 @@ function writeLabels(place, tokens, kind, pitch, put) {
   place.replaceChildren(...labels);
 }
 
-/**
- * The numbers that are drawn, and what the deepest colour stands for; `beyond` where some are larger than that.
- * @param {Matrices} matrices @param {Shown} shown
- */
+/** The numbers that are drawn, and what the deepest colour stands for; `beyond` where some are larger than that.
+ * @param {Matrices} matrices @param {Shown} shown */
 export function drawnNumbers({before, after}, shown) {
   const signed = shown === "difference" && Boolean(after);
   const weights = shown === "before" || !after ? before : after;
@@ -123,10 +113,8 @@ function endOf(numbers, signed) {
   return {end: ends[step], beyond: above[step] > 0};
 }
 
-/**
- * Draw the cells with their numbers and marks.
- * @param {Sheet} sheet @param {Matrices} matrices @param {Shown} shown @param {Colours} colours @param {Marks} marks
- */
+/** Draw the cells with their numbers and marks.
+ * @param {Sheet} sheet @param {Matrices} matrices @param {Shown} shown @param {Colours} colours @param {Marks} marks */
 export function drawSheet(sheet, matrices, shown, colours, marks) {
   const {frame} = sheet;
   const {left, top, width, height, cell, across} = frame;
@@ -178,10 +166,8 @@ export function drawSheet(sheet, matrices, shown, colours, marks) {
   frameCell(marks.cursor, colours.ink, 3);
 }
 
-/**
- * The cell at a point of the window; null beside the cells.
- * @param {Sheet} sheet @param {{clientX: number, clientY: number}} point @returns {Cell | null}
- */
+/** The cell at a point of the window; null beside the cells.
+ * @param {Sheet} sheet @param {{clientX: number, clientY: number}} point @returns {Cell | null} */
 export function cellAt({canvas, frame, built}, point) {
   const cell = built && cellUnder(frame, canvas, point);
   return cell && {query: cell.row, key: cell.column};

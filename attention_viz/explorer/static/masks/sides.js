@@ -5,11 +5,9 @@ import {lengths, percent, roundEnd} from "./board.js";
 import {inkOn, onRamp, rgb, threeDigits} from "../data/scale.js";
 import {element} from "../parts/element.js";
 
-/**
- * @import {Colour} from "../data/scale.js"
+/** @import {Colour} from "../data/scale.js"
  * @import {HeadCell, HeadGrid, HeadPlace} from "../heads/cells.js"
- * @import {Ground, Run} from "./board.js"
- */
+ * @import {Ground, Run} from "./board.js" */
 
 // Of more tokens, so many have a bar of their own, and the others one together.
 const MOST_BARS = {all: 14, named: 12};
@@ -18,11 +16,9 @@ const LEAST_WRITTEN = 0.005;
 const MOST_WORDS = 6;
 const GRID = {height: 222, phone: 300};
 
-/**
- * How far each token's output moved, as bars.
+/** How far each token's output moved, as bars.
  * @param {HTMLElement} place @param {Pick<Run, "outputs" | "said">} run
- * @param {number} room  in pixels
- */
+ * @param {number} room  in pixels */
 export function writeOutputs(place, {outputs, said}, room) {
   const end = roundEnd(Math.max(...outputs));
   const most = Math.max(...outputs);
@@ -56,11 +52,9 @@ function bar(name, share, end, most) {
   return element("li", most ? {class: "av-most"} : {}, element("bdi", {}, name), track, number);
 }
 
-/**
- * Colour the heads by how much of their weight moved, and mark the one that is shown.
+/** Colour the heads by how much of their weight moved, and mark the one that is shown.
  * @param {HeadGrid<HeadCell>} grid @param {Ground} ground
- * @param {{heads: (number | null)[][] | null, shown: HeadPlace, ramp: Colour[]}} told
- */
+ * @param {{heads: (number | null)[][] | null, shown: HeadPlace, ramp: Colour[]}} told */
 export function drawHeads(grid, {header: {layers}}, {heads, shown, ramp}) {
   const width = grid.table.parentElement?.clientWidth ?? 0;
   const layout = grid.lay({width, height: width < 500 ? GRID.phone : GRID.height, tallest: 1});
@@ -79,10 +73,8 @@ export function drawHeads(grid, {header: {layers}}, {heads, shown, ramp}) {
   grid.mark(shown);
 }
 
-/**
- * What comes next, before and after; of a model that predicts nothing, how far the whole sentence turned.
- * @param {HTMLElement} place @param {Run} run
- */
+/** What comes next, before and after; of a model that predicts nothing, how far the whole sentence turned.
+ * @param {HTMLElement} place @param {Run} run */
 export function writeWhole(place, {likelier, cosine}) {
   if (likelier.length) {
     const larger = (/** @type {Run["likelier"][number]} */ [, before, after]) => Math.max(before, after);

@@ -11,11 +11,9 @@ import {layMatrix} from "./plot.js";
 import {hasAny} from "../data/store.js";
 import {isWhole, wholeWindow} from "../data/viewport.js";
 
-/**
- * @import {MatrixMap, MapView} from "./gestures.js"
+/** @import {MatrixMap, MapView} from "./gestures.js"
  * @import {Part, State} from "./view.js"
- * @import {Viewport} from "../data/viewport.js"
- */
+ * @import {Viewport} from "../data/viewport.js" */
 
 // What only lies over the matrix: pointing and choosing leave the matrix itself as it is.
 /** @type {(keyof State)[]} */
@@ -91,10 +89,8 @@ function toggleFullScreen(node) {
   else node.requestFullscreen();
 }
 
-/**
- * Draw the matrix for the screen that it has, and give the focus back to its button when that is over.
- * @param {MatrixMap} map @param {HTMLButtonElement} full
- */
+/** Draw the matrix for the screen that it has, and give the focus back to its button when that is over.
+ * @param {MatrixMap} map @param {HTMLButtonElement} full */
 function listenToScreen({node, view}, full) {
   node.addEventListener("fullscreenchange", () => {
     const alone = node.matches(":fullscreen");
@@ -155,10 +151,8 @@ function roomFor({node, view}) {
   return node.matches(":fullscreen") ? node.clientHeight - MARGIN : view.room();
 }
 
-/**
- * What lies over the matrix: the row and column under the pointer, the chosen pair, their labels.
- * @param {MatrixMap} map
- */
+/** What lies over the matrix: the row and column under the pointer, the chosen pair, their labels.
+ * @param {MatrixMap} map */
 function drawOver({view, over, plot, base}) {
   const context = fitCanvas(over, base.clientWidth, base.clientHeight);
   context.clearRect(0, 0, over.clientWidth, over.clientHeight);

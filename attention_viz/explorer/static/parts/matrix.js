@@ -7,23 +7,19 @@ import {coloured} from "../data/raster.js";
 import {LEAST_NUMBER, SCALES, colourTable, onRamp, relativeTable} from "../data/scale.js";
 import {begins} from "../data/tokens.js";
 
-/**
- * @import {Drawn} from "./blocks.js"
+/** @import {Drawn} from "./blocks.js"
  * @import {Plot} from "./plot.js"
  * @import {View} from "./view.js"
  * @import {Places} from "../data/head.js"
- * @import {AnyHead} from "../data/recording.js"
- */
+ * @import {AnyHead} from "../data/recording.js" */
 
 /** @typedef {Pick<View, "store" | "now" | "colours" | "fonts" | "hatching">} MatrixView */
 
 const HATCH_PERIOD = 6;
 
-/**
- * Paint cells, numbers where they fit, labels and the two borders; tells the weight that has the deepest colour.
+/** Paint cells, numbers where they fit, labels and the two borders; tells the weight that has the deepest colour.
  * @param {CanvasRenderingContext2D} context @param {MatrixView} view @param {Drawn} drawn @param {Plot} plot
- * @param {Places} shownRows @param {Places} shownColumns
- */
+ * @param {Places} shownRows @param {Places} shownColumns */
 export function paintMatrix(context, view, drawn, plot, shownRows, shownColumns) {
   const {head} = view.now;
   const {ramp} = view.colours;
@@ -48,18 +44,14 @@ export function paintMatrix(context, view, drawn, plot, shownRows, shownColumns)
   return maximum;
 }
 
-/**
- * The largest weight under any pixel; what stands for blocked cells is no number.
- * @param {Uint16Array} pixels @param {ArrayLike<number>} values
- */
+/** The largest weight under any pixel; what stands for blocked cells is no number.
+ * @param {Uint16Array} pixels @param {ArrayLike<number>} values */
 function largest(pixels, values) {
   return values[pixels.reduce((most, number) => (number < values.length && number > most ? number : most), 0)];
 }
 
-/**
- * @param {CanvasRenderingContext2D} context @param {MatrixView} view @param {AnyHead} head @param {Plot} plot
- * @param {Places} rows @param {Places} columns
- */
+/** @param {CanvasRenderingContext2D} context @param {MatrixView} view @param {AnyHead} head @param {Plot} plot
+ * @param {Places} rows @param {Places} columns */
 function paintNumbers(context, view, head, plot, rows, columns) {
   const {maximum} = view.now;
   const {place} = SCALES[view.store.state.scale];
@@ -90,11 +82,9 @@ function paintBorders(context, {colours}, {left, top, width, height}) {
   context.fillRect(left, top - 3, width, 2);
 }
 
-/**
- * Lines where the second sentence begins, or what the model says.
+/** Lines where the second sentence begins, or what the model says.
  * @param {CanvasRenderingContext2D} context @param {MatrixView} view @param {Plot} plot @param {Places} rows
- * @param {Places} columns
- */
+ * @param {Places} columns */
 function paintBeginnings(context, view, {left, top, width, height, down, across}, rows, columns) {
   const {stream} = view.now;
   context.fillStyle = view.colours.ink;

@@ -4,17 +4,13 @@ import {fitCanvas} from "./element.js";
 import {edgeOf, middleOf} from "./plot.js";
 import {inkOn, rgb} from "../data/scale.js";
 
-/**
- * @import {Plot} from "./plot.js"
- * @import {Colour} from "../data/scale.js"
- */
+/** @import {Plot} from "./plot.js"
+ * @import {Colour} from "../data/scale.js" */
 
 /** Where cells lie. @typedef {Omit<Plot, "cell" | "lying" | "window">} Frame */
 
-/**
- * A pixel a cell, row by row.
- * @param {Pick<Frame, "down" | "across">} frame @param {(at: number) => number} colourOf
- */
+/** A pixel a cell, row by row.
+ * @param {Pick<Frame, "down" | "across">} frame @param {(at: number) => number} colourOf */
 export function cellImage({down, across}, colourOf) {
   const canvas = document.createElement("canvas");
   Object.assign(canvas, {width: across, height: down});
@@ -26,11 +22,9 @@ export function cellImage({down, across}, colourOf) {
   return canvas;
 }
 
-/**
- * Strokes over the cells that aren't open.
+/** Strokes over the cells that aren't open.
  * @param {CanvasRenderingContext2D} context @param {Frame} frame @param {Uint8Array} open @param {string} colour
- * @param {number} strength
- */
+ * @param {number} strength */
 export function hatchCells(context, frame, open, colour, strength) {
   const {left, top, width, height} = frame;
   const layer = document.createElement("canvas");
@@ -51,10 +45,8 @@ export function hatchCells(context, frame, open, colour, strength) {
   context.restore();
 }
 
-/**
- * Lines between the cells.
- * @param {CanvasRenderingContext2D} context @param {Frame} frame @param {string} colour @param {number} thick
- */
+/** Lines between the cells.
+ * @param {CanvasRenderingContext2D} context @param {Frame} frame @param {string} colour @param {number} thick */
 export function ruleCells(context, {left, top, width, height, down, across}, colour, thick = 0.5) {
   context.fillStyle = colour;
   for (let row = 1; row < down; row++) context.fillRect(left, top + edgeOf(row, down, height) - 0.5, width, thick);
@@ -62,11 +54,9 @@ export function ruleCells(context, {left, top, width, height, down, across}, col
     context.fillRect(left + edgeOf(column, across, width) - 0.5, top, thick, height);
 }
 
-/**
- * Numbers in the cells, as black or white as can be read there; `plate` covers the strokes below one.
+/** Numbers in the cells, as black or white as can be read there; `plate` covers the strokes below one.
  * @param {CanvasRenderingContext2D} context @param {Frame} frame @param {string} font
- * @param {(row: number, column: number) => {text: string, colour: Colour, plate?: boolean} | null} numberAt
- */
+ * @param {(row: number, column: number) => {text: string, colour: Colour, plate?: boolean} | null} numberAt */
 export function writeNumbers(context, frame, font, numberAt) {
   Object.assign(context, {font, textAlign: "center", textBaseline: "middle"});
   for (let row = 0; row < frame.down; row++)
@@ -84,12 +74,10 @@ export function writeNumbers(context, frame, font, numberAt) {
     }
 }
 
-/**
- * Frame a cell, or a whole row or column, the other being null; one that isn't there has no frame.
+/** Frame a cell, or a whole row or column, the other being null; one that isn't there has no frame.
  * @param {CanvasRenderingContext2D} context @param {Frame} frame
  * @param {{row: number | null, column: number | null}} which @param {string} colour
- * @param {number} line  how thick it is
- */
+ * @param {number} line  how thick it is */
 export function frameCells(context, {left, top, width, height, down, across}, {row, column}, colour, line) {
   const [x, y] = [framed(column, across, width), framed(row, down, height)];
   if (!x || !y) return;
@@ -97,10 +85,8 @@ export function frameCells(context, {left, top, width, height, down, across}, {r
   context.strokeRect(left + x.from, top + y.from, x.long, y.long);
 }
 
-/**
- * From where to where a frame goes; around thin cells it keeps its distance, so as not to cover them.
- * @param {number | null} index @param {number} count @param {number} size
- */
+/** From where to where a frame goes; around thin cells it keeps its distance, so as not to cover them.
+ * @param {number | null} index @param {number} count @param {number} size */
 function framed(index, count, size) {
   if (index === null) return {from: -1, long: size + 2};
   if (index < 0 || index >= count) return null;

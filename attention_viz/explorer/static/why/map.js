@@ -4,26 +4,20 @@ import {depthOf, missingOf, signed, wordsFor} from "./reading.js";
 import {HeadGrid} from "../heads/cells.js";
 import {element} from "../parts/element.js";
 
-/**
- * @import {HeadCell, HeadPlace} from "../heads/cells.js"
- * @import {WhyHeader} from "./reading.js"
- */
+/** @import {HeadCell, HeadPlace} from "../heads/cells.js"
+ * @import {WhyHeader} from "./reading.js" */
 
 /** @typedef {[number, number]} Place */
 
-/**
- * What is shown of a number.
+/** What is shown of a number.
  * @typedef {object} WhyView
  * @property {Place} chosen
  * @property {"wrote" | "silenced" | "put"} by  what heads are coloured and ordered by
  * @property {Map<string, number>} after  what the number is without a head, or with that of another text
- * @property {Map<string, [string[], string[]]>} writes  the words that a head writes for, and those against
- */
+ * @property {Map<string, [string[], string[]]>} writes  the words that a head writes for, and those against */
 
-/**
- * A cell a head; layers go across, heads down.
- * @param {WhyHeader} header @param {WhyView} view @param {(head: Place) => void} choose
- */
+/** A cell a head; layers go across, heads down.
+ * @param {WhyHeader} header @param {WhyView} view @param {(head: Place) => void} choose */
 export function drawMap(header, {chosen, by, after}, choose) {
   const [isWritten, words] = [by === "wrote", wordsFor(by)];
   const map = isWritten ? header.map : missingOf(header, after);
@@ -85,10 +79,8 @@ function scaleOf({more, less}, full) {
   );
 }
 
-/**
- * A row a head, as layers go across.
- * @param {{heads: number}[]} layers @param {(layer: number, head: number) => HTMLElement} build
- */
+/** A row a head, as layers go across.
+ * @param {{heads: number}[]} layers @param {(layer: number, head: number) => HTMLElement} build */
 function rowsAcross(layers, build) {
   const columns = layers.map(({heads}, layer) => Array.from({length: heads}, (_, head) => build(layer, head)));
   return Array.from({length: Math.max(...layers.map(({heads}) => heads))}, (_, head) =>
