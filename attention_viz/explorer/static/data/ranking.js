@@ -9,8 +9,10 @@
  *
  * `headAt(layer, head)` gives a head, or null while its layer is not read yet; `complete` tells whether all were there.
  * @param {{heads: number}[]} layers
- * @param {(layer: number, head: number) => Pick<Head, "at" | "isBlocked"> | null} headAt @param {number} query
- * @param {number} key @returns {{ranked: RankedHead[], complete: boolean}}
+ * @param {(layer: number, head: number) => Pick<Head, "at" | "isBlocked"> | null} headAt
+ * @param {number} query
+ * @param {number} key
+ * @returns {{ranked: RankedHead[], complete: boolean}}
  */
 export function rankHeads(layers, headAt, query, key) {
   const all = layers.flatMap(({heads}, layer) =>

@@ -55,9 +55,14 @@ export class HeadGrid {
     table.onclick = (event) => {
       const cell = this.cellOf(event);
       if (!cell) return;
-      this.focus(cell);
+      cell.node.focus();
       hearing.press(cell, event);
     };
+    table.addEventListener("focusin", (event) => {
+      const cell = this.cellOf(event);
+      if (cell) this.reached = `${cell.layer} ${cell.head}`;
+      this.mark();
+    });
     table.onkeydown = (event) => this.walk(event);
     table.onpointermove = (event) => void hasMoved(event);
     // What the page moves under a pointer that rests isn't pointed at.
@@ -94,19 +99,13 @@ export class HeadGrid {
    * @param {HeadPlace | null} chosen */
   mark(chosen = null) {
     const name = chosen ? `${chosen.layer} ${chosen.head}` : this.chosen;
-    if (name !== this.chosen || !this.cells.has(this.reached)) this.reached = name;
+    const moves = name !== this.chosen && !this.table.matches(":focus-within");
+    if (moves || !this.cells.has(this.reached)) this.reached = name;
     this.chosen = name;
     for (const [at, {node}] of this.cells) {
       node.setAttribute("aria-selected", String(at === name));
       node.tabIndex = at === this.reached ? 0 : -1;
     }
-  }
-
-  /** Give a head the focus. @param {C} cell */
-  focus({layer, head, node}) {
-    this.reached = `${layer} ${head}`;
-    this.mark();
-    node.focus();
   }
 
   /** The cell that an event happened in. @param {Event} event */
@@ -125,7 +124,7 @@ export class HeadGrid {
     else if (!to) return;
     else if (to.layer !== from.layer || to.head !== from.head) {
       const there = /** @type {C} */ (this.cells.get(`${layerNumber(layers, to.layer)} ${to.head}`));
-      this.focus(there);
+      there.node.focus();
       hearing.reach?.(there);
     }
     event.preventDefault();
