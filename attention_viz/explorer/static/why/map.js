@@ -91,11 +91,11 @@ function rowsAcross(layers, build) {
 /** @param {HeadCell} cell @param {number | null} number @param {number} full */
 function paintSpot(cell, number, full) {
   const {layer, head, node} = cell;
-  const words = `ayer ${layer}, head ${head}: ${number === null ? "not run yet" : signed(number)}`;
+  const words = `layer ${layer}, head ${head}: ${number === null ? "not run yet" : signed(number)}`;
   const share = Math.round(depthOf(number ?? 0, full) * 100);
   node.className = number === null ? "av-spot av-untried" : "av-spot";
-  node.ariaLabel = `L${words}`;
-  node.title = `l${words}`;
+  node.setAttribute("aria-label", words.replace("l", "L"));
+  node.title = words;
   node.style.gridArea = `${head + 1} / ${layer + 1}`;
   node.style.background = `color-mix(in oklab, var(--av-${(number ?? 0) < 0 ? "for-less" : "for-more"}) ${share}%, var(--av-background))`;
   return cell;
