@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import {test} from "node:test";
 
 import {sendChoice, takesChoice} from "../../../attention_viz/explorer/static/hosts/component.js";
-import {arrowStep, focusOne, placeByKey} from "../../../attention_viz/explorer/static/parts/keys.js";
-import {said} from "../../../attention_viz/explorer/static/parts/said.js";
+import {arrowStep, focusOne, placeByKey} from "../../../attention_viz/explorer/static/parts/element.js";
+import {said} from "../../../attention_viz/explorer/static/claim/said.js";
 
 test("arrow keys lead one row or column on, others nowhere", () => {
   assert.deepEqual(["ArrowUp", "ArrowRight", "Home", "toString"].map(arrowStep), [[-1, 0], [0, 1], null, null]);

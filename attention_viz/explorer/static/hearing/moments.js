@@ -1,8 +1,7 @@
 // A sound that looks at itself: the spectrogram, a chosen moment of it, and what that moment listens to.
 
-import {element, svg} from "../parts/element.js";
+import {arrowStep, element, svg} from "../parts/element.js";
 import {segments} from "../parts/controls.js";
-import {arrowStep} from "../parts/keys.js";
 import {hasAny} from "../data/store.js";
 import {createHearing} from "./hearing.js";
 import {curveOf, timeAxis} from "./lines.js";

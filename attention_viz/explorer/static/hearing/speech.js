@@ -1,6 +1,6 @@
 // What a model says of a sound against the time that it hears meanwhile: rows of words, and where their weight lies.
 
-import {said} from "../parts/said.js";
+import {said} from "../claim/said.js";
 
 /** @import {Said} from "../seen/telling.js" */
 /** @import {Weights} from "../seen/patches.js" */

@@ -3,8 +3,7 @@
 // The numbers come once the guess is made. What the reader says goes to the page as text, as it stands in the address:
 // "5" for the sixth option, "10.60.30" for shares in percent, "shown" for none.
 
-import {element} from "../parts/element.js";
-import {arrowStep} from "../parts/keys.js";
+import {arrowStep, element} from "../parts/element.js";
 import {themeOf} from "../hosts/hosting.js";
 import {evenShares, giveShare, nameMost, toPercents} from "./guess.js";
 

@@ -5,8 +5,7 @@ import {listenToBars, markRow} from "./pointing.js";
 import {BATCHED, opens, paint} from "./rules.js";
 import {cellAt} from "./sheet.js";
 import {threeDigits} from "../data/scale.js";
-import {element, listener, within} from "../parts/element.js";
-import {arrowStep} from "../parts/keys.js";
+import {arrowStep, element, listener, within} from "../parts/element.js";
 
 /** @import {Brush} from "./rules.js"
  * @import {Hear} from "./pointing.js"

@@ -3,7 +3,7 @@
 // Streamlit itself tells of clicks on a chart or of drags, never of both at once. What was touched goes to the server as
 // numbered strokes, all that it hasn't seen yet at a time: quick ones would otherwise replace each other on their way.
 
-import {arrowStep} from "../parts/keys.js";
+import {arrowStep} from "../parts/element.js";
 
 /** @typedef {[row: number, column: number]} CellPlace */
 

@@ -1,7 +1,6 @@
 // What the reader does to the matrix: pointing, choosing, zooming and moving, and the same from the keyboard.
 
-import {element, focused} from "./element.js";
-import {arrowStep} from "./keys.js";
+import {arrowStep, element, focused} from "./element.js";
 import {cellUnder} from "./plot.js";
 import {threeDigits} from "../data/scale.js";
 import {isWhole, panned, showing, zoomed} from "../data/viewport.js";

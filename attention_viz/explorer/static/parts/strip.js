@@ -1,8 +1,7 @@
 // The tokens in a line, with arcs: above it what a token looks at, below it who looks at the token.
 
 import {drawEdges} from "./edges.js";
-import {element, within} from "./element.js";
-import {focusOne, placeByKey} from "./keys.js";
+import {element, focusOne, placeByKey, within} from "./element.js";
 import {createLine, measureLine, showPlace, turnTo} from "./line.js";
 import {hasAny} from "../data/store.js";
 

@@ -14,8 +14,7 @@ import {drawRow} from "./row.js";
 import {drawSum, sumTerms} from "./sum.js";
 import {createScene, drawDescent, finish} from "./scene.js";
 import {hearLatest, mountComponent, sendChoice, takesChoice, watchSize} from "../hosts/component.js";
-import {element, focused, listener, within, svg} from "../parts/element.js";
-import {arrowStep, focusOne} from "../parts/keys.js";
+import {arrowStep, element, focusOne, focused, listener, svg, within} from "../parts/element.js";
 
 /** @import {Mounted} from "../hosts/component.js"
  * @import {Message, Mounting} from "../hosts/hosting.js"

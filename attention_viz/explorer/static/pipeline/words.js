@@ -1,7 +1,6 @@
 // The claim, and the two rows of words in which the pair is chosen.
 
-import {element, focused, svg} from "../parts/element.js";
-import {focusOne, placeByKey} from "../parts/keys.js";
+import {element, focusOne, focused, placeByKey, svg} from "../parts/element.js";
 import {percent} from "./numbers.js";
 import {setApart} from "../data/spelling.js";
 import {placeInWords} from "../data/tokens.js";

@@ -1,7 +1,7 @@
 // Which patch is meant: pointed at, walked to, or kept; and what is said of it.
 
 import {lineOf} from "./patches.js";
-import {arrowStep} from "../parts/keys.js";
+import {arrowStep} from "../parts/element.js";
 import {nameOfPatch, tellPatch} from "./telling.js";
 
 /** @import {View, Writes} from "../parts/view.js"

@@ -1,6 +1,6 @@
 // What a head does with a chosen patch, in a sentence of parts with their roles.
 
-import {said} from "../parts/said.js";
+import {said} from "../claim/said.js";
 import {patchAt} from "../data/tokens.js";
 import {halfOn, lineOf, overPatches, regionOf} from "./patches.js";
 
