@@ -8,20 +8,11 @@ import {Strongest} from "./strongest.js";
  * @import {Places} from "./head.js"
  * @import {OpenKeys} from "./pattern.js" */
 
-/**
- * What a weight follows from: exp(logit \u2212 normaliser), where the logit is query \u00b7 key \u00d7 scale, capped, and biased.
- * @typedef {object} Terms
- * @property {number} queries
- * @property {number} keys
- * @property {number} width  of query and key
- * @property {number} scale
- * @property {number | null} softcap
- * @property {Float32Array} query  row by row
- * @property {Float32Array} key
- * @property {Float64Array} normalisers  of each row
- * @property {{along: "key" | "distance", numbers: Float32Array} | null} bias
- * @property {OpenKeys | null} open  null where nothing is blocked
- */
+/** What a weight follows from: exp(logit \u2212 normaliser), where the logit is query \u00b7 key \u00d7 scale, capped, and
+ * biased; each row has a normaliser, query and key are `width` numbers a row, and `open` is null if nothing is blocked.
+ * @typedef {{queries: number, keys: number, width: number, scale: number, softcap: number | null, query: Float32Array,
+ *   key: Float32Array, normalisers: Float64Array, open: OpenKeys | null,
+ *   bias: {along: "key" | "distance", numbers: Float32Array} | null}} Terms */
 
 /**
  * The weights themselves (key, query) in so many even steps from 0 to 1, where a head's bias has as many numbers.

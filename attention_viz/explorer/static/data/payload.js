@@ -68,25 +68,14 @@
  * @typedef {{kind: "runs", queries: number, keys: number, at: Place}} RunMask
  * @typedef {CausalMask | BitMask | RunMask} PackedMask */
 
-/** One kind of attention; `queries` and `keys` are numbers of axes.
- * @typedef {object} PackedStream
- * @property {string} name
- * @property {number} queries
- * @property {number} keys
- * @property {PackedLayer[]} layers
- * @property {number} sampled  of a long text, from how many rows its pictures were made
- * @property {[number, number]} side  rows and columns of such a picture */
+/** One kind of attention; `queries` and `keys` are numbers of axes. Of a long text, `sampled` is from how many rows its
+ * pictures were made, and `side` the rows and columns of such a picture.
+ * @typedef {{name: string, queries: number, keys: number, layers: PackedLayer[], sampled: number,
+ *   side: [number, number]}} PackedStream */
 
-/** Something that a person should look at: a sentence in parts with their roles, and where it is seen.
- * @typedef {object} PackedFinding
- * @property {string} kind
- * @property {string} stream
- * @property {number} layer  by its number
- * @property {number} head
- * @property {number} query
- * @property {number} key
- * @property {number} strength
- * @property {[text: string, role: string][]} parts */
+/** Something that a person should look at: a sentence in parts with their roles, and where it is seen, its layer by number.
+ * @typedef {{kind: string, stream: string, layer: number, head: number, query: number, key: number, strength: number,
+ *   parts: [text: string, role: string][]}} PackedFinding */
 
 /** What stands before a trace's planes, as `pack` in payload.py writes it.
  * @typedef {object} Header

@@ -4,7 +4,7 @@ import {Head} from "./head.js";
 import {layerNumber, placed} from "../heads/numbers.js";
 import {readLayer, readMask, readPayload, readPlane, weightValues} from "./payload.js";
 import {rankHeads} from "./ranking.js";
-import {hasNumbers, readHead, readMaps, readPacket} from "./terms.js";
+import {hasNumbers, readHead, readMaps} from "./terms.js";
 import {Thumbnail, codeValues} from "./thumbnail.js";
 import {readAxis} from "./tokens.js";
 
@@ -12,6 +12,7 @@ import {readAxis} from "./tokens.js";
  * @import {ComputedHead} from "./computed.js"
  * @import {BitMask, CausalMask, Header, PackedStream, Payload} from "./payload.js"
  * @import {RankedHead} from "./ranking.js"
+ * @import {HeadHeader} from "./terms.js"
  * @import {Axis} from "./tokens.js" */
 
 /** One head of a trace, by number; as a choice, with the pair of tokens that is meant in it, null for the head's own.
@@ -151,7 +152,8 @@ export class Recording {
   /** Take a head, or the beginning of its bytes, that the host hands over; tells whether it is one of this trace.
    * @param {Uint8Array} bytes */
   async receive(bytes) {
-    const {header, body} = readPacket(bytes);
+    /** @type {Payload<HeadHeader>} */
+    const {header, body} = readPayload(bytes);
     if (header.of !== this.header.long?.id) return false;
     const at = placed(this, header);
     if (this.head(at)) return true;

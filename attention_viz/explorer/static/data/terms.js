@@ -3,24 +3,14 @@
 import {BlockMap, HeadMap, MeanMap} from "./blockmap.js";
 import {ComputedHead} from "./computed.js";
 import {readOpenKeys} from "./pattern.js";
-import {numbersAt, readPayload, readPlane, readSteps} from "./payload.js";
+import {numbersAt, readPlane, readSteps} from "./payload.js";
 
 /** @import {OpenKeys} from "./pattern.js"
  * @import {PackedHead, PackedMask} from "./payload.js" */
 
-/** What stands before the planes of one head that was handed over by itself, as `pack_head` in terms.py writes it.
- * @typedef {object} HeadHeader
- * @property {string} of  the trace's `id`
- * @property {string} stream
- * @property {number} layer
- * @property {number} head
- * @property {PackedHead} entry
- * @property {PackedMask[]} masks */
-
-/** One head's bytes, their header read. @param {Uint8Array} bytes @returns {{header: HeadHeader, body: Uint8Array}} */
-export function readPacket(bytes) {
-  return readPayload(bytes);
-}
+/** What stands before the planes of one head that was handed over by itself, as `pack_head` in terms.py writes it; `of` is
+ * the trace's `id`.
+ * @typedef {{of: string, stream: string, layer: number, head: number, entry: PackedHead, masks: PackedMask[]}} HeadHeader */
 
 /** Whether a head's bytes are all here, or only their beginning, which its maps are made of.
  * @param {HeadHeader} header @param {Uint8Array} body */

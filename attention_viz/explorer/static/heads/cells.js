@@ -17,10 +17,7 @@ import {layerNumber, layerPlace} from "./numbers.js";
  * What follows what a reader does: `press` a click or Enter, `reach` an arrow key that leads to a head, `point` a pointer
  * that comes to a head or leaves them all.
  * @template {HeadCell} C
- * @typedef {object} HeadHearing
- * @property {(cell: C, event: Event) => void} press
- * @property {(cell: C) => void} [reach]
- * @property {(cell: C | null) => void} [point]
+ * @typedef {{press: (cell: C, event: Event) => void, reach?: (cell: C) => void, point?: (cell: C | null) => void}} HeadHearing
  */
 
 /** @type {Record<string, string>} */

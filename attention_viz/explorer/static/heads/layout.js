@@ -7,16 +7,11 @@
  * @typedef {{width: number, height: number, tallest?: number, broadest?: number, largest?: number}} Place
  */
 
-/** How all heads stand: `lines` layers in each of `blocks`, one below the other, or, where `turned`, beside each other.
- * @typedef {object} Layout
- * @property {boolean} turned  heads down, layers across
- * @property {number} blocks
- * @property {number} lines  layers in a block; the last may have fewer
- * @property {number} heads  of the layer that has most
- * @property {number} width  of a cell, in pixels
- * @property {number} height
- * @property {number} gap  between cells
- * @property {{across: number, down: number}} every  of how many numbers one is written, so that they can be read */
+/** How all heads stand: `lines` layers in each of `blocks`, one below the other, or, where `turned`, beside each other. The
+ * last block may have fewer layers; `heads` are those of the layer that has most, `width` and `height` are a cell's, `gap`
+ * lies between cells, in pixels, and of `every` so many numbers one is written, so that they can be read.
+ * @typedef {{turned: boolean, blocks: number, lines: number, heads: number, width: number, height: number, gap: number,
+ *   every: {across: number, down: number}}} Layout */
 
 /** The room between cells and beside them: `gutter` for the numbers at the side, `heading` above, `between` blocks. */
 const ROOMS = {gutter: 20, heading: 16, between: 10};

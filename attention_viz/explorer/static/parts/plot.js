@@ -7,17 +7,10 @@
 
 /** @typedef {{width: number, height: number}} Size */
 
-/** Where a matrix lies in its canvas, in CSS pixels.
- * @typedef {object} Plot
- * @property {number} left  of the first cell
- * @property {number} top
- * @property {number} width  of all cells
- * @property {number} height
- * @property {number} down  how many rows there are
- * @property {number} across
- * @property {Size} cell
- * @property {boolean} lying  whether the labels of the columns are, as those of the rows
- * @property {Viewport} window */
+/** Where a matrix lies in its canvas, in CSS pixels: its first cell, the size of all cells, and how many rows and columns
+ * there are; `lying` is whether the labels of the columns are, as those of the rows.
+ * @typedef {Size & {left: number, top: number, down: number, across: number, cell: Size, lying: boolean,
+ *   window: Viewport}} Plot */
 
 /** @typedef {"row" | "column"} Side */
 
