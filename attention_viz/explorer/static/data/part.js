@@ -58,16 +58,8 @@ export class Part extends Blocks {
   }
 
   /** Compute all blocks, a step each, from the top. */
-  *steps() {
-    const {own, down, across, rows, columns} = this;
-    const [tall, wide] = own.size;
-    for (; this.ready < down; this.ready++)
-      for (let column = 0; column < across; column++) {
-        const queries = rows.subarray(this.ready * tall, (this.ready + 1) * tall);
-        this.compute(column * down + this.ready, queries, columns.subarray(column * wide, (column + 1) * wide));
-        yield;
-      }
-    this.done = true;
+  steps() {
+    return stepsOfPart(this);
   }
 
   /** The weight under each pixel as whole numbers. @param {number} width @param {number} height */
@@ -94,26 +86,44 @@ export class WithoutHidden extends Blocks {
   }
 
   /** Compute the blocks that hold anything hidden, a step each. */
-  *steps() {
-    const {head, whole} = this;
-    const {down, size, numbers} = whole;
-    const rows = inBlocksOf(this.rows, size[0], down);
-    const columns = inBlocksOf(this.columns, size[1], numbers.length / down);
-    for (const [column, keys] of columns.entries())
-      for (const [row, queries] of rows.entries()) {
-        const {top, bottom, left, right} = whole.block(column * down + row);
-        const [tall, wide] = [Math.min(bottom, head.queries) - top, Math.min(right, head.keys) - left];
-        if (queries.length === tall && keys.length === wide) continue;
-        this.compute(column * down + row, queries, keys);
-        yield;
-      }
-    this.done = true;
+  steps() {
+    return stepsWithout(this);
   }
 
   /** The weight under each pixel as whole numbers. @param {number} width @param {number} height */
   sample(width, height) {
     return this.own.sample(this.rows, this.columns, width, height);
   }
+}
+
+/** @param {Part} part */
+function* stepsOfPart(part) {
+  const {own, down, across, rows, columns} = part;
+  const [tall, wide] = own.size;
+  for (; part.ready < down; part.ready++)
+    for (let column = 0; column < across; column++) {
+      const queries = rows.subarray(part.ready * tall, (part.ready + 1) * tall);
+      part.compute(column * down + part.ready, queries, columns.subarray(column * wide, (column + 1) * wide));
+      yield;
+    }
+  part.done = true;
+}
+
+/** @param {WithoutHidden} without */
+function* stepsWithout(without) {
+  const {head, whole} = without;
+  const {down, size, numbers} = whole;
+  const rows = inBlocksOf(without.rows, size[0], down);
+  const columns = inBlocksOf(without.columns, size[1], numbers.length / down);
+  for (const [column, keys] of columns.entries())
+    for (const [row, queries] of rows.entries()) {
+      const {top, bottom, left, right} = whole.block(column * down + row);
+      const [tall, wide] = [Math.min(bottom, head.queries) - top, Math.min(right, head.keys) - left];
+      if (queries.length === tall && keys.length === wide) continue;
+      without.compute(column * down + row, queries, keys);
+      yield;
+    }
+  without.done = true;
 }
 
 /** The number of a block of some rows and columns.

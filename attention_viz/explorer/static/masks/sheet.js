@@ -2,12 +2,10 @@
 
 import {LEAST_NUMBER, onRamp, pixel} from "../data/scale.js";
 import {element, fitCanvas} from "../parts/element.js";
-import {cellImage, frameCells, hatchCells, ruleCells, writeNumbers} from "../parts/painter.js";
-import {cellUnder} from "../parts/plot.js";
+import {cellImage, cellUnder, frameCells, hatchCells, ruleCells, writeNumbers} from "../parts/plot.js";
 
 /** @import {Ground, Matrices, Shown} from "./board.js"
- * @import {Frame} from "../parts/painter.js"
- * @import {Size} from "../parts/plot.js"
+ * @import {Frame, Size} from "../parts/plot.js"
  * @import {Colours} from "../parts/style.js" */
 
 /** @typedef {{query: number, key: number}} Cell */

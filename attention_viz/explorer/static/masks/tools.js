@@ -3,7 +3,7 @@
 import {both, BATCHED, openCells} from "./rules.js";
 import {channels, pixel, rgb} from "../data/scale.js";
 import {element, fitCanvas} from "../parts/element.js";
-import {cellImage, ruleCells} from "../parts/painter.js";
+import {cellImage, ruleCells} from "../parts/plot.js";
 
 /** @import {Ground, Shown} from "./board.js"
  * @import {Brush, Cells, MaskChoice} from "./rules.js"

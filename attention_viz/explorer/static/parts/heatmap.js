@@ -6,8 +6,7 @@ import {element, fitCanvas} from "./element.js";
 import {CLOSER, listenToMatrix, zoomAt} from "./gestures.js";
 import {paintLabel} from "./labels.js";
 import {paintMatrix} from "./matrix.js";
-import {frameCells} from "./painter.js";
-import {layMatrix} from "./plot.js";
+import {frameCells, layMatrix} from "./plot.js";
 import {hasAny} from "../data/store.js";
 import {isWhole, wholeWindow} from "../data/viewport.js";
 

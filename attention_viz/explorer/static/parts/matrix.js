@@ -1,8 +1,7 @@
 // One head as a matrix: painting its cells, its numbers where they fit, and its borders.
 
 import {paintLabels} from "./labels.js";
-import {ruleCells, writeNumbers} from "./painter.js";
-import {NUMBER, edgeOf} from "./plot.js";
+import {NUMBER, edgeOf, ruleCells, writeNumbers} from "./plot.js";
 import {coloured} from "../data/raster.js";
 import {LEAST_NUMBER, SCALES, colourTable, onRamp, relativeTable} from "../data/scale.js";
 import {begins} from "../data/tokens.js";
