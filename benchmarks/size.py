@@ -1,12 +1,12 @@
 """What is sent to the browser: bytes a weight, and the size of a page that shows all heads."""
 
 import gzip
-import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import attention_viz as av
 from attention_viz.explorer import pack
+from attention_viz.explorer.packet import read_packet
 from attention_viz.explorer.payload import ERROR, LEVELS
 from benchmarks.measuring import Spread
 from benchmarks.passages import PASSAGES, cut
@@ -66,8 +66,7 @@ def _sizes(traces: Sequence[av.Trace], passages_elsewhere: int) -> dict[str, lis
 def _payload_size(trace: av.Trace) -> Size:
     """What crosses the socket, and per weight without its header; it is compressed already."""
     payload = pack(trace)
-    (header,) = struct.unpack_from("<I", payload)
-    body, weights = len(payload) - header - 4, _weights(trace)
+    body, weights = len(read_packet(payload)[1]), _weights(trace)
     return Size(len(payload), len(gzip.compress(payload, 6)), body / weights, body / weights)
 
 

@@ -1,16 +1,16 @@
 """All heads of a trace for the atlas: numbers, and thumbnails up to 32 × 32.
 
-Layout as in `explorer.payload`, with one deflated plane: thumbnails head by head, key by key, a byte a cell: the
-largest weight as 254ths of the head's deepest colour; 255 if all blocked.
+The one plane has thumbnails head by head, key by key, a byte a cell: the largest weight as 254ths of the head's
+deepest colour; 255 if all blocked.
 """
 
-import json
-import struct
-import zlib
 from typing import TYPE_CHECKING, Any
 
 import numpy
 from jaxtyping import Bool, Float, UInt8
+
+from attention_viz.explorer.axes import packed_layers
+from attention_viz.explorer.packet import Packet
 
 if TYPE_CHECKING:
     import pandas
@@ -30,23 +30,19 @@ def pack_atlas(trace: "Trace", stream: str, table: "pandas.DataFrame", roles: "p
 
     trace.check_every_layer("the atlas", stream)
     levels, tops = _thumbnails(trace, stream)
-    plane = zlib.compress(levels, 6)
+    packet = Packet()
     queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
     header = {
-        "layers": [
-            {"label": layer.label, "number": number, "heads": trace.head_count(number, stream)}
-            for number, layer in zip(trace.layer_numbers(stream), trace.layers[stream], strict=True)
-        ],
+        "layers": packed_layers(trace, stream),
         "queries": _names(queries),
         "keys": _names(keys),
         "pooled": [-(-len(one) // SIDE) for one in (queries, keys)],
         "tops": tops,
         **_numbers(table),
         **pack_roles(trace, stream, roles),
-        "plane": [0, len(plane)],
+        "plane": packet.add(levels),
     }
-    text = json.dumps(header, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "replace")
-    return b"".join([struct.pack("<I", len(text)), text, plane])
+    return packet.pack(header)
 
 
 def _numbers(table: "pandas.DataFrame") -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """A trace's axes for the browser: tokens, and their groups."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +24,8 @@ class PackedAxes:
         """Return an axis's number, packing it if new."""
         entry: dict[str, Any] = {
             "labels": list(tokens.labels),
-            "special": [place for place, special in enumerate(tokens.special) if special],
-            "padding": [place for place, padding in enumerate(tokens.padding) if padding],
+            "special": places_of(tokens.special),
+            "padding": places_of(tokens.padding),
         }
         silent = {*entry["special"], *entry["padding"]}
         if signs := [at for at in (~words_of(tokens).carrying).nonzero()[:, 0].tolist() if at not in silent]:
@@ -40,6 +41,19 @@ class PackedAxes:
         if entry not in self.entries:
             self.entries.append(entry)
         return self.entries.index(entry)
+
+
+def places_of(marks: Iterable[bool]) -> list[int]:
+    """Return the positions that are marked."""
+    return [place for place, marked in enumerate(marks) if marked]
+
+
+def packed_layers(trace: "Trace", stream: str) -> list[dict[str, Any]]:
+    """Return each layer's name in the model, its number and how many heads it has."""
+    return [
+        {"label": layer.label, "number": number, "heads": trace.head_count(number, stream)}
+        for number, layer in zip(trace.layer_numbers(stream), trace.layers[stream], strict=True)
+    ]
 
 
 def in_sight(trace: "Trace", tokens: "Tokens") -> "Tokens":

@@ -1,14 +1,11 @@
 """The painted mask's data: the plain run once, then each masked run's changes.
 
-The first is bytes as in `explorer.payload`. The shown head has softmax inputs and values, for the browser to
+The first is a packet. The shown head has softmax inputs and values, for the browser to
 recompute; others, if few, 65,534ths of a weight. The second fits the channel: numbers, weights in base64.
 """
 
 import base64
-import hashlib
-import json
 import math
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,7 +14,8 @@ import numpy
 from jaxtyping import Bool, UInt16
 
 from attention_viz.edits.effects import moved_output, moved_weight
-from attention_viz.explorer.planes import Body
+from attention_viz.explorer.axes import packed_layers, places_of
+from attention_viz.explorer.packet import Packet
 
 if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
@@ -71,7 +69,7 @@ def moved_of(before: "Trace", after: "Trace", stream: str) -> MaskEffect:
 def pack_board(trace: "Trace", stream: str, layer: int, head: int) -> tuple[str, bytes]:
     """Pack an unmasked head; equal traces give equal bytes."""
     trace.check_every_layer("the board of masks", stream)
-    one, body = trace.attention(layer, stream).head(head), Body()
+    one, packet = trace.attention(layer, stream).head(head), Packet()
     allowed = _allowed(trace, stream, layer)[head]
     sinks = None if one.sinks is None else float(one.sinks.detach().float().reshape(-1)[0])
     logits = one.masked.detach().float().cpu().numpy()
@@ -79,25 +77,18 @@ def pack_board(trace: "Trace", stream: str, layer: int, head: int) -> tuple[str,
     header: dict[str, Any] = {
         "queries": _axis(trace.query_tokens(stream)),
         "keys": _axis(trace.key_tokens(stream)),
-        "layers": [
-            {"label": one.label, "number": number, "heads": trace.head_count(number, stream)}
-            for number, one in zip(trace.layer_numbers(stream), trace.layers[stream], strict=True)
-        ],
+        "layers": packed_layers(trace, stream),
         "layer": layer,
         "head": head,
         "sinks": sinks,
-        "logits": body.add_numbers(logits.reshape(-1)),
-        "values": body.add_numbers(one.value.detach().float().cpu().numpy().reshape(-1)),
-        "open": body.add(numpy.packbits(allowed).tobytes()),
-        "weights": body.add_numbers(_steps(trace, stream)) if full else None,
-        "opens": _opens(trace, stream, body) if full else None,
+        "logits": packet.add_numbers(logits.reshape(-1)),
+        "values": packet.add_numbers(one.value.detach().float().cpu().numpy().reshape(-1)),
+        "open": packet.add(numpy.packbits(allowed).tobytes()),
+        "weights": packet.add_numbers(_steps(trace, stream)) if full else None,
+        "opens": _opens(trace, stream, packet) if full else None,
     }
-    of = hashlib.blake2b(json.dumps(header).encode("utf-8", "replace"), digest_size=12)
-    for part in body.parts:
-        of.update(part)
-    header["id"] = of.hexdigest()
-    text = json.dumps(header, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "replace")
-    return header["id"], b"".join([struct.pack("<I", len(text)), text, *body.parts])
+    header["id"] = packet.digest(header)
+    return header["id"], packet.pack(header)
 
 
 def run_of(
@@ -134,12 +125,12 @@ def _few(trace: "Trace", stream: str) -> bool:
     return sum(math.prod(layer.attention.shape) for layer in trace.layers[stream]) <= MOST_CELLS
 
 
-def _opens(trace: "Trace", stream: str, body: Body) -> list[list[tuple[int, int]]]:
+def _opens(trace: "Trace", stream: str, packet: Packet) -> list[list[tuple[int, int]]]:
     places: list[list[tuple[int, int]]] = []
     for layer in trace.layer_numbers(stream):
         own, allowed = trace.attention(layer, stream).allowed, _allowed(trace, stream, layer)
         apart = own is not None and own.dim() > 2 and own.shape[-3] > 1
-        places.append([body.add(numpy.packbits(one).tobytes()) for one in (allowed if apart else allowed[:1])])
+        places.append([packet.add(numpy.packbits(one).tobytes()) for one in (allowed if apart else allowed[:1])])
     return places
 
 
@@ -168,8 +159,8 @@ def _axis(tokens: "Tokens") -> dict[str, Any]:
     return {
         "tokens": list(tokens.written),
         "placed": [tokens.placed_at(at) for at in range(len(tokens))] if tokens.placed else None,
-        "special": [place for place, special in enumerate(tokens.special) if special],
-        "padding": [place for place, padding in enumerate(tokens.padding) if padding],
+        "special": places_of(tokens.special),
+        "padding": places_of(tokens.padding),
     }
 
 

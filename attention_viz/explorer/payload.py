@@ -1,8 +1,5 @@
 """A trace as bytes for the browser: tokens, blocked cells, 12-bit weights.
 
-Layout: header length (unsigned 32-bit, little-endian), JSON header in UTF-8, planes, each deflated alone. The
-header has planes' offsets after it, and lengths.
-
 A weight is its interval's number, of `LEVELS` between 0 and 1, drawn as the middle: at most `ERROR` off. Intervals
 meet where three digits round, so shown digits are exact; so are 0 and 1. A layer has two planes, the upper eight
 bits (mostly zero) and the lower four (noisy, two in a byte), key by key: runs are longer.
@@ -11,10 +8,7 @@ A long text's heads come as pictures of sampled rows, and as terms (`explorer.te
 app's shown head.
 """
 
-import hashlib
 import itertools
-import json
-import struct
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -27,7 +21,8 @@ from attention_viz.analysis.blocks import row_slices, weights_of
 from attention_viz.errors import TraceError
 from attention_viz.explorer.axes import PackedAxes, generated_by, in_sight
 from attention_viz.explorer.limits import refuse_large
-from attention_viz.explorer.planes import ERROR, LEVELS, Body, Masks, split_numbers, steps_of
+from attention_viz.explorer.packet import Packet, read_packet
+from attention_viz.explorer.planes import ERROR, LEVELS, Masks, split_numbers, steps_of
 from attention_viz.explorer.seen import packed_seen
 from attention_viz.explorer.terms import add_head
 from attention_viz.explorer.thumbnails import CODES, FAINTEST, Thumbnails
@@ -86,7 +81,7 @@ def pack(
     """
     if terms is None:
         refuse_large(trace)
-    body, masks, axes = Body(), Masks(), PackedAxes(generated_by(trace))
+    packet, masks, axes = Packet(), Masks(), PackedAxes(generated_by(trace))
     report = _layers_done(trace, progress)
     streams = [
         {
@@ -94,9 +89,9 @@ def pack(
             "queries": axes.add(in_sight(trace, trace.query_tokens(stream))),
             "keys": axes.add(in_sight(trace, trace.key_tokens(stream))),
             **(
-                _whole(trace, stream, body, masks, report)
+                _whole(trace, stream, packet, masks, report)
                 if terms is None
-                else _long(trace, stream, terms, body, masks, report)
+                else _long(trace, stream, terms, packet, masks, report)
             ),
         }
         for stream in trace.streams
@@ -115,26 +110,17 @@ def pack(
         "masks": masks.entries,
         "streams": streams,
     }
-    if seen := packed_seen(trace, body):
+    if seen := packed_seen(trace, packet):
         header["seen"] = seen
     if terms is not None:
-        header["long"] = {"id": _digest(axes.entries, body), "codes": CODES, "faintest": FAINTEST}
-    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-    return b"".join([struct.pack("<I", len(text)), text, *body.parts])
+        header["long"] = {"id": packet.digest(axes.entries), "codes": CODES, "faintest": FAINTEST}
+    return packet.pack(header)
 
 
 def id_of(payload: bytes) -> str | None:
     """Return the id for `pack_head`; None with all weights."""
-    (length,) = struct.unpack_from("<I", payload)
-    found = json.loads(payload[4 : 4 + length]).get("long")
+    found = read_packet(payload)[0].get("long")
     return None if found is None else found["id"]
-
-
-def _digest(axes: list[dict[str, Any]], body: Body) -> str:
-    found = hashlib.blake2b(json.dumps(axes).encode(), digest_size=8)
-    for part in body.parts:
-        found.update(part)
-    return found.hexdigest()
 
 
 def _layers_done(trace: "Trace", progress: "Progress | None") -> Callable[[], object]:
@@ -142,10 +128,10 @@ def _layers_done(trace: "Trace", progress: "Progress | None") -> Callable[[], ob
     return lambda: None if progress is None else progress(next(done) / of)
 
 
-def _whole(trace: "Trace", stream: str, body: Body, masks: Masks, report: Callable[[], object]) -> dict[str, Any]:
+def _whole(trace: "Trace", stream: str, packet: Packet, masks: Masks, report: Callable[[], object]) -> dict[str, Any]:
     return {
         "layers": [
-            {**_layer(layer, f"layer {number} of the {stream}", body, masks), **_number(trace, stream, number)}
+            {**_layer(layer, f"layer {number} of the {stream}", packet, masks), **_number(trace, stream, number)}
             for number, layer in _numbered(trace, stream, report)
         ]
     }
@@ -171,7 +157,7 @@ def _long(
     trace: "Trace",
     stream: str,
     terms: Collection[tuple[str, int]],
-    body: Body,
+    packet: Packet,
     masks: Masks,
     report: Callable[[], object],
 ) -> dict[str, Any]:
@@ -185,9 +171,9 @@ def _long(
             **_number(trace, stream, number),
             "heads": layer.attention.shape[0],
             "blocked": None if layer.attention.allowed is None else [],
-            **_pictures(pictures, layer.attention, body),
+            **_pictures(pictures, layer.attention, packet),
             "terms": {
-                head: add_head(layer.attention.head(head), body, masks)
+                head: add_head(layer.attention.head(head), packet, masks)
                 for head in range(layer.attention.shape[0])
                 if (stream, number) in terms
             },
@@ -201,10 +187,10 @@ def _special(tokens: "Tokens") -> set[int]:
     return {place for place, both in enumerate(zip(tokens.special, tokens.padding, strict=True)) if any(both)}
 
 
-def _pictures(pictures: Thumbnails, call: "Attention", body: Body) -> dict[str, tuple[int, int]]:
+def _pictures(pictures: Thumbnails, call: "Attention", packet: Packet) -> dict[str, tuple[int, int]]:
     whole, shown = pictures.of(call)
-    without = {} if shown is None else {"plain": body.add(shown.tobytes())}
-    return {"thumbnails": body.add(whole.tobytes()), **without}
+    without = {} if shown is None else {"plain": packet.add(shown.tobytes())}
+    return {"thumbnails": packet.add(whole.tobytes()), **without}
 
 
 def _found(trace: "Trace") -> "tuple[Finding, ...]":
@@ -220,7 +206,7 @@ def _reading(trace: "Trace") -> dict[str, Any] | None:
     return None if found is None or found.function is None else {"label": found.label, "together": not found.per_head}
 
 
-def _layer(layer: "Layer", name: str, body: Body, masks: "Masks") -> dict[str, Any]:
+def _layer(layer: "Layer", name: str, packet: Packet, masks: "Masks") -> dict[str, Any]:
     call = layer.attention
     heads, queries, keys = call.shape
     blocked, steps, sums = _blocked(call), np.empty((heads, keys, queries), np.uint16), list[np.ndarray]()
@@ -234,10 +220,10 @@ def _layer(layer: "Layer", name: str, body: Body, masks: "Masks") -> dict[str, A
     return {
         "label": layer.label,
         "heads": heads,
-        "blocked": masks.add(blocked, body),
-        "high": body.add(high),
-        "low": body.add(low),
-        "sums": body.add(np.concatenate(sums, axis=1).tobytes()),
+        "blocked": masks.add(blocked, packet),
+        "high": packet.add(high),
+        "low": packet.add(low),
+        "sums": packet.add(np.concatenate(sums, axis=1).tobytes()),
     }
 
 

@@ -1,11 +1,9 @@
 """One head's steps from two vectors to its output, for the pipeline.
 
-Layout as in `explorer.payload`, but numbers are float32, little-endian, row by row; `arrays` in the header has each
-matrix's start, in numbers, and shape. A short text has every row, a long one the chosen row and its lanes' keys.
+Numbers are float32; `arrays` in the header has each matrix's place and shape. A short text has every row, a long one
+the chosen row and its lanes' keys.
 """
 
-import json
-import struct
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_viz.explorer.axes import PackedAxes, generated_by
+from attention_viz.explorer.packet import Packet
 from attention_viz.operation.shapes import side_by_side
 from attention_viz.steps.head import OpenHead
 from attention_viz.steps.steps import steps_of
@@ -122,13 +121,9 @@ def _pooled(rows: Float[Tensor, "row width"]) -> Float[Tensor, "row part"]:
 
 
 def _packed(header: dict[str, Any], arrays: dict[str, Tensor | None]) -> bytes:
-    places, parts, start = dict[str, list[int]](), list[bytes](), 0
+    packet, entries = Packet(), dict[str, list[Any]]()
     for name, tensor in arrays.items():
         if tensor is not None:
             numbers = tensor.detach().float().cpu().numpy()
-            places[name] = [start, *numbers.shape]
-            parts.append(numbers.astype("<f4").tobytes())
-            start += numbers.size
-    text = json.dumps(header | {"arrays": places}, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    packed = text.encode("utf-8", "replace")
-    return b"".join([struct.pack("<I", len(packed)), packed, *parts])
+            entries[name] = [packet.add_numbers(numbers), *numbers.shape]
+    return packet.pack(header | {"arrays": entries})

@@ -1,42 +1,16 @@
-"""Deflated planes, weights as interval numbers, and mask patterns."""
+"""Weights as interval numbers, and mask patterns."""
 
-import zlib
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Num, UInt16
+from jaxtyping import Bool, Float, UInt16
+
+from attention_viz.explorer.packet import Packet
 
 # Intervals between 0 and 1: four to a thousandth. Twelve bits would hold 4,096 numbers.
 LEVELS = 4000
 # How far a weight on the screen may be from the trace: half an interval, and float32's own rounding.
 ERROR = 0.5 / LEVELS + 1e-7
-
-
-@dataclass
-class Body:
-    """The planes behind the header, equal ones written once."""
-
-    parts: list[bytes] = field(default_factory=list[bytes])
-    places: dict[bytes, tuple[int, int]] = field(default_factory=dict[bytes, tuple[int, int]])
-    length: int = 0
-
-    def add(self, plane: bytes) -> tuple[int, int]:
-        """Deflate a plane; return (offset, length)."""
-        # Run lengths alone (Z_RLE) come out smaller here than a search for repeats, and thirty times as fast.
-        compressor = zlib.compressobj(6, zlib.DEFLATED, zlib.MAX_WBITS, 9, zlib.Z_RLE)
-        return self._put(compressor.compress(plane) + compressor.flush())
-
-    def add_numbers(self, numbers: Num[np.ndarray, "*any"]) -> tuple[int, int]:
-        """Add noise undeflated; return (offset, length)."""
-        return self._put(np.ascontiguousarray(numbers).astype(numbers.dtype.newbyteorder("<"), copy=False).tobytes())
-
-    def _put(self, packed: bytes) -> tuple[int, int]:
-        if packed not in self.places:
-            self.places[packed] = (self.length, len(packed))
-            self.parts.append(packed)
-            self.length += len(packed)
-        return self.places[packed]
 
 
 class Masks:
@@ -46,9 +20,9 @@ class Masks:
         """Begin with none."""
         self.entries: list[dict[str, Any]] = []
 
-    def add(self, blocked: Bool[np.ndarray, "heads query key"] | None, body: Body) -> list[int] | None:
+    def add(self, blocked: Bool[np.ndarray, "heads query key"] | None, packet: Packet) -> list[int] | None:
         """Return each head's pattern number, or one for all."""
-        return None if blocked is None else [self._add(one, body) for one in blocked]
+        return None if blocked is None else [self._add(one, packet) for one in blocked]
 
     def put(self, entry: dict[str, Any]) -> int:
         """Return the number of a pattern in another encoding."""
@@ -56,13 +30,13 @@ class Masks:
             self.entries.append(entry)
         return self.entries.index(entry)
 
-    def _add(self, blocked: Bool[np.ndarray, "query key"], body: Body) -> int:
+    def _add(self, blocked: Bool[np.ndarray, "query key"], packet: Packet) -> int:
         queries, keys = blocked.shape
         causal = ~np.tri(queries, keys, k=keys - queries, dtype=bool)
         if np.array_equal(blocked, causal):
             return self.put({"kind": "causal", "queries": queries, "keys": keys})
         bits = np.packbits(blocked.T.ravel(), bitorder="little").tobytes()
-        return self.put({"kind": "bits", "queries": queries, "keys": keys, "at": body.add(bits)})
+        return self.put({"kind": "bits", "queries": queries, "keys": keys, "at": packet.add(bits)})
 
 
 def steps_of(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attention_viz.explorer.planes import Body
+from attention_viz.explorer.packet import Packet
 
 if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
@@ -18,15 +18,15 @@ class _Name:
     name: str
 
 
-def packed_seen(trace: "Trace", body: Body) -> dict[str, Any]:
+def packed_seen(trace: "Trace", packet: Packet) -> dict[str, Any]:
     """Pack a picture or sound; return where its planes lie."""
     if (picture := trace.seen.picture) is not None:
         rows, columns, _ = picture.shape
-        return {"picture": {"rows": rows, "columns": columns, "at": body.add(picture.contiguous().numpy().tobytes())}}
-    return {"sound": _sound(trace, body)} if trace.seen.sound is not None else {}
+        return {"picture": {"rows": rows, "columns": columns, "at": packet.add(picture.contiguous().numpy().tobytes())}}
+    return {"sound": _sound(trace, packet)} if trace.seen.sound is not None else {}
 
 
-def _sound(trace: "Trace", body: Body) -> dict[str, Any]:
+def _sound(trace: "Trace", packet: Packet) -> dict[str, Any]:
     from attention_viz.analysis.speech import BANDS, spectrogram
 
     assert trace.seen.sound is not None
@@ -37,10 +37,10 @@ def _sound(trace: "Trace", body: Body) -> dict[str, Any]:
     return {
         "rate": rate,
         "count": len(samples),
-        "at": body.add(loud.tobytes()),
+        "at": packet.add(loud.tobytes()),
         "bands": BANDS,
         "columns": len(mel),
-        "mel": body.add(mel.tobytes()),
+        "mel": packet.add(mel.tobytes()),
         "words": words,
         "aligning": aligning,
     }

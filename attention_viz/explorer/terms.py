@@ -8,8 +8,6 @@ If a bias differs by cell (positions compared with words), or the browser doesn'
 travel, off by under 1e-5.
 """
 
-import json
-import struct
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +16,8 @@ from jaxtyping import Bool, Float, Int32, UInt16
 from attention_viz.analysis.blocks import row_slices, weights_of
 from attention_viz.analysis.overview import overview
 from attention_viz.errors import TraceError
-from attention_viz.explorer.planes import Body, Masks, codes_of, split_numbers, steps_of
+from attention_viz.explorer.packet import Packet, read_packet
+from attention_viz.explorer.planes import Masks, codes_of, split_numbers, steps_of
 from attention_viz.operation.terms import has_others
 
 if TYPE_CHECKING:
@@ -40,23 +39,22 @@ _MOST_RUNS = 16
 
 
 def pack_head(trace: "Trace", stream: str, layer: int, head: int, of: str) -> bytes:
-    """Pack a head, framed as by `pack`; `of` is the trace's `id`."""
-    body, masks = Body(), Masks()
-    entry = add_head(trace.attention(layer, stream).head(head), body, masks)
+    """Pack a head; `of` is the trace's `id`."""
+    packet, masks = Packet(), Masks()
+    entry = add_head(trace.attention(layer, stream).head(head), packet, masks)
     header = {"of": of, "stream": stream, "layer": layer, "head": head, "entry": entry, "masks": masks.entries}
-    text = json.dumps(header, separators=(",", ":")).encode()
-    return b"".join([struct.pack("<I", len(text)), text, *body.parts])
+    return packet.pack(header)
 
 
 def beginning_of(packed: bytes) -> bytes:
     """Return a head's first bytes, for its maps: a twentieth."""
-    (length,) = struct.unpack_from("<I", packed)
-    entry = json.loads(packed[4 : 4 + length])["entry"]
+    header, arrays = read_packet(packed)
+    entry = header["entry"]
     numbers, _ = entry["weights"]["high"] if "weights" in entry else entry["query"]
-    return packed[: 4 + length + numbers]
+    return packed[: len(packed) - len(arrays) + numbers]
 
 
-def add_head(call: "Attention", body: Body, masks: Masks) -> dict[str, Any]:
+def add_head(call: "Attention", packet: Packet, masks: Masks) -> dict[str, Any]:
     """Add a head's terms and map; return its header."""
     found = overview(call, means=True)
     assert found.means is not None
@@ -65,40 +63,40 @@ def add_head(call: "Attention", body: Body, masks: Masks) -> dict[str, Any]:
         "keys": found.shape[1],
         "size": found.size,
         "most": float(found.values.max(initial=0.0)),
-        "map": _numbers(steps_of(found.values.T), body),
+        "map": _numbers(steps_of(found.values.T), packet),
         "means": {
-            **_numbers(codes_of(found.means.T, MEAN_CODES, FAINTEST_MEAN), body),
+            **_numbers(codes_of(found.means.T, MEAN_CODES, FAINTEST_MEAN), packet),
             "codes": MEAN_CODES,
             "faintest": FAINTEST_MEAN,
         },
-        "sums": body.add(found.sums.astype("<f4").tobytes()),
+        "sums": packet.add(found.sums.astype("<f4").tobytes()),
     }
-    bias = _bias(call, body)
+    bias = _bias(call, packet)
     if bias == "cells" or has_others(call, _TERMS):
-        return {**entry, **_weights(call, body, masks, closed=found.closed)}
+        return {**entry, **_weights(call, packet, masks, closed=found.closed)}
     return {  # what the maps need comes before the numbers, see `beginning_of`
         **entry,
         "width": call.query.shape[-1],
         "scale": call.scale,
         "softcap": call.softcap,
         "bias": bias,
-        "blocked": _pattern(call, body, masks, closed=found.closed),
-        "query": body.add_numbers(_float32(call.query)),
-        "key": body.add_numbers(_float32(call.key)),
-        "normalisers": body.add_numbers(found.normalisers),
+        "blocked": _pattern(call, packet, masks, closed=found.closed),
+        "query": packet.add_numbers(_float32(call.query)),
+        "key": packet.add_numbers(_float32(call.key)),
+        "normalisers": packet.add_numbers(found.normalisers),
     }
 
 
-def _numbers(numbers: UInt16[np.ndarray, "*any"], body: Body) -> dict[str, tuple[int, int]]:
+def _numbers(numbers: UInt16[np.ndarray, "*any"], packet: Packet) -> dict[str, tuple[int, int]]:
     high, low = split_numbers(numbers)
-    return {"high": body.add(high), "low": body.add(low)}
+    return {"high": packet.add(high), "low": packet.add(low)}
 
 
 def _float32(tensor: Any) -> Float[np.ndarray, "*any"]:
     return tensor.detach().float().cpu().numpy()
 
 
-def _bias(call: "Attention", body: Body) -> dict[str, Any] | str | None:
+def _bias(call: "Attention", packet: Packet) -> dict[str, Any] | str | None:
     """One number per key or distance; "cells" if each cell has its own."""
     if call.bias is None:
         return None
@@ -108,7 +106,7 @@ def _bias(call: "Attention", body: Body) -> dict[str, Any] | str | None:
     allowed = None if call.allowed is None else np.broadcast_to(call.allowed.cpu().numpy(), call.shape)
     for along in ("key", "distance"):
         if (numbers := _numbers_along(along, bias, allowed)) is not None:
-            return {"along": along, "at": body.add_numbers(numbers)}
+            return {"along": along, "at": packet.add_numbers(numbers)}
     return "cells"
 
 
@@ -133,7 +131,7 @@ def _numbers_along(
     return numbers
 
 
-def _pattern(call: "Attention", body: Body, masks: Masks, *, closed: bool) -> int | None:
+def _pattern(call: "Attention", packet: Packet, masks: Masks, *, closed: bool) -> int | None:
     """None if nothing is blocked."""
     queries, keys = call.shape
     if closed:  # known already, and its runs would take long
@@ -146,9 +144,9 @@ def _pattern(call: "Attention", body: Body, masks: Masks, *, closed: bool) -> in
     if queries <= keys and np.array_equal(runs, _one_run_a_row(causal)):
         return masks.put({"kind": "causal", "queries": queries, "keys": keys})
     if len(runs) - queries - 1 > 2 * _MOST_RUNS * queries:
-        entry = masks.add(~allowed[None], body)
+        entry = masks.add(~allowed[None], packet)
         return None if entry is None else entry[0]
-    return masks.put({"kind": "runs", "queries": queries, "keys": keys, "at": body.add(runs.tobytes())})
+    return masks.put({"kind": "runs", "queries": queries, "keys": keys, "at": packet.add(runs.tobytes())})
 
 
 def _one_run_a_row(ends: np.ndarray) -> Int32[np.ndarray, " n"]:
@@ -167,17 +165,17 @@ def runs_of(allowed: Bool[np.ndarray, "query key"]) -> Int32[np.ndarray, " n"]:
     return np.concatenate([np.cumsum(np.concatenate(counts)), *places]).astype("<i4")
 
 
-def _weights(call: "Attention", body: Body, masks: Masks, *, closed: bool) -> dict[str, Any]:
+def _weights(call: "Attention", packet: Packet, masks: Masks, *, closed: bool) -> dict[str, Any]:
     queries, keys = call.shape
     if queries * keys > MOST_WEIGHTS_OF_A_HEAD:
         raise TraceError(
             f"the head has a bias with a number for each of its {queries:,} × {keys:,} cells; the explorer draws at "
             f"most {MOST_WEIGHTS_OF_A_HEAD:,} cells of such a head: {int(MOST_WEIGHTS_OF_A_HEAD**0.5):,} tokens"
         )
-    blocked = _pattern(call, body, masks, closed=closed)
+    blocked = _pattern(call, packet, masks, closed=closed)
     steps = np.empty((keys, queries), "<u2")
     for rows in row_slices(queries, keys):
         steps[:, rows] = np.rint(weights_of(call.rows(rows)) * np.float32(WEIGHT_STEPS)).T
     high, low = (steps >> 8).astype(np.uint8), steps.astype(np.uint8)
-    weights = {"high": body.add(high.tobytes()), "low": body.add(low.tobytes()), "steps": WEIGHT_STEPS}
+    weights = {"high": packet.add(high.tobytes()), "low": packet.add(low.tobytes()), "steps": WEIGHT_STEPS}
     return {"blocked": blocked, "weights": weights}

@@ -1,10 +1,10 @@
 """A number's writers for the page: the sum, heads' map, and their sources."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from zlib import crc32
+
+from attention_viz.explorer.packet import Packet, read_packet
 
 if TYPE_CHECKING:
     import pandas
@@ -52,7 +52,7 @@ def largest_heads(
 
 
 def pack_why(trace: "Trace", question: Question, table: "pandas.DataFrame", fetched: "pandas.DataFrame") -> bytes:
-    """Pack UTF-8 JSON; equal numbers give equal bytes."""
+    """Pack a header alone; equal numbers give equal bytes."""
     stream, side = question.stream, question.side
     rows = [row for row in _rows(table) if row["side"] == side]
     several = len(trace.streams) > 1
@@ -86,18 +86,14 @@ def pack_why(trace: "Trace", question: Question, table: "pandas.DataFrame", fetc
         "sources": _sources(trace, stream, at, taken),
         "listed": [list(head[:2]) for head in largest_heads(table, side, stream=stream if several else None)],
     }
-    packed = _packed(header)
+    packet = Packet()
     # Names the number: what is told of it later is shown with no other.
-    return _packed({**header, "name": f"{crc32(packed):08x}"})
-
-
-def _packed(header: Mapping[str, Any]) -> bytes:
-    return json.dumps(header, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "replace")
+    return packet.pack({**header, "name": packet.digest(header)})
 
 
 def name_of(packed: bytes) -> str:
     """The name of a number that `pack_why` packed."""
-    return json.loads(packed)["name"]
+    return read_packet(packed)[0]["name"]
 
 
 def _rows(table: "pandas.DataFrame") -> list[dict[str, Any]]:

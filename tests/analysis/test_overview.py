@@ -10,7 +10,8 @@ import torch
 import attention_viz as av
 from attention_viz.analysis import overview as module
 from attention_viz.analysis.overview import overview
-from attention_viz.explorer.planes import Body, Masks
+from attention_viz.explorer.packet import Packet
+from attention_viz.explorer.planes import Masks
 from attention_viz.explorer.terms import add_head
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.terms import along
@@ -121,7 +122,7 @@ def test_a_term_that_it_does_not_know_is_computed_by_the_call_and_its_weights_tr
     call = Tilted(query, key, key, torch.ones(60, 60, dtype=torch.bool).tril(), 0.5, tilt=tilt)
     found = overview(call, 30)
     numpy.testing.assert_allclose(found.values, blocks(call.weights.numpy(), found.size), atol=2e-6)
-    entry = add_head(call, Body(), Masks())
+    entry = add_head(call, Packet(), Masks())
     assert "weights" in entry and "normalisers" not in entry
 
 

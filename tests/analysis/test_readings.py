@@ -1,7 +1,5 @@
 """Readings as traces: their numbers are those of the functions behind them, and what they are is told everywhere."""
 
-import json
-import struct
 from pathlib import Path
 
 import pytest
@@ -12,6 +10,7 @@ import attention_viz as av
 from attention_viz.analysis.readings import READINGS, read
 from attention_viz.errors import TraceError
 from attention_viz.explorer import pack
+from attention_viz.explorer.packet import read_packet
 from attention_viz.models.model import AttentionModel
 from attention_viz.operation import masks
 from attention_viz.trace.from_weights import attention_of, shares
@@ -140,9 +139,7 @@ def test_the_reading_is_told_in_files_pictures_and_the_explorer(minilm: Attentio
 
 
 def header(trace: Trace) -> dict[str, object]:
-    packed = pack(trace)
-    (length,) = struct.unpack_from("<I", packed)
-    return json.loads(packed[4 : 4 + length])
+    return read_packet(pack(trace))[0]
 
 
 def test_the_raw_reading_of_one_of_three_streams_keeps_what_stands_around_its_calls() -> None:

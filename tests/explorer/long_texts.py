@@ -6,6 +6,7 @@ from pathlib import Path
 import torch
 
 import attention_viz as av
+from attention_viz.explorer.packet import read_packet
 from attention_viz.explorer.payload import pack
 from attention_viz.explorer.terms import beginning_of, pack_head
 from attention_viz.operation.attention import Attention
@@ -98,7 +99,7 @@ def write_recording(folder: Path) -> None:
     """A long text with the terms of one of its layers, and a head of the other by itself, and its beginning."""
     trace = long_trace()
     payload = pack(trace, terms=[("decoder", 1)])
-    header = json.loads(payload[4 : 4 + int.from_bytes(payload[:4], "little")])
+    header = read_packet(payload)[0]
     (folder / "long.bin").write_bytes(payload)
     packed = pack_head(trace, "decoder", 0, 1, header["long"]["id"])
     (folder / "long_head.bin").write_bytes(packed)

@@ -1,7 +1,5 @@
 """What the atlas is sent, and the script that reads it."""
 
-import json
-import struct
 import zlib
 from typing import Any
 
@@ -15,6 +13,7 @@ from attention_viz.analysis.roles import ROLES, roles, roles_for
 from attention_viz.explorer import atlas_source
 from attention_viz.explorer.atlas_payload import BLOCKED, LEVELS, SIDE, pack_atlas, starts
 from attention_viz.explorer.atlas_roles import resting_words
+from attention_viz.explorer.packet import read_packet
 from attention_viz.trace.trace import Trace
 from attention_viz.trace.unit import Unit
 from attention_viz.views.style.scale import full_colour
@@ -23,10 +22,9 @@ from tests.shipped import shipped
 
 def unpacked(payload: bytes, trace: Trace, stream: str) -> tuple[dict[str, Any], numpy.ndarray]:
     """The header, and the levels as (head, query, key)."""
-    (length,) = struct.unpack("<I", payload[:4])
-    header = json.loads(payload[4 : 4 + length])
+    header, body = read_packet(payload)
     start, size = header["plane"]
-    plane = zlib.decompress(payload[4 + length + start : 4 + length + start + size])
+    plane = zlib.decompress(body[start : start + size])
     shape = (-1, len(header["keys"]), len(header["queries"]))
     return header, numpy.frombuffer(plane, numpy.uint8).reshape(shape).swapaxes(1, 2)
 

@@ -1,10 +1,7 @@
 """What the painted mask is sent: the run without it, and what each run with it came to."""
 
 import base64
-import json
-import struct
 import zlib
-from typing import Any
 
 import numpy
 import pytest
@@ -12,15 +9,11 @@ import torch
 
 import attention_viz as av
 from attention_viz.explorer.mask_payload import STEPS, pack_board, run_of
+from attention_viz.explorer.packet import read_packet
 from attention_viz.scratch.model import Scratch
 from tests.shipped import shipped
 
 TEXT = "moon cheese frog moon cheese frog"
-
-
-def unpacked(data: bytes) -> tuple[dict[str, Any], bytes]:
-    (length,) = struct.unpack("<I", data[:4])
-    return json.loads(data[4 : 4 + length]), data[4 + length :]
 
 
 def at(body: bytes, place: list[int]) -> bytes:
@@ -41,7 +34,7 @@ def test_from_what_is_sent_the_softmax_over_what_is_open_is_what_the_model_does(
     before = model.trace(TEXT)
     n = len(before.query_tokens())
     name, data = pack_board(before, "decoder", 0, 1)
-    header, body = unpacked(data)
+    header, body = read_packet(data)
     assert (name, header["layer"], header["head"]) == (header["id"], 0, 1)
     assert name != pack_board(before, "decoder", 1, 1)[0]
     logits = torch.tensor(numpy.frombuffer(at(body, header["logits"]), "<f4").reshape(n, n).copy())
@@ -62,7 +55,7 @@ def test_the_other_heads_come_along_where_they_are_few() -> None:
     model = shipped("induction")
     before, after = model.trace(TEXT), model.trace(TEXT, edits=[av.Block(2, 1)])
     n = len(before.query_tokens())
-    header, body = unpacked(pack_board(before, "decoder", 0, 0)[1])
+    header, body = read_packet(pack_board(before, "decoder", 0, 0)[1])
     sent = numpy.frombuffer(at(body, header["weights"]), "<u2").reshape(-1, n, n) / STEPS
     told = run_of(before, after, "decoder", 0, 0)
     now, place = levels(told["others"], sent.shape), 0
@@ -72,7 +65,7 @@ def test_the_other_heads_come_along_where_they_are_few() -> None:
             assert now[place] == pytest.approx(after.weights(layer, head).numpy(), abs=1e-5)
             place += 1
     long = av.scratch(" ".join(["boat"] * 500))
-    header, _ = unpacked(pack_board(long, "encoder", 0, 0)[1])
+    header, _ = read_packet(pack_board(long, "encoder", 0, 0)[1])
     assert header["weights"] is None and header["opens"] is None
     assert run_of(long, long, "encoder", 0, 0)["others"] is None
 

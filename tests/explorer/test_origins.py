@@ -7,8 +7,8 @@ from playwright.sync_api import Locator, Page, expect
 
 import attention_viz as av
 from attention_viz.explorer import pack
+from attention_viz.explorer.packet import read_packet
 from attention_viz.trace.trace import Trace
-from tests.explorer.test_payload import unpack
 from tests.shipped import shipped
 
 Show = Callable[..., Page]
@@ -30,9 +30,9 @@ def token(page: Page, name: str) -> Locator:
 
 
 def test_the_browser_is_told_which_tokens_belong_where(pair: Trace, continued: Trace, bank: Trace) -> None:
-    assert unpack(pack(pair))[0]["axes"][0]["sentences"] == [[1, 2], [4, 5, 6]]
-    assert unpack(pack(continued))[0]["axes"][0]["generated"] == [5, 6]
-    (axis,) = unpack(pack(bank))[0]["axes"]
+    assert read_packet(pack(pair))[0]["axes"][0]["sentences"] == [[1, 2], [4, 5, 6]]
+    assert read_packet(pack(continued))[0]["axes"][0]["generated"] == [5, 6]
+    (axis,) = read_packet(pack(bank))[0]["axes"]
     assert set(axis) == {"labels", "spelling", "special", "padding"}
 
 

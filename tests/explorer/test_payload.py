@@ -1,8 +1,6 @@
 """The payload: what Python packs can be read again, is as exact as it says, and is small."""
 
-import json
 import statistics
-import struct
 import tracemalloc
 import zlib
 from typing import Any
@@ -18,6 +16,7 @@ from attention_viz.analysis import blocks
 from attention_viz.analysis.words import words_of
 from attention_viz.explorer import Choice, pack
 from attention_viz.explorer.axes import PackedAxes
+from attention_viz.explorer.packet import read_packet
 from attention_viz.explorer.payload import ERROR, LEVELS
 from attention_viz.trace.kept import KeptLayers
 from attention_viz.trace.tokens import Tokens
@@ -36,11 +35,6 @@ SENTENCES = (
     "He told his lawyer that he would not sign the contract until the clause about damages had been removed.",
     "Long before the invention of writing, travellers carried stories from valley to valley and changed them a little.",
 )
-
-
-def unpack(data: bytes) -> tuple[dict[str, Any], bytes]:
-    length = struct.unpack_from("<I", data)[0]
-    return json.loads(data[4 : 4 + length]), data[4 + length :]
 
 
 def plane(body: bytes, place: list[int]) -> np.ndarray:
@@ -86,7 +80,7 @@ def of_matrix(matrix: torch.Tensor) -> Trace:
 
 
 def test_every_weight_of_every_stream_comes_back_within_the_stated_error(many_kinds: Trace) -> None:
-    header, body = unpack(pack(many_kinds))
+    header, body = read_packet(pack(many_kinds))
     assert [stream["name"] for stream in header["streams"]] == ["encoder", "decoder", "cross"]
     for stream in header["streams"]:
         for number in range(many_kinds.layer_count(stream["name"])):
@@ -100,7 +94,7 @@ def test_the_stated_error_is_within_the_mark() -> None:
 
 
 def test_blocked_cells_are_told_apart_from_weights_of_zero(many_kinds: Trace) -> None:
-    header, body = unpack(pack(many_kinds))
+    header, body = read_packet(pack(many_kinds))
     for stream in header["streams"]:
         for number, layer in enumerate(stream["layers"]):
             allowed = many_kinds.attention(number, stream["name"]).allowed
@@ -115,13 +109,13 @@ def test_blocked_cells_are_told_apart_from_weights_of_zero(many_kinds: Trace) ->
 
 
 def test_a_pattern_shared_by_layers_is_told_once(many_kinds: Trace) -> None:
-    header, _ = unpack(pack(many_kinds))
+    header, _ = read_packet(pack(many_kinds))
     assert [mask["kind"] for mask in header["masks"]].count("causal") == 1
     assert len(header["masks"]) == 4  # causal, and the three of the cross stream, the last layer's being one of them
 
 
 def test_rows_keep_their_sums_with_sinks_and_with_nothing_allowed(many_kinds: Trace) -> None:
-    header, body = unpack(pack(many_kinds))
+    header, body = read_packet(pack(many_kinds))
     for stream in header["streams"]:
         for number, layer in enumerate(stream["layers"]):
             told = plane(body, layer["sums"]).view("<u2").reshape(layer["heads"], -1) / header["sum_steps"]
@@ -186,7 +180,7 @@ def test_a_head_packed_by_and_by_gives_what_it_gives_at_once(monkeypatch: pytest
     allowed = torch.rand(3, 7, 13, generator=torch.Generator().manual_seed(5)) > 0.3
     trace = uneven(3, 7, 13, allowed=allowed)
     monkeypatch.setattr(blocks, "CELLS_AT_A_TIME", at_a_time)
-    header, body = unpack(pack(trace))
+    header, body = read_packet(pack(trace))
     exact = trace.attention(0).weights.numpy()
     assert np.abs(weights(header, body, header["streams"][0], 0) - exact).max() <= ERROR
     layer = header["streams"][0]["layers"][0]
@@ -205,7 +199,7 @@ def test_weights_that_are_not_numbers_are_named_by_head_in_a_long_text_too(monke
 
 
 def test_labels_and_special_tokens_travel_whole(many_kinds: Trace) -> None:
-    header, _ = unpack(pack(many_kinds))
+    header, _ = read_packet(pack(many_kinds))
     axis = header["axes"][header["streams"][0]["queries"]]
     assert tuple(axis["labels"]) == many_kinds.query_tokens("encoder").labels
     assert axis["special"] == [0]
@@ -227,16 +221,16 @@ def test_the_browser_takes_the_tokens_for_words_that_python_does() -> None:
 def test_equal_traces_give_equal_bytes_and_the_choice_is_in_the_header_only(many_kinds: Trace) -> None:
     plain, chosen = pack(many_kinds), pack(many_kinds, choice=Choice("cross", 1, 2))
     assert plain == pack(many_kinds)
-    assert unpack(plain)[1] == unpack(chosen)[1]
-    assert unpack(plain)[0]["choice"] is None
-    assert unpack(chosen)[0]["choice"] == {"stream": "cross", "layer": 1, "head": 2}
+    assert read_packet(plain)[1] == read_packet(chosen)[1]
+    assert read_packet(plain)[0]["choice"] is None
+    assert read_packet(chosen)[0]["choice"] == {"stream": "cross", "layer": 1, "head": 2}
 
 
 def test_a_lone_surrogate_in_a_label_does_not_stop_the_packing() -> None:
     matrix = torch.full((1, 1), 1.0)
     trace = of_matrix(matrix)
     object.__setattr__(trace.queries["encoder"], "labels", ("\ud800",))
-    assert unpack(pack(trace))[0]["axes"][0]["labels"] == ["?"]
+    assert read_packet(pack(trace))[0]["axes"][0]["labels"] == ["?"]
 
 
 @settings(max_examples=40)
@@ -248,7 +242,7 @@ def test_any_matrix_comes_back_within_the_error_with_its_three_digits_zeros_and_
     matrix[0] = 0
     matrix[0, 0] = 1
     trace = of_matrix(matrix / matrix.sum(-1, keepdim=True))
-    header, body = unpack(pack(trace))
+    header, body = read_packet(pack(trace))
     got, exact = weights(header, body, header["streams"][0], 0)[0], trace.weights(0, 0).numpy()
     assert np.abs(got - exact).max() <= ERROR
     assert [f"{w:.3f}" for w in got.ravel()] == [f"{w:.3f}" for w in exact.ravel()]
@@ -263,7 +257,7 @@ def test_a_weight_of_a_real_sentence_costs_few_bytes(model: av.AttentionModel, c
         text = " ".join((SENTENCES[place:] + SENTENCES[:place]) * (1 if count == 24 else 3))
         ids = model.tokenizer(text, truncation=True, max_length=count, return_tensors="pt").input_ids
         assert ids.shape[1] == count
-        costs.append(len(unpack(pack(model.trace_ids(ids)))[1]) / (72 * count**2))
+        costs.append(len(read_packet(pack(model.trace_ids(ids)))[1]) / (72 * count**2))
     assert statistics.median(costs) <= most
 
 
@@ -278,16 +272,16 @@ def test_layers_that_are_kept_are_told_with_their_numbers() -> None:
         whole.provenance,
         kept={"encoder": KeptLayers((1, 3), (0, 1, 2, 3))},
     )
-    header, body = unpack(pack(kept, choice=Choice("encoder", 3, 2)))
+    header, body = read_packet(pack(kept, choice=Choice("encoder", 3, 2)))
     (stream,) = header["streams"]
     assert [layer["number"] for layer in stream["layers"]] == [1, 3]
     assert header["choice"] == {"stream": "encoder", "layer": 3, "head": 2}
     exact = kept.attention(3).weights.numpy()
     assert np.abs(weights(header, body, stream, 1) - exact).max() <= ERROR
-    (stream,) = unpack(pack(kept, terms=[("encoder", 3)]))[0]["streams"]
+    (stream,) = read_packet(pack(kept, terms=[("encoder", 3)]))[0]["streams"]
     assert [(layer["number"], len(layer["terms"])) for layer in stream["layers"]] == [(1, 0), (3, 3)]
-    assert all("number" not in layer for layer in unpack(pack(whole))[0]["streams"][0]["layers"])
+    assert all("number" not in layer for layer in read_packet(pack(whole))[0]["streams"][0]["layers"])
     for ask in (lambda: pack(kept, choice=Choice("encoder", 0, 0)), lambda: av.explore(kept, layer=0)):
         with pytest.raises(av.TraceError, match="this trace keeps layers 1, 3 of 0 to 3"):
             ask()
-    assert unpack(av.explore(kept).payload)[0]["choice"]["layer"] == 1
+    assert read_packet(av.explore(kept).payload)[0]["choice"]["layer"] == 1

@@ -1,13 +1,12 @@
 """What the pipeline is sent: the recorded numbers of the rows that it shows, and no more of a long text."""
 
-import json
-import struct
 from typing import Any
 
 import numpy
 import pytest
 import torch
 
+from attention_viz.explorer.packet import read_packet
 from attention_viz.explorer.pipeline_payload import HEAVIEST, LANES, STRIP, pack_pipeline, shown_keys
 from attention_viz.operation.shapes import side_by_side
 from attention_viz.steps.steps import STEPS, steps_of
@@ -16,11 +15,12 @@ from tests.explorer.opened_heads import LONG, OF_A_SCORE, every_term, long_text
 
 def unpacked(payload: bytes) -> tuple[dict[str, Any], dict[str, numpy.ndarray]]:
     """The header, and each array in its shape."""
-    (length,) = struct.unpack_from("<I", payload)
-    header = json.loads(payload[4 : 4 + length])
-    numbers = numpy.frombuffer(payload[4 + length :], "<f4")
+    header, body = read_packet(payload)
     places = header["arrays"].items()
-    return header, {name: numbers[at : at + rows * wide].reshape(rows, wide) for name, (at, rows, wide) in places}
+    return header, {
+        name: numpy.frombuffer(body[at : at + size], "<f4").reshape(rows, wide)
+        for name, ((at, size), rows, wide) in places
+    }
 
 
 def test_of_a_short_text_all_rows_are_sent_as_recorded_whatever_pair_is_chosen() -> None:

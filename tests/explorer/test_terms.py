@@ -1,6 +1,5 @@
 """What a head of a long text is handed over as: few numbers, the same for the same, and its small picture."""
 
-import json
 import zlib
 from dataclasses import replace
 from typing import Any
@@ -11,6 +10,7 @@ import torch
 
 import attention_viz as av
 from attention_viz.explorer import terms
+from attention_viz.explorer.packet import read_packet
 from attention_viz.explorer.payload import is_long, pack
 from attention_viz.explorer.terms import beginning_of, pack_head, runs_of
 from attention_viz.explorer.thumbnails import BLOCKED, CODES, FAINTEST, SIDE, sampled_rows
@@ -19,11 +19,6 @@ from attention_viz.operation.terms import terms_of
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from tests.explorer.long_texts import KEYS, NAMES, QUERIES, call_of, long_trace, trace_of_call
-
-
-def read(packed: bytes) -> tuple[dict[str, Any], bytes]:
-    length = int.from_bytes(packed[:4], "little")
-    return json.loads(packed[4 : 4 + length]), packed[4 + length :]
 
 
 def test_every_term_of_a_call_travels_or_is_in_what_travels() -> None:
@@ -35,7 +30,7 @@ def test_every_term_of_a_call_travels_or_is_in_what_travels() -> None:
 
 def test_a_head_takes_few_bytes_beside_its_weights() -> None:
     packed = pack_head(trace_of_call(call_of("causal")), "decoder", 0, 0, "this")
-    header, _ = read(packed)
+    header, _ = read_packet(packed)
     assert header["masks"] == [{"kind": "causal", "queries": QUERIES, "keys": KEYS}]
     assert len(packed) < QUERIES * KEYS / 4
 
@@ -45,7 +40,7 @@ def test_the_beginning_of_a_head_holds_what_its_maps_are_made_of_and_no_numbers(
     packed = pack_head(trace_of_call(call_of(name)), "decoder", 0, 0, "this")
     beginning = beginning_of(packed)
     assert packed.startswith(beginning)
-    header, body = read(beginning)
+    header, body = read_packet(beginning)
     entry = header["entry"]
     drawn = [entry["map"]["high"], entry["map"]["low"], entry["means"]["high"], entry["means"]["low"], entry["sums"]]
     drawn += [mask["at"] for mask in header["masks"] if "at" in mask]
@@ -60,7 +55,7 @@ def test_equal_heads_give_equal_bytes() -> None:
 
 
 def test_heads_that_share_a_key_send_it_once() -> None:
-    header, body = read(pack(long_trace(), terms=[("decoder", 1)]))
+    header, body = read_packet(pack(long_trace(), terms=[("decoder", 1)]))
     heads = header["streams"][0]["layers"][1]["terms"]
     assert heads["0"]["key"] == heads["1"]["key"]
     assert heads["0"]["query"] != heads["1"]["query"]
@@ -70,14 +65,14 @@ def test_heads_that_share_a_key_send_it_once() -> None:
 
 
 def test_layers_that_were_not_asked_for_send_pictures_only() -> None:
-    header, _ = read(pack(long_trace(), terms=[("decoder", 1)]))
+    header, _ = read_packet(pack(long_trace(), terms=[("decoder", 1)]))
     assert header["streams"][0]["layers"][0]["terms"] == {}
-    assert header["long"]["id"] == read(pack(long_trace(), terms=[("decoder", 1)]))[0]["long"]["id"]
+    assert header["long"]["id"] == read_packet(pack(long_trace(), terms=[("decoder", 1)]))[0]["long"]["id"]
 
 
 def test_another_text_has_another_id() -> None:
-    one = read(pack(long_trace(), terms=()))[0]["long"]["id"]
-    assert one != read(pack(trace_of_call(call_of("causal")), terms=()))[0]["long"]["id"]
+    one = read_packet(pack(long_trace(), terms=()))[0]["long"]["id"]
+    assert one != read_packet(pack(trace_of_call(call_of("causal")), terms=()))[0]["long"]["id"]
 
 
 def test_runs_say_where_each_row_is_open() -> None:
@@ -87,7 +82,7 @@ def test_runs_say_where_each_row_is_open() -> None:
 
 def test_a_bias_of_many_numbers_sends_weights_as_long_as_they_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
     trace = trace_of_call(call_of("cells"))
-    assert "weights" in read(pack_head(trace, "decoder", 0, 0, "this"))[0]["entry"]
+    assert "weights" in read_packet(pack_head(trace, "decoder", 0, 0, "this"))[0]["entry"]
     monkeypatch.setattr(terms, "MOST_WEIGHTS_OF_A_HEAD", 1000)
     with pytest.raises(av.TraceError, match="a bias with a number for each of its 1,103 × 1,103 cells"):
         pack_head(trace, "decoder", 0, 0, "this")
@@ -96,7 +91,7 @@ def test_a_bias_of_many_numbers_sends_weights_as_long_as_they_are_few(monkeypatc
 @pytest.mark.parametrize("name", ["causal", "drawn", "padded"])
 def test_a_picture_has_the_largest_weight_under_each_cell_of_the_rows_that_were_sampled(name: str) -> None:
     call = call_of(name)
-    header, body = read(pack(trace_of_call(call), terms=()))
+    header, body = read_packet(pack(trace_of_call(call), terms=()))
     stream = header["streams"][0]
     down, across = stream["side"]
     offset, length = stream["layers"][0]["thumbnails"]
@@ -126,7 +121,7 @@ def test_a_picture_without_special_tokens_holds_none_of_their_weights() -> None:
     trace = Trace(
         trace.layers, {"decoder": tokens}, {"decoder": tokens}, trace.output, trace.provenance, trace.fidelity
     )
-    header, body = read(pack(trace, terms=()))
+    header, body = read_packet(pack(trace, terms=()))
     stream = header["streams"][0]
     (down, across), layer = stream["side"], stream["layers"][0]
     whole, plain = (
@@ -148,7 +143,7 @@ def test_a_picture_without_special_tokens_holds_none_of_their_weights() -> None:
             assert abs(FAINTEST ** (1 - (plain[row, column] - 1) / (CODES - 1)) / most - 1) < 0.02
             lower += plain[row, column] < whole[row, column]
     assert lower > 0
-    assert "plain" not in read(pack(trace_of_call(call), terms=()))[0]["streams"][0]["layers"][0]
+    assert "plain" not in read_packet(pack(trace_of_call(call), terms=()))[0]["streams"][0]["layers"][0]
 
 
 def test_of_a_long_text_few_rows_are_sampled_evenly() -> None:
@@ -172,7 +167,7 @@ def test_what_is_packed_of_a_real_head_gives_its_weights(smollm2: av.AttentionMo
     places = ((0, 4), (11, 2), (29, 8))
     trace: Trace = smollm2.trace(words, layers=[layer for layer, _ in places])
     for layer, head in places:
-        header, body = read(pack_head(trace, "decoder", layer, head, "this"))
+        header, body = read_packet(pack_head(trace, "decoder", layer, head, "this"))
         entry = header["entry"]
 
         def numbers(name: str, kind: str, entry: Any = entry, body: bytes = body) -> np.ndarray:

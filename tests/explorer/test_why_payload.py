@@ -1,10 +1,9 @@
 """What the Why page is sent is what the decomposition says."""
 
-import json
-
 import pytest
 
 import attention_viz as av
+from attention_viz.explorer.packet import read_packet
 from attention_viz.explorer.why_payload import Question, largest_heads, pack_why
 from tests.shipped import SMOLLM2, shipped
 
@@ -25,7 +24,7 @@ def test_the_groups_and_the_map_sum_to_the_number_and_each_words_part_to_the_hea
     at = len(trace.query_tokens()) - 1
     fetched = found.fetched()
     question = Question("“Mary”", "“John”", found.total, found.remainder, "decoder", at)
-    packed = json.loads(pack_why(trace, question, found.table, fetched))
+    packed = read_packet(pack_why(trace, question, found.table, fetched))[0]
     assert sum(group["sum"] for group in packed["groups"]) == pytest.approx(found.total, abs=1e-4)
     heads = sum(map(sum, packed["map"]))
     assert heads == pytest.approx(found.table[found.table.kind == "head"].contribution.sum(), abs=1e-3)

@@ -17,14 +17,15 @@ from attention_viz.serving.runs import run_request
 from attention_viz.ui.address import DEFAULT, State, own_example
 from attention_viz.ui.address.state import OPENINGS
 from attention_viz.ui.packing import payload_of
-from tests.explorer.test_payload import unpack, weights
+from attention_viz.explorer.packet import read_packet
+from tests.explorer.test_payload import weights
 
 OPENED = [State(model=model, text=own_example(model)).request for model in OPENINGS]
 
 
 def opened(payload: bytes) -> tuple[dict[str, Any], list[numpy.ndarray]]:
     """The header without the places of its planes, and each layer's weights as the browser reads them."""
-    header, body = unpack(payload)
+    header, body = read_packet(payload)
     found = [weights(header, body, stream, at) for stream in header["streams"] for at in range(len(stream["layers"]))]
     for stream in header["streams"]:
         stream["layers"] = [{**layer, "high": 0, "low": 0, "sums": 0} for layer in stream["layers"]]

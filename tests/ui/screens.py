@@ -5,7 +5,6 @@ import functools
 import io
 import json
 import re
-import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +18,7 @@ from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.runtime.scriptrunner import RerunData
 from streamlit.testing.v1 import AppTest, local_script_runner
 
+from attention_viz.explorer.packet import read_packet
 from attention_viz.ui.parts.menu import PAGES as MENU
 from attention_viz.views.style.marks import NUMBERS
 
@@ -152,8 +152,7 @@ class Screen:
     def packed(self) -> dict[str, Any]:
         """What stands before the weights in the bytes that the explorer gets."""
         (found,) = [one.proto.bytes for one in self.all("bidi_component") if one.proto.id.endswith("-explorer")]
-        (length,) = struct.unpack_from("<I", found)
-        return json.loads(found[4 : 4 + length])
+        return read_packet(found)[0]
 
     def picker(self, label: str) -> Any:
         """A widget by its label."""

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import {test} from "node:test";
 
 import {Part, WithoutHidden} from "../../../attention_viz/explorer/static/data/part.js";
-import {weightValues} from "../../../attention_viz/explorer/static/data/payload.js";
-import {readHead, readPacket} from "../../../attention_viz/explorer/static/data/terms.js";
+import {readPayload, weightValues} from "../../../attention_viz/explorer/static/data/payload.js";
+import {readHead} from "../../../attention_viz/explorer/static/data/terms.js";
 import {exact, packed} from "./fixtures.js";
 
 const VALUES = weightValues({levels: 4000});
@@ -12,7 +12,7 @@ const countUp = (count, from = 0) => Int32Array.from({length: count}, (_, place)
 
 /** A head as Python packed it, and its weights. */
 async function head(name) {
-  const {header, body} = readPacket(packed(`long_${name}`));
+  const {header, body} = readPayload(packed(`long_${name}`));
   const found = await readHead({body}, header.entry, header.masks, VALUES);
   const {weights, open} = exact(`long_${name}`);
   return {found, weight: (query, key) => weights[query * found.keys + key], open};

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import {test} from "node:test";
 
 import {
+  numbersAt,
   numberOf,
   readLayer,
   readMask,
@@ -122,4 +123,13 @@ test("a weight gets the number that Python gives it", () => {
     [0, 0.5 / 4000, 0.6 / 4000, 1 / 4000, 0.5, 0.9999999, 1, 1.0000001].map((weight) => numberOf(weight, 4000)),
     [0, 0, 1, 1, 2000, 4000, 4001, 4001],
   );
+});
+
+test("numbers that were left as they are come from any address", () => {
+  const bytes = new Uint8Array(24);
+  for (const shift of [0, 3]) {
+    const body = bytes.subarray(shift);
+    new DataView(body.buffer, body.byteOffset).setFloat64(8, 0.1, true);
+    assert.deepEqual([...numbersAt({body}, [8, 8], Float64Array)], [0.1]);
+  }
 });

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import {test} from "node:test";
 
-import {weightValues} from "../../../attention_viz/explorer/static/data/payload.js";
-import {readHead, readPacket} from "../../../attention_viz/explorer/static/data/terms.js";
+import {readPayload, weightValues} from "../../../attention_viz/explorer/static/data/payload.js";
+import {readHead} from "../../../attention_viz/explorer/static/data/terms.js";
 import {packed} from "./fixtures.js";
 
 test("a head that is handed over says whose it is", () => {
-  const {header} = readPacket(packed("long_causal"));
+  const {header} = readPayload(packed("long_causal"));
   assert.deepEqual([header.of, header.stream, header.layer, header.head], ["this text", "decoder", 0, 0]);
 });
 
@@ -16,7 +16,7 @@ test("a head's numbers are few beside its weights", () => {
 });
 
 test("the largest weight comes along", async () => {
-  const {header, body} = readPacket(packed("long_open"));
+  const {header, body} = readPayload(packed("long_open"));
   const found = await readHead({body}, header.entry, header.masks, weightValues({levels: 4000}));
   const [best] = found.strongest(
     Int32Array.from({length: 1103}, (_, at) => at),

@@ -2,7 +2,6 @@
 
 import gc
 import itertools
-import json
 import threading
 import time
 import weakref
@@ -12,6 +11,7 @@ import pytest
 
 from attention_viz import explorer
 from attention_viz.explorer import payload
+from attention_viz.explorer.packet import read_packet
 from attention_viz.serving import runs
 from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.door import ANALYSES
@@ -40,7 +40,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
 def test_of_a_long_text_a_head_is_handed_over_by_itself_and_made_once(run: Run) -> None:
     packed = head_of(run, "decoder", 1, 0)
     assert packed is not None and packed is head_of(run, "decoder", 1, 0)
-    header = json.loads(packed[4 : 4 + int.from_bytes(packed[:4], "little")])
+    header = read_packet(packed)[0]
     assert (header["of"], header["layer"], header["head"]) == (long_id_of(run), 1, 0)
 
 

@@ -5,14 +5,14 @@
 
 import {createCard} from "./card.js";
 import {createCards} from "./cards.js";
-import {buildAtlas, markAtlas, paintAtlas, reachedBy, readColours} from "./grid.js";
+import {buildAtlas, paintAtlas, readColours} from "./grid.js";
 import {fullOf, percent} from "./numbers.js";
 import {readPayload, readPlane} from "../data/payload.js";
 import {hearLatest, mountComponent, sendChoice, takesChoice, watchSize} from "../hosts/component.js";
-import {axesOf} from "../heads/cells.js";
-import {element, focused, within} from "../parts/element.js";
+import {HeadGrid, axesOf} from "../heads/cells.js";
+import {rgb} from "../data/scale.js";
+import {element, focused} from "../parts/element.js";
 import {followPlace, placeCards} from "./placing.js";
-import {layHeads} from "../heads/layout.js";
 
 /** @import {Atlas, AtlasCell, AtlasHeader, AtlasMessage, Drawing} from "./grid.js"
  * @import {Payload} from "../data/payload.js"
@@ -35,18 +35,24 @@ function create(base) {
   const {root} = base;
   const title = element("h2");
   const legend = element("div", {class: "av-scale", "aria-hidden": "true"});
-  const table = element("div", {class: "av-cells", role: "grid", "aria-label": "Heads: layers down, heads across"});
+  /** @type {HeadGrid<AtlasCell>} */
+  const grid = new HeadGrid("Heads: layers down, heads across", {
+    press: (cell, {type}) => {
+      choose(atlas, cell);
+      if (type === "click") atlas.card.keep(cell);
+    },
+    point: (cell) => (cell ? atlas.card.point(cell) : atlas.card.leave()),
+  });
   /** @type {Omit<Atlas, "card" | "cards">} */
   const bare = {
     ...base,
-    ...{title, legend, table, room: Number(root.dataset["height"])},
-    ...{header: null, message: null, drawing: null, cells: new Map(), chosen: null, reached: ""},
-    layout: layHeads([{heads: 1}], {width: 0, height: 0}),
+    ...{title, legend, grid, room: Number(root.dataset["height"])},
+    ...{header: null, message: null, drawing: null, chosen: null},
     open: ({layer, head}) => atlas.setTriggerValue("open", {layer, head}),
   };
   const atlas = /** @type {Atlas} */ (bare);
   atlas.cards = createCards(atlas, (cell) => choose(atlas, cell));
-  root.replaceChildren(element("header", {}, title, legend), table);
+  root.replaceChildren(element("header", {}, title, legend), grid.table);
   atlas.card = createCard(atlas);
   listen(atlas);
   return atlas;
@@ -59,12 +65,13 @@ async function load(atlas, bytes) {
   const levels = await readPlane(payload, payload.header.plane);
   if (atlas.bytes !== bytes) return;
   atlas.header = payload.header;
-  const hadFocus = atlas.table.contains(focused(atlas.table));
+  const {table, cells, reached} = atlas.grid;
+  const hadFocus = table.contains(focused(table));
   atlas.card.hide();
   buildAtlas(atlas, payload.header, levels);
   hearLatest(atlas, follow);
   // Whoever walks along the heads by keyboard goes on from where they were.
-  if (hadFocus) atlas.cells.get(atlas.reached)?.node.focus();
+  if (hadFocus) cells.get(reached)?.node.focus();
 }
 
 /** @param {Atlas} atlas */
@@ -75,7 +82,7 @@ function draw(atlas) {
   const drawing = {header, message, colours: readColours(root)};
   atlas.drawing = drawing;
   paintAtlas(atlas, drawing);
-  markAtlas(atlas);
+  atlas.grid.mark(atlas.chosen);
   writeTitle(atlas, drawing);
   placeCards(atlas);
   atlas.cards.draw(drawing);
@@ -96,12 +103,12 @@ function follow(atlas, message) {
 function choose(atlas, {layer, head}) {
   atlas.chosen = {layer, head};
   sendChoice(atlas, atlas.chosen);
-  markAtlas(atlas);
+  atlas.grid.mark(atlas.chosen);
   if (atlas.drawing) atlas.cards.draw(atlas.drawing);
 }
 
 /** What the colours say, and from what to what they go. @param {Atlas} atlas @param {Drawing} drawing */
-function writeTitle({title, legend, layout}, drawing) {
+function writeTitle({title, legend, grid}, drawing) {
   const {header, message, colours} = drawing;
   const metric = header.metrics.find(({name}) => name === message.metric);
   const words = {
@@ -110,12 +117,12 @@ function writeTitle({title, legend, layout}, drawing) {
     colours: `${metric?.label}, by head`,
     silenced: "How far the output moves without each head",
   };
-  title.replaceChildren(`${words[message.view]} `, element("span", {class: "av-axes"}, axesOf(layout)));
+  title.replaceChildren(`${words[message.view]} `, element("span", {class: "av-axes"}, axesOf(grid.layout)));
   legend.hidden = message.view === "patterns" || (message.view === "silenced" && fullOf(drawing) <= 1e-9);
   const roles = message.view === "roles";
   const shown = roles ? [colours.background, colours.roles[0]] : colours.ramp;
   const bar = element("div", {class: "av-bar"});
-  bar.style.background = `linear-gradient(to right, ${shown.map((colour) => `rgb(${colour.join(" ")})`).join(", ")})`;
+  bar.style.background = `linear-gradient(to right, ${shown.map(rgb).join(", ")})`;
   const full = fullOf(drawing);
   const most = message.view === "silenced" ? percent(full) : String(Number(full.toPrecision(3)));
   const unit = {roles: "", patterns: "", colours: metric?.unit, silenced: "root scale"}[message.view];
@@ -127,40 +134,15 @@ function writeTitle({title, legend, layout}, drawing) {
 
 /** @param {Atlas} atlas */
 function listen(atlas) {
-  const {root, table, signal, card} = atlas;
-  const cellOf = (/** @type {Event} */ event) => {
-    const node = within(event, "[data-head]");
-    return node ? atlas.cells.get(`${node.dataset["layer"]} ${node.dataset["head"]}`) : undefined;
+  const {root, grid, signal, card} = atlas;
+  grid.table.ondblclick = (event) => {
+    const cell = grid.cellOf(event);
+    if (cell) atlas.open(cell);
   };
-  /** Hear what happens to a cell.
-   * @template {keyof HTMLElementEventMap} N @param {N} name
-   * @param {(cell: AtlasCell, event: HTMLElementEventMap[N]) => void} handle */
-  const on = (name, handle) => {
-    const hear = (/** @type {HTMLElementEventMap[N]} */ event) => {
-      const cell = cellOf(event);
-      if (cell) handle(cell, event);
-    };
-    table.addEventListener(name, hear, {signal});
-  };
-  /** @type {string | undefined} */
-  let pointer;
-  const hasMoved = (/** @type {PointerEvent} */ {screenX, screenY}) => {
-    const before = pointer;
-    pointer = `${screenX} ${screenY}`;
-    return pointer !== before;
-  };
-  table.addEventListener("pointermove", hasMoved, {signal});
-  // A page that moves under a resting pointer asks for no card.
-  on("pointerover", (cell, event) => hasMoved(event) && event.pointerType !== "touch" && card.point(cell));
-  on("click", (cell) => {
-    reach(atlas, cell);
-    choose(atlas, cell);
-    card.keep(cell);
+  grid.table.addEventListener("focusin", (event) => {
+    const cell = grid.cellOf(event);
+    if (cell?.node.matches(":focus-visible")) card.show(cell);
   });
-  on("dblclick", (cell) => atlas.open(cell));
-  on("focusin", (cell) => cell.node.matches(":focus-visible") && card.show(cell));
-  on("keydown", (cell, event) => press(atlas, cell, event));
-  table.addEventListener("pointerleave", () => card.leave(), {signal});
   root.addEventListener("keydown", (event) => event.key === "Escape" && card.hide(), {signal});
   root.addEventListener("focusout", (event) => isInside(root, event.relatedTarget) || card.leave(), {signal});
   document.addEventListener("scroll", () => card.follow(), {signal, capture: true, passive: true});
@@ -171,25 +153,4 @@ function listen(atlas) {
 /** @param {HTMLElement} root @param {EventTarget | null} target */
 function isInside(root, target) {
   return target instanceof Node && root.contains(target);
-}
-
-/** Give a head the focus. @param {Atlas} atlas @param {AtlasCell} cell */
-function reach(atlas, {layer, head, node}) {
-  atlas.reached = `${layer} ${head}`;
-  markAtlas(atlas);
-  node.focus();
-}
-
-/** @param {Atlas} atlas @param {AtlasCell} cell @param {KeyboardEvent} event */
-function press(atlas, cell, event) {
-  atlas.reached = `${cell.layer} ${cell.head}`;
-  if (event.key === "Enter" || event.key === " ") {
-    event.preventDefault();
-    choose(atlas, cell);
-    return;
-  }
-  const to = reachedBy(atlas, event.key);
-  if (!to) return;
-  event.preventDefault();
-  reach(atlas, to);
 }

@@ -77,7 +77,7 @@ function isTold({shown, atlas: {message}}) {
 function refresh(card) {
   const {shown, atlas} = card;
   if (!shown) return;
-  const cell = atlas.cells.get(`${shown.layer} ${shown.head}`);
+  const cell = atlas.grid.cells.get(`${shown.layer} ${shown.head}`);
   const told = isTold(card);
   // By now the page tells of it.
   if (!cell || (told && !card.node.classList.contains("av-strip"))) hide(card);

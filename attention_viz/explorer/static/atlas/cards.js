@@ -51,7 +51,7 @@ function mark({chosen}, node, role) {
 function card(atlas, drawing, role, choose) {
   const {header, colours} = drawing;
   const score = (/** @type {AtlasCell} */ cell) => header.score[cell.place] ?? -1;
-  const heads = [...atlas.cells.values()].filter((cell) => roleOf(header, cell) === role);
+  const heads = [...atlas.grid.cells.values()].filter((cell) => roleOf(header, cell) === role);
   const best = heads.sort((one, other) => score(other) - score(one)).slice(0, BEST);
   const name = element(
     "button",

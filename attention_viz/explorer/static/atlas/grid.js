@@ -1,11 +1,9 @@
 // The cells of the atlas: each head as a colour with its number, or as a small picture of its pattern.
 
-import {gridRows, headByKey, placeCells} from "../heads/cells.js";
-import {layerNumber, layerPlace} from "../heads/numbers.js";
 import {element, fitCanvas} from "../parts/element.js";
-import {layHeads} from "../heads/layout.js";
+import {hatchingOf, readStyle} from "../parts/style.js";
 import {coloured, sample} from "../data/raster.js";
-import {channels, colourTable, inkOn, onRamp, pixel} from "../data/scale.js";
+import {channels, colourTable, inkOn, onRamp, rgb} from "../data/scale.js";
 import {fullOf, colouringNumber, isFew, percent, wordsOf} from "./numbers.js";
 import {paintRole, roleOf} from "./roles.js";
 
@@ -14,12 +12,11 @@ import {paintRole, roleOf} from "./roles.js";
  * @import {Cards} from "./cards.js"
  * @import {Role} from "./roles.js"
  * @import {Place} from "../data/payload.js"
- * @import {Pattern} from "../data/raster.js"
+ * @import {Hatching, Pattern} from "../data/raster.js"
  * @import {Colour} from "../data/scale.js"
  * @import {Mounted} from "../hosts/component.js"
  * @import {Message} from "../hosts/hosting.js"
- * @import {HeadPlace} from "../heads/cells.js"
- * @import {Layout} from "../heads/layout.js"
+ * @import {HeadCell, HeadGrid, HeadPlace} from "../heads/cells.js"
  */
 
 /**
@@ -51,19 +48,11 @@ import {paintRole, roleOf} from "./roles.js";
  */
 
 /**
- * The cell of a head: its place among all heads, and its pattern.
- * @typedef {object} AtlasCell
- * @property {number} layer
- * @property {number} head
- * @property {number} place
- * @property {number} full  what its deepest colour stands for
- * @property {Pattern} pattern
- * @property {HTMLElement} node
- * @property {HTMLCanvasElement} canvas
- * @property {HTMLElement} number
+ * The cell of a head, and its pattern; `full` is what its deepest colour stands for.
+ * @typedef {HeadCell & {full: number, pattern: Pattern, canvas: HTMLCanvasElement, number: HTMLElement}} AtlasCell
  */
 
-/** @typedef {{background: Colour, blocked: Colour, ink: Colour, ramp: Colour[], roles: Colour[]}} AtlasColours */
+/** @typedef {{background: Colour, ink: Colour, ramp: Colour[], roles: Colour[], hatching: Hatching}} AtlasColours */
 
 /**
  * What a drawn atlas has: it is drawn once both the thumbnails and the page's choice have come.
@@ -74,23 +63,20 @@ import {paintRole, roleOf} from "./roles.js";
  */
 
 /**
- * An atlas on the page; `room` is how high it may be, in pixels, `reached` the head that the Tab key comes to.
+ * An atlas on the page; `room` is how high it may be, in pixels.
  * @typedef {Mounted & AtlasParts} Atlas
  *
  * @typedef {object} AtlasParts
  * @property {HTMLElement} title
  * @property {HTMLElement} legend
- * @property {HTMLElement} table
+ * @property {HeadGrid<AtlasCell>} grid
  * @property {number} room
  * @property {Card} card
  * @property {Cards} cards
  * @property {AtlasHeader | null} header
  * @property {AtlasMessage | null} message
  * @property {Drawing | null} drawing
- * @property {Map<string, AtlasCell>} cells
- * @property {Layout} layout
  * @property {HeadPlace | null} chosen
- * @property {string} reached
  * @property {(place: HeadPlace) => void} open  in Explore
  */
 
@@ -109,27 +95,20 @@ const ROW = 9;
 const VALUES = Float64Array.from({length: BLOCKED + 1}, (_, level) => level / LEVELS);
 
 /**
- * Build a cell for each head into the atlas's table.
+ * Build a cell for each head into the atlas's grid.
  * @param {Atlas} atlas
  * @param {AtlasHeader} header
  * @param {Uint8Array} levels  of all thumbnails
  */
 export function buildAtlas(atlas, {layers, tops, queries, keys}, levels) {
   const size = queries.length * keys.length;
-  const levelsOf = (/** @type {number} */ place) => levels.subarray(place * size, (place + 1) * size);
-  const starts = layers.map((_, layer) => layers.slice(0, layer).reduce((sum, {heads}) => sum + heads, 0));
-  atlas.cells = new Map();
-  const build = (/** @type {number} */ row, /** @type {number} */ head) => {
-    const [layer, place] = [layerNumber(layers, row), starts[row] + head];
+  atlas.grid.build(layers, (cell) => {
     const canvas = element("canvas", {"aria-hidden": "true"});
     const number = element("span", {class: "av-written"});
-    const places = {"data-layer": layer, "data-head": head};
-    const node = element("div", {class: "av-cell", role: "gridcell", ...places}, canvas, number);
-    const pattern = readPattern(levelsOf(place), queries.length);
-    atlas.cells.set(`${layer} ${head}`, {layer, head, place, full: tops[place], pattern, node, canvas, number});
-    return node;
-  };
-  atlas.table.replaceChildren(...gridRows(layers, build));
+    cell.node.append(canvas, number);
+    const pattern = readPattern(levels.subarray(cell.place * size, (cell.place + 1) * size), queries.length);
+    return {...cell, full: tops[cell.place], pattern, canvas, number};
+  });
 }
 
 /**
@@ -153,14 +132,8 @@ function readPattern(levels, queries) {
 export function drawPattern({header, colours}, cell, width, height) {
   const {queries, keys} = header;
   const [rows, columns] = [queries, keys].map(({length}) => Int32Array.from({length}, (_, place) => place));
-  const {ramp, background, blocked} = colours;
-  const hatching = {
-    ground: pixel(background),
-    hatch: pixel(onRamp([background, blocked], 0.7)),
-    period: Math.round(4 * (window.devicePixelRatio || 1)),
-  };
   const pixels = sample(cell.pattern, rows, columns, width, height);
-  return coloured(pixels, width, height, colourTable(VALUES, "linear", 1, ramp), hatching);
+  return coloured(pixels, width, height, colourTable(VALUES, "linear", 1, colours.ramp), colours.hatching);
 }
 
 /**
@@ -196,11 +169,9 @@ export function paintAtlas(atlas, drawing) {
   const {header, message} = drawing;
   const room = message.view === "roles" ? rolesRoom(header.layers) : atlas.room - TITLE;
   const place = {width: atlas.root.clientWidth, height: room, tallest: TALLEST, broadest: 2, largest: WIDEST};
-  atlas.layout = layHeads(header.layers, place);
-  const {width, height} = atlas.layout;
-  placeCells(atlas.table, atlas.layout);
+  const {width, height} = atlas.grid.lay(place);
   const linking = new Set(message.linking.map(([layer, head]) => `${layer} ${head}`));
-  for (const [name, cell] of atlas.cells) {
+  for (const [name, cell] of atlas.grid.cells) {
     const patterns = message.view === "patterns";
     cell.node.setAttribute("aria-label", `Layer ${cell.layer} head ${cell.head}, ${wordsOf(drawing, cell)}`);
     cell.node.classList.toggle("av-linking", linking.has(name));
@@ -241,23 +212,9 @@ function paintColour(drawing, cell, number, width) {
   const colour = number === null ? background : onRamp(ramp, place(number / fullOf(drawing)));
   const written =
     number === null ? "" : silenced ? percent(number) : number < 10 ? number.toFixed(2) : number.toFixed(1);
-  cell.node.style.background = `rgb(${colour.map(Math.round).join(" ")})`;
+  cell.node.style.background = rgb(colour);
   cell.number.textContent = width < WRITTEN_FROM ? "" : written;
   cell.number.style.color = inkOn(colour);
-}
-
-/**
- * Mark the chosen head, and let the Tab key come to the one that was last looked at.
- * @param {Atlas} atlas
- */
-export function markAtlas(atlas) {
-  if (!atlas.chosen) return;
-  const chosen = `${atlas.chosen.layer} ${atlas.chosen.head}`;
-  const reached = atlas.cells.has(atlas.reached) ? atlas.reached : chosen;
-  for (const [name, {node}] of atlas.cells) {
-    node.setAttribute("aria-selected", String(name === chosen));
-    node.setAttribute("tabindex", name === reached ? "0" : "-1");
-  }
 }
 
 /**
@@ -266,21 +223,7 @@ export function markAtlas(atlas) {
  * @returns {AtlasColours}
  */
 export function readColours(root) {
-  const style = getComputedStyle(root);
-  const value = (/** @type {string} */ name) => style.getPropertyValue(`--av-${name}`).trim();
-  const [background, blocked, ink] = ["background", "blocked", "ink"].map((name) => channels(value(name)));
-  const [ramp, roles] = ["ramp", "roles"].map((name) => value(name).split(/\s+/).map(channels));
-  return {background, blocked, ink, ramp, roles};
-}
-
-/**
- * The head that a key leads to from the one that has the focus, or null.
- * @param {Atlas} atlas
- * @param {string} key
- */
-export function reachedBy(atlas, key) {
-  const [from, layers] = [atlas.cells.get(atlas.reached), atlas.header?.layers];
-  if (!from || !layers) return null;
-  const to = headByKey(layers, {layer: layerPlace(layers, from.layer), head: from.head}, key, atlas.layout.turned);
-  return to ? (atlas.cells.get(`${layerNumber(layers, to.layer)} ${to.head}`) ?? null) : null;
+  const {colours} = readStyle(root);
+  const [background, ink] = [colours.background, colours.ink].map(channels);
+  return {background, ink, ramp: colours.ramp, roles: colours.roles, hatching: hatchingOf(colours, 4, 0.7)};
 }

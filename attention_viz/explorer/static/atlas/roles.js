@@ -1,10 +1,9 @@
 // What heads mostly do, as colours and signs: what is a job has a hue, what is none is neutral, and nothing is hollow.
 
-import {inkOn, onRamp} from "../data/scale.js";
+import {inkOn, onRamp, rgb} from "../data/scale.js";
 import {svg} from "../parts/element.js";
 
-/** @import {AtlasCell, AtlasColours, AtlasHeader, Drawing} from "./grid.js"
- * @import {Colour} from "../data/scale.js" */
+/** @import {AtlasCell, AtlasColours, AtlasHeader, Drawing} from "./grid.js" */
 
 /**
  * What a head can mostly do, as `pack_roles` in atlas_roles.py writes it: `asks` is what it takes, `none` why no head does
@@ -98,11 +97,6 @@ export function swatchOf(role, colours) {
   const sign = signOf(role.name);
   if (sign) node.append(sign);
   return node;
-}
-
-/** @param {Colour} colour */
-export function rgb(colour) {
-  return `rgb(${colour.map(Math.round).join(" ")})`;
 }
 
 /** A share in two digits, without the 0 before the point. @param {number} share */

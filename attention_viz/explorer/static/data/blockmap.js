@@ -3,28 +3,22 @@
 import {numberOf, weightValues} from "./payload.js";
 import {codeOf, codeValues} from "./thumbnail.js";
 
-/**
- * @import {Places} from "./head.js"
+/** @import {Places} from "./head.js"
  * @import {OpenKeys} from "./pattern.js"
- * @import {Coding} from "./thumbnail.js"
- */
+ * @import {Coding} from "./thumbnail.js" */
 
-/**
- * What there is in a block: its largest weight, the sum of its weights, and how many of its cells are open.
- * @typedef {{most: number, sum: number, open: number}} Content
- */
+/** What there is in a block: its largest weight, the sum of its weights, and how many of its cells are open.
+ * @typedef {{most: number, sum: number, open: number}} Content */
 
 export const ALL_BLOCKED = 0xffff;
 
 /** The blocks of one head, each with its largest weight. */
 export class BlockMap {
-  /**
-   * @param {Uint16Array} numbers  of intervals (column of blocks, row of blocks)
+  /** @param {Uint16Array} numbers  of intervals (column of blocks, row of blocks)
    * @param {Uint8Array | null} blocked  1 where all cells of a block are; null where none is
    * @param {[number, number]} size  rows and columns of a block
    * @param {number} down  how many rows of blocks there are
-   * @param {number} levels  intervals between 0 and 1
-   */
+   * @param {number} levels  intervals between 0 and 1 */
   constructor(numbers, blocked, size, down, levels) {
     this.numbers = numbers;
     this.blocked = blocked;
@@ -43,22 +37,14 @@ export class BlockMap {
     return true;
   }
 
-  /**
-   * A map of other blocks whose numbers mean the same.
-   * @param {Uint16Array} numbers
-   * @param {Uint8Array | null} blocked
-   * @param {[number, number]} size
-   * @param {number} down
-   * @returns {BlockMap}
-   */
+  /** A map of other blocks whose numbers mean the same.
+   * @param {Uint16Array} numbers @param {Uint8Array | null} blocked @param {[number, number]} size @param {number} down
+   * @returns {BlockMap} */
   like(numbers, blocked, size, down) {
     return new BlockMap(numbers, blocked, size, down, this.levels);
   }
 
-  /**
-   * The number of a block.
-   * @param {Content} content
-   */
+  /** The number of a block. @param {Content} content */
   encode({most}) {
     return numberOf(most, this.levels);
   }
@@ -75,23 +61,15 @@ export class BlockMap {
     return order.subarray(nothing).reverse();
   }
 
-  /**
-   * Where a block lies, and what none of its weights exceeds.
-   * @param {number} block
-   */
+  /** Where a block lies, and what none of its weights exceeds. @param {number} block */
   block(block) {
     const {numbers, size, down, levels} = this;
     const [top, left] = [(block % down) * size[0], Math.floor(block / down) * size[1]];
     return {top, left, bottom: top + size[0], right: left + size[1], bound: numbers[block] / levels};
   }
 
-  /**
-   * The weight under each pixel as whole numbers.
-   * @param {Places} rows
-   * @param {Places} columns
-   * @param {number} width
-   * @param {number} height
-   */
+  /** The weight under each pixel as whole numbers.
+   * @param {Places} rows @param {Places} columns @param {number} width @param {number} height */
   sample(rows, columns, width, height) {
     const [tops, lefts] = [blocksUnder(rows, this.size[0], height), blocksUnder(columns, this.size[1], width)];
     const pixels = new Uint16Array(width * height);
@@ -101,11 +79,9 @@ export class BlockMap {
     return pixels;
   }
 
-  /**
-   * The number of all blocks together that some rows and columns lie in.
+  /** The number of all blocks together that some rows and columns lie in.
    * @param {Places} rows  in order
-   * @param {Places} columns
-   */
+   * @param {Places} columns */
   over(rows, columns) {
     const [tall, wide] = this.size;
     return this.pooled(
@@ -116,13 +92,10 @@ export class BlockMap {
     );
   }
 
-  /**
-   * The largest number of some blocks.
+  /** The largest number of some blocks.
    * @param {number} top
    * @param {number} bottom  the last row of them
-   * @param {number} left
-   * @param {number} right
-   */
+   * @param {number} left @param {number} right */
   pooled(top, bottom, left, right) {
     const {numbers, blocked, down} = this;
     let most = -1;
@@ -135,13 +108,8 @@ export class BlockMap {
 
 /** The blocks of one head, each with the mean of its open cells, in steps of the logarithm. */
 export class MeanMap extends BlockMap {
-  /**
-   * @param {Uint16Array} numbers  codes (column of blocks, row of blocks)
-   * @param {Uint8Array | null} blocked
-   * @param {[number, number]} size
-   * @param {number} down
-   * @param {Coding} coding
-   */
+  /** @param {Uint16Array} numbers  codes (column of blocks, row of blocks)
+   * @param {Uint8Array | null} blocked @param {[number, number]} size @param {number} down @param {Coding} coding */
   constructor(numbers, blocked, size, down, coding) {
     super(numbers, blocked, size, down, coding.codes);
     this.coding = coding;
@@ -158,33 +126,27 @@ export class MeanMap extends BlockMap {
     return false;
   }
 
-  /**
-   * @override
+  /** @override
    * @param {Uint16Array} numbers
    * @param {Uint8Array | null} blocked
    * @param {[number, number]} size
-   * @param {number} down
-   */
+   * @param {number} down */
   like(numbers, blocked, size, down) {
     return new MeanMap(numbers, blocked, size, down, this.coding);
   }
 
-  /**
-   * @override
-   * @param {Content} content
-   */
+  /** @override
+   * @param {Content} content */
   encode({sum, open}) {
     return codeOf(open ? sum / open : 0, this.coding);
   }
 
-  /**
-   * The mean of some blocks.
+  /** The mean of some blocks.
    * @override
    * @param {number} top
    * @param {number} bottom
    * @param {number} left
-   * @param {number} right
-   */
+   * @param {number} right */
   pooled(top, bottom, left, right) {
     const {numbers, blocked, down, weights} = this;
     let [sum, open, last] = [0, 0, 0];
@@ -205,13 +167,10 @@ export class MeanMap extends BlockMap {
  * and of what it blocks.
  */
 export class HeadMap {
-  /**
-   * @param {BlockMap} map
-   * @param {MeanMap} means
+  /** @param {BlockMap} map @param {MeanMap} means
    * @param {{queries: number, keys: number, most: number}} entry  most: the largest weight
    * @param {Float32Array} sums  of each row
-   * @param {OpenKeys | null} open  null where nothing is blocked
-   */
+   * @param {OpenKeys | null} open  null where nothing is blocked */
   constructor(map, means, {queries, keys, most}, sums, open) {
     this.map = map;
     this.means = means;
@@ -226,11 +185,8 @@ export class HeadMap {
     return this.map.values;
   }
 
-  /**
-   * Whether rows and columns are all that there are: of some of them the map doesn't know what is largest.
-   * @param {Places} rows
-   * @param {Places} columns
-   */
+  /** Whether rows and columns are all that there are: of some of them the map doesn't know what is largest.
+   * @param {Places} rows @param {Places} columns */
   shows(rows, columns) {
     return rows.length === this.counts.queries && columns.length === this.counts.keys;
   }
@@ -240,24 +196,14 @@ export class HeadMap {
     return this.most;
   }
 
-  /**
-   * The number under each pixel.
-   * @param {Places} rows
-   * @param {Places} columns
-   * @param {number} width
-   * @param {number} height
-   */
+  /** The number under each pixel.
+   * @param {Places} rows @param {Places} columns @param {number} width @param {number} height */
   sample(rows, columns, width, height) {
     return this.map.sample(rows, columns, width, height);
   }
 }
 
-/**
- * The first and the last block under each pixel.
- * @param {Places} places
- * @param {number} size
- * @param {number} pixels
- */
+/** The first and the last block under each pixel. @param {Places} places @param {number} size @param {number} pixels */
 function blocksUnder(places, size, pixels) {
   const found = new Int32Array(2 * pixels);
   for (let at = 0; at < pixels; at++) {

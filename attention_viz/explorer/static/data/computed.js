@@ -4,26 +4,15 @@ import {numberOf} from "./payload.js";
 import {sample} from "./raster.js";
 import {Strongest} from "./strongest.js";
 
-/**
- * @import {BlockMap, MeanMap} from "./blockmap.js"
+/** @import {BlockMap, MeanMap} from "./blockmap.js"
  * @import {Places} from "./head.js"
- * @import {OpenKeys} from "./pattern.js"
- */
+ * @import {OpenKeys} from "./pattern.js" */
 
-/**
- * What a weight follows from: exp(logit \u2212 normaliser), where the logit is query \u00b7 key \u00d7 scale, capped, and biased.
- * @typedef {object} Terms
- * @property {number} queries
- * @property {number} keys
- * @property {number} width  of query and key
- * @property {number} scale
- * @property {number | null} softcap
- * @property {Float32Array} query  row by row
- * @property {Float32Array} key
- * @property {Float64Array} normalisers  of each row
- * @property {{along: "key" | "distance", numbers: Float32Array} | null} bias
- * @property {OpenKeys | null} open  null where nothing is blocked
- */
+/** What a weight follows from: exp(logit \u2212 normaliser), where the logit is query \u00b7 key \u00d7 scale, capped, and
+ * biased; each row has a normaliser, query and key are `width` numbers a row, and `open` is null if nothing is blocked.
+ * @typedef {{queries: number, keys: number, width: number, scale: number, softcap: number | null, query: Float32Array,
+ *   key: Float32Array, normalisers: Float64Array, open: OpenKeys | null,
+ *   bias: {along: "key" | "distance", numbers: Float32Array} | null}} Terms */
 
 /**
  * The weights themselves (key, query) in so many even steps from 0 to 1, where a head's bias has as many numbers.
@@ -40,14 +29,11 @@ const MOST_BLOCKS = 6000;
 
 /** One head, with the methods of `Head`. */
 export class ComputedHead {
-  /**
-   * @param {Terms | KnownWeights} terms
+  /** @param {Terms | KnownWeights} terms
    * @param {ArrayLike<number>} sums  of each query's row
-   * @param {BlockMap} map
-   * @param {MeanMap} means
+   * @param {BlockMap} map @param {MeanMap} means
    * @param {number} most  the largest weight
-   * @param {Float64Array} values  the weight that each number stands for
-   */
+   * @param {Float64Array} values  the weight that each number stands for */
   constructor(terms, sums, map, means, most, values) {
     this.terms = terms;
     this.sums = sums;
@@ -66,18 +52,12 @@ export class ComputedHead {
     this.shown = {rows: null, columns: null, most: 0};
   }
 
-  /**
-   * @param {number} query
-   * @param {number} key
-   */
+  /** @param {number} query @param {number} key */
   at(query, key) {
     return this.isBlocked(query, key) ? 0 : this.open(query, key);
   }
 
-  /**
-   * @param {number} query
-   * @param {number} key
-   */
+  /** @param {number} query @param {number} key */
   isBlocked(query, key) {
     return this.terms.open !== null && !this.terms.open.isOpen(query, key);
   }
@@ -92,11 +72,7 @@ export class ComputedHead {
     return "weights" in this.terms ? this.terms.weights.length : 0;
   }
 
-  /**
-   * The weight of a cell that is not blocked.
-   * @param {number} query
-   * @param {number} key
-   */
+  /** The weight of a cell that is not blocked. @param {number} query @param {number} key */
   open(query, key) {
     const {terms} = this;
     if ("weights" in terms) return terms.weights[key * terms.queries + query] / terms.steps;
@@ -107,11 +83,8 @@ export class ComputedHead {
     return Math.exp(logit - normalisers[query]);
   }
 
-  /**
-   * The largest weight among some rows and columns; of many they are all that are shown, and it is looked for once.
-   * @param {Places} rows
-   * @param {Places} columns
-   */
+  /** The largest weight among some rows and columns; of many they are all that are shown, and it is looked for once.
+   * @param {Places} rows @param {Places} columns */
   maximum(rows, columns) {
     if (rows.length === this.queries && columns.length === this.keys) return this.most;
     if (rows.length * columns.length > MOST_COMPUTED / 16) {
@@ -122,11 +95,7 @@ export class ComputedHead {
     return rows.reduce((most, query) => columns.reduce((found, key) => Math.max(found, this.at(query, key)), most), 0);
   }
 
-  /**
-   * The sum of a row over some columns.
-   * @param {number} query
-   * @param {Places} columns
-   */
+  /** The sum of a row over some columns. @param {number} query @param {Places} columns */
   sum(query, columns) {
     if (columns.length === this.keys) return this.sums[query];
     if (this.hidden.columns !== columns) {
@@ -143,9 +112,7 @@ export class ComputedHead {
    * The heaviest cells among some rows and columns, heaviest first.
    *
    * Of many cells the blocks of the map are opened, those with the largest weights first, until no other can hold one.
-   * @param {Places} rows
-   * @param {Places} columns
-   * @param {number} count
+   * @param {Places} rows @param {Places} columns @param {number} count
    * @param {(query: number, key: number) => boolean} accepts
    */
   strongest(rows, columns, count, accepts = () => true) {
@@ -169,13 +136,8 @@ export class ComputedHead {
     return found.sorted();
   }
 
-  /**
-   * The weight under each pixel as whole numbers: each cell by itself, or of many cells the largest of each block.
-   * @param {Places} rows
-   * @param {Places} columns
-   * @param {number} width
-   * @param {number} height
-   */
+  /** The weight under each pixel as whole numbers: each cell by itself, or of many cells the largest of each block.
+   * @param {Places} rows @param {Places} columns @param {number} width @param {number} height */
   sample(rows, columns, width, height) {
     if (rows.length * columns.length > MOST_COMPUTED) return this.map.sample(rows, columns, width, height);
     const pattern = {
@@ -194,11 +156,8 @@ export class ComputedHead {
     return sample(pattern, countUp(rows.length), countUp(columns.length), width, height);
   }
 
-  /**
-   * A square of cells, computed once: numbers of intervals and blocked cells, key by key.
-   * @param {number} row
-   * @param {number} column
-   */
+  /** A square of cells, computed once: numbers of intervals and blocked cells, key by key.
+   * @param {number} row @param {number} column */
   square(row, column) {
     const place = row * 65536 + column;
     let found = this.squares.get(place);
@@ -210,10 +169,7 @@ export class ComputedHead {
     return found;
   }
 
-  /**
-   * @param {number} top
-   * @param {number} left
-   */
+  /** @param {number} top @param {number} left */
   computeSquare(top, left) {
     const [numbers, blocked] = [new Uint16Array(SQUARE * SQUARE), new Uint8Array(SQUARE * SQUARE).fill(1)];
     const open = new Uint8Array(Math.min(SQUARE, this.keys - left)).fill(1);
@@ -231,11 +187,7 @@ export class ComputedHead {
 }
 
 /**
- * @param {Float32Array} one
- * @param {number} from
- * @param {Float32Array} other
- * @param {number} to
- * @param {number} width
+ * @param {Float32Array} one @param {number} from @param {Float32Array} other @param {number} to @param {number} width
  */
 function innerProduct(one, from, other, to, width) {
   let [sum, odd, i] = [0, 0, 0];
@@ -252,11 +204,7 @@ function countUp(count) {
   return Int32Array.from({length: count}, (_, place) => place);
 }
 
-/**
- * 1 for each position that is among some places.
- * @param {Places} places
- * @param {number} count
- */
+/** 1 for each position that is among some places. @param {Places} places @param {number} count */
 function members(places, count) {
   const found = new Uint8Array(count);
   for (const place of places) found[place] = 1;

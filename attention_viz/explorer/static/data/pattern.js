@@ -6,12 +6,9 @@ import {readMask, readPlane} from "./payload.js";
 
 /** The open cells of a head. */
 export class OpenKeys {
-  /**
-   * @param {number} queries
-   * @param {number} keys
+  /** @param {number} queries @param {number} keys
    * @param {ArrayLike<number>} starts  at which run each row begins, and how many runs there are
-   * @param {ArrayLike<number>} edges  of each run its first key and the one after its last
-   */
+   * @param {ArrayLike<number>} edges  of each run its first key and the one after its last */
   constructor(queries, keys, starts, edges) {
     this.queries = queries;
     this.keys = keys;
@@ -19,10 +16,7 @@ export class OpenKeys {
     this.edges = edges;
   }
 
-  /**
-   * @param {number} query
-   * @param {number} key
-   */
+  /** @param {number} query @param {number} key */
   isOpen(query, key) {
     let [low, high] = [this.starts[query], this.starts[query + 1]];
     while (low < high) {
@@ -33,12 +27,8 @@ export class OpenKeys {
     return low < this.starts[query + 1] && this.edges[2 * low] <= key;
   }
 
-  /**
-   * Mark the open cells of one row: 1 in `marks`, which has a place for each key from `first` on.
-   * @param {number} query
-   * @param {number} first
-   * @param {Uint8Array} marks
-   */
+  /** Mark the open cells of one row: 1 in `marks`, which has a place for each key from `first` on.
+   * @param {number} query @param {number} first @param {Uint8Array} marks */
   mark(query, first, marks) {
     marks.fill(0);
     for (let run = this.starts[query]; run < this.starts[query + 1]; run++) {
@@ -47,10 +37,8 @@ export class OpenKeys {
     }
   }
 
-  /**
-   * Which blocks have no open cell, (column of blocks, row of blocks): 1 where all is blocked.
-   * @param {[number, number]} size  rows and columns of a block
-   */
+  /** Which blocks have no open cell, (column of blocks, row of blocks): 1 where all is blocked.
+   * @param {[number, number]} size  rows and columns of a block */
   blockedBlocks([tall, wide]) {
     const [down, across] = [Math.ceil(this.queries / tall), Math.ceil(this.keys / wide)];
     const blocked = new Uint8Array(down * across).fill(1);
@@ -66,11 +54,8 @@ export class OpenKeys {
   }
 }
 
-/**
- * A pattern as it was packed; null stands for nothing blocked.
- * @param {{body: Uint8Array}} payload
- * @param {PackedMask} mask
- */
+/** A pattern as it was packed; null stands for nothing blocked.
+ * @param {{body: Uint8Array}} payload @param {PackedMask} mask */
 export async function readOpenKeys(payload, mask) {
   const {queries, keys} = mask;
   if (mask.kind === "causal") {
@@ -85,11 +70,8 @@ export async function readOpenKeys(payload, mask) {
   return new OpenKeys(queries, keys, runs.subarray(0, queries + 1), runs.subarray(queries + 1));
 }
 
-/**
- * @param {Uint8Array} blocked  (key, query)
- * @param {number} queries
- * @param {number} keys
- */
+/** @param {Uint8Array} blocked  (key, query)
+ * @param {number} queries @param {number} keys */
 function runsOf(blocked, queries, keys) {
   const [starts, edges] = [[0], /** @type {number[]} */ ([])];
   for (let query = 0; query < queries; query++) {

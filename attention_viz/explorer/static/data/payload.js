@@ -1,11 +1,9 @@
-// Reading the bytes that Python packed: length, JSON header, deflated planes (see payload.py for the layout).
+// Reading the bytes that Python packed: length, JSON header, arrays (see packet.py for the layout).
 
 /** @import {Word} from "../hearing/speech.js" */
 
-/**
- * Where a plane lies behind the header: how many bytes after it, and how many bytes long.
- * @typedef {[offset: number, length: number]} Place
- */
+/** Where a plane lies behind the header: how many bytes after it, and how many bytes long.
+ * @typedef {[offset: number, length: number]} Place */
 
 /**
  * One row of tokens; lists of positions say which are special, padding, of which sentence, or the model's own.
@@ -20,7 +18,9 @@
  * @property {(number[] | null)[]} [place]  where each stands in what was read: row and column of a patch, seconds of a frame
  */
 
-/** A picture as it was read: its dots, red, green and blue. @typedef {{rows: number, columns: number, at: Place}} PackedPicture */
+/**
+ * A picture as it was read: its dots, red, green and blue. @typedef {{rows: number, columns: number, at: Place}} PackedPicture
+ */
 
 /**
  * A sound as it was read: its samples of 16 bits, its spectrogram (column, band), the words that are said of it, and the
@@ -29,8 +29,7 @@
  *   aligning: [layer: number, head: number][]}} PackedSound
  */
 
-/**
- * One attention layer. `blocked` are numbers of masks, one for each head or one for all of them.
+/** One attention layer. `blocked` are numbers of masks, one for each head or one for all of them.
  * @typedef {object} PackedLayer
  * @property {string} label  what the model calls it
  * @property {number} [number]  its number, where some layers are left out; elsewhere its place is
@@ -41,11 +40,9 @@
  * @property {Place} sums
  * @property {Place} thumbnails  of a long text, in place of the weights
  * @property {Place} [plain]  the same without special tokens, where there are any
- * @property {Record<string, PackedHead>} terms  of a long text, by head: of those that came along
- */
+ * @property {Record<string, PackedHead>} terms  of a long text, by head: of those that came along */
 
-/**
- * What one head of a long text follows from, as `add_head` in terms.py writes it.
+/** What one head of a long text follows from, as `add_head` in terms.py writes it.
  * @typedef {object} PackedHead
  * @property {number} queries
  * @property {number} keys
@@ -63,43 +60,24 @@
  * @property {{along: "key" | "distance", at: Place} | null} bias
  * @property {Place} query
  * @property {Place} key
- * @property {Place} normalisers
- */
+ * @property {Place} normalisers */
 
-/**
- * Cells that are blocked: those of a causal mask, a bit for each cell, key by key, or all but runs of open cells.
+/** Cells that are blocked: those of a causal mask, a bit for each cell, key by key, or all but runs of open cells.
  * @typedef {{kind: "causal", queries: number, keys: number}} CausalMask
  * @typedef {{kind: "bits", queries: number, keys: number, at: Place}} BitMask
  * @typedef {{kind: "runs", queries: number, keys: number, at: Place}} RunMask
- * @typedef {CausalMask | BitMask | RunMask} PackedMask
- */
+ * @typedef {CausalMask | BitMask | RunMask} PackedMask */
 
-/**
- * One kind of attention; `queries` and `keys` are numbers of axes.
- * @typedef {object} PackedStream
- * @property {string} name
- * @property {number} queries
- * @property {number} keys
- * @property {PackedLayer[]} layers
- * @property {number} sampled  of a long text, from how many rows its pictures were made
- * @property {[number, number]} side  rows and columns of such a picture
- */
+/** One kind of attention; `queries` and `keys` are numbers of axes. Of a long text, `sampled` is from how many rows its
+ * pictures were made, and `side` the rows and columns of such a picture.
+ * @typedef {{name: string, queries: number, keys: number, layers: PackedLayer[], sampled: number,
+ *   side: [number, number]}} PackedStream */
 
-/**
- * Something that a person should look at: a sentence in parts with their roles, and where it is seen.
- * @typedef {object} PackedFinding
- * @property {string} kind
- * @property {string} stream
- * @property {number} layer  by its number
- * @property {number} head
- * @property {number} query
- * @property {number} key
- * @property {number} strength
- * @property {[text: string, role: string][]} parts
- */
+/** Something that a person should look at: a sentence in parts with their roles, and where it is seen, its layer by number.
+ * @typedef {{kind: string, stream: string, layer: number, head: number, query: number, key: number, strength: number,
+ *   parts: [text: string, role: string][]}} PackedFinding */
 
-/**
- * What stands before a trace's planes, as `pack` in payload.py writes it.
+/** What stands before a trace's planes, as `pack` in payload.py writes it.
  * @typedef {object} Header
  * @property {PackedFinding[]} [findings]  best first
  * @property {number} version
@@ -114,20 +92,11 @@
  * @property {PackedMask[]} masks
  * @property {PackedStream[]} streams
  * @property {{picture?: PackedPicture, sound?: PackedSound}} [seen]  what was read, where it was no text
- * @property {{id: string, codes: number, faintest: number}} [long]  where heads come as pictures and terms
- */
+ * @property {{id: string, codes: number, faintest: number}} [long]  where heads come as pictures and terms */
 
-/**
- * @template H
- * @typedef {{header: H, body: Uint8Array}} Payload
- */
+/** @template H @typedef {{header: H, body: Uint8Array}} Payload */
 
-/**
- * The header, and the bytes behind it.
- * @template H
- * @param {Uint8Array} bytes
- * @returns {Payload<H>}
- */
+/** The header, and the bytes behind it. @template H @param {Uint8Array} bytes @returns {Payload<H>} */
 export function readPayload(bytes) {
   const length = new DataView(bytes.buffer, bytes.byteOffset, 4).getUint32(0, true);
   const header = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length)));
@@ -137,9 +106,7 @@ export function readPayload(bytes) {
 /**
  * One plane, inflated. The bytes are written and read here, without a Blob or a Response between: each of those has the
  * reader wait for its turn among all that the page has to do, and a head that was just chosen would come after it.
- * @param {{body: Uint8Array}} payload
- * @param {Place} place
- * @returns {Promise<Uint8Array<ArrayBuffer>>}
+ * @param {{body: Uint8Array}} payload @param {Place} place @returns {Promise<Uint8Array<ArrayBuffer>>}
  */
 export async function readPlane({body}, [offset, length]) {
   const {readable, writable} = new DecompressionStream("deflate");
@@ -159,44 +126,28 @@ export async function readPlane({body}, [offset, length]) {
   return plane;
 }
 
-/**
- * One plane of numbers that were left as they are, at an address of its own.
- * @param {{body: Uint8Array}} payload
- * @param {Place} place
- */
-export function numbersAt({body}, [offset, length]) {
-  return body.slice(offset, offset + length).buffer;
+/** One array that was left as it is, where it lies if its address lets it, else at an address of its own.
+ * @template {Float32Array | Float64Array | Uint16Array} N @param {{body: Uint8Array}} payload @param {Place} place
+ * @param {{new (buffer: ArrayBufferLike, start?: number, count?: number): N, BYTES_PER_ELEMENT: number}} Numbers */
+export function numbersAt({body}, [offset, length], Numbers) {
+  const start = body.byteOffset + offset;
+  return start % Numbers.BYTES_PER_ELEMENT
+    ? new Numbers(body.slice(offset, offset + length).buffer)
+    : new Numbers(body.buffer, start, length / Numbers.BYTES_PER_ELEMENT);
 }
 
-/**
- * Two planes joined to whole numbers of twelve bits.
- * @param {{body: Uint8Array}} payload
- * @param {{high: Place, low: Place}} places
- */
-export async function readSteps(payload, {high, low}) {
+/** Two planes joined to whole numbers: the upper eight bits, and the lower four, two in a byte, or where `fine` eight.
+ * @param {{body: Uint8Array}} payload @param {{high: Place, low: Place}} places */
+export async function readSteps(payload, {high, low}, fine = false) {
   const [upper, lower] = await Promise.all([high, low].map((place) => readPlane(payload, place)));
   const steps = new Uint16Array(upper.length);
-  for (let i = 0; i < upper.length; i++) steps[i] = (upper[i] << 4) | ((lower[i >> 1] >> ((i & 1) << 2)) & 15);
+  for (let i = 0; i < upper.length; i++)
+    steps[i] = fine ? (upper[i] << 8) | lower[i] : (upper[i] << 4) | ((lower[i >> 1] >> ((i & 1) << 2)) & 15);
   return steps;
 }
 
-/**
- * Two planes joined to whole numbers of sixteen bits.
- * @param {{body: Uint8Array}} payload
- * @param {{high: Place, low: Place}} places
- */
-export async function readFineSteps(payload, {high, low}) {
-  const [upper, lower] = await Promise.all([high, low].map((place) => readPlane(payload, place)));
-  const steps = new Uint16Array(upper.length);
-  for (let i = 0; i < upper.length; i++) steps[i] = (upper[i] << 8) | lower[i];
-  return steps;
-}
-
-/**
- * One layer: all weights as whole numbers (head, key, query), and what each row sums to (head, query).
- * @param {Payload<{sum_steps: number}>} payload
- * @param {{high: Place, low: Place, sums: Place}} layer
- */
+/** One layer: all weights as whole numbers (head, key, query), and what each row sums to (head, query).
+ * @param {Payload<{sum_steps: number}>} payload @param {{high: Place, low: Place, sums: Place}} layer */
 export async function readLayer(payload, {high, low, sums}) {
   const [weights, total] = await Promise.all([readSteps(payload, {high, low}), readPlane(payload, sums)]);
   const rows = new Float32Array(total.length / 2);
@@ -204,10 +155,8 @@ export async function readLayer(payload, {high, low, sums}) {
   return {weights, rows};
 }
 
-/**
- * The weight that each whole number stands for: the middle of an interval; 0 and 1 have numbers of their own.
- * @param {{levels: number}} header
- */
+/** The weight that each whole number stands for: the middle of an interval; 0 and 1 have numbers of their own.
+ * @param {{levels: number}} header */
 export function weightValues({levels}) {
   const values = Float64Array.from({length: levels + 2}, (_, number) => (number - 0.5) / levels);
   values[0] = 0;
@@ -217,21 +166,15 @@ export function weightValues({levels}) {
   return values;
 }
 
-/**
- * The number of the interval that a weight lies in, as Python packs it.
- * @param {number} weight
- * @param {number} levels
- */
+/** The number of the interval that a weight lies in, as Python packs it.
+ * @param {number} weight @param {number} levels */
 export function numberOf(weight, levels) {
   if (weight <= 0.5 / levels) return 0;
   return weight >= 1 ? levels + 1 : Math.min(levels, Math.ceil(weight * levels));
 }
 
-/**
- * One pattern of blocked cells (key, query): 1 where a query may not look.
- * @param {{body: Uint8Array}} payload
- * @param {CausalMask | BitMask} mask
- */
+/** One pattern of blocked cells (key, query): 1 where a query may not look.
+ * @param {{body: Uint8Array}} payload @param {CausalMask | BitMask} mask */
 export async function readMask(payload, mask) {
   const {queries, keys} = mask;
   const blocked = new Uint8Array(queries * keys);

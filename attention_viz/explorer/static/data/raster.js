@@ -2,15 +2,11 @@
 
 /** @import {Places} from "./head.js" */
 
-/**
- * What is drawn of a head: its weights as whole numbers (key, query), and which cells are blocked.
- * @typedef {{weights: Uint16Array | Uint8Array, blocked: Uint8Array | null, queries: number}} Pattern
- */
+/** What is drawn of a head: its weights as whole numbers (key, query), and which cells are blocked.
+ * @typedef {{weights: Uint16Array | Uint8Array, blocked: Uint8Array | null, queries: number}} Pattern */
 
-/**
- * How blocked cells are drawn: two colours as pixels, and how far apart the strokes are.
- * @typedef {{ground: number, hatch: number, period: number}} Hatching
- */
+/** How blocked cells are drawn: two colours as pixels, and how far apart the strokes are.
+ * @typedef {{ground: number, hatch: number, period: number}} Hatching */
 
 const BLOCKED_PIXEL = 0xffff;
 
@@ -19,11 +15,7 @@ const BLOCKED_PIXEL = 0xffff;
  *
  * Where several cells fall under one pixel it gets half of their maximum and half of their mean, so that neither a lone
  * strong cell nor an even spread is lost. A pixel counts as blocked where all of its cells are.
- * @param {Pattern} head
- * @param {Places} rows
- * @param {Places} columns
- * @param {number} width
- * @param {number} height
+ * @param {Pattern} head @param {Places} rows @param {Places} columns @param {number} width @param {number} height
  */
 export function sample(head, rows, columns, width, height) {
   const pixels = new Uint16Array(width * height);
@@ -43,35 +35,21 @@ export function sample(head, rows, columns, width, height) {
   return pixels;
 }
 
-/**
- * Whether a pixel has the same cells as the one before it.
- * @param {Int32Array} starts
- * @param {number} at
- */
+/** Whether a pixel has the same cells as the one before it. @param {Int32Array} starts @param {number} at */
 function isSameSpan(starts, at) {
   const end = (/** @type {number} */ one) => Math.max(starts[one + 1], starts[one] + 1);
   return starts[at] === starts[at - 1] && end(at) === end(at - 1);
 }
 
-/**
- * Where the cells under each pixel begin, on one axis; each pixel has one at least.
- * @param {number} cells
- * @param {number} size
- */
+/** Where the cells under each pixel begin, on one axis; each pixel has one at least.
+ * @param {number} cells @param {number} size */
 function spans(cells, size) {
   if (cells >= size) return Int32Array.from({length: size + 1}, (_, at) => Math.round((at * cells) / size));
   return Int32Array.from({length: size + 1}, (_, at) => Math.floor(((at + 0.5) * cells) / size));
 }
 
-/**
- * @param {Pattern} head
- * @param {Places} rows
- * @param {Places} columns
- * @param {number} top
- * @param {number} bottom
- * @param {number} left
- * @param {number} right
- */
+/** @param {Pattern} head @param {Places} rows @param {Places} columns @param {number} top @param {number} bottom
+ * @param {number} left @param {number} right */
 function pooled({weights, blocked, queries}, rows, columns, top, bottom, left, right) {
   let [most, sum, open] = [0, 0, 0];
   for (let x = left; x < Math.max(right, left + 1); x++) {
@@ -87,14 +65,9 @@ function pooled({weights, blocked, queries}, rows, columns, top, bottom, left, r
   return open ? Math.round((most + sum / open) / 2) : BLOCKED_PIXEL;
 }
 
-/**
- * Colour sampled weights; blocked ones are hatched from the lower left to the upper right.
- * @param {Uint16Array} pixels
- * @param {number} width
- * @param {number} height
- * @param {Uint32Array} table
- * @param {Hatching} hatching
- */
+/** Colour sampled weights; blocked ones are hatched from the lower left to the upper right.
+ * @param {Uint16Array} pixels @param {number} width @param {number} height @param {Uint32Array} table
+ * @param {Hatching} hatching */
 export function coloured(pixels, width, height, table, {ground, hatch, period}) {
   const image = new ImageData(width, height);
   const out = new Uint32Array(image.data.buffer);

@@ -4,39 +4,30 @@ import {Head} from "./head.js";
 import {layerNumber, placed} from "../heads/numbers.js";
 import {readLayer, readMask, readPayload, readPlane, weightValues} from "./payload.js";
 import {rankHeads} from "./ranking.js";
-import {hasNumbers, readHead, readMaps, readPacket} from "./terms.js";
+import {hasNumbers, readHead, readMaps} from "./terms.js";
 import {Thumbnail, codeValues} from "./thumbnail.js";
 import {readAxis} from "./tokens.js";
 
-/**
- * @import {HeadMap} from "./blockmap.js"
+/** @import {HeadMap} from "./blockmap.js"
  * @import {ComputedHead} from "./computed.js"
  * @import {BitMask, CausalMask, Header, PackedStream, Payload} from "./payload.js"
  * @import {RankedHead} from "./ranking.js"
- * @import {Axis} from "./tokens.js"
- */
+ * @import {HeadHeader} from "./terms.js"
+ * @import {Axis} from "./tokens.js" */
 
-/**
- * One head of a trace, by number; as a choice, with the pair of tokens that is meant in it, null for the head's own.
- * @typedef {{stream: string, layer: number, head: number, query?: number | null, key?: number | null}} HeadChoice
- */
+/** One head of a trace, by number; as a choice, with the pair of tokens that is meant in it, null for the head's own.
+ * @typedef {{stream: string, layer: number, head: number, query?: number | null, key?: number | null}} HeadChoice */
 
-/**
- * One kind of attention; `own` where the queries are the keys.
- * @typedef {Omit<PackedStream, "queries" | "keys"> & {queries: Axis, keys: Axis, own: boolean}} Stream
- */
+/** One kind of attention; `own` where the queries are the keys.
+ * @typedef {Omit<PackedStream, "queries" | "keys"> & {queries: Axis, keys: Axis, own: boolean}} Stream */
 
-/**
- * A head as it is drawn: all of it, or of a long text as it is computed, or at first as a small picture of it.
+/** A head as it is drawn: all of it, or of a long text as it is computed, or at first as a small picture of it.
  * @typedef {Head | ComputedHead} AnyHead
- * @typedef {AnyHead | HeadMap | Thumbnail} Picture
- */
+ * @typedef {AnyHead | HeadMap | Thumbnail} Picture */
 
-/**
- * Two tokens whose heads are to be ranked, and the heads that link them most, as a host found them out.
+/** Two tokens whose heads are to be ranked, and the heads that link them most, as a host found them out.
  * @typedef {{of: string, stream: string, query: number, key: number}} AskedPair
- * @typedef {AskedPair & {ranked: RankedHead[]}} Ranking
- */
+ * @typedef {AskedPair & {ranked: RankedHead[]}} Ranking */
 
 // How many computed heads are kept: of 8,000 tokens each is five megabytes.
 const MOST_KEPT = 12;
@@ -81,22 +72,17 @@ export class Recording {
     return this.streams.find((one) => one.name === name) ?? this.streams[0];
   }
 
-  /**
-   * What a head is called; where a reading takes a layer's heads together, by that reading.
+  /** What a head is called; where a reading takes a layer's heads together, by that reading.
    * @param {Stream} stream
    * @param {number} layer  its place among those that are here
-   * @param {number} head
-   */
+   * @param {number} head */
   headName({layers}, layer, head) {
     const {reading} = this.header;
     return `Layer ${layerNumber(layers, layer)} \u00b7 ${reading?.together ? reading.label : `Head ${head}`}`;
   }
 
-  /**
-   * The nearest head that there is to the one asked for; anything may be asked for.
-   * @param {{stream?: string, layer?: unknown, head?: unknown}} wanted
-   * @returns {HeadChoice}
-   */
+  /** The nearest head that there is to the one asked for; anything may be asked for.
+   * @param {{stream?: string, layer?: unknown, head?: unknown}} wanted @returns {HeadChoice} */
   nearest({stream, layer, head}) {
     const {name, layers} = this.stream(stream);
     const inside = (/** @type {unknown} */ number, /** @type {number} */ count) =>
@@ -105,11 +91,7 @@ export class Recording {
     return {stream: name, layer: nearestLayer, head: inside(head, layers[nearestLayer].heads)};
   }
 
-  /**
-   * Read a layer's weights, once.
-   * @param {string} name
-   * @param {number} layer
-   */
+  /** Read a layer's weights, once. @param {string} name @param {number} layer */
   load(name, layer) {
     const place = `${name} ${layer}`;
     const before = this.layers.get(place);
@@ -122,64 +104,42 @@ export class Recording {
     return entry.promise;
   }
 
-  /**
-   * Whether a layer has been read.
-   * @param {string} name
-   * @param {number} layer
-   */
+  /** Whether a layer has been read. @param {string} name @param {number} layer */
   isReady(name, layer) {
     return Boolean(this.layers.get(`${name} ${layer}`)?.ready);
   }
 
-  /**
-   * A head that has been read, else null.
-   * @param {HeadChoice} choice
-   * @returns {AnyHead | null}
-   */
+  /** A head that has been read, else null. @param {HeadChoice} choice @returns {AnyHead | null} */
   head({stream, layer, head}) {
     return (
       this.computed.get(`${stream} ${layer} ${head}`) ?? this.layers.get(`${stream} ${layer}`)?.ready?.[head] ?? null
     );
   }
 
-  /**
-   * What can be drawn of a head in small: of a long text a picture, else the head itself; null before it is read.
-   * @param {HeadChoice} choice
-   * @returns {Picture | null}
-   */
+  /** What can be drawn of a head in small: of a long text a picture, else the head itself; null before it is read.
+   * @param {HeadChoice} choice @returns {Picture | null} */
   picture({stream, layer, head}) {
     return this.thumbnails.get(`${stream} ${layer}`)?.[head] ?? this.head({stream, layer, head});
   }
 
-  /**
-   * The maps of a head whose numbers are on their way, if they came.
-   * @param {HeadChoice} choice
-   */
+  /** The maps of a head whose numbers are on their way, if they came. @param {HeadChoice} choice */
   maps({stream, layer, head}) {
     return this.ahead?.place === `${stream} ${layer} ${head}` ? this.ahead.maps : null;
   }
 
-  /**
-   * Whether the head is in these bytes, so that nobody has to be asked for it.
-   * @param {HeadChoice} choice
-   */
+  /** Whether the head is in these bytes, so that nobody has to be asked for it. @param {HeadChoice} choice */
   has({stream, layer, head}) {
     return !this.header.long || Object.hasOwn(this.stream(stream).layers[layer].terms, head);
   }
 
-  /**
-   * The head itself, and where nobody else can rank them, the others of its layer that are in these bytes.
-   * @param {HeadChoice} choice
-   */
+  /** The head itself, and where nobody else can rank them, the others of its layer that are in these bytes.
+   * @param {HeadChoice} choice */
   headsToRead({stream, layer, head}) {
     const others = Object.keys(this.stream(stream).layers[layer].terms).map(Number);
     return this.ask ? [head] : [head, ...others.filter((one) => one !== head).slice(0, MOST_KEPT - 1)];
   }
 
-  /**
-   * Read a head of a long text, where it is in these bytes; tells whether it was.
-   * @param {HeadChoice} choice
-   */
+  /** Read a head of a long text, where it is in these bytes; tells whether it was. @param {HeadChoice} choice */
   async loadHead({stream, layer, head}) {
     const before = this.computed.get(`${stream} ${layer} ${head}`);
     if (before) this.keep({stream, layer, head}, before);
@@ -189,12 +149,11 @@ export class Recording {
     return true;
   }
 
-  /**
-   * Take a head, or the beginning of its bytes, that the host hands over; tells whether it is one of this trace.
-   * @param {Uint8Array} bytes
-   */
+  /** Take a head, or the beginning of its bytes, that the host hands over; tells whether it is one of this trace.
+   * @param {Uint8Array} bytes */
   async receive(bytes) {
-    const {header, body} = readPacket(bytes);
+    /** @type {Payload<HeadHeader>} */
+    const {header, body} = readPayload(bytes);
     if (header.of !== this.header.long?.id) return false;
     const at = placed(this, header);
     if (this.head(at)) return true;
@@ -204,10 +163,7 @@ export class Recording {
     return true;
   }
 
-  /**
-   * Take the heads that link a pair of a long text; tells whether they are of this one.
-   * @param {Ranking} ranking
-   */
+  /** Take the heads that link a pair of a long text; tells whether they are of this one. @param {Ranking} ranking */
   takeRanking(ranking) {
     if (ranking.of !== this.header.long?.id) return false;
     this.ranking = ranking;
@@ -217,9 +173,7 @@ export class Recording {
   /**
    * The heads that link a pair most, heaviest first, and whether all heads were asked: of a long text as the host found
    * them, or of those that are here.
-   * @param {string} stream
-   * @param {number} query
-   * @param {number} key
+   * @param {string} stream @param {number} query @param {number} key
    */
   rank(stream, query, key) {
     const found = this.ranking;
@@ -228,10 +182,7 @@ export class Recording {
     return rankHeads(this.stream(stream).layers, (layer, head) => this.head({stream, layer, head}), query, key);
   }
 
-  /**
-   * @param {HeadChoice} choice
-   * @param {ComputedHead} found
-   */
+  /** @param {HeadChoice} choice @param {ComputedHead} found */
   keep({stream, layer, head}, found) {
     const place = `${stream} ${layer} ${head}`;
     this.computed.delete(place); // the one asked for last goes last
@@ -244,10 +195,7 @@ export class Recording {
     }
   }
 
-  /**
-   * @param {Stream} stream
-   * @param {number} number
-   */
+  /** @param {Stream} stream @param {number} number */
   async read(stream, number) {
     if (this.header.long) return this.readPictures(stream, number);
     const {heads, blocked} = stream.layers[number];
@@ -270,10 +218,7 @@ export class Recording {
     );
   }
 
-  /**
-   * @param {Stream} stream
-   * @param {number} number
-   */
+  /** @param {Stream} stream @param {number} number */
   async readPictures({name, layers, side, sampled, queries, keys}, number) {
     const {thumbnails, plain, heads} = layers[number];
     const [whole, without] = await Promise.all(

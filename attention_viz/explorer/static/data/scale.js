@@ -99,6 +99,11 @@ export function pixel([red, green, blue]) {
   return (0xff000000 | (blue << 16) | (green << 8) | red) >>> 0;
 }
 
+/** A colour as a style sheet has it. @param {Colour} colour */
+export function rgb(colour) {
+  return `rgb(${colour.map(Math.round).join(" ")})`;
+}
+
 /** Three digits after the point; what is there but too small for them is told as such. @param {number} weight */
 export function threeDigits(weight) {
   return weight > 0 && weight < 0.0005 ? "<0.001" : weight.toFixed(3);

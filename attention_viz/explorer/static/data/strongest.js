@@ -12,11 +12,7 @@ export class Strongest {
     this.cells = [];
   }
 
-  /**
-   * @param {number} query
-   * @param {number} key
-   * @param {number} weight
-   */
+  /** @param {number} query @param {number} key @param {number} weight */
   add(query, key, weight) {
     if (this.count < 1 || (this.cells.length >= this.count && weight < this.least)) return;
     this.cells.push({query, key, weight});

@@ -3,45 +3,31 @@
 import {threeDigits} from "./scale.js";
 import {originWords} from "./tokens.js";
 
-/**
- * @import {Head, Places} from "./head.js"
- * @import {Stream} from "./recording.js"
- */
+/** @import {Head, Places} from "./head.js"
+ * @import {Stream} from "./recording.js" */
 
-/**
- * What stands in a table: its caption in parts, some of which are tokens; the titles of its columns; its rows, whose
+/** What stands in a table: its caption in parts, some of which are tokens; the titles of its columns; its rows, whose
  * headings are tokens.
  * @typedef {object} Table
  * @property {{text: string, token: boolean}[]} caption
  * @property {string[]} titles
- * @property {{text: string, heading: boolean}[][]} rows
- */
+ * @property {{text: string, heading: boolean}[][]} rows */
 
 /** @typedef {Pick<Head, "at" | "isBlocked">} Weights */
 
 const MOST_CELLS = 1600;
 
-/**
- * The table of a head, or of one query's row where the head is too large; by default that of the first row in sight.
- * @param {Weights} head
- * @param {{stream: Pick<Stream, "queries" | "keys">, rows: Places, columns: Places}} inSight
- * @param {string} name
- * @param {number | null} query
- * @returns {Table}
- */
+/** The table of a head, or of one query's row where the head is too large; by default that of the first row in sight.
+ * @param {Weights} head @param {{stream: Pick<Stream, "queries" | "keys">, rows: Places, columns: Places}} inSight
+ * @param {string} name @param {number | null} query @returns {Table} */
 export function tableOf(head, {stream, rows, columns}, name, query) {
   return rows.length * columns.length <= MOST_CELLS
     ? wholeTable(head, stream, rows, columns, name)
     : rowTable(head, stream, columns, name, query ?? rows[0]);
 }
 
-/**
- * @param {Weights} head
- * @param {Pick<Stream, "queries" | "keys">} stream
- * @param {Places} rows
- * @param {Places} columns
- * @param {string} name
- */
+/** @param {Weights} head @param {Pick<Stream, "queries" | "keys">} stream @param {Places} rows @param {Places} columns
+ * @param {string} name */
 function wholeTable(head, stream, rows, columns, name) {
   return {
     caption: [
@@ -55,13 +41,8 @@ function wholeTable(head, stream, rows, columns, name) {
   };
 }
 
-/**
- * @param {Weights} head
- * @param {Pick<Stream, "queries" | "keys">} stream
- * @param {Places} columns
- * @param {string} name
- * @param {number} query
- */
+/** @param {Weights} head @param {Pick<Stream, "queries" | "keys">} stream @param {Places} columns @param {string} name
+ * @param {number} query */
 function rowTable(head, stream, columns, name, query) {
   return {
     caption: [
@@ -81,11 +62,7 @@ function rowTable(head, stream, columns, name, query) {
   };
 }
 
-/**
- * @param {Weights} head
- * @param {number} query
- * @param {number} key
- */
+/** @param {Weights} head @param {number} query @param {number} key */
 function number(head, query, key) {
   return head.isBlocked(query, key) ? "blocked" : threeDigits(head.at(query, key));
 }

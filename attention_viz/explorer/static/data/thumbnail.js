@@ -4,26 +4,20 @@ import {sample} from "./raster.js";
 
 /** @import {Places} from "./head.js" */
 
-/**
- * Rows and columns of a picture, of its head, and how many of the head's rows it was made from.
- * @typedef {{down: number, across: number, queries: number, keys: number, sampled: number}} Counts
- */
+/** Rows and columns of a picture, of its head, and how many of the head's rows it was made from.
+ * @typedef {{down: number, across: number, queries: number, keys: number, sampled: number}} Counts */
 
-/**
- * Weights as even steps of their logarithm: 1 for the faintest, `codes` for 1, and 0 for what is fainter.
- * @typedef {{codes: number, faintest: number}} Coding
- */
+/** Weights as even steps of their logarithm: 1 for the faintest, `codes` for 1, and 0 for what is fainter.
+ * @typedef {{codes: number, faintest: number}} Coding */
 
 const BLOCKED_CODE = 255;
 
 /** One head's picture: what the grid draws, and the matrix until the head itself is there. */
 export class Thumbnail {
-  /**
-   * @param {Uint8Array} codes  (column, row): 0 for nothing, steps of the logarithm, 255 for blocked
+  /** @param {Uint8Array} codes  (column, row): 0 for nothing, steps of the logarithm, 255 for blocked
    * @param {Uint8Array} plain  the same without special tokens
    * @param {Counts} counts
-   * @param {Float64Array} values  the weight that each code stands for
-   */
+   * @param {Float64Array} values  the weight that each code stands for */
   constructor(codes, plain, counts, values) {
     this.whole = patternOf(codes, counts.down);
     this.plain = patternOf(plain, counts.down);
@@ -31,29 +25,19 @@ export class Thumbnail {
     this.values = values;
   }
 
-  /**
-   * The largest weight in the picture, of which rows and columns are shown.
-   * @param {Places} _rows
-   * @param {Places} columns
-   */
+  /** The largest weight in the picture, of which rows and columns are shown.
+   * @param {Places} _rows @param {Places} columns */
   maximum(_rows, columns) {
     return this.values[this.pattern(columns).most];
   }
 
-  /**
-   * What is drawn where these columns are shown: fewer than all of them are those without special tokens.
-   * @param {Places} columns
-   */
+  /** What is drawn where these columns are shown: fewer than all of them are those without special tokens.
+   * @param {Places} columns */
   pattern(columns) {
     return columns.length === this.counts.keys ? this.whole : this.plain;
   }
 
-  /**
-   * @param {Places} rows
-   * @param {Places} columns
-   * @param {number} width
-   * @param {number} height
-   */
+  /** @param {Places} rows @param {Places} columns @param {number} width @param {number} height */
   sample(rows, columns, width, height) {
     const {down, across, queries, keys, sampled} = this.counts;
     const [ownRows, ownColumns] = [under(rows, down, queries, sampled), under(columns, across, keys, keys)];
@@ -61,42 +45,31 @@ export class Thumbnail {
   }
 }
 
-/**
- * @param {Uint8Array} weights  codes
- * @param {number} queries
- */
+/** @param {Uint8Array} weights  codes
+ * @param {number} queries */
 function patternOf(weights, queries) {
   const most = weights.reduce((so, code) => (code !== BLOCKED_CODE && code > so ? code : so), 0);
   return {weights, blocked: weights.map((code) => Number(code === BLOCKED_CODE)), queries, most};
 }
 
-/**
- * The weight that each code stands for.
- * @param {Coding} coding
- */
+/** The weight that each code stands for. @param {Coding} coding */
 export function codeValues({codes, faintest}) {
   const values = Float64Array.from({length: codes + 1}, (_, code) => faintest ** (1 - (code - 1) / (codes - 1)));
   values[0] = 0;
   return values;
 }
 
-/**
- * The code that is nearest to a weight, as Python packs it.
- * @param {number} weight
- * @param {Coding} coding
- */
+/** The code that is nearest to a weight, as Python packs it. @param {number} weight @param {Coding} coding */
 export function codeOf(weight, {codes, faintest}) {
   if (weight < faintest) return 0;
   return 1 + Math.round((codes - 1) * Math.min(1, 1 - Math.log(weight) / Math.log(faintest)));
 }
 
-/**
- * The rows or columns of the picture under some positions, each once.
+/** The rows or columns of the picture under some positions, each once.
  * @param {Places} places
  * @param {number} cells  of the picture
  * @param {number} count  of the head
- * @param {number} sampled  how many of those went into the picture
- */
+ * @param {number} sampled  how many of those went into the picture */
 function under(places, cells, count, sampled) {
   const wide = Math.ceil(sampled / cells);
   const found = places.map((place) => Math.floor(Math.floor((place * sampled) / count) / wide));

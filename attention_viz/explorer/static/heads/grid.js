@@ -1,19 +1,17 @@
 // All heads of a stream as small pictures, layers down and heads across.
 
-import {layerNumber} from "./numbers.js";
-import {axesOf, gridRows, headByKey, placeCells} from "./cells.js";
-import {element, fitCanvas, within} from "../parts/element.js";
-import {layHeads, seatOf} from "./layout.js";
+import {layerNumber, layerPlace} from "./numbers.js";
+import {HeadGrid, axesOf} from "./cells.js";
+import {element, fitCanvas} from "../parts/element.js";
+import {seatOf} from "./layout.js";
 import {coloured} from "../data/raster.js";
 import {colourTable} from "../data/scale.js";
 import {hasAny} from "../data/store.js";
 
-/**
- * @import {Part, State, View} from "../parts/view.js"
+/** @import {Part, State, View} from "../parts/view.js"
  * @import {Picture} from "../data/recording.js"
- * @import {HeadPlace} from "./cells.js"
- * @import {Layout} from "./layout.js"
- */
+ * @import {HeadCell} from "./cells.js"
+ * @import {Layout} from "./layout.js" */
 
 /**
  * How heads are drawn in small where they aren't drawn as matrices, and what of the state that follows.
@@ -23,196 +21,90 @@ import {hasAny} from "../data/store.js";
 /** @typedef {Pick<View, "store" | "recording" | "now" | "colours" | "choose" | "preview" | "root" | "room" | "hatching">} GridView */
 
 /**
- * The cell of a head; its weights under each pixel are kept until the size or the tokens change.
- * @typedef {object} HeadCell
- * @property {HTMLElement} node
- * @property {HTMLCanvasElement} canvas
- * @property {number} layer
- * @property {number} head
- * @property {Uint16Array | null} pixels
- * @property {number} maximum
- */
-
-/**
- * @typedef {object} Grid
- * @property {GridView} view
- * @property {HTMLElement} node
- * @property {HTMLElement} table
- * @property {Map<string, HeadCell>} cells
- * @property {HTMLElement} axes  which way layers and heads go
- * @property {Layout} layout
- * @property {Painter | null} painter
+ * The cell of a head, its layer by its `row`, too; its weights under each pixel are kept until the size or the tokens change.
+ * @typedef {HeadCell & {canvas: HTMLCanvasElement, row: number, pixels: Uint16Array | null, maximum: number}} ExploreCell
  */
 
 // The line above the cells, and how high they may be in a row of their own, in pixels.
 const [TITLE, ALONE] = [24, 610];
 
-/**
- * The grid of heads: a click or the arrow keys choose one.
- * @param {GridView} view
- * @param {Painter | null} painter
- * @returns {Part}
- */
+/** The grid of heads: a click or the arrow keys choose one.
+ * @param {GridView} view @param {Painter | null} painter @returns {Part} */
 export function createGrid(view, painter = null) {
-  const table = element("div", {class: "av-cells", role: "grid", "aria-label": "Heads: layers down, heads across"});
+  const choose = (/** @type {ExploreCell} */ {row, head}) => view.choose({layer: row, head});
+  /** @type {HeadGrid<ExploreCell>} */
+  const grid = new HeadGrid("Heads: layers down, heads across", {
+    press: choose,
+    reach: choose,
+    point: (cell) => view.preview(cell && {layer: cell.row, head: cell.head, query: null, key: null}),
+  });
   const together = view.recording.header.reading?.together;
   const axes = element("span", {class: "av-axes"});
   const title = element("h2", {}, `All ${together ? "layers" : "heads"} `, axes);
-  const node = element("section", {class: "av-grid", "data-testid": "explorer-grid"}, title, table);
-  /** @type {Grid} */
-  const grid = {
-    view,
-    node,
-    table,
-    axes,
-    painter,
-    cells: new Map(),
-    layout: layHeads([{heads: 1}], {width: 0, height: 0}),
-  };
-  table.onclick = (event) => {
-    const cell = within(event, "[data-head]");
-    if (cell) view.choose({layer: Number(cell.dataset["layer"]), head: Number(cell.dataset["head"])});
-  };
-  let last = "";
-  table.onpointerover = (event) => {
-    // What the page scrolls under a pointer that rests isn't pointed at.
-    const place = `${event.clientX} ${event.clientY}`;
-    const cell = event.pointerType === "touch" || place === last ? null : within(event, "[data-head]");
-    last = place;
-    if (cell) view.preview(placeIn(cell));
-  };
-  table.onpointerleave = () => view.preview(null);
-  table.onkeydown = (event) => walkHeads(grid, event);
+  const node = element("section", {class: "av-grid", "data-testid": "explorer-grid"}, title, grid.table);
   return {
     node,
     draw(changed) {
-      if (changed.has("stream")) buildCells(grid);
-      if (hasAny(changed, "stream", "size")) resize(grid);
+      if (changed.has("stream")) buildCells(view, grid);
+      if (hasAny(changed, "stream", "size")) axes.textContent = axesOf(resize(view, grid, node), together);
       if (hasAny(changed, "stream", "size", "loaded", "scale", "hideSpecial", "theme", ...(painter?.follows ?? [])))
-        paintAll(grid, hasAny(changed, "stream", "size", "hideSpecial"));
-      if (hasAny(changed, "stream", "layer", "head")) mark(grid);
+        paintAll(view, grid, painter, hasAny(changed, "stream", "size", "hideSpecial"));
+      const {layer, head} = view.store.state;
+      if (hasAny(changed, "stream", "layer", "head"))
+        grid.mark({layer: layerNumber(view.now.stream.layers, layer), head});
     },
   };
 }
 
-/** @param {HTMLElement} cell */
-function placeIn({dataset}) {
-  return {layer: Number(dataset["layer"]), head: Number(dataset["head"]), query: null, key: null};
-}
-
-/** @param {Grid} grid */
-function buildCells(grid) {
-  grid.cells.clear();
-  grid.table.replaceChildren(...gridRows(grid.view.now.stream.layers, (layer, head) => buildCell(grid, layer, head)));
-}
-
-/**
- * @param {Grid} grid
- * @param {number} layer
- * @param {number} head
- */
-function buildCell(grid, layer, head) {
-  const canvas = element("canvas", {"aria-hidden": "true"});
-  const {now, recording} = grid.view;
-  const node = element(
-    "div",
-    {
-      class: "av-cell",
-      role: "gridcell",
-      tabindex: "-1",
-      "aria-selected": "false",
-      "aria-label": `Layer ${layerNumber(now.stream.layers, layer)} head ${head}`,
-      title: recording.headName(now.stream, layer, head),
-      "data-layer": layer,
-      "data-head": head,
-    },
-    canvas,
-  );
-  grid.cells.set(`${layer} ${head}`, {node, canvas, layer, head, pixels: null, maximum: 0});
-  return node;
-}
-
-/** @param {Grid} grid */
-function resize(grid) {
-  const {root, now, room, recording} = grid.view;
+/** @param {GridView} view @param {HeadGrid<ExploreCell>} grid */
+function buildCells({now, recording}, grid) {
   const {layers} = now.stream;
+  grid.build(layers, (cell) => {
+    const canvas = element("canvas", {"aria-hidden": "true"});
+    const row = layerPlace(layers, cell.layer);
+    cell.node.setAttribute("aria-label", `Layer ${cell.layer} head ${cell.head}`);
+    cell.node.title = recording.headName(now.stream, row, cell.head);
+    cell.node.append(canvas);
+    return {...cell, canvas, row, pixels: null, maximum: 0};
+  });
+}
+
+/** @param {GridView} view @param {HeadGrid<ExploreCell>} grid @param {HTMLElement} node */
+function resize({root, now, room}, grid, node) {
   const beside = room() - TITLE;
-  const seat = seatOf(layers, root.clientWidth, beside);
+  const seat = seatOf(now.stream.layers, root.clientWidth, beside);
   root.dataset["grid"] = seat;
   // In a row of its own it takes what it needs.
   const height = seat === "below" ? Math.max(beside, ALONE) : beside;
-  grid.layout = layHeads(layers, {width: grid.node.clientWidth, height});
-  placeCells(grid.table, grid.layout);
-  grid.axes.textContent = axesOf(grid.layout, recording.header.reading?.together);
+  return grid.lay({width: node.clientWidth, height});
 }
 
 /**
  * Paint every head that has been read.
- * @param {Grid} grid
- * @param {boolean} resample
+ * @param {GridView} view @param {HeadGrid<ExploreCell>} grid @param {Painter | null} painter @param {boolean} resample
  */
-function paintAll(grid, resample) {
-  const {stream, scale} = grid.view.store.state;
-  const {ramp} = grid.view.colours;
-  const {codes} = grid.view.recording;
-  const shared = scale === "maximum" ? null : colourTable(codes, scale, 1, ramp);
+function paintAll(view, grid, painter, resample) {
+  const {recording, colours} = view;
+  const {stream, scale} = view.store.state;
+  const shared = scale === "maximum" ? null : colourTable(recording.codes, scale, 1, colours.ramp);
   for (const cell of grid.cells.values()) {
-    const picture = grid.view.recording.picture({stream, layer: cell.layer, head: cell.head});
+    const picture = recording.picture({stream, layer: cell.row, head: cell.head});
     if (resample) cell.pixels = null;
-    if (picture) paint(grid, cell, picture, shared);
+    if (picture && painter) painter.paint(cell.canvas, picture, grid.layout);
+    else if (picture) paint(view, grid.layout, cell, picture, shared);
   }
 }
 
-/**
- * @param {Grid} grid
- * @param {HeadCell} cell
- * @param {Picture} picture
- * @param {Uint32Array | null} shared
- */
-function paint(grid, cell, picture, shared) {
-  if (grid.painter) {
-    grid.painter.paint(cell.canvas, picture, grid.layout);
-    return;
-  }
-  const {rows, columns} = grid.view.now;
-  const context = fitCanvas(cell.canvas, grid.layout.width, grid.layout.height);
+/** @param {GridView} view @param {Layout} layout @param {ExploreCell} cell @param {Picture} picture
+ * @param {Uint32Array | null} shared */
+function paint(view, layout, cell, picture, shared) {
+  const {rows, columns} = view.now;
+  const context = fitCanvas(cell.canvas, layout.width, layout.height);
   const {width, height} = cell.canvas;
   if (cell.pixels === null) {
     cell.pixels = picture.sample(rows, columns, width, height);
     cell.maximum = picture.maximum(rows, columns);
   }
-  const table = shared ?? colourTable(picture.values, "maximum", cell.maximum, grid.view.colours.ramp);
-  context.putImageData(coloured(cell.pixels, width, height, table, grid.view.hatching(4, 0.5)), 0, 0);
-}
-
-/** @param {Grid} grid */
-function mark(grid) {
-  const {layer, head} = grid.view.store.state;
-  for (const cell of grid.cells.values()) {
-    const chosen = cell.layer === layer && cell.head === head;
-    cell.node.setAttribute("aria-selected", String(chosen));
-    cell.node.setAttribute("tabindex", chosen ? "0" : "-1");
-  }
-}
-
-/**
- * @param {Grid} grid
- * @param {KeyboardEvent} event
- */
-function walkHeads(grid, event) {
-  const {layer, head} = grid.view.store.state;
-  const chosen = headByKey(grid.view.now.stream.layers, {layer, head}, event.key, grid.layout.turned);
-  if (!chosen) return;
-  event.preventDefault();
-  if (chosen.layer === layer && chosen.head === head) return;
-  focusHead(grid, chosen);
-  grid.view.choose(chosen);
-}
-
-/**
- * @param {Grid} grid
- * @param {HeadPlace} place
- */
-function focusHead(grid, {layer, head}) {
-  grid.cells.get(`${layer} ${head}`)?.node.focus({preventScroll: false});
+  const table = shared ?? colourTable(picture.values, "maximum", cell.maximum, view.colours.ramp);
+  context.putImageData(coloured(cell.pixels, width, height, table, view.hatching(4, 0.5)), 0, 0);
 }

@@ -7,22 +7,13 @@
  * @typedef {{width: number, height: number, tallest?: number, broadest?: number, largest?: number}} Place
  */
 
-/**
- * How all heads stand: `lines` layers in each of `blocks`, one below the other, or, where `turned`, beside each other.
- * @typedef {object} Layout
- * @property {boolean} turned  heads down, layers across
- * @property {number} blocks
- * @property {number} lines  layers in a block; the last may have fewer
- * @property {number} heads  of the layer that has most
- * @property {number} width  of a cell, in pixels
- * @property {number} height
- * @property {number} gap  between cells
- * @property {{across: number, down: number}} every  of how many numbers one is written, so that they can be read
- */
+/** How all heads stand: `lines` layers in each of `blocks`, one below the other, or, where `turned`, beside each other. The
+ * last block may have fewer layers; `heads` are those of the layer that has most, `width` and `height` are a cell's, `gap`
+ * lies between cells, in pixels, and of `every` so many numbers one is written, so that they can be read.
+ * @typedef {{turned: boolean, blocks: number, lines: number, heads: number, width: number, height: number, gap: number,
+ *   every: {across: number, down: number}}} Layout */
 
-/**
- * The room between cells and beside them: `gutter` for the numbers at the side, `heading` above, `between` blocks.
- */
+/** The room between cells and beside them: `gutter` for the numbers at the side, `heading` above, `between` blocks. */
 const ROOMS = {gutter: 20, heading: 16, between: 10};
 const LARGEST = 64;
 // A cell is at most so much wider than high.
@@ -62,10 +53,8 @@ export function mostHeads(layers) {
   return Math.max(...layers.map(({heads}) => heads));
 }
 
-/**
- * The smallest that a cell of so many heads may be where there is room, in pixels.
- * @param {{heads: number}[]} layers
- */
+/** The smallest that a cell of so many heads may be where there is room, in pixels.
+ * @param {{heads: number}[]} layers */
 export function smallestCell(layers) {
   const count = layers.reduce((sum, {heads}) => sum + heads, 0);
   return count > SMALLEST.many ? SMALLEST.least : SMALLEST.usual;
@@ -74,9 +63,7 @@ export function smallestCell(layers) {
 /**
  * The layout with the largest cells. Where none has cells that are large enough, it is higher than its place, but never
  * wider; where the width alone makes them too small, they are as large as it lets them be.
- * @param {{heads: number}[]} layers
- * @param {Place} place
- * @returns {Layout}
+ * @param {{heads: number}[]} layers @param {Place} place @returns {Layout}
  */
 export function layHeads(layers, {width, height, tallest = 1, broadest = BROADEST, largest = LARGEST}) {
   const smallest = smallestCell(layers);
@@ -93,10 +80,7 @@ export function layHeads(layers, {width, height, tallest = 1, broadest = BROADES
   return ways.reduce((best, one) => (better(one, best) ? one : best));
 }
 
-/**
- * How wide and high all cells are with their numbers, in pixels.
- * @param {Layout} layout
- */
+/** How wide and high all cells are with their numbers, in pixels. @param {Layout} layout */
 export function tableSize(layout) {
   const {across, down, beside, below} = countsOf(layout);
   const {width, height, gap} = layout;
@@ -106,10 +90,7 @@ export function tableSize(layout) {
   };
 }
 
-/**
- * The tracks of a CSS grid: numbers first, then cells, for each block.
- * @param {Layout} layout
- */
+/** The tracks of a CSS grid: numbers first, then cells, for each block. @param {Layout} layout */
 export function tracksOf(layout) {
   const {across, down, beside, below} = countsOf(layout);
   const {width, height, gap} = layout;
@@ -119,32 +100,22 @@ export function tracksOf(layout) {
   };
 }
 
-/**
- * @param {number} blocks
+/** @param {number} blocks
  * @param {number} numbers  how much room they have before the cells
- * @param {string} cells
- */
+ * @param {string} cells */
 function tracks(blocks, numbers, cells) {
   return Array.from({length: blocks}, (_, block) => `${numbers + (block ? ROOMS.between : 0)}px ${cells}`).join(" ");
 }
 
-/**
- * The row and the column of a head in the CSS grid, counted from 1; of -1 those of its layer's number, or its head's.
- * @param {Layout} layout
- * @param {number} layer
- * @param {number} head
- */
+/** The row and the column of a head in the CSS grid, counted from 1; of -1 those of its layer's number, or its head's.
+ * @param {Layout} layout @param {number} layer @param {number} head */
 export function placeOf({turned, lines, heads}, layer, head) {
   const block = Math.floor(layer / lines);
   const [line, along] = [2 + (layer % lines), 2 + head];
   return turned ? {row: block * (heads + 1) + along, column: line} : {row: line, column: block * (heads + 1) + along};
 }
 
-/**
- * Where the numbers of heads stand: once for each block.
- * @param {Layout} layout
- * @param {number} head
- */
+/** Where the numbers of heads stand: once for each block. @param {Layout} layout @param {number} head */
 export function headingPlaces(layout, head) {
   return Array.from({length: layout.blocks}, (_, block) => {
     const {row, column} = placeOf(layout, block * layout.lines, head);
@@ -152,15 +123,12 @@ export function headingPlaces(layout, head) {
   });
 }
 
-/**
- * Where the grid of heads stands in an explorer that is `width` pixels wide, by how much room its cells need: in the
+/** Where the grid of heads stands in an explorer that is `width` pixels wide, by how much room its cells need: in the
  * column "beside" the matrix, in a "wider" one, or, in a row of its own, "below" it. One that is too high in each of them
  * stands where it is lowest.
- * @param {{heads: number}[]} layers
- * @param {number} width
+ * @param {{heads: number}[]} layers @param {number} width
  * @param {number} height  that it may have beside the matrix
- * @returns {Seat}
- */
+ * @returns {Seat} */
 export function seatOf(layers, width, height) {
   const seats = SEATS.find(({from}) => width >= from)?.seats ?? [];
   const heights = seats.map(({of}) => tableSize(layHeads(layers, {width: of(width), height})).height);
@@ -175,11 +143,7 @@ function countsOf({turned, blocks, lines, heads}) {
     : {across: heads, down: lines, beside: blocks, below: 1};
 }
 
-/**
- * Every way to stand, the most expected first.
- * @param {number} layers
- * @param {number} heads
- */
+/** Every way to stand, the most expected first. @param {number} layers @param {number} heads */
 function waysOf(layers, heads) {
   const blocks = Array.from({length: Math.min(IN_PARTS, layers)}, (_, more) => more + 1);
   return blocks.flatMap((count) => {
@@ -190,14 +154,9 @@ function waysOf(layers, heads) {
   });
 }
 
-/**
- * @param {{turned: boolean, blocks: number, lines: number, heads: number}} way
- * @param {number} width
- * @param {number} height
- * @param {number} smallest
- * @param {{tallest: number, broadest: number, largest: number}} most
- * @returns {Layout}
- */
+/** @param {{turned: boolean, blocks: number, lines: number, heads: number}} way @param {number} width
+ * @param {number} height @param {number} smallest @param {{tallest: number, broadest: number, largest: number}} most
+ * @returns {Layout} */
 function fit(way, width, height, smallest, {tallest, broadest, largest}) {
   const none = {...way, width: 0, height: 0, gap: 0, every: {across: 1, down: 1}};
   const {across, down, beside, below} = countsOf(none);
@@ -217,10 +176,7 @@ function fit(way, width, height, smallest, {tallest, broadest, largest}) {
   };
 }
 
-/**
- * @param {number} pitch
- * @param {number} needed
- */
+/** @param {number} pitch @param {number} needed */
 function everyNth(pitch, needed) {
   return [1, 2, 5, 10].find((step) => step * pitch >= needed) ?? 20;
 }

@@ -72,8 +72,8 @@ export async function readGround(bytes) {
   const {header} = payload;
   const [rows, columns] = [header.queries.tokens.length, header.keys.tokens.length];
   const size = rows * columns;
-  const logits = new Float32Array(numbersAt(payload, header.logits));
-  const values = new Float32Array(numbersAt(payload, header.values));
+  const logits = numbersAt(payload, header.logits, Float32Array);
+  const values = numbersAt(payload, header.values, Float32Array);
   const own = unpackBits(await readPlane(payload, header.open), size);
   const places = header.opens ?? [];
   const opens = await Promise.all(
@@ -82,7 +82,7 @@ export async function readGround(bytes) {
   return {
     ...{header, rows, columns, logits, values, own, opens},
     before: softmaxOver(logits, own, columns, header.sinks),
-    others: header.weights && new Uint16Array(numbersAt(payload, header.weights)),
+    others: header.weights && numbersAt(payload, header.weights, Uint16Array),
     starts: header.layers.map((_, layer) => header.layers.slice(0, layer).reduce((sum, {heads}) => sum + heads, 0)),
   };
 }

@@ -1,23 +1,22 @@
 // Painting and pointing: with the pointer, and from the keyboard.
 
 import {matricesOf, tokenOf} from "./board.js";
-import {listenToBars, listenToHeads, markRow} from "./pointing.js";
+import {listenToBars, markRow} from "./pointing.js";
 import {BATCHED, opens, paint} from "./rules.js";
 import {cellAt} from "./sheet.js";
 import {threeDigits} from "../data/scale.js";
 import {arrowStep, element, listener, within} from "../parts/element.js";
 
 /** @import {Brush} from "./rules.js"
- * @import {Cell} from "./ink.js"
  * @import {Hear} from "./pointing.js"
+ * @import {Cell} from "./sheet.js"
  * @import {Stage} from "./stage.js" */
 
-/** Hear what happens to the matrix, the bars and the heads. @param {Stage} stage @param {Hear} hear */
+/** Hear what happens to the matrix and the bars. @param {Stage} stage @param {Hear} hear */
 export function listenTo(stage, hear) {
   listenToSheet(stage, hear);
   listenToKeys(stage, hear);
   listenToBars(stage, hear);
-  listenToHeads(stage, hear);
 }
 
 /** Why nothing can be painted now; empty where it can. @param {Stage} stage */

@@ -8,9 +8,10 @@ import {readGround, readRun} from "./board.js";
 import {listenTo} from "./gestures.js";
 import {bitsOf, BATCHED, bytesOf, nameOf, openCells, unpackBits} from "./rules.js";
 import {createSheet} from "./sheet.js";
-import {drawPointed, drawStage, takeGround} from "./stage.js";
+import {drawPointed, drawStage, peekAt, takeGround} from "./stage.js";
 import {BRUSHES, createPresets, createStepper, createSwitch, SHOWN} from "./tools.js";
 import {hearLatest, mountComponent, sendChoice, watchSize} from "../hosts/component.js";
+import {HeadGrid} from "../heads/cells.js";
 import {element} from "../parts/element.js";
 import {createTooltip} from "../parts/tooltip.js";
 
@@ -52,7 +53,11 @@ function create(base) {
         chooseScope(stage, scope),
       ),
     },
-    ...{cells: new Map(), layout: null, id: "", ground: null, message: null},
+    heads: new HeadGrid("Weight moved: layers down, heads across", {
+      press: (head) => send(stage, false, head),
+      point: (head) => peekAt(stage, head),
+    }),
+    ...{id: "", ground: null, message: null},
     choice: {mask: "none", window: 2, prefix: 2, in_layer: null, in_head: null},
     ...{added: new Uint8Array(0), drawn: null, run: null, last: null, shown: "difference", brush: "cell", size: 1},
     ...{peek: null, pair: null, over: null, overRow: null, cursor: null, painting: false, window: ""},
@@ -60,8 +65,6 @@ function create(base) {
   arrange(stage);
   listenTo(stage, {
     painted: () => finishStroke(stage),
-    kept: (place) => send(stage, false, place),
-    draw: () => drawStage(stage),
     pointed: () => drawPointed(stage),
   });
   watchSize(stage, () => {
@@ -81,7 +84,6 @@ function createParts() {
     claim: element("p", {class: "av-claim", "aria-live": "polite", "data-testid": "mask-claim"}),
     legend: element("div", {class: "av-mask-legend"}),
     outputs: list("outputs"),
-    table: element("div", {class: "av-cells", role: "grid", "aria-label": "Weight moved: layers down, heads across"}),
     whole: list("whole"),
     outputsTitle: element("h2", {}, "Output moved by"),
     outputsNote: element("span", {class: "av-quiet"}),
@@ -101,7 +103,7 @@ function createParts() {
 }
 
 /** @param {Stage} stage */
-function arrange({root, parts, presets, stepper, sizer, switches, sheet}) {
+function arrange({root, parts, presets, stepper, sizer, switches, sheet, heads}) {
   parts.application.append(sheet.node);
   const brush = element("div", {class: "av-brush"}, switches.brush.node);
   const hint = element("span", {class: "av-quiet av-mask-hint"}, "drag to block or open");
@@ -115,7 +117,7 @@ function arrange({root, parts, presets, stepper, sizer, switches, sheet}) {
     {class: "av-mask-side"},
     element("header", {class: "av-scope"}, element("h2", {}, "Acts in ", parts.scopeNote), switches.scope.node),
     titled([parts.outputsTitle, parts.outputsNote], parts.outputs),
-    titled([parts.headsTitle, parts.headsNote], parts.table),
+    titled([parts.headsTitle, parts.headsNote], heads.table),
     titled([parts.wholeTitle], parts.whole),
   );
   const top = element("div", {class: "av-mask-claim"}, parts.claim);

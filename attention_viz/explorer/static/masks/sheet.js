@@ -1,15 +1,19 @@
 // The matrix that is painted: cells on a canvas, its tokens beside it.
 
-import {cellImage, hatchBlocked, markCells, ruleCells, writeNumbers} from "./ink.js";
-import {channels, LEAST_NUMBER, onRamp, pixel} from "../data/scale.js";
+import {LEAST_NUMBER, onRamp, pixel} from "../data/scale.js";
 import {element, fitCanvas} from "../parts/element.js";
+import {cellImage, cellUnder, frameCells, hatchCells, ruleCells, writeNumbers} from "../parts/plot.js";
 
-/**
- * @import {Ground, Matrices, Shown} from "./board.js"
- * @import {Cell, Frame, Marks, SheetColours} from "./ink.js"
- */
+/** @import {Ground, Matrices, Shown} from "./board.js"
+ * @import {Frame, Size} from "../parts/plot.js"
+ * @import {Colours} from "../parts/style.js" */
 
-/** @typedef {{node: HTMLElement, canvas: HTMLCanvasElement, rows: HTMLElement, columns: HTMLElement, frame: Frame,
+/** @typedef {{query: number, key: number}} Cell */
+
+/** What is drawn over the cells: the chosen pair, the row that is pointed at, and where the keyboard is.
+ * @typedef {{pair: Cell | null, row: number | null, cursor: Cell | null}} Marks */
+
+/** @typedef {{node: HTMLElement, canvas: HTMLCanvasElement, rows: HTMLElement, columns: HTMLElement, frame: Frame & {cell: Size},
  *   built: Ground | null, laid: string}} Sheet */
 
 const LABEL = 15;
@@ -26,16 +30,13 @@ export function createSheet() {
   const rows = element("div", {class: "av-sheet-rows"});
   const columns = element("div", {class: "av-sheet-columns"});
   const node = element("div", {class: "av-sheet", "data-testid": "mask-sheet"}, canvas, rows, columns);
-  const frame = {left: 0, top: 0, width: 0, height: 0, cell: {width: 1, height: 1}};
+  const frame = {left: 0, top: 0, width: 0, height: 0, down: 1, across: 1, cell: {width: 1, height: 1}};
   return {node, canvas, rows, columns, frame, built: null, laid: ""};
 }
 
-/**
- * Lay the cells out in their room, and write the tokens beside them.
- * @param {Sheet} sheet
- * @param {Ground} ground
- * @param {number} room  how high it may be, in pixels
- */
+/** Lay the cells out in their room, and write the tokens beside them.
+ * @param {Sheet} sheet @param {Ground} ground
+ * @param {number} room  how high it may be, in pixels */
 export function laySheet(sheet, ground, room) {
   const {rows, columns, header} = ground;
   const width = sheet.node.clientWidth;
@@ -53,7 +54,8 @@ export function laySheet(sheet, ground, room) {
   const cell = {width: Math.min(across, Math.max(150, down * 2)), height: down};
   // Cells that are small are as wide as high.
   if (Math.min(cell.width, cell.height) < 12) cell.width = cell.height = Math.min(cell.width, cell.height);
-  sheet.frame = {left, top, cell, width: cell.width * columns, height: cell.height * rows};
+  const size = {width: Math.round(cell.width * columns), height: Math.round(cell.height * rows)};
+  sheet.frame = {left, top, cell, ...size, down: rows, across: columns};
   sheet.node.style.height = `${top + sheet.frame.height + 2}px`;
   sheet.built = ground;
   writeLabels(sheet.rows, header.queries.tokens, "row", cell.height, (label, at) => {
@@ -68,13 +70,8 @@ export function laySheet(sheet, ground, room) {
   });
 }
 
-/**
- * @param {HTMLElement} place
- * @param {string[]} tokens
- * @param {"row" | "column"} kind
- * @param {number} pitch
- * @param {(label: HTMLElement, at: number) => void} put
- */
+/** @param {HTMLElement} place @param {string[]} tokens @param {"row" | "column"} kind @param {number} pitch
+ * @param {(label: HTMLElement, at: number) => void} put */
 function writeLabels(place, tokens, kind, pitch, put) {
   const every = Math.max(1, Math.ceil((kind === "row" ? LABEL : LABEL + 4) / pitch));
   const labels = tokens.flatMap((token, at) => {
@@ -90,11 +87,8 @@ function writeLabels(place, tokens, kind, pitch, put) {
   place.replaceChildren(...labels);
 }
 
-/**
- * The numbers that are drawn, and what the deepest colour stands for; `beyond` where some are larger than that.
- * @param {Matrices} matrices
- * @param {Shown} shown
- */
+/** The numbers that are drawn, and what the deepest colour stands for; `beyond` where some are larger than that.
+ * @param {Matrices} matrices @param {Shown} shown */
 export function drawnNumbers({before, after}, shown) {
   const signed = shown === "difference" && Boolean(after);
   const weights = shown === "before" || !after ? before : after;
@@ -102,10 +96,7 @@ export function drawnNumbers({before, after}, shown) {
   return {numbers, signed, ...endOf(numbers, signed)};
 }
 
-/**
- * @param {ArrayLike<number>} numbers
- * @param {boolean} signed
- */
+/** @param {ArrayLike<number>} numbers @param {boolean} signed */
 function endOf(numbers, signed) {
   const long = numbers.length > LONG.cells;
   if (!long && !signed) return {end: 1, beyond: false};
@@ -120,19 +111,11 @@ function endOf(numbers, signed) {
   return {end: ends[step], beyond: above[step] > 0};
 }
 
-/**
- * Draw the cells with their numbers and marks.
- * @param {Sheet} sheet
- * @param {Matrices} matrices
- * @param {Shown} shown
- * @param {SheetColours} colours
- * @param {Marks} marks
- */
+/** Draw the cells with their numbers and marks.
+ * @param {Sheet} sheet @param {Matrices} matrices @param {Shown} shown @param {Colours} colours @param {Marks} marks */
 export function drawSheet(sheet, matrices, shown, colours, marks) {
-  const ground = /** @type {Ground} */ (sheet.built);
   const {frame} = sheet;
-  const {left, top, width, height, cell} = frame;
-  const {rows, columns} = ground;
+  const {left, top, width, height, cell, across} = frame;
   const context = fitCanvas(sheet.canvas, left + width + 4, top + height + 4);
   context.clearRect(0, 0, left + width + 4, top + height + 4);
   const {numbers, end, signed} = drawnNumbers(matrices, shown);
@@ -144,7 +127,7 @@ export function drawSheet(sheet, matrices, shown, colours, marks) {
   if (waiting) context.globalAlpha = 0.35;
   context.imageSmoothingEnabled = cell.width < 1;
   context.drawImage(
-    cellImage(rows, columns, (at) => pixel(colourOf(at))),
+    cellImage(frame, (at) => pixel(colourOf(at))),
     left,
     top,
     width,
@@ -152,16 +135,20 @@ export function drawSheet(sheet, matrices, shown, colours, marks) {
   );
   context.restore();
   const open = shown === "before" ? matrices.own : matrices.open;
-  const stroked = signed ? {colour: colours.ink, strength: 0.4} : {colour: colours.blocked, strength: 1};
+  const [stroke, strength] = signed ? [colours.ink, 0.4] : [colours.blocked, 1];
   // What the model blocks by itself is quieter than what was blocked on top.
   const onTop = open.map((free, at) => (free || !matrices.own[at] ? 1 : 0));
-  hatchBlocked(context, frame, rows, columns, matrices.own, {...stroked, strength: stroked.strength * 0.4});
-  hatchBlocked(context, frame, rows, columns, onTop, stroked);
-  if (large) ruleCells(context, frame, rows, columns, colours.line);
+  hatchCells(context, frame, matrices.own, stroke, strength * 0.4);
+  hatchCells(context, frame, onTop, stroke, strength);
+  if (large) {
+    ruleCells(context, frame, colours.line, 1);
+    frameCells(context, frame, {row: null, column: null}, colours.line, 1);
+  }
   if (cell.width >= NUMBERS.width && cell.height >= NUMBERS.height && !waiting) {
     const small = cell.width < 52;
-    context.font = `${small ? 11 : 13}px ${getComputedStyle(sheet.node).fontFamily}`;
-    writeNumbers(context, frame, columns, (at) => {
+    const font = `${small ? 11 : 13}px ${getComputedStyle(sheet.node).fontFamily}`;
+    writeNumbers(context, frame, font, (row, column) => {
+      const at = row * across + column;
       const number = numbers[at];
       if (Math.abs(number) < (small ? 2 : 1) * LEAST_NUMBER || (!open[at] && !signed)) return null;
       const text = small ? Math.abs(number).toFixed(2).replace("0.", ".") : Math.abs(number).toFixed(3);
@@ -169,37 +156,17 @@ export function drawSheet(sheet, matrices, shown, colours, marks) {
       return {text: signed ? sign + text : text, colour: colourOf(at), plate: !open[at]};
     });
   }
-  markCells(context, frame, marks, colours);
+  const frameCell = (/** @type {Cell | null} */ at, /** @type {string} */ colour, /** @type {number} */ line) =>
+    at && frameCells(context, frame, {row: at.query, column: at.key}, colour, line);
+  if (marks.row !== null) frameCells(context, frame, {row: marks.row, column: null}, colours.query, 2);
+  frameCell(marks.pair, colours.query, 5);
+  frameCell(marks.pair, colours.key, 2.5);
+  frameCell(marks.cursor, colours.ink, 3);
 }
 
-/**
- * The cell at a point of the window; null beside the cells.
- * @param {Sheet} sheet
- * @param {{clientX: number, clientY: number}} point
- * @returns {Cell | null}
- */
-export function cellAt({canvas, frame, built}, {clientX, clientY}) {
-  if (!built) return null;
-  const box = canvas.getBoundingClientRect();
-  const key = Math.floor((clientX - box.left - frame.left) / frame.cell.width);
-  const query = Math.floor((clientY - box.top - frame.top) / frame.cell.height);
-  return key < 0 || query < 0 || key >= built.columns || query >= built.rows ? null : {query, key};
-}
-
-/**
- * The colours that the style sheet gives this theme.
- * @param {HTMLElement} root
- * @returns {SheetColours}
- */
-export function sheetColours(root) {
-  const style = getComputedStyle(root);
-  const value = (/** @type {string} */ name) => style.getPropertyValue(`--av-${name}`).trim();
-  const stops = (/** @type {string} */ name) => value(name).split(/\s+/).map(channels);
-  return {
-    ...{ink: value("ink"), line: value("line"), query: value("query"), key: value("key"), blocked: value("blocked")},
-    surface: value("surface"),
-    background: channels(value("background")),
-    ramp: stops("ramp"),
-    differences: stops("differences"),
-  };
+/** The cell at a point of the window; null beside the cells.
+ * @param {Sheet} sheet @param {{clientX: number, clientY: number}} point @returns {Cell | null} */
+export function cellAt({canvas, frame, built}, point) {
+  const cell = built && cellUnder(frame, canvas, point);
+  return cell && {query: cell.row, key: cell.column};
 }

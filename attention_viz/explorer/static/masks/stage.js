@@ -2,22 +2,21 @@
 
 import {layerPlace} from "../heads/numbers.js";
 import {countCut, isAtHand, keepsRow, looksBack, matricesOf, ownOutputs} from "./board.js";
-import {drawSheet, drawnNumbers, laySheet, sheetColours} from "./sheet.js";
-import {buildHeads, drawHeads, writeOutputs, writeWhole} from "./sides.js";
+import {drawSheet, drawnNumbers, laySheet} from "./sheet.js";
+import {drawHeads, writeOutputs, writeWhole} from "./sides.js";
 import {claimOf} from "./telling.js";
 import {drawPresets, writeLegend} from "./tools.js";
 import {readsTheSame} from "./rules.js";
 import {axesOf} from "../heads/cells.js";
 import {element} from "../parts/element.js";
+import {readStyle} from "../parts/style.js";
 
 /** @import {BoardMessage, Ground, Matrices, Run, Shown} from "./board.js"
  * @import {Brush, Cells, MaskChoice} from "./rules.js"
- * @import {Cell} from "./ink.js"
- * @import {Sheet} from "./sheet.js"
- * @import {Head} from "./sides.js"
+ * @import {Cell, Sheet} from "./sheet.js"
+ * @import {HeadCell, HeadGrid, HeadPlace} from "../heads/cells.js"
  * @import {createPresets, createStepper, createSwitch} from "./tools.js"
  * @import {Tooltip} from "../parts/tooltip.js"
- * @import {Layout} from "../heads/layout.js"
  * @import {Mounted} from "../hosts/component.js" */
 
 /**
@@ -25,7 +24,7 @@ import {element} from "../parts/element.js";
  * @typedef {Mounted & StageParts} Stage
  *
  * @typedef {object} StageParts
- * @property {Record<"claim" | "legend" | "outputs" | "table" | "whole" | "outputsTitle" | "outputsNote" | "headsNote" | "headsTitle" |
+ * @property {Record<"claim" | "legend" | "outputs" | "whole" | "outputsTitle" | "outputsNote" | "headsNote" | "headsTitle" |
  *   "wholeTitle" | "scopeNote" | "live" | "locked" | "application", HTMLElement>} parts
  * @property {ReturnType<typeof createPresets>} presets
  * @property {ReturnType<typeof createStepper>} stepper
@@ -34,8 +33,7 @@ import {element} from "../parts/element.js";
  *   scope: ReturnType<typeof createSwitch>}} switches
  * @property {Sheet} sheet
  * @property {Tooltip} tooltip
- * @property {Map<string, HTMLElement>} cells  of the heads
- * @property {Layout | null} layout
+ * @property {HeadGrid<HeadCell>} heads
  * @property {string} id  of the bytes that are drawn
  * @property {Ground | null} ground
  * @property {BoardMessage | null} message
@@ -47,7 +45,7 @@ import {element} from "../parts/element.js";
  * @property {Shown} shown
  * @property {Brush} brush
  * @property {number} size  of the brush, in cells
- * @property {Head | null} peek
+ * @property {HeadPlace | null} peek
  * @property {Cell | null} pair
  * @property {Cell | null} over
  * @property {number | null} overRow
@@ -78,7 +76,7 @@ export function drawStage(stage) {
   if (!ground || !message) return;
   drawMatrix(stage);
   drawTools(stage, ground, message);
-  drawSides(stage, ground, sheetColours(stage.root));
+  drawSides(stage, ground, readStyle(stage.root).colours);
   stage.root.dataset["drawn"] = "";
 }
 
@@ -88,7 +86,7 @@ function drawMatrix(stage) {
   if (!ground || !message) return;
   const matrices = matricesOf(ground, stage);
   const mine = stage.peek ? matricesOf(ground, {...stage, peek: null}) : matrices;
-  const colours = sheetColours(stage.root);
+  const colours = readStyle(stage.root).colours;
   const said = claimOf(ground, mine, stage.run, stage.choice.mask === "none", chosenPair(stage));
   stage.parts.claim.replaceChildren(...said);
   laySheet(stage.sheet, ground, roomOf());
@@ -142,15 +140,7 @@ function legendWords(stage, {header, columns}, matrices) {
 /** @param {Stage} stage @param {Ground} ground @param {BoardMessage} message */
 function drawTools({presets, stepper, sizer, switches, choice, ...stage}, ground, {locked}) {
   const {added, drawn, root, parts, shown, brush, size, sheet} = stage;
-  const style = getComputedStyle(root);
-  const colour = (/** @type {string} */ name) => style.getPropertyValue(`--av-${name}`).trim();
-  drawPresets(
-    presets.buttons,
-    ground,
-    choice,
-    {added, drawn},
-    {open: colour("accent"), shut: colour("line"), ground: colour("background")},
-  );
+  drawPresets(presets.buttons, ground, choice, {added, drawn}, readStyle(root).colours);
   for (const button of presets.buttons) button.disabled = locked !== "";
   const {mask} = choice;
   const number = mask === "window" ? choice.window : mask === "prefix" ? choice.prefix : null;
@@ -207,15 +197,15 @@ function drawOutputs(stage, ground) {
 /** @param {Stage} stage @param {Ground} ground @param {{ramp: number[][]}} colours */
 function drawSides(stage, ground, {ramp}) {
   drawOutputs(stage, ground);
-  const {parts, run, last, cells, message} = stage;
+  const {parts, run, last, heads, message} = stage;
   const told = run ?? last;
   parts.headsNote.textContent =
     run === null
       ? "being run in the model \u2026"
       : `% of each head\u2019s weight${isAtHand(ground, {layer: -1, head: -1}) ? " \u00b7 point or press" : ""}`;
   const shown = stage.peek ?? ground.header;
-  stage.layout = drawHeads(parts.table, cells, ground, {heads: told?.heads ?? null, shown, ramp});
-  parts.headsTitle.replaceChildren("Weight moved ", element("span", {class: "av-axes"}, axesOf(stage.layout)));
+  drawHeads(heads, ground, {heads: told?.heads ?? null, shown, ramp});
+  parts.headsTitle.replaceChildren("Weight moved ", element("span", {class: "av-axes"}, axesOf(heads.layout)));
   if (!told) return;
   parts.wholeTitle.textContent = told.likelier.length
     ? (message?.predicts ?? "")
@@ -227,5 +217,23 @@ function drawSides(stage, ground, {ramp}) {
 export function takeGround(stage, ground) {
   stage.ground = ground;
   stage.peek = null;
-  stage.cells = buildHeads(stage.parts.table, ground);
+  stage.heads.build(ground.header.layers, (cell) => {
+    cell.node.append(element("span"));
+    cell.node.onfocus = () => peekAt(stage, cell);
+    cell.node.onblur = () => peekAt(stage, null);
+    return cell;
+  });
+}
+
+/**
+ * Put a head that is pointed at into the matrix; null takes it out again.
+ * @param {Stage} stage
+ * @param {HeadPlace | null} head
+ */
+export function peekAt(stage, head) {
+  const {ground} = stage;
+  if (!ground || (head && !isAtHand(ground, head))) return;
+  const mine = head && head.layer === ground.header.layer && head.head === ground.header.head;
+  stage.peek = mine ? null : head;
+  drawStage(stage);
 }

@@ -1,16 +1,16 @@
 // What stands above the matrix: the masks as small pictures of themselves, the brush, and what is shown.
 
-import {cellImage, ruleCells} from "./ink.js";
 import {both, BATCHED, openCells} from "./rules.js";
-import {channels, pixel} from "../data/scale.js";
+import {channels, pixel, rgb} from "../data/scale.js";
 import {element, fitCanvas} from "../parts/element.js";
+import {cellImage, ruleCells} from "../parts/plot.js";
 
 /** @import {Ground, Shown} from "./board.js"
- * @import {Brush, Cells, MaskChoice} from "./rules.js" */
+ * @import {Brush, Cells, MaskChoice} from "./rules.js"
+ * @import {Colours} from "../parts/style.js" */
 
 export const PRESETS = ["none", "causal", "window", "prefix", "padding", "both", "drawn"];
 const PICTURE = 36;
-const FRAME = {left: 0, top: 0, width: PICTURE, height: PICTURE};
 
 /** @type {Record<string, string>} */
 const MEANINGS = {
@@ -36,7 +36,8 @@ export function createPresets(choose) {
 
 /** Draw each mask as it would be here, open cells dark; those of two sentences as a sketch, until one is chosen.
  * @param {HTMLButtonElement[]} buttons @param {Ground} ground @param {MaskChoice} choice
- * @param {{added: Cells, drawn: Cells | null}} cells @param {{open: string, shut: string, ground: string}} colours */
+ * @param {{added: Cells, drawn: Cells | null}} cells
+ * @param {Pick<Colours, "accent" | "line" | "background">} colours */
 export function drawPresets(buttons, ground, choice, {added, drawn}, colours) {
   const square = ground.rows === ground.columns;
   for (const button of buttons) {
@@ -60,23 +61,21 @@ function sketch(mask) {
 }
 
 /** @param {HTMLCanvasElement} canvas @param {number} count @param {Cells} open
- * @param {{open: string, shut: string, ground: string}} colours */
+ * @param {Pick<Colours, "accent" | "line" | "background">} colours */
 function drawPicture(canvas, count, open, colours) {
   const context = fitCanvas(canvas, PICTURE, PICTURE);
-  const pitch = PICTURE / count;
-  context.fillStyle = colours.shut;
-  context.fillRect(0, 0, PICTURE, PICTURE);
-  const shown = [colours.shut, colours.open].map((colour) => pixel(channels(colour)));
+  const frame = {left: 0, top: 0, width: PICTURE, height: PICTURE, down: count, across: count};
+  const shown = [colours.line, colours.accent].map((colour) => pixel(channels(colour)));
   // Smoothed where many cells are under a pixel, as else some would be left out.
-  context.imageSmoothingEnabled = pitch < 1;
+  context.imageSmoothingEnabled = PICTURE < count;
   context.drawImage(
-    cellImage(count, count, (at) => shown[open[at]]),
+    cellImage(frame, (at) => shown[open[at]]),
     0,
     0,
     PICTURE,
     PICTURE,
   );
-  if (pitch > 3) ruleCells(context, {...FRAME, cell: {width: pitch, height: pitch}}, count, count, colours.ground);
+  if (PICTURE > 3 * count) ruleCells(context, frame, colours.background, 1);
 }
 
 /** Buttons of which one is pressed.
@@ -127,7 +126,7 @@ export function createStepper(step) {
  * @param {{ramp: number[][], end: number, signed: boolean, beyond: boolean, words: string, hatched: boolean}} legend */
 export function writeLegend(place, {ramp, end, signed, beyond, words, hatched}) {
   const bar = element("span", {class: "av-legend-bar", "aria-hidden": "true"});
-  bar.style.background = `linear-gradient(to right, ${ramp.map((colour) => `rgb(${colour.join(" ")})`).join(", ")})`;
+  bar.style.background = `linear-gradient(to right, ${ramp.map(rgb).join(", ")})`;
   place.replaceChildren(
     element("span", {class: "av-legend-words"}, words),
     element(

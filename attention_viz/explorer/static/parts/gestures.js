@@ -1,6 +1,7 @@
 // What the reader does to the matrix: pointing, choosing, zooming and moving, and the same from the keyboard.
 
 import {arrowStep, element, focused} from "./element.js";
+import {cellUnder} from "./plot.js";
 import {threeDigits} from "../data/scale.js";
 import {isWhole, panned, showing, zoomed} from "../data/viewport.js";
 
@@ -41,12 +42,8 @@ export const CLOSER = 0.75;
  * @param {MatrixMap} map @param {MouseEvent} event */
 function cellAt({plot, stage}, event) {
   if (plot === null) return null;
-  const box = stage.getBoundingClientRect();
-  const [x, y] = [event.clientX - box.left - plot.left, event.clientY - box.top - plot.top];
-  if (x < 0 || y < 0 || x >= plot.width || y >= plot.height) return null;
-  const row = plot.window.top + Math.min(plot.down - 1, Math.floor((y * plot.down) / plot.height));
-  const column = plot.window.left + Math.min(plot.across - 1, Math.floor((x * plot.across) / plot.width));
-  return {row, column};
+  const cell = cellUnder(plot, stage, event);
+  return cell && {row: plot.window.top + cell.row, column: plot.window.left + cell.column};
 }
 
 /** Listen to pointer, wheel and keys on the matrix. @param {MatrixMap} map */

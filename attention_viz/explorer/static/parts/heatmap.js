@@ -6,16 +6,13 @@ import {element, fitCanvas} from "./element.js";
 import {CLOSER, listenToMatrix, zoomAt} from "./gestures.js";
 import {paintLabel} from "./labels.js";
 import {paintMatrix} from "./matrix.js";
-import {edgeOf, layMatrix} from "./plot.js";
+import {frameCells, layMatrix} from "./plot.js";
 import {hasAny} from "../data/store.js";
 import {isWhole, wholeWindow} from "../data/viewport.js";
 
-/**
- * @import {MatrixMap, MapView} from "./gestures.js"
- * @import {Plot, Side} from "./plot.js"
+/** @import {MatrixMap, MapView} from "./gestures.js"
  * @import {Part, State} from "./view.js"
- * @import {Viewport} from "../data/viewport.js"
- */
+ * @import {Viewport} from "../data/viewport.js" */
 
 // What only lies over the matrix: pointing and choosing leave the matrix itself as it is.
 /** @type {(keyof State)[]} */
@@ -29,11 +26,7 @@ const FROM_FULL_SCREEN = ["Close", "Close the full screen"];
 // Around the matrix where it has the screen to itself, both sides together; the style sheet keeps it.
 const MARGIN = 48;
 
-/**
- * The matrix: queries down, keys across.
- * @param {MapView} view
- * @returns {Part}
- */
+/** The matrix: queries down, keys across. @param {MapView} view @returns {Part} */
 export function createHeatmap(view) {
   const [base, over] = [
     element("canvas", {"aria-hidden": "true"}),
@@ -84,11 +77,7 @@ export function createHeatmap(view) {
   };
 }
 
-/**
- * @param {string} text
- * @param {string} label
- * @param {() => void} act
- */
+/** @param {string} text @param {string} label @param {() => void} act */
 function button(text, label, act) {
   return element("button", {type: "button", title: label, "aria-label": label, onclick: act}, text);
 }
@@ -99,11 +88,8 @@ function toggleFullScreen(node) {
   else node.requestFullscreen();
 }
 
-/**
- * Draw the matrix for the screen that it has, and give the focus back to its button when that is over.
- * @param {MatrixMap} map
- * @param {HTMLButtonElement} full
- */
+/** Draw the matrix for the screen that it has, and give the focus back to its button when that is over.
+ * @param {MatrixMap} map @param {HTMLButtonElement} full */
 function listenToScreen({node, view}, full) {
   node.addEventListener("fullscreenchange", () => {
     const alone = node.matches(":fullscreen");
@@ -159,18 +145,13 @@ function drawBase(map) {
   map.whole.disabled = map.farther.disabled = whole;
 }
 
-/**
- * How high the matrix may be: as high as the screen, where it has that to itself.
- * @param {MatrixMap} map
- */
+/** How high the matrix may be: as high as the screen, where it has that to itself. @param {MatrixMap} map */
 function roomFor({node, view}) {
   return node.matches(":fullscreen") ? node.clientHeight - MARGIN : view.room();
 }
 
-/**
- * What lies over the matrix: the row and column under the pointer, the chosen pair, their labels.
- * @param {MatrixMap} map
- */
+/** What lies over the matrix: the row and column under the pointer, the chosen pair, their labels.
+ * @param {MatrixMap} map */
 function drawOver({view, over, plot, base}) {
   const context = fitCanvas(over, base.clientWidth, base.clientHeight);
   context.clearRect(0, 0, over.clientWidth, over.clientHeight);
@@ -187,58 +168,18 @@ function drawOver({view, over, plot, base}) {
     row: rows.indexOf(pair?.query ?? -1) - plot.window.top,
     column: columns.indexOf(pair?.key ?? -1) - plot.window.left,
   };
-  if (rows.length * columns.length > 1) frame(context, plot, chosen, colours.accent);
+  if (rows.length * columns.length > 1) frameCells(context, plot, chosen, colours.accent, 2);
   if (active.query !== null && row >= 0 && row < plot.down) {
-    band(context, plot, "row", row, colours.query);
+    frameCells(context, plot, {row, column: null}, colours.query, plot.height / plot.down < 5 ? 1 : 1.5);
     paintLabel(context, view, plot, "row", row, stream.queries, active.query, true);
   }
   if (active.key !== null && column >= 0 && column < plot.across) {
-    band(context, plot, "column", column, colours.key);
+    frameCells(context, plot, {row: null, column}, colours.key, plot.width / plot.across < 5 ? 1 : 1.5);
     paintLabel(context, view, plot, "column", column, stream.keys, active.key, true);
   }
 }
 
-/**
- * Frame a row or column; around thin ones the frame keeps its distance, so as not to cover them.
- * @param {CanvasRenderingContext2D} context
- * @param {Plot} plot
- * @param {Side} side
- * @param {number} index
- * @param {string} colour
- */
-function band(context, plot, side, index, colour) {
-  const {left, top, width, height, down, across} = plot;
-  const [count, size] = side === "row" ? [down, height] : [across, width];
-  const [start, end] = [edgeOf(index, count, size), edgeOf(index + 1, count, size)];
-  const distance = end - start < 5 ? 2.5 : 0.5;
-  const [from, thick] = [start - distance, end - start + 2 * distance];
-  context.strokeStyle = colour;
-  context.lineWidth = end - start < 5 ? 1 : 1.5;
-  if (side === "row") context.strokeRect(left - 1, top + from, width + 2, thick);
-  else context.strokeRect(left + from, top - 1, thick, height + 2);
-}
-
-/**
- * Frame one cell.
- * @param {CanvasRenderingContext2D} context
- * @param {Plot} plot
- * @param {{row: number, column: number}} cell
- * @param {string} colour
- */
-function frame(context, plot, {row, column}, colour) {
-  if (row < 0 || column < 0 || row >= plot.down || column >= plot.across) return;
-  const [left, right] = [edgeOf(column, plot.across, plot.width), edgeOf(column + 1, plot.across, plot.width)];
-  const [top, bottom] = [edgeOf(row, plot.down, plot.height), edgeOf(row + 1, plot.down, plot.height)];
-  const [width, height] = [Math.max(right - left, 3) + 1, Math.max(bottom - top, 3) + 1];
-  context.strokeStyle = colour;
-  context.lineWidth = 2;
-  context.strokeRect(plot.left + left - 1, plot.top + top - 1, width, height);
-}
-
-/**
- * @param {MatrixMap} map
- * @param {Viewport | null} window
- */
+/** @param {MatrixMap} map @param {Viewport | null} window */
 function showWindow(map, window) {
   map.window = window ?? everything(map);
   drawBase(map);

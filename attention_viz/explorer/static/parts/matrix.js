@@ -1,32 +1,24 @@
 // One head as a matrix: painting its cells, its numbers where they fit, and its borders.
 
 import {paintLabels} from "./labels.js";
-import {NUMBER, edgeOf, middleOf} from "./plot.js";
+import {NUMBER, edgeOf, ruleCells, writeNumbers} from "./plot.js";
 import {coloured} from "../data/raster.js";
-import {LEAST_NUMBER, SCALES, colourTable, inkOn, onRamp, relativeTable} from "../data/scale.js";
+import {LEAST_NUMBER, SCALES, colourTable, onRamp, relativeTable} from "../data/scale.js";
 import {begins} from "../data/tokens.js";
 
-/**
- * @import {Drawn} from "./blocks.js"
+/** @import {Drawn} from "./blocks.js"
  * @import {Plot} from "./plot.js"
  * @import {View} from "./view.js"
  * @import {Places} from "../data/head.js"
- * @import {AnyHead} from "../data/recording.js"
- */
+ * @import {AnyHead} from "../data/recording.js" */
 
 /** @typedef {Pick<View, "store" | "now" | "colours" | "fonts" | "hatching">} MatrixView */
 
 const HATCH_PERIOD = 6;
 
-/**
- * Paint cells, numbers where they fit, labels and the two borders; tells the weight that has the deepest colour.
- * @param {CanvasRenderingContext2D} context
- * @param {MatrixView} view
- * @param {Drawn} drawn
- * @param {Plot} plot
- * @param {Places} shownRows
- * @param {Places} shownColumns
- */
+/** Paint cells, numbers where they fit, labels and the two borders; tells the weight that has the deepest colour.
+ * @param {CanvasRenderingContext2D} context @param {MatrixView} view @param {Drawn} drawn @param {Plot} plot
+ * @param {Places} shownRows @param {Places} shownColumns */
 export function paintMatrix(context, view, drawn, plot, shownRows, shownColumns) {
   const {head} = view.now;
   const {ramp} = view.colours;
@@ -42,7 +34,7 @@ export function paintMatrix(context, view, drawn, plot, shownRows, shownColumns)
     Math.round(left * ratio),
     Math.round(top * ratio),
   );
-  if (Math.min(plot.cell.width, plot.cell.height) >= 9) paintGaps(context, view, plot);
+  if (Math.min(plot.cell.width, plot.cell.height) >= 9) ruleCells(context, plot, view.colours.line);
   if (head !== null && plot.cell.width >= NUMBER.width && plot.cell.height >= NUMBER.height)
     paintNumbers(context, view, head, plot, shownRows, shownColumns);
   paintBorders(context, view, plot);
@@ -51,61 +43,26 @@ export function paintMatrix(context, view, drawn, plot, shownRows, shownColumns)
   return maximum;
 }
 
-/**
- * The largest weight under any pixel; what stands for blocked cells is no number.
- * @param {Uint16Array} pixels
- * @param {ArrayLike<number>} values
- */
+/** The largest weight under any pixel; what stands for blocked cells is no number.
+ * @param {Uint16Array} pixels @param {ArrayLike<number>} values */
 function largest(pixels, values) {
   return values[pixels.reduce((most, number) => (number < values.length && number > most ? number : most), 0)];
 }
 
-/**
- * @param {CanvasRenderingContext2D} context
- * @param {MatrixView} view
- * @param {Plot} plot
- */
-function paintGaps(context, {colours}, {left, top, width, height, down, across}) {
-  context.fillStyle = colours.line;
-  for (let row = 1; row < down; row++) context.fillRect(left, top + edgeOf(row, down, height) - 0.5, width, 0.5);
-  for (let column = 1; column < across; column++)
-    context.fillRect(left + edgeOf(column, across, width) - 0.5, top, 0.5, height);
-}
-
-/**
- * @param {CanvasRenderingContext2D} context
- * @param {MatrixView} view
- * @param {AnyHead} head
- * @param {Plot} plot
- * @param {Places} rows
- * @param {Places} columns
- */
+/** @param {CanvasRenderingContext2D} context @param {MatrixView} view @param {AnyHead} head @param {Plot} plot
+ * @param {Places} rows @param {Places} columns */
 function paintNumbers(context, view, head, plot, rows, columns) {
   const {maximum} = view.now;
-  const {colours} = view;
   const {place} = SCALES[view.store.state.scale];
-  context.font = numberFont(view, plot.cell.width);
-  context.textAlign = "center";
-  context.textBaseline = "middle";
-  rows.forEach((query, down) =>
-    columns.forEach((key, across) => {
-      if (head.isBlocked(query, key)) return;
-      const weight = head.at(query, key);
-      if (weight < LEAST_NUMBER) return;
-      context.fillStyle = inkOn(onRamp(colours.ramp, place(weight, maximum)));
-      context.fillText(
-        inCell(weight),
-        plot.left + middleOf(plot, "column", across),
-        plot.top + middleOf(plot, "row", down) + 0.5,
-      );
-    }),
-  );
+  writeNumbers(context, plot, numberFont(view, plot.cell.width), (row, column) => {
+    const [query, key] = [rows[row], columns[column]];
+    const weight = head.isBlocked(query, key) ? 0 : head.at(query, key);
+    if (weight < LEAST_NUMBER) return null;
+    return {text: inCell(weight), colour: onRamp(view.colours.ramp, place(weight, maximum))};
+  });
 }
 
-/**
- * @param {MatrixView} view
- * @param {number} width  of a cell
- */
+/** @param {MatrixView} view @param {number} width  of a cell */
 function numberFont({fonts}, width) {
   if (width >= NUMBER.large) return fonts.largeNumber;
   return width >= NUMBER.roomy ? fonts.number : fonts.smallNumber;
@@ -116,11 +73,7 @@ function inCell(weight) {
   return weight >= 0.9995 ? "1" : weight.toFixed(3).slice(1);
 }
 
-/**
- * @param {CanvasRenderingContext2D} context
- * @param {MatrixView} view
- * @param {Plot} plot
- */
+/** @param {CanvasRenderingContext2D} context @param {MatrixView} view @param {Plot} plot */
 function paintBorders(context, {colours}, {left, top, width, height}) {
   context.fillStyle = colours.query;
   context.fillRect(left - 3, top, 2, height);
@@ -128,14 +81,9 @@ function paintBorders(context, {colours}, {left, top, width, height}) {
   context.fillRect(left, top - 3, width, 2);
 }
 
-/**
- * Lines where the second sentence begins, or what the model says.
- * @param {CanvasRenderingContext2D} context
- * @param {MatrixView} view
- * @param {Plot} plot
- * @param {Places} rows
- * @param {Places} columns
- */
+/** Lines where the second sentence begins, or what the model says.
+ * @param {CanvasRenderingContext2D} context @param {MatrixView} view @param {Plot} plot @param {Places} rows
+ * @param {Places} columns */
 function paintBeginnings(context, view, {left, top, width, height, down, across}, rows, columns) {
   const {stream} = view.now;
   context.fillStyle = view.colours.ink;

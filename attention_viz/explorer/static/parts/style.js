@@ -18,7 +18,7 @@ const NAMES = /** @type {const} */ ([
 ]);
 
 /** The colours of the theme, as the style sheet writes them and as canvases need them.
- * @typedef {Record<typeof NAMES[number], string> & {rampText: string[], ramp: Colour[]}} Colours */
+ * @typedef {Record<typeof NAMES[number], string> & {rampText: string[], ramp: Colour[], differences: Colour[], roles: Colour[]}} Colours */
 
 /** @typedef {{small: string, strong: string, number: string, smallNumber: string, largeNumber: string}} Fonts */
 
@@ -27,7 +27,8 @@ const NAMES = /** @type {const} */ ([
 export function readStyle(root) {
   const style = getComputedStyle(root);
   const value = (/** @type {string} */ name) => style.getPropertyValue(`--av-${name}`).trim();
-  const rampText = value("ramp").split(/\s+/);
+  const stops = (/** @type {string} */ name) => value(name).split(/\s+/);
+  const rampText = stops("ramp");
   const mono = value("mono");
   return {
     fonts: {
@@ -40,6 +41,7 @@ export function readStyle(root) {
     colours: /** @type {Colours} */ ({
       ...Object.fromEntries(NAMES.map((name) => [name, value(name)])),
       ...{rampText, ramp: rampText.map(channels)},
+      ...{differences: stops("differences").map(channels), roles: stops("roles").map(channels)},
     }),
   };
 }

@@ -1,9 +1,9 @@
 // The numbers of the pipeline: what came from the trace, the products of two vectors, and how numbers are written.
 
-import {readPayload} from "../data/payload.js";
+import {numbersAt, readPayload} from "../data/payload.js";
 import {readAxis} from "../data/tokens.js";
 
-/** @import {PackedAxis} from "../data/payload.js"
+/** @import {PackedAxis, Payload, Place} from "../data/payload.js"
  * @import {Axis} from "../data/tokens.js" */
 
 /** What stands before the numbers, as pipeline_payload.py writes it.
@@ -27,14 +27,14 @@ import {readAxis} from "../data/tokens.js";
  * @property {boolean} whole  whether every row and every key is there
  * @property {number[]} queries  the rows that are there
  * @property {number[]} keys  the keys whose vectors are there
- * @property {Record<string, [start: number, rows: number, columns: number]>} arrays */
+ * @property {Record<string, [at: Place, rows: number, columns: number]>} arrays */
 
 /** One head opened.
  * @typedef {object} Opened
  * @property {PipelineHeader} header
  * @property {Axis} queries
  * @property {Axis} keys
- * @property {Float32Array} numbers  of all arrays */
+ * @property {Record<string, {numbers: Float32Array, rows: number, columns: number}>} arrays */
 
 /** What one key is to the chosen query, or all keys without a lane of their own together, or the sink.
  * @typedef {object} Lane
@@ -67,19 +67,22 @@ const [MOST_LANES, HEAVIEST_LANES] = [25, 12];
 
 /** @param {Uint8Array} bytes @returns {Opened} */
 export function readOpened(bytes) {
-  /** @type {{header: PipelineHeader, body: Uint8Array}} */
-  const {header, body} = readPayload(bytes);
+  /** @type {Payload<PipelineHeader>} */
+  const payload = readPayload(bytes);
+  const {header} = payload;
   const [queries, keys] = [header.axis.query, header.axis.key].map((axis) => readAxis(header.axes[axis]));
-  return {header, queries, keys, numbers: new Float32Array(body.slice().buffer)};
+  const arrays = Object.entries(header.arrays).map(([name, [at, rows, columns]]) => [
+    name,
+    {numbers: numbersAt(payload, at, Float32Array), rows, columns},
+  ]);
+  return {header, queries, keys, arrays: Object.fromEntries(arrays)};
 }
 
 /** One row of a matrix, or null where there is no such matrix or row.
  * @param {Opened} opened @param {string} name @param {number} row  counted among the rows that are there */
-export function rowOf({header, numbers}, name, row) {
-  const place = header.arrays[name];
-  if (!place || row < 0 || row >= place[1]) return null;
-  const [start, , columns] = place;
-  return numbers.subarray(start + row * columns, start + (row + 1) * columns);
+export function rowOf({arrays}, name, row) {
+  const {numbers, rows, columns} = arrays[name] ?? {rows: 0};
+  return numbers && row >= 0 && row < rows ? numbers.subarray(row * columns, (row + 1) * columns) : null;
 }
 
 /** Whether all numbers of a pair are there. @param {Opened} opened @param {number} query @param {number} key */

@@ -9,6 +9,7 @@ import {drawStory} from "./story.js";
 import {drawSum} from "./sum.js";
 import {plainNumber} from "./reading.js";
 import {hearLatest, mountComponent, sendChoice, takesChoice} from "../hosts/component.js";
+import {readPayload} from "../data/payload.js";
 import {element, focused} from "../parts/element.js";
 
 /** @import {Mounted} from "../hosts/component.js"
@@ -36,7 +37,7 @@ export default function whyComponent(mounting) {
       ...{silenced: new Map(), put: new Map(), writes: new Map()},
     }),
     load(why, bytes) {
-      why.header = bytes.length ? JSON.parse(new TextDecoder().decode(bytes)) : null;
+      why.header = bytes.length ? readPayload(bytes).header : null;
       drawAgain(why);
     },
     draw: drawAgain,

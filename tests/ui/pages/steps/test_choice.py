@@ -1,9 +1,7 @@
 """What the Step by step page decides: which numbers stand there, by which words, and what the address keeps."""
 
 import html
-import json
 import re
-import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from torch import Tensor
 from torch.testing import assert_close
 
 import attention_viz as av
+from attention_viz.explorer.packet import read_packet
 from tests.shipped import shipped
 from tests.ui.screens import Screen
 
@@ -71,8 +70,7 @@ def test_a_pretrained_head_multiplies_up_step_by_step(screen: Screen, eager_weig
 def pipeline(screen: Screen) -> tuple[dict[str, Any], dict[str, Any]]:
     """What stands before the numbers that the pipeline is sent, and what it is told through its channel."""
     (sent,) = [one.proto.bytes for one in screen.all("bidi_component") if one.proto.id.endswith("-steps-pipeline")]
-    (length,) = struct.unpack_from("<I", sent)
-    return json.loads(sent[4 : 4 + length]), screen.channel("steps-pipeline")
+    return read_packet(sent)[0], screen.channel("steps-pipeline")
 
 
 def test_the_page_opens_as_a_pipeline_of_the_chosen_pair_with_the_steps_below(screen: Screen) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import attention_viz as av
+from attention_viz.explorer.packet import read_packet
 from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.serving.run import Request
 from attention_viz.serving.runs import run_request
@@ -319,7 +320,7 @@ def test_of_a_sound_a_word_is_asked_about_and_its_heads_are_silenced_on_the_same
     told = screen.channel("why-board", "silenced-largest")["silenced"]
     # A word of the transcript is quoted, a time isn't.
     (board,) = [one.proto.bytes for one in screen.all("bidi_component") if one.proto.id.endswith("-why-board")]
-    assert json.loads(board)["units"] == {"query": "word", "key": "frame"}
+    assert read_packet(board)[0]["units"] == {"query": "word", "key": "frame"}
     model, before = shipped("whisper-tiny.en"), run_request(Request("whisper-tiny.en", shown="window")).trace
     at = screen.picker("Said here").value
     chosen, other = (named_token(Request("whisper-tiny.en"), before, at, screen.picker(one).value) for one in BOTH)
@@ -338,4 +339,4 @@ def test_a_pair_from_right_to_left_is_asked_about_with_who_looks_first() -> None
     # Each set apart: else a browser would put the one that is looked at first.
     looking, seen = (f"“\u2068{written[at].strip('·‿')}\u2069”" for at in (4, 2))
     (board,) = [one.proto.bytes for one in screen.all("bidi_component") if one.proto.id.endswith("-why-board")]
-    assert json.loads(board)["more"] == f"{looking} → {seen}"
+    assert read_packet(board)[0]["more"] == f"{looking} → {seen}"
