@@ -47,10 +47,8 @@ import {paintRole, roleOf} from "./roles.js";
  *   linking: [layer: number, head: number][], effects: (number | null)[], over: string}} AtlasMessage
  */
 
-/**
- * The cell of a head, and its pattern; `full` is what its deepest colour stands for.
- * @typedef {HeadCell & {full: number, pattern: Pattern, canvas: HTMLCanvasElement, number: HTMLElement}} AtlasCell
- */
+/** The cell of a head, and its pattern; `full` is what its deepest colour stands for.
+ * @typedef {HeadCell & {full: number, pattern: Pattern, canvas: HTMLCanvasElement, number: HTMLElement}} AtlasCell */
 
 /** @typedef {{background: Colour, ink: Colour, ramp: Colour[], roles: Colour[], hatching: Hatching}} AtlasColours */
 
@@ -94,12 +92,9 @@ const MOST_ROWS = 28;
 const ROW = 9;
 const VALUES = Float64Array.from({length: BLOCKED + 1}, (_, level) => level / LEVELS);
 
-/**
- * Build a cell for each head into the atlas's grid.
- * @param {Atlas} atlas
- * @param {AtlasHeader} header
- * @param {Uint8Array} levels  of all thumbnails
- */
+/** Build a cell for each head into the atlas's grid.
+ * @param {Atlas} atlas @param {AtlasHeader} header
+ * @param {Uint8Array} levels  of all thumbnails */
 export function buildAtlas(atlas, {layers, tops, queries, keys}, levels) {
   const size = queries.length * keys.length;
   atlas.grid.build(layers, (cell) => {
@@ -111,24 +106,15 @@ export function buildAtlas(atlas, {layers, tops, queries, keys}, levels) {
   });
 }
 
-/**
- * The packed levels as the explorer's rasters read a head: whole numbers (key, query), and which are blocked.
- * @param {Uint8Array} levels
- * @param {number} queries
- * @returns {Pattern}
- */
+/** The packed levels as the explorer's rasters read a head: whole numbers (key, query), and which are blocked.
+ * @param {Uint8Array} levels @param {number} queries @returns {Pattern} */
 function readPattern(levels, queries) {
   const blocked = levels.includes(BLOCKED) ? Uint8Array.from(levels, (level) => (level === BLOCKED ? 1 : 0)) : null;
   return {weights: levels, blocked, queries};
 }
 
-/**
- * A head's pattern as an image of that many pixels.
- * @param {Drawing} drawing
- * @param {AtlasCell} cell
- * @param {number} width
- * @param {number} height
- */
+/** A head's pattern as an image of that many pixels.
+ * @param {Drawing} drawing @param {AtlasCell} cell @param {number} width @param {number} height */
 export function drawPattern({header, colours}, cell, width, height) {
   const {queries, keys} = header;
   const [rows, columns] = [queries, keys].map(({length}) => Int32Array.from({length}, (_, place) => place));
@@ -136,35 +122,22 @@ export function drawPattern({header, colours}, cell, width, height) {
   return coloured(pixels, width, height, colourTable(VALUES, "linear", 1, colours.ramp), colours.hatching);
 }
 
-/**
- * How many rows an atlas has at least: the longer side runs across.
- * @param {{heads: number}[]} layers
- */
+/** How many rows an atlas has at least: the longer side runs across. @param {{heads: number}[]} layers */
 function rowsOf(layers) {
   return Math.min(layers.length, Math.max(0, ...layers.map(({heads}) => heads)));
 }
 
-/**
- * Whether an atlas has so many rows that the cards below it fold to their names.
- * @param {{heads: number}[]} layers
- */
+/** Whether an atlas has so many rows that the cards below it fold to their names. @param {{heads: number}[]} layers */
 export function foldsCards(layers) {
   return rowsOf(layers) > MOST_ROWS;
 }
 
-/**
- * How high the atlas of roles is, in pixels, with the cards below it.
- * @param {{heads: number}[]} layers
- */
+/** How high the atlas of roles is, in pixels, with the cards below it. @param {{heads: number}[]} layers */
 export function rolesRoom(layers) {
   return foldsCards(layers) ? Math.max(ROLES, ROW * rowsOf(layers) + 20) : ROLES;
 }
 
-/**
- * Fit the cells to their place, and paint them.
- * @param {Atlas} atlas
- * @param {Drawing} drawing
- */
+/** Fit the cells to their place, and paint them. @param {Atlas} atlas @param {Drawing} drawing */
 export function paintAtlas(atlas, drawing) {
   const {header, message} = drawing;
   const room = message.view === "roles" ? rolesRoom(header.layers) : atlas.room - TITLE;
@@ -186,24 +159,14 @@ export function paintAtlas(atlas, drawing) {
   }
 }
 
-/**
- * @param {Drawing} drawing
- * @param {AtlasCell} cell
- * @param {number} width
- * @param {number} height
- */
+/** @param {Drawing} drawing @param {AtlasCell} cell @param {number} width @param {number} height */
 function paintPattern(drawing, cell, width, height) {
   const context = fitCanvas(cell.canvas, width, height);
   context.putImageData(drawPattern(drawing, cell, cell.canvas.width, cell.canvas.height), 0, 0);
   cell.node.style.background = "";
 }
 
-/**
- * @param {Drawing} drawing
- * @param {AtlasCell} cell
- * @param {number | null} number
- * @param {number} width
- */
+/** @param {Drawing} drawing @param {AtlasCell} cell @param {number | null} number @param {number} width */
 function paintColour(drawing, cell, number, width) {
   const {ramp, background} = drawing.colours;
   const silenced = drawing.message.view === "silenced";
@@ -217,11 +180,7 @@ function paintColour(drawing, cell, number, width) {
   cell.number.style.color = inkOn(colour);
 }
 
-/**
- * The colours that the style sheet gives this theme.
- * @param {HTMLElement} root
- * @returns {AtlasColours}
- */
+/** The colours that the style sheet gives this theme. @param {HTMLElement} root @returns {AtlasColours} */
 export function readColours(root) {
   const {colours} = readStyle(root);
   const [background, ink] = [colours.background, colours.ink].map(channels);

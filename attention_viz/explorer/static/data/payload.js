@@ -103,11 +103,9 @@ export function readPayload(bytes) {
   return {header, body: bytes.subarray(4 + length)};
 }
 
-/**
- * One plane, inflated. The bytes are written and read here, without a Blob or a Response between: each of those has the
- * reader wait for its turn among all that the page has to do, and a head that was just chosen would come after it.
- * @param {{body: Uint8Array}} payload @param {Place} place @returns {Promise<Uint8Array<ArrayBuffer>>}
- */
+/** One plane, inflated. The bytes are written and read here, without a Blob or a Response between: each of those has
+ * the reader wait for its turn among all that the page has to do, and a head that was just chosen would come after it.
+ * @param {{body: Uint8Array}} payload @param {Place} place @returns {Promise<Uint8Array<ArrayBuffer>>} */
 export async function readPlane({body}, [offset, length]) {
   const {readable, writable} = new DecompressionStream("deflate");
   const writer = writable.getWriter();

@@ -170,11 +170,9 @@ export class Recording {
     return true;
   }
 
-  /**
-   * The heads that link a pair most, heaviest first, and whether all heads were asked: of a long text as the host found
-   * them, or of those that are here.
-   * @param {string} stream @param {number} query @param {number} key
-   */
+  /** The heads that link a pair most, heaviest first, and whether all heads were asked: of a long text as the host
+   * found them, or of those that are here.
+   * @param {string} stream @param {number} query @param {number} key */
   rank(stream, query, key) {
     const found = this.ranking;
     if (found && found.stream === stream && found.query === query && found.key === key)

@@ -26,10 +26,9 @@ const TURNED = {
   ...{Home: "PageUp", PageUp: "Home", End: "PageDown", PageDown: "End"},
 };
 
-/**
- * All heads: their cells, of which one is chosen and one is reached by the Tab key. What they show is painted by others.
- * @template {HeadCell} C
- */
+/** All heads: their cells, of which one is chosen and one is reached by the Tab key. What they show is painted by
+ * others.
+ * @template {HeadCell} C */
 export class HeadGrid {
   /** @param {string} label @param {HeadHearing<C>} hearing */
   constructor(label, hearing) {
@@ -128,11 +127,9 @@ export class HeadGrid {
   }
 }
 
-/**
- * The rows of the grid, its heading first; `layers` tell how many heads each has, what the model calls it, and its number
- * where some are left out.
- * @param {HeadLayer[]} layers @param {(layer: number, head: number) => HTMLElement} buildCell
- */
+/** The rows of the grid, its heading first; `layers` tell how many heads each has, what the model calls it, and its
+ * number where some are left out.
+ * @param {HeadLayer[]} layers @param {(layer: number, head: number) => HTMLElement} buildCell */
 function gridRows(layers, buildCell) {
   const heading = element(
     "div",
@@ -215,12 +212,10 @@ export function axesOf({turned}, together = false) {
   return turned ? "head \u2193 layer \u2192" : "layer \u2193 head \u2192";
 }
 
-/**
- * Where a key leads from a head, never outside; null for a key that leads nowhere. Where the grid is turned, heads stand
- * one below the other.
+/** Where a key leads from a head, never outside; null for a key that leads nowhere. Where the grid is turned, heads
+ * stand one below the other.
  * @param {{heads: number}[]} layers @param {HeadPlace} from @param {string} key @param {boolean} turned
- * @returns {HeadPlace | null}
- */
+ * @returns {HeadPlace | null} */
 export function headByKey(layers, {layer, head}, key, turned = false) {
   // Layers without heads are passed over.
   /** @type {(at: number, way: number) => number} */

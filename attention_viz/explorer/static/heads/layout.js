@@ -1,11 +1,9 @@
 // Where the cells of all heads stand, so that they fill their place: layers down and heads across or the other way
 // round, and in as many blocks beside each other, or bands below each other, as make them largest.
 
-/**
- * A place for cells, in pixels; `tallest` is how much higher than wide a cell may be, `broadest` how much wider than high,
- * `largest` either.
- * @typedef {{width: number, height: number, tallest?: number, broadest?: number, largest?: number}} Place
- */
+/** A place for cells, in pixels; `tallest` is how much higher than wide a cell may be, `broadest` how much wider than
+ * high, `largest` either.
+ * @typedef {{width: number, height: number, tallest?: number, broadest?: number, largest?: number}} Place */
 
 /** How all heads stand: `lines` layers in each of `blocks`, one below the other, or, where `turned`, beside each other. The
  * last block may have fewer layers; `heads` are those of the layer that has most, `width` and `height` are a cell's, `gap`
@@ -60,11 +58,9 @@ export function smallestCell(layers) {
   return count > SMALLEST.many ? SMALLEST.least : SMALLEST.usual;
 }
 
-/**
- * The layout with the largest cells. Where none has cells that are large enough, it is higher than its place, but never
- * wider; where the width alone makes them too small, they are as large as it lets them be.
- * @param {{heads: number}[]} layers @param {Place} place @returns {Layout}
- */
+/** The layout with the largest cells. Where none has cells that are large enough, it is higher than its place, but
+ * never wider; where the width alone makes them too small, they are as large as it lets them be.
+ * @param {{heads: number}[]} layers @param {Place} place @returns {Layout} */
 export function layHeads(layers, {width, height, tallest = 1, broadest = BROADEST, largest = LARGEST}) {
   const smallest = smallestCell(layers);
   const most = {tallest, broadest, largest};

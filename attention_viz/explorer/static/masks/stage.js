@@ -225,11 +225,8 @@ export function takeGround(stage, ground) {
   });
 }
 
-/**
- * Put a head that is pointed at into the matrix; null takes it out again.
- * @param {Stage} stage
- * @param {HeadPlace | null} head
- */
+/** Put a head that is pointed at into the matrix; null takes it out again.
+ * @param {Stage} stage @param {HeadPlace | null} head */
 export function peekAt(stage, head) {
   const {ground} = stage;
   if (!ground || (head && !isAtHand(ground, head))) return;
