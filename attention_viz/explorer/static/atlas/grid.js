@@ -7,17 +7,15 @@ import {channels, colourTable, inkOn, onRamp, rgb} from "../data/scale.js";
 import {fullOf, colouringNumber, isFew, percent, wordsOf} from "./numbers.js";
 import {paintRole, roleOf} from "./roles.js";
 
-/**
- * @import {Card} from "./card.js"
- * @import {Cards} from "./cards.js"
- * @import {Role} from "./roles.js"
- * @import {Place} from "../data/payload.js"
- * @import {Hatching, Pattern} from "../data/raster.js"
- * @import {Colour} from "../data/scale.js"
- * @import {Mounted} from "../hosts/component.js"
- * @import {Message} from "../hosts/hosting.js"
- * @import {HeadCell, HeadGrid, HeadPlace} from "../heads/cells.js"
- */
+/** @import {Card} from "./card.js" */
+/** @import {Cards} from "./cards.js" */
+/** @import {Role} from "./roles.js" */
+/** @import {Place} from "../data/payload.js" */
+/** @import {Hatching, Pattern} from "../data/raster.js" */
+/** @import {Colour} from "../data/scale.js" */
+/** @import {Mounted} from "../hosts/component.js" */
+/** @import {Message} from "../hosts/hosting.js" */
+/** @import {HeadCell, HeadGrid, HeadPlace} from "../heads/cells.js" */
 
 /**
  * What stands before the thumbnails, as `pack_atlas` in atlas_payload.py writes it. Numbers are in the order of heads,

@@ -63,10 +63,7 @@ function create(base) {
     ...{peek: null, pair: null, over: null, overRow: null, cursor: null, painting: false, window: ""},
   };
   arrange(stage);
-  listenTo(stage, {
-    painted: () => finishStroke(stage),
-    pointed: () => drawPointed(stage),
-  });
+  listenTo(stage, {painted: () => finishStroke(stage), pointed: () => drawPointed(stage)});
   watchSize(stage, () => {
     const size = [root.clientWidth, window.innerHeight, window.devicePixelRatio].join(" ");
     if (size === stage.window) return;

@@ -17,9 +17,7 @@ export function drawList(header, {chosen, by, after}, choose) {
   const listed = by !== "wrote" && missed.length ? missed : header.listed;
   const numbers = listed.flatMap(([layer, head]) => {
     const now = after.get(`${layer} ${head}`);
-    return [header.map[layer][head], ...(now === undefined ? [] : [header.total - now])].map((number) => ({
-      number,
-    }));
+    return [header.map[layer][head], ...(now === undefined ? [] : [header.total - now])].map((number) => ({number}));
   });
   const rows = listed.map((place) => listRow(header, place, String(place) === String(chosen), after, numbers, choose));
   const legend = element("p", {class: "av-note"}, `hatched: what it wrote · solid: ${words.missing}`);
