@@ -10,6 +10,7 @@ import numpy
 import pytest
 
 import attention_viz as av
+from attention_viz.explorer.packet import read_packet
 from attention_viz.serving import recorded
 from attention_viz.serving.recorded import recorded_payload, write_recorded
 from attention_viz.serving.run import Request
@@ -17,7 +18,6 @@ from attention_viz.serving.runs import run_request
 from attention_viz.ui.address import DEFAULT, State, own_example
 from attention_viz.ui.address.state import OPENINGS
 from attention_viz.ui.packing import payload_of
-from attention_viz.explorer.packet import read_packet
 from tests.explorer.test_payload import weights
 
 OPENED = [State(model=model, text=own_example(model)).request for model in OPENINGS]
