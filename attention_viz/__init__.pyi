@@ -104,3 +104,4 @@ from .trace.trace import Provenance as Provenance
 from .trace.trace import Trace as Trace
 
 __version__: str
+from .trace.kind import InputKind as InputKind

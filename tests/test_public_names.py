@@ -99,8 +99,8 @@ def typed_only(module: ModuleType) -> dict[str, object]:
 INSIDE = {
     f"{home}AttentionModel.{name}"
     for home in ("attention_viz.", "attention_viz.models.")
-    for name in ("anatomy", "layers", "runner")
-}
+    for name in ("anatomy", "layers", "reader", "runner")
+} | {"attention_viz.Scratch.layers"}
 CALLS = {
     label: call
     for package, name, _ in PUBLIC

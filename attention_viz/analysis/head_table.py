@@ -13,9 +13,9 @@ from attention_viz.edits.words import listed
 from attention_viz.errors import ShapeError, TraceError
 from attention_viz.operation.shapes import is_whole
 from attention_viz.trace.ahead import Progress, ahead
+from attention_viz.trace.kind import Unit
 from attention_viz.trace.trace import Trace
 from attention_viz.trace.trace_data import behind
-from attention_viz.trace.unit import Unit
 
 if TYPE_CHECKING:
     import pandas

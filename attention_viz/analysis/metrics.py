@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from attention_viz.analysis.rows import QueryRows
 
-from attention_viz.trace.unit import Unit
+from attention_viz.trace.kind import Unit
 
 __all__ = ["METRICS", "Metric", "metrics_for"]
 

@@ -17,9 +17,9 @@ from attention_viz.analysis.places import sample_of
 from attention_viz.analysis.rows import QueryRows
 from attention_viz.analysis.words import Words
 from attention_viz.errors import TraceError
-from attention_viz.trace.renamed import renamed
+from attention_viz.trace.kind import Unit
+from attention_viz.trace.provenance import renamed
 from attention_viz.trace.trace import Trace
-from attention_viz.trace.unit import Unit
 
 if TYPE_CHECKING:
     import pandas

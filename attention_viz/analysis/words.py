@@ -10,11 +10,11 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from attention_viz.trace.kind import Unit
 from attention_viz.trace.once import once
 from attention_viz.trace.spelling import carries, set_apart, visible
 from attention_viz.trace.splitting import writes_no_spaces
 from attention_viz.trace.tokens import Tokens
-from attention_viz.trace.unit import Unit
 from attention_viz.trace.words import sign_groups
 
 # Letters of a word that a sentence quotes at most.

@@ -10,8 +10,7 @@ from attention_viz.circuits.matrices import Around
 from attention_viz.circuits.weights import Proven, product_norm, proven
 from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.operation.attention import without_autocast
-from attention_viz.trace.kept import KeptLayers
-from attention_viz.trace.number import LayerIndex
+from attention_viz.trace.kept import KeptLayers, LayerIndex
 
 if TYPE_CHECKING:
     import pandas

@@ -17,7 +17,7 @@ from attention_viz.operation.attention import Attention
 from attention_viz.operation.numerics import REORDERED
 from attention_viz.operation.shapes import of_head, shared_heads
 from attention_viz.recording.gradients import ModelRun, along
-from attention_viz.trace.number import LayerNumber
+from attention_viz.trace.kept import LayerNumber
 from attention_viz.trace.rerun import Along
 from attention_viz.trace.trace import Trace
 

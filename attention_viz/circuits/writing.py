@@ -11,7 +11,7 @@ from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.inputs.labelling import label_ids
 from attention_viz.operation.attention import without_autocast
 from attention_viz.recording.gradients import ModelRun
-from attention_viz.trace.number import LayerNumber
+from attention_viz.trace.kept import LayerNumber
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from attention_viz.corpus.kinds import KINDS
 from attention_viz.corpus.one_text import Heads
 from attention_viz.corpus.part import CorpusPart
 from attention_viz.corpus.tally import Chosen, Tally
-from attention_viz.trace.unit import Unit
+from attention_viz.trace.kind import Unit
 
 if TYPE_CHECKING:
     import pandas

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from attention_viz.analysis.measured import looks_back
 from attention_viz.analysis.roles import ROLES, roles_for
-from attention_viz.trace.unit import Unit
+from attention_viz.trace.kind import Unit
 from attention_viz.views.style.wording import shortened
 
 if TYPE_CHECKING:

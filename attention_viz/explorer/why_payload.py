@@ -9,9 +9,9 @@ from attention_viz.explorer.packet import Packet, read_packet
 if TYPE_CHECKING:
     import pandas
 
+    from attention_viz.trace.kind import Unit
     from attention_viz.trace.tokens import Tokens
     from attention_viz.trace.trace import Trace
-    from attention_viz.trace.unit import Unit
 
 # So many heads are listed, and of each head so many words that it took something from.
 _LISTED, _SOURCES = 10, 40

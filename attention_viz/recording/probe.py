@@ -29,8 +29,7 @@ from attention_viz.recording.towers import (
     streams_by_tower,
 )
 from attention_viz.recording.wiring import Wiring
-from attention_viz.trace.kept import KeptLayers, chosen_layers
-from attention_viz.trace.number import LayerNumber
+from attention_viz.trace.kept import KeptLayers, LayerNumber, chosen_layers
 from attention_viz.trace.once import once
 from attention_viz.trace.trace import STREAMS, Provenance
 

@@ -9,8 +9,7 @@ from torch import Tensor, nn
 from attention_viz.errors import UnsupportedModel
 from attention_viz.operation.masks import causal
 from attention_viz.recording.recorder import Call
-from attention_viz.trace.kept import numbers_of
-from attention_viz.trace.number import LayerNumber
+from attention_viz.trace.kept import LayerNumber, numbers_of
 
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel

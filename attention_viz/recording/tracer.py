@@ -32,8 +32,7 @@ from attention_viz.recording.runner import Pass, Runner, alike
 from attention_viz.recording.stepping import Grown, apart, compare_steps
 from attention_viz.recording.weights.unchanged import Unchanged
 from attention_viz.trace.ahead import Progress, ahead
-from attention_viz.trace.kept import no_such_layer
-from attention_viz.trace.number import LayerNumber
+from attention_viz.trace.kept import LayerNumber, no_such_layer
 from attention_viz.trace.rerun import Rerun
 from attention_viz.trace.seen import NOTHING, Seen
 from attention_viz.trace.tokens import Tokens

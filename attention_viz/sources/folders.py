@@ -12,12 +12,13 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import Any, cast
-
-from torch import nn
+from typing import TYPE_CHECKING, Any, cast
 
 from attention_viz.errors import ModelNotFound, UnsupportedModel, first_line
 from attention_viz.sources.declarations import read_headers, refuse_declared, refuse_gguf, refuse_without_config
+
+if TYPE_CHECKING:
+    from torch import nn
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
@@ -265,7 +266,7 @@ def unchanged(folder: Path, name: str) -> Generator[None]:
         raise ModelNotFound(f"files of {name} changed while they were read; open it again once they are written")
 
 
-def keep_apart(model: nn.Module) -> None:
+def keep_apart(model: "nn.Module") -> None:
     """Copy the numbers of a model into memory of its own.
 
     As they are read, those of large files are the file's own pages: what is written there would change the open model

@@ -20,7 +20,7 @@ from attention_viz.analysis.slides.slide import (
     with_picture,
 )
 from attention_viz.steps.head import OpenHead
-from attention_viz.trace.unit import Unit
+from attention_viz.trace.kind import Unit
 
 # So many terms of a score are named, and so many heads at most.
 _TERMS, _HEADS = 6, 9

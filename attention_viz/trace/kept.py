@@ -2,10 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NewType
 
 from attention_viz.errors import ShapeError, TraceError
 from attention_viz.operation.shapes import is_whole
-from attention_viz.trace.number import LayerIndex, LayerNumber
+
+# The model's own number of a layer. A hybrid's attention layers may be 3, 7 and 11.
+LayerNumber = NewType("LayerNumber", int)
+# Where a layer stands in a list of layers, from 0: among those that a trace keeps, or among all that attend.
+LayerIndex = NewType("LayerIndex", int)
+
 
 # So many numbers are listed in a message.
 _MOST_LISTED = 20

@@ -1,8 +1,11 @@
 """What a model reads, and the words that depend on it."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 
 from attention_viz.errors import AttentionVizError, UnsupportedModel, UnusablePicture, UnusableSound, UnusableText
+
+__all__ = ["MEDIA", "InputKind", "Unit"]
 
 
 class InputKind(StrEnum):
@@ -48,3 +51,43 @@ class InputKind(StrEnum):
 # What comes in files of its own, is read in place of a text, and is shown beside the weights. Each has its field in
 # `Seen`, `Provenance` and the pages' `State`.
 MEDIA = (InputKind.PICTURE, InputKind.SOUND)
+
+
+class Unit(StrEnum):
+    """What a token stands for: a word or a piece of one, a picture's patch, or a sound's frame.
+
+    Attributes:
+        plural: several of them.
+        token: what one is called where a word may be in several pieces.
+        tokens: several of these.
+        whole: what they are parts of.
+        axes: the numbers of its place; a word has none.
+    """
+
+    WORD = "word", "words", "token", "tokens", InputKind.TEXT, ()
+    PATCH = "patch", "patches", "patch", "patches", InputKind.PICTURE, ("row", "column")
+    FRAME = "frame", "frames", "frame", "frames", InputKind.SOUND, ("second",)
+
+    plural: str
+    token: str
+    tokens: str
+    whole: InputKind
+    axes: tuple[str, ...]
+
+    def __new__(
+        cls, name: str, plural: str, token: str, tokens: str, whole: InputKind, axes: tuple[str, ...]
+    ) -> "Unit":
+        """One row of the table."""
+        unit = str.__new__(cls, name)
+        unit._value_ = name
+        unit.plural, unit.token, unit.tokens, unit.whole, unit.axes = plural, token, tokens, whole, axes
+        return unit
+
+    @classmethod
+    def of(cls, place: Sequence[float] | None) -> "Unit":
+        """Return what has such a place."""
+        return cls.WORD if place is None else next(unit for unit in cls if len(unit.axes) == len(place))
+
+    def named(self, place: Sequence[float]) -> str:
+        """Name one by its place: "patch 3, 5", row and column from 0, or "1.20 s". The explorer names it alike."""
+        return f"{place[0]:.2f} s" if self is Unit.FRAME else f"{self} {', '.join(f'{one:g}' for one in place)}"

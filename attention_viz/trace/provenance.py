@@ -1,12 +1,24 @@
 """A trace's origin and fidelity."""
 
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any
 
 from attention_viz.trace.kind import MEDIA, InputKind
-from attention_viz.trace.renamed import renamed
+
+
+def renamed(old: str, new: str) -> property:
+    """Return a property for an attribute's old name, which warns."""
+
+    def read(self: Any) -> Any:
+        name = type(self).__name__
+        warnings.warn(f"{name}.{old} is called {name}.{new} now", DeprecationWarning, stacklevel=2)
+        return getattr(self, new)
+
+    return property(read)
+
 
 # The edit that a trace of merged words names.
 MERGED = "pieces of words merged afterwards"

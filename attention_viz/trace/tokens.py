@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from attention_viz.errors import ShapeError, TraceError, UnusableText
+from attention_viz.trace.kind import Unit
 from attention_viz.trace.once import once
 from attention_viz.trace.spelling import SPELLINGS, decode, join, spell, table_in_html, without_marks
-from attention_viz.trace.unit import Unit
 from attention_viz.trace.words import WordFinder, begins_with_blank, without_marks_above
 
 __all__ = ["PADDING", "Tokens", "check_text"]

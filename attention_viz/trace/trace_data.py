@@ -12,10 +12,9 @@ from attention_viz.errors import TraceError
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.shapes import is_whole
 from attention_viz.operation.short_repr import short_repr
-from attention_viz.trace.kept import KeptLayers, check_kept, chosen_layers, no_such_layer
+from attention_viz.trace.kept import KeptLayers, LayerIndex, LayerNumber, check_kept, chosen_layers, no_such_layer
 from attention_viz.trace.layers import Layer, check_layers, check_output, check_streams, labels_of
 from attention_viz.trace.memory import LateOutput, bytes_of
-from attention_viz.trace.number import LayerIndex, LayerNumber
 from attention_viz.trace.once import once
 from attention_viz.trace.provenance import Fidelity, Provenance
 from attention_viz.trace.rerun import Along, Relevance, Rerun

@@ -14,8 +14,8 @@ from attention_viz.explorer import atlas_source
 from attention_viz.explorer.atlas_payload import BLOCKED, LEVELS, SIDE, pack_atlas, starts
 from attention_viz.explorer.atlas_roles import resting_words
 from attention_viz.explorer.packet import read_packet
+from attention_viz.trace.kind import Unit
 from attention_viz.trace.trace import Trace
-from attention_viz.trace.unit import Unit
 from attention_viz.views.style.scale import full_colour
 from tests.shipped import shipped
 

@@ -8,8 +8,8 @@ from attention_viz.analysis.findings.regions import region_of
 from attention_viz.analysis.findings.scene import StreamScene
 from attention_viz.analysis.readings import READINGS
 from attention_viz.analysis.words import ordinal, quoted
+from attention_viz.trace.kind import Unit
 from attention_viz.trace.provenance import MERGED
-from attention_viz.trace.unit import Unit
 
 # A field is a part of the sentence whose role is its name; after a colon stands what it says, where that is no word of
 # the text.

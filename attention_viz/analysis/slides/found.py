@@ -22,9 +22,9 @@ from attention_viz.analysis.slides.slide import (
 )
 from attention_viz.analysis.words import words_of
 from attention_viz.trace.derived import tokens_of_words
+from attention_viz.trace.kind import Unit
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
-from attention_viz.trace.unit import Unit
 
 # The digits a room can read; a link so faint is told with more of them.
 _FAINT = 0.005

@@ -16,8 +16,8 @@ from attention_viz.analysis.slides.slide import (
     shortened,
     source_of,
 )
+from attention_viz.trace.kind import Unit
 from attention_viz.trace.trace import Trace
-from attention_viz.trace.unit import Unit
 
 if TYPE_CHECKING:
     import pandas

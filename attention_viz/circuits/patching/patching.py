@@ -13,7 +13,7 @@ from attention_viz.circuits.patching.first_order import keeping, numbers_of, sam
 from attention_viz.circuits.patching.pairing import counterpart, paired, plain_run, settled
 from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.operation.numerics import REORDERED, close
-from attention_viz.trace.number import LayerNumber
+from attention_viz.trace.kept import LayerNumber
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:

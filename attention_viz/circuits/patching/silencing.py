@@ -14,7 +14,7 @@ from attention_viz.operation.attention import Attention
 from attention_viz.operation.numerics import REORDERED
 from attention_viz.operation.shapes import shared_heads
 from attention_viz.recording.recorder import Call
-from attention_viz.trace.number import LayerNumber
+from attention_viz.trace.kept import LayerNumber
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from attention_viz.analysis.roles import ROLES, roles_for
 from attention_viz.corpus.site.frame import rendered
 from attention_viz.corpus.site.parts import Head, Site
 from attention_viz.corpus.site.studied import closest, most_of
-from attention_viz.trace.unit import Unit
+from attention_viz.trace.kind import Unit
 
 
 def index_page(site: Site, heads: Sequence[Head], made: Sequence[tuple[str, str]], files: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from attention_viz.errors import UnusablePicture
-from attention_viz.trace.renamed import renamed
+from attention_viz.trace.provenance import renamed
 
 __all__ = ["MOST_PIXELS", "Picture"]
 

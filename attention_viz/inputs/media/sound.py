@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attention_viz.errors import UnusableSound
-from attention_viz.trace.renamed import renamed
+from attention_viz.trace.provenance import renamed
 
 __all__ = ["LONGEST", "SILENCE", "Sound"]
 

@@ -23,7 +23,8 @@ from attention_viz.models.loading.reading import own_reader, reader_of_both
 from attention_viz.recording.implementation import IMPLEMENTATION
 from attention_viz.recording.probe import probe_inputs
 from attention_viz.recording.runner import Runner
-from attention_viz.sources.bounded.limits import Bounds, Counting, Message, TooMuch
+from attention_viz.sources.bounded.counting import Bounds, Counting, TooMuch
+from attention_viz.sources.bounded.limits import Message
 from attention_viz.sources.building import (
     build,
     in_turn,

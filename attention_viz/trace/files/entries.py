@@ -9,9 +9,8 @@ from attention_viz.errors import TraceError
 from attention_viz.trace.files.facts import MOST_LAYERS
 from attention_viz.trace.files.format import WEIGHTS
 from attention_viz.trace.files.rounding import DTYPES
-from attention_viz.trace.kept import KeptLayers, numbers_of
+from attention_viz.trace.kept import KeptLayers, LayerIndex, LayerNumber, numbers_of
 from attention_viz.trace.kind import MEDIA
-from attention_viz.trace.number import LayerIndex, LayerNumber
 from attention_viz.trace.provenance import Fidelity, Provenance
 from attention_viz.trace.spelling import decode
 from attention_viz.trace.tokens import Tokens

@@ -36,9 +36,8 @@ from attention_viz.trace.files.format import (
 )
 from attention_viz.trace.files.rounding import DTYPES, Rounding, weights_of
 from attention_viz.trace.files.whole_file import write_whole
-from attention_viz.trace.kept import KeptLayers
+from attention_viz.trace.kept import KeptLayers, LayerNumber
 from attention_viz.trace.layers import Layer
-from attention_viz.trace.number import LayerNumber
 from attention_viz.trace.provenance import Fidelity, Provenance
 from attention_viz.trace.trace_data import TraceData, behind, by_row, some_layers
 

@@ -20,7 +20,8 @@ from attention_viz.models.loading import load_folder as loading
 from attention_viz.models.loading.dry_run import dry_run
 from attention_viz.models.loading.load_folder import load_folder
 from attention_viz.models.loading.verdicts import verdict_of
-from attention_viz.sources.bounded.limits import Bounds, Limits
+from attention_viz.sources.bounded.counting import Bounds
+from attention_viz.sources.bounded.limits import Limits
 from attention_viz.sources.folders import check_folder
 from tests.models.families import build
 

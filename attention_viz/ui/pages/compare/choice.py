@@ -14,8 +14,7 @@ from attention_viz.serving import permissions as allowed
 from attention_viz.serving.models import facts_of
 from attention_viz.serving.runs import Run
 from attention_viz.sources import CATALOGUE, of_text
-from attention_viz.trace.kind import InputKind
-from attention_viz.trace.unit import Unit
+from attention_viz.trace.kind import InputKind, Unit
 from attention_viz.ui.address import State, own_contrast, own_example
 from attention_viz.ui.address.codec import Older, parameter
 from attention_viz.ui.address.kinds import AnyText, OneOf, WholeNumber, sample

@@ -14,10 +14,10 @@ from attention_viz.corpus.tables import HOLDS, TEXTS
 from attention_viz.edits.words import listed
 from attention_viz.explorer.atlas_roles import resting_words
 from attention_viz.serving.permissions import display_name
+from attention_viz.trace.kind import Unit
 from attention_viz.trace.spelling import set_apart
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
-from attention_viz.trace.unit import Unit
 from attention_viz.views.style.wording import shortened
 
 # The highest of all is nothing to speak of where it is about 0.

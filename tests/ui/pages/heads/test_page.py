@@ -15,8 +15,8 @@ import attention_viz as av
 from attention_viz.analysis.likeness import similarity
 from attention_viz.analysis.roles import roles_for
 from attention_viz.models.model import AttentionModel
+from attention_viz.trace.kind import Unit
 from attention_viz.trace.trace import Trace
-from attention_viz.trace.unit import Unit
 from attention_viz.ui.address.cells import from_code
 from attention_viz.views import head_map
 from tests.conftest import OpenPage
