@@ -1,4 +1,4 @@
-"""What the names of modules tell of the attention calls: the tower that each is of, and the number of its layer."""
+"""Finds each attention call's tower and layer number from its module's name."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ _TEXTS = ("text", "language", "decoder")
 
 
 def streams_by_tower(model: "PreTrainedModel", calls: Sequence[Call], inputs: Mapping[str, Tensor]) -> tuple[str, ...]:
-    """The stream of each call."""
+    """Return each call's stream."""
     names = {id(module): name for name, module in model.named_modules()}
     paths = [names.get(id(call.module), "") for call in calls]
     if "decoder_input_ids" in inputs:
@@ -50,7 +50,7 @@ def streams_by_tower(model: "PreTrainedModel", calls: Sequence[Call], inputs: Ma
 
 
 def _check_own_positions(model: "PreTrainedModel", paths: Sequence[str], inputs: Mapping[str, Tensor]) -> None:
-    """Make sure that what attends stands for a part of what is read, and for no question that a model brings along."""
+    """Refuse attention between queries of the model's own, which are no part of the input."""
     if any(name.endswith("input_ids") for name in inputs):
         return
     asking = next((path for path in paths if "decoder" in path.split(".")), None)
@@ -62,7 +62,7 @@ def _check_own_positions(model: "PreTrainedModel", paths: Sequence[str], inputs:
 
 
 def check_heads(model: "PreTrainedModel", calls: Sequence[Call]) -> None:
-    """Make sure that what was found in a model's own code as heads are some, and not windows of a picture as well."""
+    """Refuse heads found in a model's own code that the configuration doesn't have, such as windows of an image."""
     known = _head_counts(model.config.to_dict())
     strange = next((call for call in calls if known and call.attention.shape[0] not in known), None)
     if strange is not None:
@@ -73,7 +73,7 @@ def check_heads(model: "PreTrainedModel", calls: Sequence[Call]) -> None:
 
 
 def _head_counts(metadata: Mapping[str, Any]) -> frozenset[int]:
-    """How many heads a configuration speaks of, in all its parts."""
+    """Return all head counts in a configuration and its parts."""
     found = set[int]()
     for name, value in metadata.items():
         if isinstance(value, dict):
@@ -89,7 +89,7 @@ def _kind(inputs: Mapping[str, Tensor]) -> str:
 
 
 def _of_pair(path: str, call: Call, inputs: Mapping[str, Tensor]) -> str:
-    """Of a model that reads one thing and says another."""
+    """Return the stream of a call in a model with a decoder."""
     if "decoder" not in path.split("."):
         return "encoder"
     queries, keys = call.attention.shape[1:]
@@ -97,7 +97,7 @@ def _of_pair(path: str, call: Call, inputs: Mapping[str, Tensor]) -> str:
 
 
 def _of_two(paths: Sequence[str], calls: Sequence[Call]) -> tuple[str, ...]:
-    """Of a model that reads a text beside a picture or a sound."""
+    """Return the streams of a model that reads text beside an image or audio."""
     found = ["picture" if _says(path, _PICTURES) else "sound" if _says(path, _SOUNDS) else "" for path in paths]
     texts = [call for call, stream in zip(calls, found, strict=True) if not stream]
     own = "decoder" if all(looks_back(call) for call in texts) else "encoder"
@@ -111,15 +111,15 @@ def _says(path: str, words: Sequence[str]) -> bool:
 
 
 def looks_back(call: Call) -> bool:
-    """Whether no query of a call may look at a key that comes later."""
+    """Return whether a call's mask blocks all later keys."""
     allowed = call.attention.allowed
     return allowed is not None and not bool((allowed & ~causal(allowed.shape[-1]).to(allowed.device)).any())
 
 
 def layer_numbers(model: "PreTrainedModel", calls: Sequence[Call], streams: Sequence[str]) -> tuple[LayerNumber, ...]:
-    """The number of each call's layer, within its stream: the model's own, as its modules' names say; see `numbers_of`.
+    """Return each call's layer number within its stream, from the module's name; see `numbers_of`.
 
-    A module that has several names and is called as often, as one that layers share, has another name each time.
+    A shared module with as many names as calls has another name each time.
     """
     names = _paths(model, calls)
     found = dict[str, Iterator[LayerNumber]]()
@@ -130,7 +130,7 @@ def layer_numbers(model: "PreTrainedModel", calls: Sequence[Call], streams: Sequ
 
 
 def numbering_note(streams: Sequence[str], modules: Sequence[nn.Module]) -> tuple[str, ...]:
-    """Say that layers are counted by calls if some modules attend more often than others, which shifts the numbers."""
+    """Return a note if layers are counted by calls: some modules attend more often, which shifts the numbers."""
     calls = Counter(zip(streams, map(id, modules), strict=True))
     if len(set(calls.values())) == 1:
         return ()
@@ -138,7 +138,7 @@ def numbering_note(streams: Sequence[str], modules: Sequence[nn.Module]) -> tupl
 
 
 def _paths(model: "PreTrainedModel", calls: Sequence[Call]) -> list[str]:
-    """The name of the module that makes each call."""
+    """Return the name of each call's module."""
     names = dict[int, list[str]]()
     for name, module in model.named_modules(remove_duplicate=False):
         names.setdefault(id(module), []).append(name)
@@ -153,16 +153,16 @@ def _paths(model: "PreTrainedModel", calls: Sequence[Call]) -> list[str]:
 
 
 def _number(name: str) -> str:
-    """The number in a module's name: 3 for "model.layers.3.self_attn"; nothing where it has none."""
+    """Return the first number in a module's name: "3" for "model.layers.3.self_attn"; "" if none."""
     return next((part for part in name.split(".") if part.isdigit()), "")
 
 
 def layers_without(
     model: "PreTrainedModel", calls: Sequence[Call], streams: Sequence[str]
 ) -> dict[str, tuple[int, ...]]:
-    """By stream, the numbers of layers beside those that attend, in lists of layers of which some don't.
+    """Return by stream the layers without attention, in module lists where others attend.
 
-    None of a stream whose layers are numbered by their order: these would be numbers of another kind.
+    Streams whose layers are numbered by their order are omitted: these would be numbers of another kind.
     """
     paths, numbers = _paths(model, calls), layer_numbers(model, calls, streams)
     own = {stream for stream in streams}

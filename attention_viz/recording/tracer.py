@@ -1,4 +1,4 @@
-"""From one row of input to a trace: a recorded pass, its calls sorted into streams."""
+"""Makes a trace of one input row: a recorded pass, its calls sorted into streams."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -56,17 +56,17 @@ class TokenAxes:
 
     @classmethod
     def of_one(cls, stream: str, tokens: Tokens) -> "TokenAxes":
-        """What looks at itself."""
+        """Return the axes of one self-attending stream."""
         return cls({stream: tokens}, {stream: tokens})
 
     @classmethod
     def of_pair(cls, source: Tokens, read: Tokens, produced: Tokens) -> "TokenAxes":
-        """A source, what the decoder reads, and what its steps produce, by which rows of cross-attention are named."""
+        """Return an encoder–decoder's axes; the rows of cross-attention are named by the tokens that the steps produce."""
         queries = {"encoder": source, "decoder": read, "cross": produced}
         return cls(queries, {"encoder": source, "decoder": read, "cross": source})
 
     def real(self, streams: Sequence[str]) -> Real:
-        """Which rows of a pass with these streams, one a call, are not padding."""
+        """Return a pass's real rows, from one stream per call."""
         calls = [_real(self.queries[stream]) for stream in streams]
         return Real(_real(self.queries["decoder" if "decoder" in streams else streams[0]]), calls)
 
@@ -77,12 +77,7 @@ def _real(tokens: Tokens) -> tuple[bool, ...] | None:
 
 @dataclass(frozen=True, eq=False)
 class Tracer:
-    """Makes the traces of one model.
-
-    Attributes:
-        anatomy: what the probe learnt of it.
-        tokenizer: names its tokens, where there is one.
-    """
+    """Makes the traces of one model."""
 
     name: str
     runner: Runner
@@ -100,10 +95,10 @@ class Tracer:
         progress: Progress | None = None,
         seen: Seen = NOTHING,
     ) -> Trace:
-        """Run once and keep what it computed; what takes long says so first.
+        """Run once and return its trace; report the cost first if it takes long.
 
         Args:
-            keep: which calls are kept; all by default.
+            keep: the numbers of the calls to keep; None for all.
         """
         refuse_autocast(self.name, self.runner.model)
         anatomy = self.anatomy
@@ -128,11 +123,7 @@ class Tracer:
         return self._trace_of(recorded, inputs, edits, found, measure, provenance, seen)
 
     def trace_steps(self, grown: Grown, tokens: Tokens, evict: Evict | None, provenance: Provenance) -> Trace:
-        """The trace of a text that was read in steps; its fidelity compares it with a run of the whole text.
-
-        Args:
-            evict: which keys were thrown away on the way; None for none.
-        """
+        """Return the trace of a text read in steps; its fidelity compares it with a run of the whole text."""
         ids = torch.tensor([tokens.numbers])
         inputs = self.runner.inputs({"input_ids": ids, "attention_mask": torch.ones_like(ids)})
         axes, recorded = TokenAxes.of_one(next(iter(self.anatomy.layers)), tokens), grown.record
@@ -165,7 +156,7 @@ class Tracer:
         provenance: Provenance,
         seen: Seen = NOTHING,
     ) -> Trace:
-        """A trace of a record, behind which stands the run with these edits."""
+        """Return a record's trace, which can rerun with these edits."""
         anatomy = self.anatomy
         calls, numbers = zip(recorded.calls, recorded.numbers, strict=True), recorded.numbers
         layers = tuple(Layer(call.attention, str(anatomy.numbers[number])) for call, number in calls)
@@ -198,19 +189,19 @@ class Tracer:
         return attach(trace, rerun)
 
     def _gives_again(self, recorded: Pass, inputs: dict[str, Tensor], edits: Sequence[Edit]) -> bool:
-        """Whether the same run, made once more, gives the same numbers."""
+        """Return whether a second run gives the same numbers."""
         again = self.runner.record(inputs, edits, self.anatomy.places, recorded.numbers, file_for(inputs))
         return apart(recorded, again) <= REPEATED
 
     def record_of(self, trace: Trace) -> Pass:
-        """The record that a trace of a decoder with all its layers was made of."""
+        """Return the record behind a decoder's trace of all layers."""
         (layers,) = trace.layers.values()
         calls = zip(self.anatomy.modules, layers, strict=True)
         made = tuple(Call(module, layer.attention) for module, layer in calls)
         return Pass(by_row(trace), made, self.anatomy.modules, tuple(range(len(made))))
 
     def projections(self, layer: int, stream: str | None) -> Mapping[str, Projection]:
-        """The learned matrices around one layer's attention, by name; see `AttentionModel.projections`."""
+        """Return the learned matrices around one layer's attention; see `AttentionModel.projections`."""
         anatomy, streams = self.anatomy, list(self.anatomy.layers)
         if stream not in streams and (stream is not None or len(streams) > 1):
             asked = "no stream was named" if stream is None else f"the stream {stream!r} was asked for"
@@ -223,7 +214,7 @@ class Tracer:
     def _surrounded(
         self, inputs: dict[str, Tensor], edits: Sequence[Edit], layers: Sequence[Layer], numbers: Sequence[int]
     ) -> tuple[Layer, ...]:
-        """The layers with what stands around their calls, from the same run once more."""
+        """Return the layers with their calls' surroundings, from a second run."""
         anatomy = self.anatomy
         keep = None if len(numbers) == len(anatomy.streams) else frozenset(numbers)
         again, around = self.runner.record_around(inputs, edits, anatomy.places, anatomy.wirings, keep)
@@ -244,7 +235,7 @@ class Tracer:
     def _bias_parts(
         self, inputs: dict[str, Tensor], edits: Sequence[Edit], layers: Sequence[Layer], numbers: Sequence[int]
     ) -> dict[int, dict[str, Tensor]]:
-        """By the number of a call what its bias is made of; of a bias of one part that is known, the bias itself."""
+        """Return each call's bias parts by name; a single known part is the bias itself."""
         found = dict[int, dict[str, Tensor]]()
         if any(site.parts for site in self.runner.switch.plan.sites):
             found = bias_parts(self.runner, inputs, edits, self.anatomy.places)
@@ -258,9 +249,9 @@ class Tracer:
     def _measure(
         self, inputs: dict[str, Tensor], recorded: Pass | None, axes: TokenAxes, keep: frozenset[int] | None = None
     ) -> Callable[[], Fidelity]:
-        """What makes a trace's fidelity, when it is asked for.
+        """Return a function that measures a trace's fidelity.
 
-        Without a recorded pass to compare, the trace was edited: its model without the edits is measured instead.
+        An edited trace has no record to compare (None): its model is measured without the edits.
         """
 
         def measure() -> Fidelity:
@@ -273,7 +264,7 @@ class Tracer:
         return measure
 
     def _check_calls(self, recorded: Pass) -> None:
-        """A pass that took another way through the model than the probe did is not shown."""
+        """Refuse a pass whose calls differ from the probe's."""
         if [*map(id, recorded.modules)] != [*map(id, self.anatomy.modules)]:
             raise UnsupportedModel(
                 f"{self.name} made {len(recorded.modules)} attention calls for this text where the probe saw "
