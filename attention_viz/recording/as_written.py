@@ -27,7 +27,7 @@ class AsWritten(AbstractContextManager[None]):
     """Context that enters `door`, then runs models as written; reentrant, and safe in several threads."""
 
     def __init__(self, door: AbstractContextManager[object] | None = None) -> None:
-        """Keep the context to enter first, if any."""
+        """Keep the context to enter first."""
         self.door, self._thread = door or nullcontext(), threading.local()
 
     def __enter__(self) -> None:
@@ -46,7 +46,6 @@ class AsWritten(AbstractContextManager[None]):
 
     @property
     def _entered(self) -> list[ExitStack]:
-        """Return this thread's open contexts."""
         if not hasattr(self._thread, "entered"):
             self._thread.entered = list[ExitStack]()
         return self._thread.entered
@@ -59,9 +58,9 @@ def has_compiled() -> bool:
 
 @contextmanager
 def plainly(compiled: Callable[[], None] = lambda: None) -> Generator[None]:
-    """Run compiled modules uncompiled, and call `compiled` if the block loaded the compiler and compiled something.
+    """Run compiled modules uncompiled; call `compiled` if the block itself compiled something.
 
-    Torch has one switch for all threads: the first thread turns it, and the last turns it back.
+    Torch has one switch for all threads: the first turns it, and the last turns it back.
     """
     global _waiting
     if COMPILER not in sys.modules:  # loading it takes seconds, and most programs never do
@@ -97,7 +96,7 @@ def refuse_autocast(name: str, model: nn.Module) -> None:
 
 
 def refuse_own_autocast(module: nn.Module, *tensors: Tensor) -> None:
-    """Refuse a model that switches autocast on itself, so that query and value differ in precision."""
+    """Refuse a model that switches autocast on itself."""
     if len({tensor.dtype for tensor in tensors}) > 1 and tensors[0].device.type in autocast_kinds():
         raise UnsupportedModel(
             f"{type(module).__name__} runs inside a torch.autocast of the model's own, as accelerate's prepare() adds "

@@ -1,4 +1,4 @@
-"""Copies a model so that its modules call each other and never the originals."""
+"""Copies a model so that its modules never call the originals."""
 
 import copy
 from collections import OrderedDict
@@ -15,10 +15,10 @@ _CONTAINERS: tuple[type[Any], ...] = (dict, list, set, frozenset, tuple, WeakKey
 
 
 def copied(model: _Module, memo: dict[int, Any]) -> _Module:
-    """Copy a model, with its hooks and replaced methods.
+    """Copy a model with its hooks and replaced methods.
 
-    Python doesn't copy functions: one that replaced a method, such as `model.forward = torch.compile(model.forward)`,
-    or a hook would use the original modules, so each is rebuilt around the copies.
+    Python doesn't copy functions: a replaced `model.forward` or a hook would use the original modules, so each is
+    rebuilt.
     """
     twin = copy.deepcopy(model, memo)
     for module in twin.modules():
@@ -32,7 +32,7 @@ def copied(model: _Module, memo: dict[int, Any]) -> _Module:
 
 
 def _rebound(value: Any, memo: dict[int, Any]) -> Any:
-    """Return a module's copy, or a method, function or container rebuilt around copies; else the value itself."""
+    """Return a value rebuilt around copied modules; itself if it has none."""
     if isinstance(value, nn.Module):
         return memo.get(id(value), value)
     if isinstance(value, MethodType):
@@ -47,7 +47,7 @@ def _rebound(value: Any, memo: dict[int, Any]) -> Any:
 
 
 def _container(container: Any, memo: dict[int, Any]) -> Any:
-    """Return a container with copies for its modules, their methods and ids; itself if it has none. Not recursive."""
+    """Return a container with copies for modules, their methods and ids; not recursive."""
 
     def inside(value: Any) -> Any:
         if type(value) is int:
@@ -74,7 +74,7 @@ def _container(container: Any, memo: dict[int, Any]) -> Any:
 
 
 def _function(function: FunctionType, memo: dict[int, Any]) -> FunctionType:
-    """Return a function rebuilt around copies of the modules it reaches; itself if it reaches none."""
+    """Return a function rebuilt around copied modules; itself if it reaches none."""
     held = tuple(_content(cell) for cell in function.__closure__ or ())
     inner = tuple(_rebound(one, memo) for one in held)
     # In a notebook, models and their methods are global. Functions aren't followed: they lead through whole libraries.

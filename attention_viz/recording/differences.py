@@ -1,4 +1,4 @@
-"""Measures the difference of two tensors in pieces, since copies of them may not fit into memory."""
+"""Compares tensors in pieces, since copies may not fit into memory."""
 
 import math
 from collections.abc import Sequence
@@ -23,16 +23,16 @@ _ROUNDING = 5e-3
 
 @dataclass(frozen=True)
 class Real:
-    """Rows that aren't padding; None if all are real.
+    """Rows that aren't padding; None for all.
 
-    Padding isn't compared: there our result is zero by design if a row attends to nothing.
+    Padding differs by design: our rows that attend to nothing are zero.
     """
 
     output: Sequence[bool] | None = None
     calls: Sequence[Sequence[bool] | None] = ()
 
     def of_call(self, number: int) -> Sequence[bool] | None:
-        """Return a call's real rows; None (all) if unknown."""
+        """Return a call's real rows; None for all."""
         return self.calls[number] if number < len(self.calls) else None
 
     @property
@@ -43,7 +43,7 @@ class Real:
 
 @dataclass
 class Difference:
-    """The largest difference of two tensors, and the second's largest number, so far."""
+    """Two tensors' largest difference, and the second's largest number."""
 
     apart: float = 0.0
     size: float = 0.0
@@ -52,8 +52,8 @@ class Difference:
     def add(self, ours: Tensor | LateOutput, theirs: Tensor) -> None:
         """Add rows of both tensors.
 
-        Some heads block with the lowest number of the dtype, which would hide any difference: such cells must be equal,
-        and don't count further. NaN counts as infinitely far.
+        The dtype's lowest number, which some heads block with, would hide any difference: such cells must be equal. NaN
+        counts as infinitely far.
         """
         if tuple(ours.shape) != tuple(theirs.shape):
             self.apart = math.inf
@@ -66,7 +66,7 @@ class Difference:
 
     @property
     def relative(self) -> float:
-        """The difference relative to the reference's largest number."""
+        """The difference relative to the largest number."""
         if 0 < self.size < math.inf:
             return self.apart / self.size
         return math.inf if self.apart else 0.0
@@ -84,14 +84,14 @@ class Difference:
 
 
 def _pieces(tensor: Tensor) -> list[slice]:
-    """Return slices of the first axis with at most `NUMBERS_AT_A_TIME` numbers (at least one row) each."""
+    """Return slices of the first axis for `NUMBERS_AT_A_TIME` each."""
     rows = len(tensor) if tensor.ndim else 0
     step = max(1, NUMBERS_AT_A_TIME // max(1, tensor[:1].numel()))
     return [slice(start, start + step) for start in range(0, rows, step)]
 
 
 def _largest(numbers: Tensor) -> float:
-    """Return the largest absolute number; infinity if one is NaN, which comparisons would hide."""
+    """Return the largest absolute number; infinity for NaN, which comparisons would hide."""
     if not numbers.numel():
         return 0.0
     low, high = torch.stack(torch.aminmax(numbers.detach())).tolist()
@@ -99,22 +99,22 @@ def _largest(numbers: Tensor) -> float:
 
 
 def kept_rows(real: Sequence[bool] | None, count: int, device: torch.device) -> Bool[Tensor, " row"] | None:
-    """Return a mask of the real rows; None for all, or if their number isn't `count`."""
+    """Return the real rows' mask; None for all, or if their number is another."""
     return None if real is None or len(real) != count else torch.tensor(real, device=device)
 
 
 def cut(tensor: Tensor, rows: Bool[Tensor, " row"] | None) -> Tensor:
-    """Return the chosen rows of (…, row, column); the tensor itself, uncopied, if `rows` is None."""
+    """Return the chosen rows of (…, row, column), uncopied for None."""
     return tensor if rows is None else tensor[..., rows, :]
 
 
 def weights_difference(
     attention: Attention, theirs: Float[Tensor, "head query key"], real: Sequence[bool] | None = None
 ) -> float:
-    """Return a layer's largest weight difference, relative to its largest weight, head by head.
+    """Return a layer's largest weight difference, relative to its largest weight.
 
-    Some models apply the sink to the output, softmax(·) V × (1 − share), and return the weights without it, whose rows
-    sum to 1. Those are compared with ours without the sink; the output shows whether the share is right.
+    Some models apply the sink to the output, softmax(·) V × (1 − share), and return weights without it (rows sum to 1).
+    Those are compared with ours without the sink; the output verifies the share.
     """
     error = _of_heads(attention, theirs, real)
     if attention.sinks is None or not _sum_to_one(cut(theirs, kept_rows(real, theirs.shape[-2], theirs.device))):

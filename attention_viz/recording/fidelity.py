@@ -1,9 +1,8 @@
 """Measures how far a recorded pass is from the model's own runs.
 
-The whole output is compared with a run of the model as it was passed to us; no other run overrules that. The weights
-are compared with those of eager attention: all of them in a short text. In longer ones eager attention costs several
-plain runs and a whole layer's weights at once. If no token attends ahead, eager attention on the first tokens gives
-their rows of the whole text; otherwise the family's eager function computes a sample of rows.
+The whole output is compared with the model's own run; no other run overrules it. Weights are compared with eager
+attention: all in a short text. In a longer one that takes too much time and memory, so a causal model runs its first
+tokens alone, and others compute sampled rows by the family's eager function.
 """
 
 import math
@@ -39,7 +38,7 @@ _AFFORDABLE, BYTES_AT_ONCE = 2**31, 2**28
 
 @dataclass(frozen=True)
 class _Compared:
-    """The result of one comparison; `rows` per layer, None for all."""
+    """One comparison's result; `rows` per layer, None for all."""
 
     output_error: float
     weight_error: float | None
@@ -51,7 +50,7 @@ class _Compared:
 
 @dataclass(frozen=True, eq=False)
 class _TwinCheck:
-    """A recorded pass, and its model's twin to run on the same inputs."""
+    """A recorded pass, and its model's twin."""
 
     recorded: Pass
     twin: Twin
@@ -61,7 +60,7 @@ class _TwinCheck:
     own: OwnOutput
 
     def make(self) -> _Compared:
-        """Compare as much as the price of one or two plain runs allows."""
+        """Compare as much as one or two plain runs' time allows."""
         if not self.twin.is_eager:
             self.own.measure()
         for way in self._ways():
@@ -77,7 +76,7 @@ class _TwinCheck:
         return self.whole()
 
     def whole(self) -> _Compared:
-        """Compare all weights by a run with eager attention, or by the softmaxes of the model's own code."""
+        """Compare all weights, by eager attention or the model's own softmaxes."""
         weights = WeightsRun(self.recorded, self.inputs)
         output = weights.run(self.twin, self.real)
         if self.twin.is_eager:
@@ -91,7 +90,7 @@ class _TwinCheck:
         return self._compared(weights.error, reference, weights, eager_from_own=off)
 
     def by_prefix(self) -> _Compared | None:
-        """Compare weights by eager attention on the first tokens; None if those attend to others."""
+        """Compare the first tokens' weights; None if those attend to others."""
         count = min(_MOST, max(FEWEST_ROWS, self._length // 8))
         closed = all(is_closed_prefix(call.attention, count) for call in self.recorded.calls)
         if not closed or not self.real.everywhere or not self._goes_by_position:
@@ -107,7 +106,7 @@ class _TwinCheck:
         return self._compared(weights.error, reference, weights, count)
 
     def by_rows(self) -> _Compared | None:
-        """Compare some rows of weights by the family's eager function; all if the model runs eager."""
+        """Compare some rows by the family's eager function; all for an eager model."""
         if self.twin.is_eager and "eager" in ALL_ATTENTION_FUNCTIONS:  # somebody registered another
             return None
         count = None if self.twin.is_eager else FEWEST_ROWS
@@ -147,12 +146,10 @@ class _TwinCheck:
 
     @property
     def _largest_layer(self) -> int:
-        """Bytes of the largest layer's weights."""
         return max((weights_bytes(call.attention) for call in self.recorded.calls), default=0)
 
     @property
     def _goes_by_position(self) -> bool:
-        """Whether cutting the inputs runs a part of the text."""
         return all(tensor.shape == (1, self._length) for tensor in self.inputs.values())
 
 
@@ -188,7 +185,7 @@ def compare(
 def _judged_by_exact(
     fidelity: Fidelity, own: OwnOutput, weights: WeightsRun, kinds: set[torch.dtype], real: Real
 ) -> Fidelity:
-    """Return the fidelity, with a more exact run's errors if one can be made and could explain the difference."""
+    """Add a more exact run's errors, if rounding could explain the difference."""
     far = fidelity.largest_error
     single = kinds == {torch.float32}
     if far is None or not math.isfinite(far) or (single and far > _STILL_ROUNDING) or torch.float64 in kinds:
@@ -206,6 +203,6 @@ def _judged_by_exact(
 
 
 def _dtypes(recorded: Pass, runner: Runner) -> set[torch.dtype]:
-    """Return every precision in use: a model may compute in half precision and output float32."""
+    """Return every precision: a model may compute in half and output float32."""
     inside = {call.attention.query.dtype for call in recorded.calls}
     return {recorded.output.dtype, runner.model.dtype, *inside}

@@ -1,8 +1,7 @@
-"""Finds an attention call's projections by the numbers that flow through a model, not by its modules' names.
+"""Finds an attention call's projections by the numbers that flow through a model, not by names.
 
-In the probe's pass every module's output is compared with the call's numbers: the columns that hold a query are its
-projection, whatever the order of heads. With RoPE the first position is turned by an angle of 0, so its numbers are
-unchanged, and rotation keeps every vector's length, which proves the find.
+Columns of a module's output that equal a query are its projection, whatever the order of heads. RoPE turns the first
+position by 0, so its numbers are unchanged, and keeps every vector's length, which proves the find.
 
 Source of the rotation: Su et al. 2021, "RoFormer", eq. 34.
 """
@@ -23,9 +22,9 @@ from attention_viz.recording.wiring import ColumnSource, Wiring, entering, hooke
 
 @dataclass(frozen=True, eq=False)
 class _WiringEvent:
-    """One module's call: its input and output, and how many attention calls came before its end.
+    """One module's input and output, and the attention calls before its end.
 
-    A leaf contains no other module that had been heard by then.
+    A leaf contains no module heard before.
     """
 
     module: nn.Module
@@ -36,12 +35,12 @@ class _WiringEvent:
 
     @property
     def like(self) -> Tensor:
-        """Zero rows, (0, in), of the module's input dtype and device."""
+        """Zero rows, (0, in), of the input's kind."""
         return torch.empty(0, 0) if self.entered is None else self.entered.new_empty(0, self.entered.shape[-1])
 
 
 def listened(model: nn.Module, run: Callable[[], Pass]) -> tuple[Pass, Callable[[], tuple[Wiring, ...]]]:
-    """Run once with hooks on every module; return the pass, and a function that finds each call's wiring."""
+    """Record a run; return the pass, and a function that finds its calls' wirings."""
     events, heard = list[_WiringEvent](), set[int]()
 
     def hear(module: nn.Module, inputs: tuple[object, ...], named: dict[str, object], output: object) -> None:
@@ -71,9 +70,9 @@ def _wiring(call: Call, number: int, events: Sequence[_WiringEvent]) -> Wiring:
 
 
 def _joining(takers: Sequence[_WiringEvent]) -> nn.Module | None:
-    """Return the module that joins the heads: the first leaf that takes them, or a module around it that is one matrix.
+    """Return the module that joins the heads: the first leaf, or a single matrix around it.
 
-    An adapter wraps the leaf, takes the same input and adds to its output.
+    An adapter wraps the leaf and adds to its output.
     """
     found = next((event.module for event in takers if event.is_leaf), None)
     for event in takers:
@@ -84,9 +83,9 @@ def _joining(takers: Sequence[_WiringEvent]) -> nn.Module | None:
 
 
 def _source(target: Tensor, events: Sequence[_WiringEvent]) -> ColumnSource | None:
-    """Return the last module before the call whose output has all the target's numbers.
+    """Return the last module with all the target's numbers; a leaf, if one has them.
 
-    Modules with others inside count only if no leaf fits: an adapter adds to its inner module's output.
+    An adapter adds to its inner module's output.
     """
     inside = [event for event in events if event.is_leaf]
     around = [event for event in events if not event.is_leaf]
@@ -95,9 +94,9 @@ def _source(target: Tensor, events: Sequence[_WiringEvent]) -> ColumnSource | No
 
 
 def _outermost(found: ColumnSource, around: Sequence[_WiringEvent], events: Sequence[_WiringEvent]) -> ColumnSource:
-    """Return the outermost module with the same output, if it is one matrix.
+    """Return the outermost module with the same output that is one matrix.
 
-    An adapter may change its inner module's input and pass on its output; PEFT's OFT does.
+    An adapter may change its inner module's input, as PEFT's OFT does.
     """
     left = next(event.left for event in reversed(events) if event.module is found.module)
     for event in around:
@@ -129,9 +128,9 @@ def _source_among(target: Tensor, events: Sequence[_WiringEvent]) -> ColumnSourc
 
 
 def _stretched(left: Tensor, flat: Tensor, width: int) -> float | None:
-    """Return the factor on all numbers during rotation; None if there is none.
+    """Return the factor on rotated numbers; None if there is none.
 
-    YaRN has one for texts longer than in training. Source: Peng et al. 2023, "YaRN", section 3.4.
+    YaRN has one for long texts. Source: Peng et al. 2023, "YaRN", section 3.4.
     """
     if left.shape != flat.shape or not bool(left[0].all()):
         return None
@@ -142,7 +141,7 @@ def _stretched(left: Tensor, flat: Tensor, width: int) -> float | None:
 
 
 def _columns(left: Tensor, flat: Tensor) -> Tensor | None:
-    """Return each `flat` column's place in `left`, matched to the last bit; None if one is missing."""
+    """Return `flat`'s columns' places in `left`, bit by bit; None if one is missing."""
     places = {column.tobytes(): place for place, column in reversed(list(enumerate(_bits(left))))}
     found = [places.get(column.tobytes()) for column in _bits(flat)]
     return None if None in found else torch.tensor(cast("list[int]", found), device=left.device)

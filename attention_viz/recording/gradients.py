@@ -1,7 +1,6 @@
-"""Computes how far each weight raised one number of a model's output: the weight times its gradient.
+"""Computes how far each weight raised one number of the output: weight times gradient.
 
-A weight acts only through its call's output O = A · V, so dy/dA = dy/dO · Vᵀ: the pass runs unchanged, and no matrix of
-weights is kept for it.
+A weight acts only through O = A · V, so dy/dA = dy/dO · Vᵀ: no matrix of weights is kept.
 
 Source: Chefer, Gur & Wolf 2021, "Generic Attention-model Explainability for Interpreting Bi-Modal and Encoder-Decoder
 Transformers", section 3.2, eq. 5, before the mean over heads.
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class ModelRun(NamedTuple):
-    """One run of a model, with everything to repeat it."""
+    """One repeatable run of a model."""
 
     name: str
     runner: Runner
@@ -48,18 +47,18 @@ class ModelRun(NamedTuple):
 
     @property
     def tokens(self) -> Tokens:
-        """The tokens along the output's rows."""
+        """The output rows' tokens."""
         return self.queries["decoder" if "decoder" in self.queries else next(iter(self.queries))]
 
 
 @dataclass(eq=False)
 class _Tap(Recorder):
-    """Recorder that keeps the kept calls' outputs, to take gradients at them."""
+    """Recorder that keeps calls' outputs for gradients."""
 
     outputs: list[list[Tensor]] = field(default_factory=list[list[Tensor]])
 
     def hear(self, call: Call) -> Tensor:
-        """Record a call and keep its output; a repeated call adds the rest of its values' width."""
+        """Record a call; a repeated call adds the rest of its values' width."""
         before = self.count
         output = super().hear(call)
         if self.keep is not None and self.count - 1 not in self.keep:
@@ -74,7 +73,7 @@ class _Tap(Recorder):
 
 @without_autocast()
 def relevance(run: ModelRun, of: tuple[int, int] | Along | None) -> Relevance:
-    """Run once more and return how far each weight raised y; see `attention_viz.gradient`."""
+    """Rerun and return how far each weight raised y; see `attention_viz.gradient`."""
     tap = _Tap(run.edits, run.anatomy.places, frozenset(run.numbers))
     try:
         with run.runner.door, torch.inference_mode(False), torch.enable_grad():
@@ -113,7 +112,7 @@ def slopes_of(name: str, y: Tensor, outputs: Sequence[Tensor]) -> list[Tensor]:
 
 
 def _without_derivative(y: Tensor) -> bool:
-    """Return whether y depends on a function without a derivative, for which torch gives zeros."""
+    """Return whether torch would give zeros for a missing derivative."""
     known, open_nodes = set[object](), [y.grad_fn]
     while open_nodes:
         node = open_nodes.pop()
@@ -127,7 +126,7 @@ def _without_derivative(y: Tensor) -> bool:
 
 
 def _check_same(run: ModelRun, tap: _Tap) -> None:
-    """Refuse gradients of a run that differs from the trace's."""
+    """Refuse a run that differs from the trace's."""
     calls = [_detached(call.attention) for call in tap.calls()]
     if len(calls) != len(run.layers) or not all(
         alike(layer.attention, call) for layer, call in zip(run.layers, calls, strict=True)
@@ -136,7 +135,6 @@ def _check_same(run: ModelRun, tap: _Tap) -> None:
 
 
 def _detached(call: Attention) -> Attention:
-    """Return a call without its graph."""
     return map_terms(call, lambda term, value: value if term.is_number else value.detach())
 
 
@@ -148,7 +146,7 @@ def _raised(call: Attention, slope: Float[Tensor, "head query d_v"]) -> Float[Te
 
 
 def _asked(run: ModelRun, output: Tensor, of: tuple[int, int] | Along | None) -> tuple[Tensor, str]:
-    """Return the number y, and its description."""
+    """Return y and its description."""
     output = widened(output)
     if isinstance(of, Along):
         where = "at the mean over all positions" if of.position is None else f"at position {of.position}"
@@ -173,7 +171,7 @@ def _asked(run: ModelRun, output: Tensor, of: tuple[int, int] | Along | None) ->
 
 
 def along(run: ModelRun, output: Float[Tensor, "row width"], of: Along) -> Float[Tensor, ""]:
-    """Return the output's projection on a direction, at a position or as a mean."""
+    """Return the output's projection on a direction."""
     rows, width = output.shape
     if of.position is not None and not -rows <= of.position < rows:
         raise ShapeError(f"position {of.position} was asked for; the output has positions {-rows} to {rows - 1}")
@@ -189,7 +187,7 @@ def along(run: ModelRun, output: Float[Tensor, "row width"], of: Along) -> Float
 
 
 def _logit(run: ModelRun, output: Tensor, position: int, token: int) -> tuple[Tensor, str]:
-    """Return a token's logit at a position, and its description."""
+    """Return a logit and its description."""
     rows, width = output.shape
     if run.anatomy.no_words:
         raise UnsupportedModel(

@@ -1,4 +1,4 @@
-"""Switches a model in memory to our attention and to evaluation, and restores it afterwards."""
+"""Switches a model to our attention and evaluation, and back."""
 
 import contextlib
 import importlib
@@ -21,7 +21,7 @@ IMPLEMENTATION = "_attn_implementation_internal"
 
 @dataclass(eq=False)
 class _Loan:
-    """A field of one object that has our value: the original value, and how many still need ours."""
+    """One object's original field, and how many still need ours."""
 
     owner: object
     found: object
@@ -29,7 +29,7 @@ class _Loan:
 
 
 class _Loans:
-    """One field of objects that threads share: ours while anyone needs it; the last to leave restores it."""
+    """One field of shared objects: ours while anyone needs it; the last to leave restores it."""
 
     def __init__(self, field: str, value: object) -> None:
         self._field = field
@@ -40,7 +40,7 @@ class _Loans:
         self._loans: dict[int, _Loan] = {}
 
     def lent(self, owners: Iterable[object]) -> list[object]:
-        """Return the owners whose field is ours already."""
+        """Return the owners whose field is ours."""
         return [owner for owner in owners if id(owner) in self._loans] if self._loans else []
 
     def found(self, owner: object) -> object:
@@ -111,7 +111,7 @@ class Switch:
 
     @contextlib.contextmanager
     def own(self) -> Generator[Callable[[], bool]]:
-        """Run in evaluation mode with the model's own attention; yield a check whether another thread switched it."""
+        """Run in evaluation with the model's own attention; yield a check whether another thread switched it."""
         with _LOCK:
             before, lent = _OURS.taken, _OURS.lent(self.configs)
             training = [*(module for module in self.modules if module.training), *_EVALUATION.lent(self.modules)]
@@ -124,7 +124,7 @@ class Switch:
 
 
 def configurations(model: PreTrainedModel) -> tuple[PreTrainedConfig, ...]:
-    """Return every distinct configuration in a model, nested ones too."""
+    """Return every distinct configuration, nested ones too."""
     found: dict[int, PreTrainedConfig] = {}
     queue: list[object] = [value for module in model.modules() for value in vars(module).values()]
     while queue:

@@ -1,4 +1,4 @@
-"""Decides by a small run, not by a model's name, whether the model can be shown."""
+"""Decides by a small run whether a model can be shown."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -44,14 +44,13 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, eq=False)
 class Anatomy:
-    """The probe's findings on each attention call, in the order of the run.
+    """The probe's findings per attention call, in order.
 
     Attributes:
-        streams: "encoder", "decoder" or "cross", or "picture" or "sound".
-        numbers: the layer's number within its stream; see `layer_numbers`.
+        numbers: layer numbers within the streams; see `layer_numbers`.
         without: by stream, the layers without attention.
-        left_out: attention beside the streams that isn't recorded, in words; see `parts_left_out`.
-        no_words: why the output isn't one number per token at each position; empty if it is.
+        left_out: unrecorded attention, in words; see `parts_left_out`.
+        no_words: why output rows aren't logits of tokens; "" if they are.
     """
 
     streams: tuple[str, ...]
@@ -72,16 +71,12 @@ class Anatomy:
         return {stream: KeptLayers.all_of(numbers, self.without.get(stream, ())) for stream, numbers in found.items()}
 
     def described(self, provenance: Provenance) -> Provenance:
-        """Add the output's name, the parts left out and the numbering note to a provenance."""
+        """Add the output's name, omissions and notes to a provenance."""
         notes = (*provenance.notes, *numbering_note(self.streams, self.modules))
         return replace(provenance, output=self.output, notes=notes).leaving_out(self.left_out)
 
     def by_stream(self, of_calls: Sequence[_T], numbers: Sequence[int] | None = None) -> dict[str, tuple[_T, ...]]:
-        """Sort one value per call into the streams, in the order of the run.
-
-        Args:
-            numbers: the calls' numbers if they aren't all calls; a stream without any is omitted.
-        """
+        """Sort one value per call into streams; `numbers` if they aren't all calls."""
         streams = self.streams if numbers is None else [self.streams[number] for number in numbers]
         placed = list(zip(streams, of_calls, strict=True))
         there = [stream for stream in STREAMS if stream in streams]
@@ -93,7 +88,7 @@ class Anatomy:
         return {stream: replace(self.layers[stream], numbers=layers) for stream, layers in found.items()}
 
     def calls_of(self, layers: Sequence[int] | None) -> frozenset[int] | None:
-        """Return the calls of some layers, in every stream that has them; None means all."""
+        """Return layers' calls in all streams; None for all."""
         if layers is None:
             return None
         chosen = chosen_layers(layers, self.layers)
@@ -114,15 +109,12 @@ class Anatomy:
 
 
 def probe(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | None = None) -> tuple[Runner, Anatomy]:
-    """Run a few tokens with our attention and the model's own, compare all, and describe the model.
+    """Compare a small run with our attention and the model's own, and describe the model.
 
-    It tries transformers' attention interface first; if a model doesn't use it everywhere, the model's own operations.
+    It uses transformers' attention interface, or else the model's own operations.
 
     Args:
-        example: the input of a model that reads something other than text; see `Reader.example`.
-
-    Returns:
-        The runner, with its interception plan, and the anatomy.
+        example: input other than text; see `Reader.example`.
     """
     inputs = probe_inputs(runner, limit, example)
     beside, refusal = None, UnsupportedModel()
@@ -155,7 +147,7 @@ def probe(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | Non
 
 
 class _ElsewhereError(UnsupportedModel):
-    """Raised if some attention runs outside the interface."""
+    """Raised if attention runs outside the interface."""
 
 
 def probe_inputs(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | None) -> dict[str, Tensor]:
@@ -164,7 +156,6 @@ def probe_inputs(runner: Runner, limit: int | None, example: Mapping[str, Tensor
 
 
 def _read(runner: Runner, limit: int | None) -> dict[str, Tensor]:
-    """Return a few tokens as inputs."""
     ids = probe_ids(runner.model, limit)
     inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
     if runner.answers:
@@ -174,7 +165,7 @@ def _read(runner: Runner, limit: int | None) -> dict[str, Tensor]:
 
 
 def _shown(runner: Runner, example: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return the example's inputs, with a few ids for a decoder."""
+    """Return the example, with a few ids for a decoder."""
     inputs = runner.inputs(example)
     if runner.answers and "decoder_input_ids" not in inputs:
         inputs["decoder_input_ids"] = probe_ids(runner.model, _TARGET).to(device_of(runner.model))
@@ -182,7 +173,7 @@ def _shown(runner: Runner, example: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
-    """Check and describe a model; also return whether softmaxes of its own run beside the interface."""
+    """Describe a verified model; also return whether its own softmaxes attend."""
     model = runner.model
     family = family_of(model)
     with naming(runner, inputs), outside_calls(model) as outside:
@@ -226,7 +217,7 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
 
 
 def probe_ids(model: "PreTrainedModel", limit: int | None) -> Tensor:
-    """Return one row of ids from all over the vocabulary, distinct if it is large enough."""
+    """Return a row of ids from all over the vocabulary, distinct if possible."""
     size, count = vocabulary(model), min(_TOKENS, limit or _TOKENS)
     if size < 1:
         raise UnsupportedModel(f"{family_of(model)} has no vocabulary: only models that read text can be shown")
@@ -235,7 +226,7 @@ def probe_ids(model: "PreTrainedModel", limit: int | None) -> Tensor:
 
 
 def _alone(family: str, calls: Sequence[Call], count: int) -> tuple[str, ...]:
-    """Return "decoder" for all calls if none attends ahead, "encoder" if all do."""
+    """Return "decoder" for all calls if none attends ahead, else "encoder"."""
     for call in calls:
         _check_shape(family, call, ((count, count),))
     closed = [looks_back(call) for call in calls]
@@ -247,7 +238,7 @@ def _alone(family: str, calls: Sequence[Call], count: int) -> tuple[str, ...]:
 
 
 def _pair(family: str, calls: Sequence[Call], count: int, target: int) -> tuple[str, ...]:
-    """Return an encoder–decoder's streams, told apart by the lengths of queries and keys."""
+    """Return an encoder–decoder's streams, by the lengths of queries and keys."""
     kinds = {(count, count): "encoder", (target, target): "decoder", (target, count): "cross"}
     for call in calls:
         _check_shape(family, call, tuple(kinds))

@@ -1,6 +1,6 @@
 """Registers our attention function with transformers, and records its calls.
 
-The recorder is a context variable, so several threads can run one model, and each records only its own calls.
+A context variable has the recorder, so threads can share a model.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ Split = tuple[Tensor | None, Tensor | None]
 
 
 def split_mask(mask: Tensor) -> Split:
-    """Split a mask, boolean or additive, into (allowed, bias); None if nothing is blocked or added."""
+    """Split a boolean or additive mask into (allowed, bias); None if nothing is blocked or added."""
     if mask.dtype == torch.bool:
         return (None if bool(mask.all()) else mask), None
     allowed = mask > BLOCKED_BELOW
@@ -40,9 +40,9 @@ def split_mask(mask: Tensor) -> Split:
 
 
 def unrecorded_mask(module: nn.Module, query: Tensor, key: Tensor, mask: Tensor | None, closed: object) -> Split:
-    """Return the mask of somebody else's pass through a model that another thread switched to our attention.
+    """Return the mask of an unrecorded pass, while another thread has switched the model.
 
-    That pass may have begun under torch's fused kernel, where no mask may mean causal.
+    Under torch's fused kernel, where it may have begun, no mask may mean causal.
     """
     if mask is not None:
         return split_mask(mask)
@@ -54,10 +54,9 @@ def unrecorded_mask(module: nn.Module, query: Tensor, key: Tensor, mask: Tensor 
 
 
 def chosen_keys(indices: Tensor, keys: int) -> Tensor:
-    """Turn each query's chosen keys, (batch, query, top-k), into a mask (batch, 1, query, key); −1 chooses none.
+    """Turn chosen keys, (batch, query, top-k), into a mask (batch, 1, query, key); −1 chooses none.
 
-    Models that choose make this mask themselves only for implementations they know by name. Source: DeepSeek-AI 2025,
-    "DeepSeek-V3.2", section 2.1.
+    Models make this mask only for implementations they know. Source: DeepSeek-AI 2025, "DeepSeek-V3.2", section 2.1.
     """
     counts = torch.zeros(*indices.shape[:-1], keys, dtype=torch.int32, device=indices.device)
     counts.scatter_add_(-1, indices.long().clamp_min(0), (indices >= 0).int())
@@ -77,13 +76,13 @@ _HARMLESS = frozenset(
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """One call of our function: its module and its attention."""
+    """One call of our function."""
 
     module: nn.Module
     attention: Attention
 
     def of_row(self, row: int = 0) -> "Call":
-        """Return the call of one batch row, head first, with copies of all parameters, which training could change."""
+        """Return one batch row's call, head first; parameters are copied."""
         return replace(self, attention=map_terms(self.attention, lambda term, value: of_row(term, value, row)))
 
     def in_a_batch(self) -> "Call":
@@ -92,32 +91,31 @@ class Call:
         return replace(self, attention=batched)
 
     def again(self, other: "Call") -> bool:
-        """Return whether a module repeats the weights, to mix a second half of its values.
+        """Return whether a module repeats the weights for a second half of its values.
 
-        The first call is kept, so no other tensor can have its memory. Source: Ye et al. 2024, "Differential
-        Transformer", whose two halves share their weights.
+        The first call is kept, so its memory isn't reused. Source: Ye et al. 2024, "Differential Transformer".
         """
         return self.module is other.module and same_terms(self.attention, other.attention, _same_memory, "value")
 
     def beside(self, other: "Call") -> "Call":
-        """Return this call with another's values, of the same weights, beside its own."""
+        """Return this call with another's values appended."""
         both = torch.cat([self.attention.value, other.attention.value], dim=-1)
         return replace(self, attention=replace(self.attention, value=both))
 
 
 @dataclass(eq=False)
 class Recorder:
-    """Records every attention call of one pass, in order, and applies the pass's edits.
+    """Records one pass's attention calls in order, and applies its edits.
 
-    It does as little as possible during the pass, between matrices that fill the processor's caches.
+    It does little during the pass, between matrices that fill the caches.
 
     Attributes:
-        places: each call's stream and layer number; needed for edits only.
-        keep: the numbers of the calls to keep; None for all.
-        rest: file for the queries, keys and values of a long text; None for memory.
-        progress: called after each call with the number of calls so far; if it raises, the pass ends.
-        last: the number of the last call to run; None for a whole run.
-        computing: whether our own function is running, so that it isn't taken for the model's.
+        places: each call's stream and layer number; for edits only.
+        keep: the calls to keep; None for all.
+        rest: file for a long text's terms; None for memory.
+        progress: called with the number of calls; raises to end the pass.
+        last: the last call to run; None for all.
+        computing: whether our own function is running.
     """
 
     edits: Sequence[Edit] = ()
@@ -135,7 +133,7 @@ class Recorder:
 
     @property
     def count(self) -> int:
-        """How many calls were recorded so far."""
+        """The number of calls so far."""
         return len(self._modules)
 
     @property
@@ -153,7 +151,7 @@ class Recorder:
         return tuple(call.of_row() for call in self._calls.values())
 
     def compute(self, call: Call) -> Tensor:
-        """Return `hear`'s output, with `computing` set meanwhile."""
+        """Return `hear`'s output, with `computing` set."""
         self.computing = True
         try:
             return self.hear(call)
@@ -161,7 +159,7 @@ class Recorder:
             self.computing = False
 
     def hear(self, call: Call) -> Tensor:
-        """Record one batched call and return its edited output, (1, head, query, d_v)."""
+        """Record a call; return its edited output, (1, head, query, d_v)."""
         rows = call.attention.query.shape[0]
         if rows != 1:
             raise UnsupportedModel(
@@ -187,7 +185,6 @@ class Recorder:
         return output
 
     def _edited(self, call: Call, number: int) -> Call:
-        """Return the call with the edits in its terms."""
         if number >= len(self.places):
             raise UnsupportedModel(f"call {number} of this pass is one that the probe's pass didn't make")
         own = call.of_row()
@@ -202,7 +199,7 @@ class Recorder:
         return fused(attention, closed=closed)
 
     def _is_closed(self, attention: Attention) -> bool:
-        """Return whether a call's mask is just causal, worked out once per mask."""
+        """Return whether a mask is just causal, worked out once."""
         allowed = attention.allowed
         if allowed is None:
             return False
@@ -212,7 +209,7 @@ class Recorder:
         return self._closed[key][1]
 
     def split(self, mask: Tensor | None) -> Split:
-        """Split a mask into (allowed, bias), once per mask that layers share."""
+        """Split a mask, once if layers share it."""
         if mask is None:
             return None, None
         key = _memory(mask)
@@ -221,14 +218,14 @@ class Recorder:
         return self._splits[key][1]
 
     def learn(self, mask: Tensor, split: Split, *, closed: bool = False) -> None:
-        """Remember a mask's split, and the mask itself, so that its memory can't become another's."""
+        """Remember a mask's split; keep the mask, so that its memory isn't reused."""
         self._splits[_memory(mask)] = (mask, split)
         if closed and split[0] is not None:
             self._closed[_memory(split[0])] = (split[0], True)
 
 
 def of_row(term: Term, value: Any, row: int) -> Any:
-    """Return one batch row's term, head first; parameters are copied, since training could change them."""
+    """Return one batch row's term, head first; parameters are copied, since training changes them."""
     if term.is_number:
         return value
     if term.is_matrix:
@@ -241,7 +238,7 @@ def _same_memory(one: Tensor, other: Tensor) -> bool:
 
 
 def _memory(mask: Tensor) -> object:
-    """Return a mask's key: many models slice theirs anew in each layer, without a copy."""
+    """Return a mask's key: many models slice theirs anew per layer, uncopied."""
     return mask.data_ptr(), mask.shape, mask.stride(), mask.dtype
 
 
@@ -302,7 +299,7 @@ def _attention(
 
 
 def _refuse_unknown(module: nn.Module, dropout: float, others: dict[str, object]) -> None:
-    """Refuse arguments that could change the result and that we would ignore."""
+    """Refuse arguments that we would wrongly ignore."""
     if not others.keys() <= _HARMLESS and (unknown := _unknown(others)):
         raise UnsupportedModel(
             f"{type(module).__name__} asks its attention for {', '.join(unknown)}, which is not known here; "
@@ -317,7 +314,7 @@ def _unknown(others: dict[str, object]) -> list[str]:
 
 
 def _mask(batch_size: int, q_length: int, kv_length: int, *places: Any, **options: Any) -> Tensor | None:
-    """Return eager attention's mask, made quickly if it is just causal, and pass its meaning to the recorder."""
+    """Return eager attention's mask, quickly if causal, and let the recorder learn it."""
     recorder = recording.get()
     if recorder is None or batch_size != 1 or q_length != kv_length or not options.get("allow_is_causal_skip"):
         return _MASKS["eager"](batch_size, q_length, kv_length, *places, **options)

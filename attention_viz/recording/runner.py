@@ -38,8 +38,8 @@ class Pass:
     """A recorded pass.
 
     Attributes:
-        output: without its batch axis; a long text's is computed when it is read.
-        modules: each call's module, whether the call was kept or not.
+        output: without batch axis; a long text's is computed when read.
+        modules: each call's module, kept or not.
         numbers: the kept calls' numbers.
         named: the output's name in the model's result.
         seconds: 0 if not measured.
@@ -54,17 +54,16 @@ class Pass:
 
     @classmethod
     def of(cls, returned: Returned, recorder: Recorder) -> "Pass":
-        """Combine a recorder's calls and the run's output."""
         return cls(returned.tensor, recorder.calls(), recorder.modules, recorder.numbers, returned.name)
 
 
 @dataclass(frozen=True, eq=False)
 class Runner:
-    """Runs one model, from any number of threads at once.
+    """Runs one model, from any number of threads.
 
     Attributes:
-        named: the names of its forward's parameters.
-        door: entered for every forward; runs the model as written, and on a server limits concurrent runs.
+        named: its forward's parameters.
+        door: entered for every forward; a server's limits concurrent runs.
     """
 
     model: PreTrainedModel
@@ -76,7 +75,7 @@ class Runner:
 
     @classmethod
     def of(cls, model: PreTrainedModel) -> "Runner":
-        """Find out how to run a model; a wrapper of adapters passes on parameters that it doesn't name itself."""
+        """Inspect a model; a wrapper of adapters passes on parameters it doesn't name."""
         inside = next((one for one in model.modules() if isinstance(one, PreTrainedModel)), model)
         named = {name for one in (model, inside) for name in inspect.signature(one.forward).parameters}
         return cls(model, Switch.of(model), frozenset(named))
@@ -88,7 +87,7 @@ class Runner:
 
     @property
     def settings(self) -> dict[str, bool]:
-        """Arguments of each run beside its inputs: no KV cache."""
+        """Arguments of each run: no KV cache."""
         return {"use_cache": False} if "use_cache" in self.named else {}
 
     def inputs(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -108,8 +107,8 @@ class Runner:
         """Run with our attention, in the model itself.
 
         Args:
-            places: each call's stream and layer number; needed for edits only.
-            keep: the numbers of the calls to keep; None for all.
+            places: each call's stream and layer number; for edits only.
+            keep: the calls to keep; None for all.
             rest: file for a long text's record; None for memory.
         """
         started = time.perf_counter()
@@ -124,7 +123,7 @@ class Runner:
         return replace(recorded, output=rest.put(recorded.output))
 
     def _record_body(self, recorder: Recorder, inputs: Mapping[str, Tensor]) -> Pass | None:
-        """Run with the last output row only, the others computed on demand; None if the model can't."""
+        """Record with output rows computed on demand; None if the model can't."""
         if not self._reads_out(inputs):
             return None
         found = self._run_body(recorder, inputs, ONLY_LAST)
@@ -139,7 +138,7 @@ class Runner:
         return Pass(late, recorder.calls(), recorder.modules, recorder.numbers, name)
 
     def _reads_out(self, inputs: Mapping[str, Tensor]) -> bool:
-        """Return whether each output row follows from the body's state there; tried once, on a few tokens."""
+        """Return whether output rows follow from the body's states; tried once."""
         if self.answers or not ONLY_LAST.keys() <= self.named or not _goes_by_position(inputs):
             return False
         if not self._tried:
@@ -158,7 +157,7 @@ class Runner:
     def _run_body(
         self, recorder: Recorder, inputs: Mapping[str, Tensor], settings: Mapping[str, object]
     ) -> tuple[Returned, Tensor] | None:
-        """Return a recorded run's output and the body's state; None if that isn't one row per position."""
+        """Return a run's output and the body's states; None if they aren't one per position."""
         body, outputs = body_of(self.model), list[object]()
         if body is None:
             return None
@@ -173,7 +172,7 @@ class Runner:
         return None if hidden is None else (returned, hidden)
 
     def record_next(self, token: int, position: int, before: int, cache: object) -> Pass:
-        """Run one token with our attention on a KV cache of those before it, which gains the token's keys and values."""
+        """Run one token with our attention on a KV cache, which then holds it too."""
         recorder = Recorder()
         inputs = self.step_inputs(token, position, before, cache)
         return Pass.of(self._run(recorder, inputs | {"use_cache": True}), recorder)
@@ -199,7 +198,7 @@ class Runner:
         wirings: Sequence[Wiring],
         keep: Collection[int] | None = None,
     ) -> tuple[Pass, Listener]:
-        """Record a run and what surrounds its calls, which costs more."""
+        """Record a run and its calls' surroundings."""
         recorder = Recorder(edits, places, keep)
         around = Listener(recorder, wirings)
         with around.listening():
@@ -212,21 +211,18 @@ class Runner:
 
     @contextlib.contextmanager
     def hearing(self, recorder: Recorder, *, slopes: bool = False) -> Generator[None]:
-        """Run the model with our attention and a recorder; keep gradients only if `slopes`."""
+        """Run with our attention and a recorder; keep gradients only if `slopes`."""
         with heard_by(recorder), self.door, torch.inference_mode(False) if slopes else contextlib.nullcontext():
             with torch.set_grad_enabled(slopes), self.switch.ours():
                 yield
 
     def run_open(self, recorder: Recorder, inputs: Mapping[str, Tensor]) -> Tensor:
-        """Run with a recorder and gradients, and return the output."""
+        """Run with a recorder and gradients."""
         with self.hearing(recorder, slopes=True):
             return output_of(self.model(**inputs, **self.settings))
 
     def run_own(self, inputs: Mapping[str, Tensor]) -> Tensor | None:
-        """Return the output of the model itself, not a twin's.
-
-        None if another thread switches it to our attention meanwhile, or if it fails, as its twin will.
-        """
+        """Return the model's own output; None if it fails, or another thread switches it."""
         _ = self.switch.found()
         with contextlib.suppress(Exception), self.door, torch.no_grad(), self.switch.own() as turned:
             output = output_of(self.model(**inputs, **self.settings))
@@ -239,7 +235,7 @@ class Runner:
 
 
 def versions(device: torch.device) -> dict[str, str]:
-    """Return the versions of packages and Python, and the device's type, by name."""
+    """Return versions of packages and Python, and the device type."""
     packages = {name: version(name) for name in ("torch", "transformers")}
     # Ours is read from the package in use, which may run from its source without being installed.
     own = str(vars(sys.modules[__name__.partition(".")[0]])["__version__"])
@@ -253,7 +249,7 @@ def _goes_by_position(inputs: Mapping[str, Tensor]) -> bool:
 
 
 def alike(one: Attention, other: Attention) -> bool:
-    """Return whether two calls had the same inputs, up to the order in which threads add."""
+    """Return whether calls had equal inputs, up to threads' order of adding."""
     return same_terms(one, other, _close)
 
 

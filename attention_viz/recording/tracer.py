@@ -61,7 +61,7 @@ class TokenAxes:
 
     @classmethod
     def of_pair(cls, source: Tokens, read: Tokens, produced: Tokens) -> "TokenAxes":
-        """Return an encoder–decoder's axes; the rows of cross-attention are named by the tokens that the steps produce."""
+        """Return an encoder–decoder's axes; the tokens produced name the rows of cross-attention."""
         queries = {"encoder": source, "decoder": read, "cross": produced}
         return cls(queries, {"encoder": source, "decoder": read, "cross": source})
 
