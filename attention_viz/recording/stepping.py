@@ -1,7 +1,6 @@
 """Runs a decoder token by token with a KV cache, and checks that this equals a whole run.
 
-Most decoders cache just their attention's keys and values, with positions already turned into them, so a recorded run
-is all that the next token needs. A comparison on a few tokens, once per model, decides whether a decoder does so.
+Most decoders cache just their attention's keys and values, positions included; a test on a few tokens decides.
 """
 
 import functools
@@ -41,11 +40,11 @@ _LONGER = ("query", "key", "value", "allowed")
 class Grown:
     """A decoder's record of a text and each token after it.
 
-    Buffers for all rows are allocated at once; results are views of the rows so far, which later steps don't change.
+    Buffers are allocated at once; results are views that later steps don't change.
     """
 
     def __init__(self, start: Pass, room: int, *, each_head: bool = False) -> None:
-        """Begin with a recorded run of a text."""
+        """Begin with a text's record."""
         self._start, self._each_head = start, each_head
         self.count = len(start.output)
         self._size = self.count + room
@@ -61,7 +60,7 @@ class Grown:
         self._mask_of: list[Tensor] = []
 
     def add(self, step: Pass, kept: Sequence[int]) -> None:
-        """Add the run of one more token."""
+        """Add one more token's record."""
         if len(step.calls) != len(self._start.calls):
             raise UnsupportedModel(f"a step made {len(step.calls)} attention calls, the text {len(self._start.calls)}")
         columns = torch.tensor([*kept, self.count], device=self._output.device)
@@ -82,7 +81,7 @@ class Grown:
 
     @property
     def record(self) -> Pass:
-        """Everything so far as one run's record."""
+        """Everything so far as one record."""
         calls = tuple(replace(call, attention=self._attention(at)) for at, call in enumerate(self._start.calls))
         return Pass(self._output[: self.count], calls, self._start.modules, self._start.numbers)
 
@@ -92,7 +91,7 @@ class Grown:
         return self._mask_of[0][0, : self.count, : self.count]
 
     def cached(self, kept: Sequence[int] | None = None) -> Mapping[int, tuple[Tensor, Tensor]]:
-        """Return keys and values by cache layer, each (1, head, key, width)."""
+        """Return keys and values by cache layer, (1, head, key, width) each."""
         found: dict[int, tuple[Tensor, Tensor]] = {}
         for call, terms in zip(self._start.calls, self._terms, strict=True):
             pair = [terms[name][None, :, : self.count] for name in ("key", "value")]
@@ -137,7 +136,7 @@ class Grown:
 
 
 def cache_number(call: Call) -> int:
-    """Return the number of a call's layer in a KV cache."""
+    """Return a call's layer in a KV cache."""
     number = getattr(call.module, "layer_idx", None)
     if not isinstance(number, int):
         raise UnsupportedModel(f"{type(call.module).__name__} doesn't say which layer of a cache is its own")
@@ -156,11 +155,7 @@ _ROOM = 10
 
 @dataclass(frozen=True, eq=False)
 class Stepping:
-    """Runs one decoder token by token.
-
-    Attributes:
-        limit: the most tokens it can read at once; None if unknown.
-    """
+    """Runs one decoder token by token; `limit` is its most tokens, None if unknown."""
 
     runner: Runner
     anatomy: Anatomy
@@ -168,23 +163,22 @@ class Stepping:
 
     @once
     def exact(self) -> bool:
-        """Whether steps with the KV cache equal a run of the whole text."""
+        """Whether steps equal a run of the whole text."""
         return self._same(None)
 
     @once
     def evicts(self) -> bool:
         """Whether steps without evicted keys equal a whole run that blocks them.
 
-        A model that drops old keys itself counts positions in its cache, where they'd be wrong.
+        A model that drops keys itself counts positions in its cache, where they'd be wrong.
         """
         return self.exact and not _drops_keys(self.runner.model.config) and self._same(_EVICT)
 
     def begin(self, start: Pass, room: int, evict: Evict | None) -> "Steps":
-        """Continue from a recorded run; raises `Grown`'s errors."""
+        """Continue from a record."""
         return Steps(self.runner, Grown(start, room, each_head=evict is not None), evict)
 
     def _same(self, evict: Evict | None) -> bool:
-        """Compare both ways on a few tokens."""
         try:
             ids = probe_ids(self.runner.model, self.limit)
             whole = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
@@ -218,7 +212,7 @@ class Steps:
 
 
 def apart(one: Pass, other: Pass) -> float:
-    """Return the outputs' relative difference; infinity if a call's inputs differ."""
+    """Return outputs' relative difference; infinity if calls' inputs differ."""
     pairs = zip(one.calls, other.calls, strict=True)
     if not all(mine.module is theirs.module and alike(mine.attention, theirs.attention) for mine, theirs in pairs):
         return math.inf
@@ -230,7 +224,7 @@ def apart(one: Pass, other: Pass) -> float:
 
 
 def cache_of(layers: Mapping[int, tuple[Tensor, Tensor]]) -> "DynamicCache":
-    """Return a KV cache that holds these keys and values and never drops any."""
+    """Return a KV cache of these layers that never drops keys."""
     from transformers.cache_utils import DynamicCache
 
     cache = DynamicCache()
@@ -240,7 +234,7 @@ def cache_of(layers: Mapping[int, tuple[Tensor, Tensor]]) -> "DynamicCache":
 
 
 def _drops_keys(config: object) -> bool:
-    """Return whether a model's layers drop distant keys themselves."""
+    """Return whether a model drops distant keys itself."""
     text = cast("Any", config).get_text_config()
     kinds = set(getattr(text, "layer_types", None) or ["full_attention"])
     return getattr(text, "sliding_window", None) is not None or kinds != {"full_attention"}
@@ -249,11 +243,7 @@ def _drops_keys(config: object) -> bool:
 def compare_steps(
     recorded: Pass, runner: Runner, ids: Tensor, typed: int, kept: Callable[[int], Sequence[int]]
 ) -> Fidelity:
-    """Compare the text with the model's own run of it, and each step with its own from the same KV cache.
-
-    Args:
-        typed: the number of tokens read at once; each later one was a step.
-    """
+    """Compare the first `typed` tokens with the model's own run, and each later step from the same KV cache."""
     start = replace(prefix(recorded, typed), output=recorded.output[:typed])
     text = {"input_ids": ids[:, :typed], "attention_mask": torch.ones_like(ids[:, :typed])}
     found = compare(start, runner, runner.inputs(text))
@@ -261,12 +251,12 @@ def compare_steps(
     foreign = not all(map(builtin, twin.implementations(recorded.modules)))
 
     def step(at: int, keys: Sequence[int]) -> tuple[dict[str, Any], "DynamicCache"]:
-        """Return a step's inputs and their KV cache, which a run extends."""
+        """Return a step's inputs and KV cache, which a run extends."""
         cache = cache_of({cache_number(call): _pair(call, keys) for call in recorded.calls})
         return runner.step_inputs(int(ids[0, at]), at, len(keys), cache), cache
 
     def stepped(itself: Twin, at: int, keys: Sequence[int]) -> tuple[Tensor, "DynamicCache"]:
-        """Return the output of a step of the model itself, which can be repeated, and the KV cache after it."""
+        """Return a repeatable step's output and the KV cache after it."""
         inputs, cache = step(at, keys)
         return itself.run_as_turned(inputs), cache
 
@@ -288,7 +278,7 @@ def compare_steps(
 
 
 def _step(recorded: Pass, row: int, keys: Sequence[int]) -> Pass:
-    """Return the record of one step: one row per call, with the keys at that time."""
+    """Return one step's record: a row per call, with that time's keys."""
     return replace(recorded, calls=tuple(replace(call, attention=_row(call, row, keys)) for call in recorded.calls))
 
 
@@ -303,12 +293,12 @@ def _row(call: Call, row: int, keys: Sequence[int]) -> Attention:
 
 
 def _pair(call: Call, keys: Sequence[int]) -> tuple[Tensor, Tensor]:
-    """Return some keys and values of a call, each (1, head, key, width)."""
+    """Return some keys and values, (1, head, key, width) each."""
     return call.attention.key[None, :, list(keys)], call.attention.value[None, :, list(keys)]
 
 
 def _left_apart(call: Call, row: int, cache: "DynamicCache") -> float:
-    """Return how far a step's cached key and value are from the recorded ones."""
+    """Return the error of a step's cached key and value."""
     layer, found = cast("Any", cache).layers[cache_number(call)], 0.0
     for ours, theirs in zip(_pair(call, [row]), (layer.keys, layer.values), strict=True):
         apart = Difference()

@@ -1,4 +1,4 @@
-"""Finds each attention call's tower and layer number from its module's name."""
+"""Finds each call's tower and layer number by its module's name."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -50,7 +50,7 @@ def streams_by_tower(model: "PreTrainedModel", calls: Sequence[Call], inputs: Ma
 
 
 def _check_own_positions(model: "PreTrainedModel", paths: Sequence[str], inputs: Mapping[str, Tensor]) -> None:
-    """Refuse attention between queries of the model's own, which are no part of the input."""
+    """Refuse attention between learned queries, which are no part of the input."""
     if any(name.endswith("input_ids") for name in inputs):
         return
     asking = next((path for path in paths if "decoder" in path.split(".")), None)
@@ -62,7 +62,7 @@ def _check_own_positions(model: "PreTrainedModel", paths: Sequence[str], inputs:
 
 
 def check_heads(model: "PreTrainedModel", calls: Sequence[Call]) -> None:
-    """Refuse heads found in a model's own code that the configuration doesn't have, such as windows of an image."""
+    """Refuse head counts that the configuration doesn't have, such as windows."""
     known = _head_counts(model.config.to_dict())
     strange = next((call for call in calls if known and call.attention.shape[0] not in known), None)
     if strange is not None:
@@ -73,7 +73,7 @@ def check_heads(model: "PreTrainedModel", calls: Sequence[Call]) -> None:
 
 
 def _head_counts(metadata: Mapping[str, Any]) -> frozenset[int]:
-    """Return all head counts in a configuration and its parts."""
+    """Return all head counts in a configuration."""
     found = set[int]()
     for name, value in metadata.items():
         if isinstance(value, dict):
@@ -89,7 +89,6 @@ def _kind(inputs: Mapping[str, Tensor]) -> str:
 
 
 def _of_pair(path: str, call: Call, inputs: Mapping[str, Tensor]) -> str:
-    """Return the stream of a call in a model with a decoder."""
     if "decoder" not in path.split("."):
         return "encoder"
     queries, keys = call.attention.shape[1:]
@@ -97,7 +96,7 @@ def _of_pair(path: str, call: Call, inputs: Mapping[str, Tensor]) -> str:
 
 
 def _of_two(paths: Sequence[str], calls: Sequence[Call]) -> tuple[str, ...]:
-    """Return the streams of a model that reads text beside an image or audio."""
+    """Return the streams of text beside an image or audio."""
     found = ["picture" if _says(path, _PICTURES) else "sound" if _says(path, _SOUNDS) else "" for path in paths]
     texts = [call for call, stream in zip(calls, found, strict=True) if not stream]
     own = "decoder" if all(looks_back(call) for call in texts) else "encoder"
@@ -111,15 +110,15 @@ def _says(path: str, words: Sequence[str]) -> bool:
 
 
 def looks_back(call: Call) -> bool:
-    """Return whether a call's mask blocks all later keys."""
+    """Return whether a mask blocks all later keys."""
     allowed = call.attention.allowed
     return allowed is not None and not bool((allowed & ~causal(allowed.shape[-1]).to(allowed.device)).any())
 
 
 def layer_numbers(model: "PreTrainedModel", calls: Sequence[Call], streams: Sequence[str]) -> tuple[LayerNumber, ...]:
-    """Return each call's layer number within its stream, from the module's name; see `numbers_of`.
+    """Return each call's layer number within its stream, by module name; see `numbers_of`.
 
-    A shared module with as many names as calls has another name each time.
+    A shared module with as many names as calls has another one each time.
     """
     names = _paths(model, calls)
     found = dict[str, Iterator[LayerNumber]]()
@@ -130,7 +129,7 @@ def layer_numbers(model: "PreTrainedModel", calls: Sequence[Call], streams: Sequ
 
 
 def numbering_note(streams: Sequence[str], modules: Sequence[nn.Module]) -> tuple[str, ...]:
-    """Return a note if layers are counted by calls: some modules attend more often, which shifts the numbers."""
+    """Return a note if layers are counted by calls, since some modules attend more often."""
     calls = Counter(zip(streams, map(id, modules), strict=True))
     if len(set(calls.values())) == 1:
         return ()
@@ -138,7 +137,7 @@ def numbering_note(streams: Sequence[str], modules: Sequence[nn.Module]) -> tupl
 
 
 def _paths(model: "PreTrainedModel", calls: Sequence[Call]) -> list[str]:
-    """Return the name of each call's module."""
+    """Return each call's module name."""
     names = dict[int, list[str]]()
     for name, module in model.named_modules(remove_duplicate=False):
         names.setdefault(id(module), []).append(name)
@@ -153,16 +152,16 @@ def _paths(model: "PreTrainedModel", calls: Sequence[Call]) -> list[str]:
 
 
 def _number(name: str) -> str:
-    """Return the first number in a module's name: "3" for "model.layers.3.self_attn"; "" if none."""
+    """Return a name's first number: "3" for "model.layers.3.self_attn"; "" if none."""
     return next((part for part in name.split(".") if part.isdigit()), "")
 
 
 def layers_without(
     model: "PreTrainedModel", calls: Sequence[Call], streams: Sequence[str]
 ) -> dict[str, tuple[int, ...]]:
-    """Return by stream the layers without attention, in module lists where others attend.
+    """Return by stream the layers without attention in lists where others attend.
 
-    Streams whose layers are numbered by their order are omitted: these would be numbers of another kind.
+    Streams numbered by order are omitted: those are other numbers.
     """
     paths, numbers = _paths(model, calls), layer_numbers(model, calls, streams)
     own = {stream for stream in streams}

@@ -1,4 +1,4 @@
-"""Makes a trace of one input row: a recorded pass, its calls sorted into streams."""
+"""Makes a trace of one input row."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -49,14 +49,14 @@ _ROUNDING = 100
 
 @dataclass(frozen=True)
 class TokenAxes:
-    """The tokens along the axes of each stream."""
+    """The tokens along each stream's axes."""
 
     queries: Mapping[str, Tokens]
     keys: Mapping[str, Tokens]
 
     @classmethod
     def of_one(cls, stream: str, tokens: Tokens) -> "TokenAxes":
-        """Return the axes of one self-attending stream."""
+        """Return a self-attending stream's axes."""
         return cls({stream: tokens}, {stream: tokens})
 
     @classmethod
@@ -66,7 +66,7 @@ class TokenAxes:
         return cls(queries, {"encoder": source, "decoder": read, "cross": source})
 
     def real(self, streams: Sequence[str]) -> Real:
-        """Return a pass's real rows, from one stream per call."""
+        """Return a pass's real rows; `streams` has one per call."""
         calls = [_real(self.queries[stream]) for stream in streams]
         return Real(_real(self.queries["decoder" if "decoder" in streams else streams[0]]), calls)
 
@@ -98,7 +98,7 @@ class Tracer:
         """Run once and return its trace; report the cost first if it takes long.
 
         Args:
-            keep: the numbers of the calls to keep; None for all.
+            keep: the calls to keep; None for all.
         """
         refuse_autocast(self.name, self.runner.model)
         anatomy = self.anatomy
@@ -123,7 +123,7 @@ class Tracer:
         return self._trace_of(recorded, inputs, edits, found, measure, provenance, seen)
 
     def trace_steps(self, grown: Grown, tokens: Tokens, evict: Evict | None, provenance: Provenance) -> Trace:
-        """Return the trace of a text read in steps; its fidelity compares it with a run of the whole text."""
+        """Return the trace of a text read in steps, to be compared with a whole run."""
         ids = torch.tensor([tokens.numbers])
         inputs = self.runner.inputs({"input_ids": ids, "attention_mask": torch.ones_like(ids)})
         axes, recorded = TokenAxes.of_one(next(iter(self.anatomy.layers)), tokens), grown.record
@@ -156,7 +156,7 @@ class Tracer:
         provenance: Provenance,
         seen: Seen = NOTHING,
     ) -> Trace:
-        """Return a record's trace, which can rerun with these edits."""
+        """Return a record's trace, with its rerun."""
         anatomy = self.anatomy
         calls, numbers = zip(recorded.calls, recorded.numbers, strict=True), recorded.numbers
         layers = tuple(Layer(call.attention, str(anatomy.numbers[number])) for call, number in calls)
@@ -189,19 +189,19 @@ class Tracer:
         return attach(trace, rerun)
 
     def _gives_again(self, recorded: Pass, inputs: dict[str, Tensor], edits: Sequence[Edit]) -> bool:
-        """Return whether a second run gives the same numbers."""
+        """Return whether a second run repeats the numbers."""
         again = self.runner.record(inputs, edits, self.anatomy.places, recorded.numbers, file_for(inputs))
         return apart(recorded, again) <= REPEATED
 
     def record_of(self, trace: Trace) -> Pass:
-        """Return the record behind a decoder's trace of all layers."""
+        """Return the record of a decoder's whole trace."""
         (layers,) = trace.layers.values()
         calls = zip(self.anatomy.modules, layers, strict=True)
         made = tuple(Call(module, layer.attention) for module, layer in calls)
         return Pass(by_row(trace), made, self.anatomy.modules, tuple(range(len(made))))
 
     def projections(self, layer: int, stream: str | None) -> Mapping[str, Projection]:
-        """Return the learned matrices around one layer's attention; see `AttentionModel.projections`."""
+        """Return one layer's learned matrices; see `AttentionModel.projections`."""
         anatomy, streams = self.anatomy, list(self.anatomy.layers)
         if stream not in streams and (stream is not None or len(streams) > 1):
             asked = "no stream was named" if stream is None else f"the stream {stream!r} was asked for"
@@ -214,7 +214,7 @@ class Tracer:
     def _surrounded(
         self, inputs: dict[str, Tensor], edits: Sequence[Edit], layers: Sequence[Layer], numbers: Sequence[int]
     ) -> tuple[Layer, ...]:
-        """Return the layers with their calls' surroundings, from a second run."""
+        """Return layers with their surroundings, from a second run."""
         anatomy = self.anatomy
         keep = None if len(numbers) == len(anatomy.streams) else frozenset(numbers)
         again, around = self.runner.record_around(inputs, edits, anatomy.places, anatomy.wirings, keep)
@@ -235,7 +235,7 @@ class Tracer:
     def _bias_parts(
         self, inputs: dict[str, Tensor], edits: Sequence[Edit], layers: Sequence[Layer], numbers: Sequence[int]
     ) -> dict[int, dict[str, Tensor]]:
-        """Return each call's bias parts by name; a single known part is the bias itself."""
+        """Return bias parts by call and name; one known part is the bias itself."""
         found = dict[int, dict[str, Tensor]]()
         if any(site.parts for site in self.runner.switch.plan.sites):
             found = bias_parts(self.runner, inputs, edits, self.anatomy.places)
@@ -249,9 +249,9 @@ class Tracer:
     def _measure(
         self, inputs: dict[str, Tensor], recorded: Pass | None, axes: TokenAxes, keep: frozenset[int] | None = None
     ) -> Callable[[], Fidelity]:
-        """Return a function that measures a trace's fidelity.
+        """Return a function that measures the fidelity.
 
-        An edited trace has no record to compare (None): its model is measured without the edits.
+        Without a record, the trace was edited: the unedited model is measured.
         """
 
         def measure() -> Fidelity:

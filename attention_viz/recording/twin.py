@@ -1,4 +1,4 @@
-"""Copies a model to run it without our attention, so that the model itself isn't touched."""
+"""Copies a model to run it without our attention, and leave the original alone."""
 
 import contextlib
 import functools
@@ -32,13 +32,12 @@ Hear = Callable[[nn.Module, object], None]
 
 @dataclass(frozen=True, eq=False)
 class Twin:
-    """Modules over a model's tensors, with configurations of their own, in evaluation mode.
+    """Modules over a model's tensors, with their own configurations, in evaluation mode.
 
     Attributes:
         original: the model's module by the twin's.
-        own: the attention implementation that each configuration (by id) had in the model; None if unnamed.
-        named: the names of its forward's parameters.
-        settings: arguments of every forward.
+        own: each configuration's attention implementation in the model, by id; None if unnamed.
+        named: its forward's parameters.
     """
 
     model: PreTrainedModel
@@ -60,11 +59,7 @@ class Twin:
         *,
         frozen: bool = False,
     ) -> "Twin":
-        """Copy a model.
-
-        Args:
-            frozen: share the numbers, but in parameters without gradients; the model's own keep their flags.
-        """
+        """Copy a model; if `frozen`, with parameters without gradients over the same numbers."""
         memo: dict[int, Any] = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
         # Half of a copy's time would go into places for hooks in which there is nothing.
         memo |= {id(one): OrderedDict() for one in _within(model) if type(one) is OrderedDict and not one}
@@ -87,29 +82,29 @@ class Twin:
 
     @property
     def is_eager(self) -> bool:
-        """Whether all of the model had eager attention, so that an eager run is its own."""
+        """Whether the model is eager throughout, so that an eager run is its own."""
         return all(name == "eager" for name in self.own.values())
 
     def implementations(self, modules: Sequence[nn.Module]) -> tuple[str, ...]:
-        """Return the distinct attention implementations that some of the model's modules had."""
+        """Return the modules' distinct attention implementations in the model."""
         wanted = set(modules)
         configs = [getattr(twin, "config", None) for twin, one in self.original.items() if one in wanted]
         known = [id(config if id(config) in self.own else self.model.config) for config in configs]
         return tuple(dict.fromkeys(self.own.get(one) or "no name" for one in known))
 
     def run(self, inputs: Mapping[str, Tensor], implementation: str | None = None, hear: Hear | None = None) -> Tensor:
-        """Return one run's output, by default with the model's own attention."""
+        """Return a run's output, by default with the model's own attention."""
         with self.turned(implementation), self._heard(hear), self.door, torch.no_grad():
             return self.run_as_turned(inputs)
 
     def run_as_turned(self, inputs: Mapping[str, Any]) -> Tensor:
-        """Return the output with the attention that the configurations name now."""
+        """Return the output with the configurations' current attention."""
         return output_of(self.model(**inputs, **self.settings))
 
     def run_followed(
         self, inputs: Mapping[str, Tensor], attend: Callable[[FollowedCall], None], soften: Soften | None = None
     ) -> tuple[Tensor, int]:
-        """Return an eager run's output and its number of softmaxes; for `soften` see `Following`."""
+        """Return an eager run's output and number of softmaxes; see `Following`."""
         following = Following(parameters_of(self.model), attend, softmax=soften)
         with self.turned("eager"), self.door, torch.no_grad(), following:
             output = output_of(self.model(**inputs, **self.settings))
@@ -122,16 +117,15 @@ class Twin:
         take: Callable[[slice, Tensor], None],
         implementation: str | None = None,
     ) -> None:
-        """Run once and pass the output to `take` some rows at a time.
+        """Run once and pass the output to `take` in pieces.
 
-        A long text's logits are its largest tensor. If the head makes each row alone, they are computed piece by piece
-        from the body's state.
+        A long text's logits are its largest tensor, so a head that makes each row alone runs piece by piece.
         """
         with self.turned(implementation), self.door, torch.no_grad():
             self.pieces(inputs, rows, take)
 
     def pieces(self, inputs: Mapping[str, Tensor], rows: int, take: Callable[[slice, Tensor], None]) -> None:
-        """Pass one run's output to `take` in pieces, with the current attention; see `run_in_pieces`."""
+        """Pass a run's output to `take` in pieces; see `run_in_pieces`."""
         found = self._run_body(inputs, rows)
         if found is None:
             take(slice(0, rows), self.run_as_turned(inputs))
@@ -142,7 +136,7 @@ class Twin:
             take(some, readout.rows(hidden[:, some]))
 
     def _run_body(self, inputs: Mapping[str, Tensor], rows: int) -> tuple[Readout, Tensor] | None:
-        """Return the readout and the body's state; None if rows don't go by position, or can't be had."""
+        """Return the readout and the body's states; None if rows don't go by position."""
         body = body_of(self.model)
         if body is None or not ONLY_LAST.keys() <= self.named:
             return None
@@ -165,7 +159,7 @@ class Twin:
     def recorded(
         self, recorder: Recorder, name: str, cannot: str = "can't be run", *, slopes: bool = False
     ) -> Generator[None]:
-        """Run the twin inside with our attention, and record its calls."""
+        """Record the twin's calls inside with our attention."""
         try:
             with heard_by(recorder), self.door, torch.set_grad_enabled(slopes), self.turned(OURS):
                 yield
@@ -176,7 +170,7 @@ class Twin:
 
     @contextlib.contextmanager
     def turned(self, implementation: str | None) -> Generator[None]:
-        """Set one attention implementation in all configurations; None for each one's own."""
+        """Set all configurations' attention implementation; None for their own."""
         for config in configurations(self.model):
             own = self.own.get(id(config), "eager") if implementation is None else implementation
             setattr(config, IMPLEMENTATION, own)

@@ -1,4 +1,4 @@
-"""The modules around an attention call: the sources of query, key and value, and the one that joins its heads."""
+"""The modules around an attention call."""
 
 import contextlib
 import threading
@@ -18,13 +18,13 @@ HOOKS = threading.Lock()
 
 @dataclass(frozen=True, eq=False)
 class ColumnSource:
-    """The source of a query, key or value: columns of a module's output.
+    """A query's, key's or value's source: columns of a module's output.
 
     Attributes:
-        like: zero rows, (0, in), of its input dtype and device.
-        columns: the output's columns, head after head.
+        like: zero rows, (0, in), of the module's input.
+        columns: head after head.
         factor: the model's multiplier after the module.
-        rotated: whether positions are turned into them afterwards.
+        rotated: whether positions are turned into them.
     """
 
     module: nn.Module
@@ -34,12 +34,12 @@ class ColumnSource:
     rotated: bool = False
 
     def read(self, left: Tensor, heads: int) -> Tensor:
-        """Return the numbers, (head, position, width), from the module's output."""
+        """Return (head, position, width) from the module's output."""
         chosen = left.index_select(-1, self.columns.to(left.device)) * self.factor
         return chosen.reshape(len(left), heads, -1).transpose(0, 1)
 
     def projection(self) -> Projection | str:
-        """Return the learned matrix, or why there is none, as a part of a sentence."""
+        """Return the matrix, or why there is none, as a part of a sentence."""
         found = matrix_of(self.module, self.like)
         if isinstance(found, str):
             return found
@@ -49,12 +49,12 @@ class ColumnSource:
 
 @dataclass(frozen=True, eq=False)
 class Wiring:
-    """The modules around one layer's attention call; None if not found.
+    """One layer's modules; None if not found.
 
     Attributes:
-        value: its module's input is the layer's input, or in cross-attention the other text's states.
-        output: the module that joins the heads, W_O.
-        like: zero rows, (0, in), of the output module's input dtype and device.
+        value: its module's input is the layer's, or in cross-attention the other text's states.
+        output: joins the heads, W_O.
+        like: zero rows, (0, in), of the output module's input.
     """
 
     query: ColumnSource | None
@@ -70,7 +70,7 @@ class Wiring:
         return [module for module in (*found, self.output) if module is not None]
 
     def projections(self) -> Projections:
-        """Return the learned matrices by "query", "key", "value" and "output"."""
+        """Return matrices by "query", "key", "value" and "output"."""
         sources = {"query": self.query, "key": self.key, "value": self.value}
         made = "no module's output was found in it as it stands"
         found = {name: made if source is None else source.projection() for name, source in sources.items()}
@@ -79,14 +79,13 @@ class Wiring:
 
 
 class Listener:
-    """Keeps references to what surrounds each call of one pass.
+    """Keeps references to what surrounds one pass's calls.
 
-    A module may serve several layers, and other threads may run it: what is heard belongs to the recorder's current
-    call, and only this pass is heard.
+    A module may serve several layers and threads: what is heard belongs to this recorder's current call.
     """
 
     def __init__(self, recorder: Recorder, wirings: Sequence[Wiring]) -> None:
-        """Listen to the modules of these layers while `recorder` records."""
+        """Keep the recorder and the layers' wirings."""
         self._recorder, self._wirings = recorder, wirings
         self._heard: dict[tuple[int, str], tuple[Tensor, int]] = {}
 
@@ -102,7 +101,7 @@ class Listener:
             yield
 
     def layer(self, number: int, layer: Layer, *, crossing: bool = False) -> Layer:
-        """Return a layer with its surroundings; if crossing, keys and values are another text's."""
+        """Return a layer with its surroundings; `crossing` if keys are another text's."""
         query, key = layer.attention.query, layer.attention.key
         wiring, count = self._wirings[number], query.shape[-2]
         return replace(
@@ -136,7 +135,7 @@ class Listener:
             self._heard.setdefault((number, what), (tensor, tensor._version))
 
     def _unchanged(self, number: int, what: str) -> Tensor | None:
-        """Return the tensor heard, unless the model has overwritten it since."""
+        """Return what was heard, unless overwritten since."""
         tensor, version = self._heard.get((number, what), (None, 0))
         return tensor if tensor is not None and tensor._version == version else None
 
@@ -151,11 +150,7 @@ class Listener:
 def hooked(
     modules: Iterable[nn.Module], hear: Callable[..., object], enter: Callable[..., None] | None = None
 ) -> Generator[None]:
-    """Hook each module's forward during the block.
-
-    Args:
-        hear: called with the module, its inputs, those by name, and its output; a returned value replaces the output.
-    """
+    """Hook modules during the block; `hear` may return a new output, and gets module, inputs, named inputs, output."""
     modules = list(modules)
     with HOOKS:
         handles = [module.register_forward_hook(hear, with_kwargs=True) for module in modules]
@@ -175,7 +170,7 @@ def entering(inputs: tuple[object, ...], named: Mapping[str, object]) -> Tensor 
 
 
 def rows(tensor: Tensor | None, count: int) -> Tensor | None:
-    """Return a tensor as (position, width); None if it has a batch or another number of positions."""
+    """Return (position, width); None for a batch or another number of positions."""
     if tensor is None or tensor.ndim < 2 or tensor.numel() == 0:
         return None
     if tensor.ndim > 2:

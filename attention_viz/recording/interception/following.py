@@ -1,7 +1,7 @@
 """Follows a model's own attention from query · key through its softmax to the values.
 
-A mode sees each torch call in the thread. A product of two tensors, neither a parameter, is followed up to a softmax
-over its last axis, and that to its product with something: an attention call.
+A mode sees this thread's torch calls: a product of tensors, neither a parameter, leads to a softmax over its last axis,
+and that to a product with the values.
 """
 
 import inspect
@@ -26,10 +26,9 @@ class Product:
 
     Attributes:
         left: (…, row, width).
-        layout: turns (…, row, column) into the requested order of axes.
-        straight: turns a result back into (…, row, column).
-        added: already multiplied by its own factor; None for nothing.
-        number: its number in the run.
+        layout: reorders (…, row, column) as requested.
+        straight: undoes `layout`.
+        added: with its own factor; None for nothing.
     """
 
     left: Tensor
@@ -42,7 +41,7 @@ class Product:
 
     @property
     def lead(self) -> torch.Size:
-        """Both factors' axes before the rows."""
+        """The axes before the rows."""
         return torch.broadcast_shapes(self.left.shape[:-2], self.right.shape[:-2])
 
     def result(self, value: Tensor) -> Tensor:
@@ -52,13 +51,13 @@ class Product:
 
     @property
     def value(self) -> Tensor:
-        """The product, (…, row, column), with its factor, without `added`."""
+        """The product with its factor, without `added`: (…, row, column)."""
         made = self.left @ self.right
         return made * self.factor if self.factor != 1 else made
 
 
 def product_of(func: object, args: Sequence[Any], named: Mapping[str, Any]) -> Product | None:
-    """Return a torch call as a product; None unless it has two tensors of three or more axes."""
+    """Return a torch call as a product of two tensors with three or more axes, if it is one."""
     if func in _PLAIN:
         left, right = _two(args, named, ("input", "other"), ("self", "mat2"), ("tensor1", "tensor2"))
         return _plain(left, right)
@@ -96,7 +95,7 @@ def _same(tensor: Tensor) -> Tensor:
 
 
 def _summed(args: Sequence[Any]) -> Product | None:
-    """Return an einsum as a product; None unless it sums one axis and each tensor has one axis of its own."""
+    """Return an einsum as a product, if it sums one axis and each tensor has one of its own."""
     factors = list(args[1]) if len(args) == 2 and isinstance(args[1], (list, tuple)) else list(args[1:])
     if not isinstance(args[0], str) or len(factors) != 2 or not _three(*factors):
         return None
@@ -146,11 +145,11 @@ class FollowedCall:
     """One attention call of a model's own.
 
     Attributes:
-        number: from 0, in the order in which values are taken.
+        number: in the order in which values are taken.
         place: its softmax's number.
         module: the innermost running module with children.
-        taken: the product of weights (left) and values.
-        way: the operations on the weights before that.
+        taken: weights (left) times values.
+        way: the operations on the weights before.
     """
 
     number: int
@@ -163,7 +162,7 @@ class FollowedCall:
 
 @dataclass(frozen=True, eq=False)
 class _Followed:
-    """A tensor's origin: products, or one softmax with its input."""
+    """A tensor's origin: products, or one softmax."""
 
     products: tuple[Product, ...] = ()
     way: tuple[str, ...] = ()
@@ -176,7 +175,7 @@ class Following(TorchFunctionMode):
 
     Attributes:
         softmaxes: how many came after a product.
-        taken: which of them were multiplied with values.
+        taken: those multiplied with values.
     """
 
     def __init__(
@@ -188,12 +187,12 @@ class Following(TorchFunctionMode):
         product: Callable[[Product], Tensor | None] | None = None,
         softmax: Soften | None = None,
     ) -> None:
-        """Follow a run.
+        """Set up the callbacks.
 
         Args:
-            parameters: memory addresses of the model's parameters; see `memory_of`.
-            attend: returns a call's output, (…, query, d_v), or None for the model's own.
-            product: returns a product's replacement, (…, row, column), or None.
+            parameters: their addresses; see `memory_of`.
+            attend: returns an output, (…, query, d_v), or None for the model's own.
+            product: returns a replacement, (…, row, column), or None.
         """
         super().__init__()
         self._parameters, self._attend, self._busy = parameters, attend, busy
@@ -266,9 +265,9 @@ class Following(TorchFunctionMode):
 
 
 class Softmaxes(TorchFunctionMode):
-    """Collects the last axis's length of softmaxes with four or more axes.
+    """Collects the key counts of softmaxes with four or more axes.
 
-    They may be written out as exp(x - logsumexp(x)), as in Reformer.
+    Reformer writes them out, as exp(x - logsumexp(x)).
     """
 
     def __init__(self) -> None:

@@ -1,8 +1,8 @@
-"""Hears attention outside our function, and decides whether a trace may leave it out.
+"""Hears attention outside our function, and decides whether a trace may omit it.
 
-A dispatch mode sees the thread's operations after torch has taken its functions apart, so no name, fast path or softmax
-hides attention. Our own work isn't counted. Attention in a recorded stream's layers, or over as many positions as a
-recorded call, is refused; all other, such as a pooling head, is named.
+A dispatch mode sees operations after torch has taken its functions apart, so nothing hides attention. Attention in
+recorded streams' layers, or over as many positions as a recorded call, is refused; other, such as a pooling head,
+named.
 """
 
 import functools
@@ -51,9 +51,9 @@ class OutsideCall:
     """One attention call outside our function.
 
     Attributes:
-        path: the module's name; "" for the model itself.
+        path: the module's name; "" for the model.
         by: its operation, in words.
-        shape: numbers of queries and keys; None if unknown.
+        shape: numbers of queries and keys, if known.
     """
 
     path: str
@@ -68,7 +68,7 @@ class OutsideCall:
 
 @dataclass(eq=False)
 class _Mark:
-    """A tensor's origin: the model's own numbers, a product of two tensors, or weights made of one."""
+    """A tensor's origin: fixed numbers, a product, or weights made of one."""
 
     kind: str
     shape: tuple[int, int] = (0, 0)
@@ -116,7 +116,7 @@ class _Outside(TorchDispatchMode):
         return getattr(tensor, _MARK, None)
 
     def _multiplied(self, result: Any, marks: Sequence[_Mark | None]) -> _Mark | None:
-        """Return a product's mark; count it as attention if a factor is weights."""
+        """Return a product's mark; with weights it counts as attention."""
         weights = next((mark for mark in marks if mark is not None and mark.kind == "weights"), None)
         if any(mark is _FIXED for mark in marks) or len(marks) < 2:
             return weights
@@ -153,7 +153,7 @@ class _Outside(TorchDispatchMode):
         self.found.append(OutsideCall(path, by, shape))
 
     def _module(self) -> tuple[nn.Module | None, str]:
-        """Return the innermost running module of the model, and its name."""
+        """Return the innermost running module and its name."""
         frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] -- the only way to ask
         while frame is not None:
             one = frame.f_locals.get("self")
@@ -172,10 +172,10 @@ def outside_calls(model: nn.Module) -> Generator[list[OutsideCall]]:
 
 @dataclass(eq=False)
 class OutsideListener:
-    """Hears a model's outside attention, unless it is known for inputs of that kind and size.
+    """Hears outside attention once per kind and size of inputs.
 
-    A model may behave differently for longer texts or images. Findings are cached, so that refusals repeat; if a size
-    had none (`_silent`), smaller inputs have none.
+    Longer texts or images may run differently. Findings are cached, so that refusals repeat; below a size with none
+    (`_silent`) there are none.
     """
 
     _silent: dict[frozenset[str], int] = field(default_factory=dict[frozenset[str], int])
@@ -183,7 +183,7 @@ class OutsideListener:
 
     @contextmanager
     def listening(self, model: nn.Module, inputs: Mapping[str, Tensor]) -> Generator[Sequence[OutsideCall]]:
-        """Hear attention outside our function, or return the cached findings."""
+        """Hear outside attention, or return cached findings."""
         kind, size = frozenset(inputs), sum(one.numel() for one in inputs.values())
         if size <= self._silent.get(kind, 0) or (kind, size) in self._heard:
             yield self._heard.get((kind, size), ())
@@ -197,7 +197,7 @@ class OutsideListener:
 
 
 def parts_left_out(model: nn.Module, outside: Sequence[OutsideCall], recorded: "Pass", family: str) -> tuple[str, ...]:
-    """Name attention beside the recorded streams, one text per kind of module; refuse if it belongs to them."""
+    """Name attention beside the recorded streams per kind of module; refuse attention in them."""
     paths = {id(module): path for path, module in model.named_modules()}
     layers = {_layers(paths.get(id(module), "")) for module in recorded.modules} - {""}
     shapes = {tuple(call.attention.shape[1:]) for call in recorded.calls}
@@ -211,7 +211,7 @@ def parts_left_out(model: nn.Module, outside: Sequence[OutsideCall], recorded: "
 
 
 def refusal_of(family: str, missing: Sequence[OutsideCall]) -> str:
-    """Say where a model attends outside our function, or that it doesn't attend."""
+    """Say where a model attends outside ours, if it attends."""
     if not missing:
         return (
             f"{family} never called our attention, and nothing else in it was heard to attend: no function of torch's, "
@@ -236,7 +236,7 @@ def _named(pattern: str, by: str, alike: Mapping[str, object]) -> str:
 
 
 def _layers(path: str) -> str:
-    """Return a module's list: "model.layers" for "model.layers.3.self_attn"; "" for none."""
+    """Return a module's list, such as "model.layers"; "" for none."""
     parts = path.split(".")
     number = next((at for at, part in enumerate(parts) if part.isdigit()), 0)
     return ".".join(parts[:number])
@@ -244,7 +244,6 @@ def _layers(path: str) -> str:
 
 @functools.cache
 def _kind(func: Any) -> tuple[str, str]:
-    """Return an operation's kind and plain name."""
     whole = str(func)
     name = whole.split(".")[1] if "." in whole else whole
     if name in _PRODUCTS or name in _ADDING:
@@ -258,7 +257,7 @@ def _kind(func: Any) -> tuple[str, str]:
 
 
 def _kernel(name: str, given: Sequence[Tensor]) -> tuple[str, tuple[int, int] | None]:
-    """Return a kernel's name in words, and its numbers of queries and keys."""
+    """Return a kernel in words, and its numbers of queries and keys."""
     by = next((words for part, words in _IN_WORDS if part in name), f"the operation {name}")
     query, key = (given[0], given[0 if "encoder_layer" in name else 1]) if len(given) > 1 else (None, None)
     known = "encoder_layer" in name or any(part in name for part in _ROWS_BEFORE_WIDTH)

@@ -22,10 +22,9 @@ class CallSite:
 
     Attributes:
         product: which product before its softmax is query · key.
-        scale: that product's multiplier before the softmax.
-        ways: operations by name from the first product to the softmax, and from the weights to the values; padding may
-            change them.
-        parts: each product's addition to the scores, in words; "" for query · key or unknown, empty if not determined.
+        scale: its multiplier before the softmax.
+        ways: operations before the softmax, and on the weights; padding may change them.
+        parts: each product's addition in words, "" if unknown; empty if not determined.
     """
 
     product: int
@@ -45,7 +44,7 @@ class CallSite:
 
 @dataclass(frozen=True)
 class InterceptionPlan:
-    """How to hear a model's own attention: `sites` in the order they take values, none for the interface."""
+    """How to hear a model's own attention; `sites` in order of their values, none for the interface."""
 
     sites: tuple[CallSite, ...] = ()
 
@@ -81,7 +80,7 @@ def computing() -> bool:
 
 @dataclass(eq=False)
 class Calls:
-    """Turns a model's own calls of one pass into ours; layers share equal masks and biases."""
+    """Turns a model's own calls into ours; layers share masks and biases."""
 
     plan: InterceptionPlan
     _allowed: list[Tensor] = field(default_factory=list[Tensor])
@@ -108,7 +107,7 @@ class Calls:
         )
 
     def call(self, heard: FollowedCall, site: CallSite) -> Call:
-        """Return our call with the model's query, key, value, mask and bias."""
+        """Return our call with the model's terms."""
         product = heard.logits.products[site.product]
         scale = site.scale * product.factor
         query, key, value = terms_of_site(heard, site)

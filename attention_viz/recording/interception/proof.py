@@ -1,9 +1,8 @@
-"""Proves in a small run how a model's own code computes attention, or refuses.
+"""Proves how a model's own code computes attention, or refuses.
 
-A softmax behind a product need not be attention. Each product is replaced by random numbers: if every logit moves by
-one factor times the cell's change, the product is query · key, the factor is the scale, and the rest is added. That
-rest always fits, so only the single factor proves anything. The result is compared with the model's own softmax and
-output.
+A softmax after a product need not be attention. Each product is replaced by random numbers: if all logits move by one
+factor times its change, it is query · key, the factor is the scale, and the rest is added. The rest always fits, so
+only that factor proves anything. Softmax and output are then compared as in every run.
 """
 
 from collections.abc import Callable, Mapping
@@ -35,7 +34,7 @@ class _ProofRun:
 
 
 def prove(model: nn.Module, run: Callable[[], object]) -> InterceptionPlan:
-    """Find and prove all attention in a model's own code; `run` runs a few tokens, and interface calls use ours."""
+    """Find and prove attention in a model's own code; `run` runs a few tokens."""
     first = _listened(model, run)
     if len(first.weights) != len(first.heard):
         raise UnsupportedModel(
@@ -48,7 +47,7 @@ def prove(model: nn.Module, run: Callable[[], object]) -> InterceptionPlan:
 
 
 def _site(heard: FollowedCall, moved: list["_ShuffledLogits"]) -> CallSite:
-    """Return the call site of the only product that moves the logits by one factor."""
+    """Return the site of the only product that moves the logits by one factor."""
     products = heard.logits.products
     found: list[tuple[int, float]] = []
     for which in range(len(products)):
@@ -75,7 +74,7 @@ def _site(heard: FollowedCall, moved: list["_ShuffledLogits"]) -> CallSite:
 
 @dataclass(eq=False)
 class _ShuffledLogits:
-    """Logits, and the products' changes, of a run with random products."""
+    """A run's logits, and its random products' changes."""
 
     logits: dict[int, Tensor]
     steps: dict[int, Tensor]
@@ -100,14 +99,13 @@ class _ShuffledLogits:
 
 
 def _centred(numbers: Tensor, live: Tensor) -> Tensor:
-    """Subtract each row's mean of live numbers: a common shift changes no weight."""
+    """Subtract each row's mean of live numbers, which changes no weight."""
     numbers = numbers.masked_fill(~live, 0)
     mean = numbers.sum(-1, keepdim=True) / live.sum(-1, keepdim=True).clamp_min(1)
     return (numbers - mean).masked_fill(~live, 0)
 
 
 def _listened(model: nn.Module, run: Callable[[], object]) -> _ProofRun:
-    """Run the model unchanged."""
     found = _ProofRun()
 
     def attend(heard: FollowedCall) -> None:
@@ -123,7 +121,7 @@ def _listened(model: nn.Module, run: Callable[[], object]) -> _ProofRun:
 
 
 def _moved(model: nn.Module, run: Callable[[], object], before: _ProofRun, which: int) -> _ShuffledLogits:
-    """Run with that product of every place replaced, and every softmax's output as before."""
+    """Run with one product of every place replaced, but each softmax's output as before."""
     generator = torch.Generator().manual_seed(0)
     # Since all softmaxes give the same, the run's products come as they came, and are known by their number.
     wanted: dict[int, list[int]] = {}
@@ -152,13 +150,7 @@ def _moved(model: nn.Module, run: Callable[[], object], before: _ProofRun, which
 
 @dataclass(eq=False)
 class OwnWeights:
-    """Compares each softmax's output with the record's next call.
-
-    Attributes:
-        original: the model's module by the twin's.
-        heard: calls heard so far.
-        error: the largest error so far.
-    """
+    """Compares each softmax's output with the record's next call."""
 
     recorded: "Pass"
     original: Mapping[nn.Module, nn.Module]
@@ -187,7 +179,7 @@ class OwnWeights:
         self.error = max(self.error, difference)
 
     def check_complete(self, softmaxes: int) -> None:
-        """Refuse a run with a softmax behind a product that isn't a recorded call."""
+        """Refuse a run with other softmaxes after products."""
         if not self.heard == len(self.recorded.modules) == softmaxes:
             raise UnsupportedModel(
                 f"{len(self.recorded.modules)} attention calls ran with ours, and the model's own code has {softmaxes} "

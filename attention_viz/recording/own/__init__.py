@@ -1,1 +1,1 @@
-"""Records any torch module while it runs, by the attention that it asks torch for."""
+"""Records any torch module by its calls of torch's attention."""

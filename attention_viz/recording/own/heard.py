@@ -1,4 +1,4 @@
-"""One attention call as torch was called, and as our function computes it."""
+"""One attention call, as torch got it and as we compute it."""
 
 import math
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ _BLOCKED_BELOW = -9e3
 
 @dataclass(frozen=True, eq=False)
 class SdpaArguments:
-    """The arguments of `torch.nn.functional.scaled_dot_product_attention`, under its names."""
+    """Arguments of `torch.nn.functional.scaled_dot_product_attention`."""
 
     query: Tensor
     key: Tensor
@@ -33,7 +33,7 @@ class SdpaArguments:
     enable_gqa: bool = False
 
     def check(self, where: str) -> None:
-        """Refuse dropout, and tensors that aren't plain."""
+        """Refuse dropout and tensors that aren't plain."""
         if self.dropout_p:
             raise UnsupportedModel(
                 f"{where} drops weights at random (dropout {self.dropout_p:g}), so that each time it would be another "
@@ -50,7 +50,7 @@ class SdpaArguments:
             )
 
     def attention(self) -> Attention:
-        """Return our attention for the same arguments."""
+        """Return the same call of ours."""
         allowed, bias = _split(self.attn_mask)
         if self.is_causal:
             # As torch has it: the first query sees the first key, however many keys there are.
@@ -60,7 +60,7 @@ class SdpaArguments:
         return attend(self.query, self.key, self.value, allowed, scale=self.scale, bias=bias)
 
     def kept(self) -> "SdpaArguments":
-        """Return detached copies: a KV cache, for one, is overwritten later."""
+        """Return detached copies: a KV cache is overwritten later."""
         names = ("query", "key", "value", "attn_mask")
         tensors = {name: getattr(self, name) for name in names}
         copies: dict[str, Any] = {
@@ -71,12 +71,12 @@ class SdpaArguments:
 
 @dataclass(frozen=True)
 class Against:
-    """The difference between a call's result and torch's own.
+    """A result's difference from torch's own.
 
     Attributes:
-        error: relative to torch's largest number; NaN in both, and torch's NaN in rows without a key, don't count.
-        without_key: rows whose query may attend to no key, for which torch gives NaN.
-        not_numbers: other rows for which torch gives NaN, since an input has it.
+        error: relative to torch's largest number; NaN in both, and rows without a key, don't count.
+        without_key: rows that may attend to no key, where torch gives NaN.
+        not_numbers: other rows with NaN, from the inputs.
     """
 
     error: float
@@ -85,7 +85,7 @@ class Against:
 
     @property
     def nan(self) -> int:
-        """How many rows of torch's own result are NaN."""
+        """All of torch's rows with NaN."""
         return self.without_key + self.not_numbers
 
 
@@ -94,12 +94,11 @@ class HeardCall:
     """One recorded call.
 
     Attributes:
-        attention: ours, with all leading axes.
-        module: the calling module's class, or the function's name if there is none.
-        path: its name inside the outermost module; "" for that itself.
-        root: the outermost module's class.
-        crossing: whether queries and keys are different tokens; None if only their number says.
-        extra: names of keys that the module appends.
+        attention: with all leading axes.
+        module: the calling class, or the function's name if there is none.
+        path: its name inside the outermost module, or "".
+        crossing: whether queries and keys are different tokens; None if unknown.
+        extra: names of appended keys.
     """
 
     asked: SdpaArguments
@@ -132,7 +131,7 @@ class HeardCall:
         return self.lead[0] if self.lead else 1
 
     def of_row(self, row: int, leading: str | None) -> Attention:
-        """Return the call of one batch row, head first."""
+        """Return one batch row's call, head first."""
         lead = self.lead
         if not lead:
             return map_terms(self.attention, _with_head)
@@ -148,7 +147,7 @@ class HeardCall:
         return map_terms(self.attention, of_term)
 
     def weight_error(self, row: int, leading: str | None) -> tuple[float, int | None]:
-        """Return the difference of our weights from torch's own, and the number of queries compared; None for all."""
+        """Return the weights' error against torch's, and the queries compared; None for all."""
         call = self.of_row(row, leading)
         some = sampled(call.shape)
         rows = range(call.shape[-2]) if some is None else some.tolist()
@@ -166,7 +165,7 @@ class HeardCall:
         return differing(ours.weights, torch.stack(theirs)), None if some is None else len(rows)
 
     def _mask(self, row: int, leading: str | None) -> Tensor | None:
-        """Return torch's own mask of one row, (head or 1, query, key)."""
+        """Return torch's mask of one row, (head or 1, query, key)."""
         shape, mask = self.attention.shape[-2:], self.asked.attn_mask
         if self.asked.is_causal:
             closed = torch.ones(shape, dtype=torch.bool, device=self.attention.query.device).tril()
@@ -185,11 +184,7 @@ class HeardCall:
 
 
 def off_by(ours: Tensor, theirs: Tensor, empty: Tensor | None) -> Against:
-    """Compare our result with torch's own.
-
-    Args:
-        empty: True for rows whose query may attend to no key, over the leading axes of both; None for none.
-    """
+    """Compare our result with torch's; `empty` is True for rows that may attend to no key."""
     if ours.shape != theirs.shape:
         return Against(math.inf, 0, 0)
     none = theirs.isnan()
@@ -202,7 +197,7 @@ def off_by(ours: Tensor, theirs: Tensor, empty: Tensor | None) -> Against:
 
 
 def empty_rows(attention: Attention) -> Tensor | None:
-    """Return which queries may attend to no key, (…, query) with the call's leading axes; None if none."""
+    """Return the queries that may attend to no key, (…, query); None if there are none."""
     if attention.allowed is None or bool((found := attention.allowed.any(dim=-1)).all()):
         return None
     return ~found.expand(attention.shape[:-1])

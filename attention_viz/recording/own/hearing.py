@@ -1,7 +1,7 @@
-"""Hears a thread's calls of torch, and computes attention by our function.
+"""Computes a thread's torch attention by our function.
 
-Torch calls the thread's modes before any of its functions (`torch.overrides.TorchFunctionMode`), so neither torch nor
-the module is changed, other threads aren't affected, and torch skips its fast paths, which would hide attention.
+Torch calls a thread's modes before its functions (`torch.overrides.TorchFunctionMode`): nothing is changed, other
+threads aren't affected, and torch skips its fast paths, which would hide attention.
 """
 
 import functools
@@ -41,7 +41,7 @@ _KERNELS = (
 
 
 class Hearing(TorchFunctionMode):
-    """Mode that passes each attention call to `hear`, and each softmax outside of one to `softmax`."""
+    """Mode that passes attention calls to `hear`, and other softmaxes to `softmax`."""
 
     def __init__(self, hear: Callable[[HeardCall], None], softmax: Callable[[str], None]) -> None:
         """Keep the callbacks."""
@@ -52,7 +52,7 @@ class Hearing(TorchFunctionMode):
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        """Run a function of torch's, or ours in attention's place."""
+        """Run torch's function, or ours for attention."""
         if not self._stands_back and has_compiled():
             raise UnsupportedModel(COMPILED)
         named, name = dict(kwargs or {}), getattr(func, "__name__", "")
@@ -84,7 +84,7 @@ class Hearing(TorchFunctionMode):
         return _with_its_nan(ours, theirs)
 
     def _many_heads(self, func: Any, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Tensor, Tensor | None]:
-        """Run torch's multi-head attention around our call; its projections, masks and added keys stay its own."""
+        """Run torch's multi-head attention, with its projections, masks and added keys, around our call."""
         asking = _Asking.now()
         call = _signature(func).bind(*args, **named)
         call.apply_defaults()
@@ -135,10 +135,10 @@ class _Asking:
     """The caller of torch.
 
     Attributes:
-        root: the outermost running module; None if there is none.
-        kind: the innermost module's class, or the calling function's name.
+        root: the outermost running module, if any.
+        kind: the innermost module's class, or the function's name.
         path: the innermost module's name inside the outermost.
-        ours: whether the calling function is our own.
+        ours: whether our own function called.
     """
 
     root: nn.Module | None
@@ -148,7 +148,7 @@ class _Asking:
 
     @classmethod
     def now(cls) -> "_Asking":
-        """Find the caller by this thread's stack."""
+        """Find the caller on this thread's stack."""
         frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] -- the only way to ask
         while frame is not None and frame.f_globals.get("__name__") == __name__:
             frame = frame.f_back
@@ -168,7 +168,7 @@ class _Asking:
 
     @property
     def outermost(self) -> str:
-        """The outermost module's class, or the function's name."""
+        """The outermost class, or the function's name."""
         return self.kind if self.root is None else type(self.root).__name__
 
 
@@ -178,7 +178,7 @@ def _signature(func: Any) -> inspect.Signature:
 
 
 def _around(func: FunctionType, ours: Callable[..., Tensor]) -> FunctionType:
-    """Return a copy of torch's function that calls our attention."""
+    """Return torch's function with our attention inside."""
     names = {**func.__globals__, _ASKED: ours, "has_torch_function": _never}
     made = FunctionType(func.__code__, names, func.__name__, func.__defaults__, func.__closure__)
     made.__kwdefaults__ = func.__kwdefaults__
@@ -190,13 +190,13 @@ def _never(_: object) -> bool:
 
 
 def _handed_out(attention: Attention, *, average: bool, batched: bool) -> Tensor:
-    """Return the weights as torch's module returns them."""
+    """Return the weights in the shape of torch's module."""
     weights = attention.weights.mean(dim=1) if average else attention.weights
     return weights if batched else weights[0]
 
 
 def _with_its_nan(ours: Tensor, theirs: Tensor) -> Tensor:
-    """Return our numbers, with NaN wherever torch's result has it."""
+    """Return our numbers, with torch's NaN."""
     nan = theirs.isnan()
     return torch.where(nan, theirs, ours) if bool(nan.any()) else ours
 
@@ -204,7 +204,7 @@ def _with_its_nan(ours: Tensor, theirs: Tensor) -> Tensor:
 def _against(
     output: Tensor, weights: Tensor | None, theirs: tuple[Tensor, Tensor | None], attention: Attention, *, batched: bool
 ) -> Against:
-    """Compare the output and weights of torch's multi-head attention around our call with its own."""
+    """Compare output and weights around our call with torch's own."""
     empty = empty_rows(attention)  # (batch, head, query)
     # In a row of the output all heads are mixed.
     of_output = None if empty is None else empty.any(dim=1).T if batched else empty.any(dim=1)[0]
@@ -218,7 +218,7 @@ def _against(
 
 
 def _same(one: Tensor, other: Tensor) -> bool:
-    """Return whether two tensors are the same numbers in memory."""
+    """Return whether tensors share memory and layout."""
     return one is other or (
         one.data_ptr() == other.data_ptr() and one.shape == other.shape and one.stride() == other.stride()
     )

@@ -1,4 +1,4 @@
-"""Records the attention of any torch module while it runs as its author wrote it."""
+"""Records any torch module's attention while it runs as written."""
 
 import time
 from collections.abc import Generator, Mapping, Sequence
@@ -32,13 +32,7 @@ __all__ = ["PlacedCalls", "Recording", "placed", "record"]
 
 @dataclass(frozen=True, eq=False)
 class PlacedCalls:
-    """The calls of a recording, sorted.
-
-    Attributes:
-        calls: of one batch row, head first.
-        queries: by stream, the rows' tokens.
-        keys: by stream, the columns' tokens.
-    """
+    """A recording's calls (one batch row, head first), with each stream's tokens."""
 
     calls: Sequence[Attention]
     streams: Sequence[str]
@@ -80,7 +74,7 @@ def placed(
 
 
 def _with(tokens: Tokens, extra: tuple[str, ...]) -> Tokens:
-    """Append a module's added keys to the tokens; they belong to no word."""
+    """Append a module's added keys, which belong to no word."""
     if not extra:
         return tokens
     count, most = len(extra), max(tokens.numbers, default=-1)
@@ -135,7 +129,7 @@ def _streams(heard: Sequence[HeardCall], calls: Sequence[Attention]) -> list[str
 
 
 def _side(tokens: int, queries: int, keys: int, closed: bool, is_several: bool) -> str:
-    """Return whether self-attending tokens are cross-attention's queries ("decoder") or keys ("encoder")."""
+    """Return whether tokens are cross-attention's queries ("decoder") or keys ("encoder")."""
     if queries != keys:
         return "decoder" if tokens == queries else "encoder"
     if not is_several:
@@ -147,7 +141,7 @@ def _side(tokens: int, queries: int, keys: int, closed: bool, is_several: bool) 
 
 
 def _of_all(allowed: Tensor | None) -> Tensor | None:
-    """Return a mask that all heads share as a matrix; None if heads differ."""
+    """Return a shared mask as a matrix; None if heads differ."""
     return None if allowed is None or allowed[..., 0, 0].numel() > 1 else allowed
 
 
@@ -235,7 +229,7 @@ class Recording:
         return attach(trace, Rerun(lambda: _measured(chosen, row, leading)))
 
     def _hear(self, call: HeardCall) -> None:
-        """Add a call to every open recording; only the innermost mode hears it."""
+        """Add a call to every open recording; only the innermost mode hears."""
         for run in _open.get():
             run._calls.append(call)
 
@@ -287,7 +281,7 @@ class Recording:
         return chosen
 
     def _not_numbers(self, call: HeardCall) -> str:
-        """Return the message for a call with NaN, with the earlier call that made it if known."""
+        """Return the message for NaN, with the call that made it if known."""
         first = next((one for one in self._calls if one.against.without_key), None)
         if first is None or first is call:
             return f"{call.where} is given NaN, so its weights aren't numbers; give the module numbers alone"
@@ -323,7 +317,7 @@ def record() -> AbstractContextManager[Recording]:
 
 
 def _row(calls: Sequence[HeardCall], batch: int | None, leading: str | None) -> int:
-    """Return the batch row, checked against the calls."""
+    """Return the batch row, checked."""
     counts = sorted({one.rows(leading) for one in calls})
     if len(counts) > 1:
         raise ShapeError(
@@ -338,7 +332,7 @@ def _row(calls: Sequence[HeardCall], batch: int | None, leading: str | None) -> 
 
 
 def _layers(found: PlacedCalls, calls: Sequence[HeardCall]) -> dict[str, tuple[Layer, ...]]:
-    """Return each stream's layers, labelled by the numbers in module names if these are distinct."""
+    """Return each stream's layers, labelled by distinct module numbers or order."""
     layers: dict[str, tuple[Layer, ...]] = {}
     for stream in found.queries:
         here = [number for number, one in enumerate(found.streams) if one == stream]
@@ -350,7 +344,7 @@ def _layers(found: PlacedCalls, calls: Sequence[HeardCall]) -> dict[str, tuple[L
 
 
 def _notes(calls: Sequence[HeardCall]) -> tuple[str, ...]:
-    """Return a note for each call with rows for which torch gives NaN."""
+    """Return notes on rows without a key, where torch gives NaN."""
     return tuple(
         f"{one.where}: torch gives NaN for {one.against.without_key} rows whose queries may look at no key, and the "
         "module goes on with it; the trace has weights of 0 there"
@@ -360,7 +354,7 @@ def _notes(calls: Sequence[HeardCall]) -> tuple[str, ...]:
 
 
 def _measured(calls: Sequence[HeardCall], row: int, leading: str | None) -> Fidelity:
-    """Measure the fidelity: outputs compared during the run, weights now."""
+    """Measure fidelity: outputs during the run, weights now."""
     started = time.perf_counter()
     errors = [one.weight_error(row, leading) for one in calls]
     bound = max(BOUNDS[one.attention.query.dtype] for one in calls)

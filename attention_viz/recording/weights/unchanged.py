@@ -1,9 +1,8 @@
-"""Checks that a model is still the one that ran before it answers later requests of a trace.
+"""Checks that a model is still the one that ran, before a trace asks it again.
 
-Training, another adapter or other weights change a model silently. After each run some numbers from all over every
-parameter are read, since a change by `.data` leaves no other mark; a change of a few numbers may be missed, except in
-rows that the run looked up. Tensors' versions, modules' plain settings, forward functions and others' hooks are
-compared too. If only these differ, or a fidelity isn't ok, a second run decides.
+Some numbers from all over every parameter are compared, since a change by `.data` leaves no other mark; a small change
+may be missed, except in rows looked up. So are tensors' versions, plain settings, forward functions and others' hooks:
+if only these differ, or a fidelity isn't ok, a second run decides.
 """
 
 import math
@@ -36,9 +35,9 @@ class _WeightState:
     """What is compared, as bytes.
 
     Attributes:
-        parameters: some numbers of each, and of the rows looked up.
-        others: some of each buffer, which some models change while they run.
-        settings: versions of all tensors; settings, forward functions and hooks of all modules.
+        parameters: samples, and some of each row looked up.
+        others: samples of buffers, which some models change.
+        settings: versions of tensors; modules' settings, forwards and hooks.
     """
 
     parameters: list[bytes | None]
@@ -64,7 +63,7 @@ class _WeightState:
 
 @dataclass(eq=False)
 class Unchanged:
-    """The model behind a trace, as it was; `again` runs it once more and returns whether the numbers repeat."""
+    """The model behind a trace; `again` reruns it and returns whether the numbers repeat."""
 
     name: str
     model: nn.Module
@@ -92,7 +91,7 @@ class Unchanged:
             raise changed(self.name)
 
     def measured(self, measure: Callable[[], Fidelity]) -> Callable[[], Fidelity]:
-        """Wrap a fidelity's measurement, so that a changed model isn't taken for a deviation."""
+        """Wrap a measurement, so that a changed model isn't taken for an error."""
 
         def measure_checked() -> Fidelity:
             self.check()
@@ -104,7 +103,7 @@ class Unchanged:
         return measure_checked
 
     def checked(self, compute: Callable[_P, _T]) -> Callable[_P, _T]:
-        """Wrap a function so that the model is checked first."""
+        """Wrap a function to check the model first."""
 
         def compute_checked(*args: _P.args, **named: _P.kwargs) -> _T:
             self.check()
@@ -127,20 +126,20 @@ def _tensors(of_modules: Iterable[Mapping[str, Tensor | None]]) -> list[Tensor]:
 
 
 def _rows_read(inputs: Mapping[str, Tensor]) -> Tensor:
-    """Return the rows that a run may look up: its tokens' and positions'."""
+    """Return the rows that tokens or positions may look up."""
     whole = [one.detach().cpu().flatten() for one in inputs.values() if not one.is_floating_point()]
     longest = max((one.shape[-1] for one in inputs.values() if one.ndim), default=0)
     return torch.cat([*(one.long() for one in whole), torch.arange(longest + _LATER)]).unique()
 
 
 def _tables(modules: Iterable[nn.Module], parameters: Iterable[Tensor]) -> list[Tensor]:
-    """List embeddings, and matrices with as many rows, such as the unembedding."""
+    """List embeddings, and matrices with as many rows."""
     counts = {module.num_embeddings for module in modules if isinstance(module, nn.Embedding)}
     return [one for one in parameters if one.ndim == 2 and len(one) in counts]
 
 
 def _sampled_rows(table: Tensor, rows: Tensor) -> bytes | None:
-    """Return some numbers of each row; None if they aren't in memory."""
+    """Return samples of each row; None if not in memory."""
     if type(table) not in (Tensor, nn.Parameter) or table.layout != torch.strided or table.is_meta:
         return None
     there = rows[(rows >= 0) & (rows < len(table))].to(table.device)
@@ -151,7 +150,7 @@ def _sampled_rows(table: Tensor, rows: Tensor) -> bytes | None:
 
 
 def _sampled(tensor: Tensor) -> bytes | None:
-    """Return some of a tensor's numbers; None if they aren't in memory, as in an idle offloaded model."""
+    """Return a tensor's samples; None if not in memory, as offloaded."""
     if type(tensor) not in (Tensor, nn.Parameter) and hasattr(tensor, "__tensor_flatten__"):
         inside: Any = tensor
         parts = [_sampled(getattr(tensor, name)) for name in inside.__tensor_flatten__()[0]]
@@ -163,7 +162,7 @@ def _sampled(tensor: Tensor) -> bytes | None:
 
 
 def _step(shape: torch.Size) -> int:
-    """Return the sampling step, coprime to the last axis, so that no column is left out."""
+    """Return a sampling step coprime to the last axis, to reach all columns."""
     step = max(1, math.prod(shape) // _SOME)
     while math.gcd(step, shape[-1] if shape else 1) > 1:
         step -= 1
