@@ -126,7 +126,6 @@ def _without_derivative(y: Tensor) -> bool:
 
 
 def _check_same(run: ModelRun, tap: _Tap) -> None:
-    """Refuse a run that differs from the trace's."""
     calls = [_detached(call.attention) for call in tap.calls()]
     if len(calls) != len(run.layers) or not all(
         alike(layer.attention, call) for layer, call in zip(run.layers, calls, strict=True)
@@ -187,7 +186,6 @@ def along(run: ModelRun, output: Float[Tensor, "row width"], of: Along) -> Float
 
 
 def _logit(run: ModelRun, output: Tensor, position: int, token: int) -> tuple[Tensor, str]:
-    """Return a logit and its description."""
     rows, width = output.shape
     if run.anatomy.no_words:
         raise UnsupportedModel(

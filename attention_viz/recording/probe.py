@@ -66,7 +66,7 @@ class Anatomy:
 
     @once
     def layers(self) -> Mapping[str, KeptLayers]:
-        """All layers of each stream."""
+        """All layers."""
         found = self.by_stream(self.numbers)
         return {stream: KeptLayers.all_of(numbers, self.without.get(stream, ())) for stream, numbers in found.items()}
 
@@ -100,11 +100,11 @@ class Anatomy:
         return tuple(zip(self.streams, self.numbers, strict=True))
 
     def call(self, stream: str, layer: LayerNumber) -> int:
-        """Return the number of a layer's call."""
+        """Return a layer's call."""
         return self.places.index((stream, layer))
 
     def calls(self, stream: str) -> tuple[int, ...]:
-        """Return the numbers of a stream's calls."""
+        """Return a stream's calls."""
         return tuple(number for number, one in enumerate(self.streams) if one == stream)
 
 

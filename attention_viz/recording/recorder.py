@@ -86,7 +86,7 @@ class Call:
         return replace(self, attention=map_terms(self.attention, lambda term, value: of_row(term, value, row)))
 
     def in_a_batch(self) -> "Call":
-        """Return the call as the only row of a batch."""
+        """Return the call with a batch axis."""
         batched = map_terms(self.attention, lambda term, value: value[None] if term.is_matrix else value)
         return replace(self, attention=batched)
 
@@ -110,11 +110,9 @@ class Recorder:
     It does little during the pass, between matrices that fill the caches.
 
     Attributes:
-        places: each call's stream and layer number; for edits only.
         keep: the calls to keep; None for all.
         rest: file for a long text's terms; None for memory.
         progress: called with the number of calls; raises to end the pass.
-        last: the last call to run; None for all.
         computing: whether our own function is running.
     """
 
@@ -138,12 +136,12 @@ class Recorder:
 
     @property
     def modules(self) -> tuple[nn.Module, ...]:
-        """The module of each call."""
+        """Each call's module."""
         return tuple(self._modules)
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """The numbers of the kept calls."""
+        """The kept calls' numbers."""
         return tuple(self._calls)
 
     def calls(self) -> tuple[Call, ...]:
@@ -251,7 +249,7 @@ class RunEnded(BaseException):
 
 @contextlib.contextmanager
 def heard_by(recorder: Recorder) -> Generator[None]:
-    """Record the attention calls inside with a recorder."""
+    """Record the calls inside."""
     token = recording.set(recorder)
     try:
         yield

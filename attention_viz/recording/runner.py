@@ -39,7 +39,6 @@ class Pass:
 
     Attributes:
         output: without batch axis; a long text's is computed when read.
-        modules: each call's module, kept or not.
         numbers: the kept calls' numbers.
         named: the output's name in the model's result.
         seconds: 0 if not measured.
@@ -54,6 +53,7 @@ class Pass:
 
     @classmethod
     def of(cls, returned: Returned, recorder: Recorder) -> "Pass":
+        """Combine a recorder's calls and an output."""
         return cls(returned.tensor, recorder.calls(), recorder.modules, recorder.numbers, returned.name)
 
 
@@ -107,7 +107,6 @@ class Runner:
         """Run with our attention, in the model itself.
 
         Args:
-            places: each call's stream and layer number; for edits only.
             keep: the calls to keep; None for all.
             rest: file for a long text's record; None for memory.
         """

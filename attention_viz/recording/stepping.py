@@ -87,7 +87,7 @@ class Grown:
 
     @property
     def allowed(self) -> Tensor:
-        """The first layer's mask, (query, key)."""
+        """The first layer's mask."""
         return self._mask_of[0][0, : self.count, : self.count]
 
     def cached(self, kept: Sequence[int] | None = None) -> Mapping[int, tuple[Tensor, Tensor]]:

@@ -18,9 +18,8 @@ class Batch(Recorder):
     """Recorder of a batch, which keeps nothing.
 
     Attributes:
-        rows: the number of runs.
         first: the first call's number, if earlier layers don't run.
-        compute_rows: returns a call's output in every row, (row, head, query, d_v).
+        compute_rows: returns a call's output, (row, head, query, d_v).
     """
 
     rows: int = 1

@@ -43,7 +43,7 @@ class _BiasRun:
     calls: dict[int, Call] = field(default_factory=dict[int, Call])
 
     def logits(self, number: int) -> Tensor:
-        """Return a softmax's input, (head, query, key)."""
+        """Return (head, query, key)."""
         tensor = self.heard[number].logits.tensor
         return tensor.reshape(-1, *tensor.shape[-2:])
 
@@ -122,8 +122,8 @@ def named_parts(
 ) -> InterceptionPlan:
     """Return the plan with a name for each product beside query · key.
 
-    A factor that is equal for another text knows positions only; the other is content. Zeroing one row of the product
-    shows whose: it moves a row of logits for the query's content, a column for the key's.
+    A factor that is equal for another text knows positions only; the other is content. Zeroing the product's row shows
+    whose: a row of logits moves for the query's, a column for the key's.
     """
     plan = runner.switch.plan
     if all(site.count < 2 for site in plan.sites):
@@ -152,7 +152,6 @@ def _with_parts(plan: InterceptionPlan, first: _BiasRun) -> dict[int, CallSite]:
 
 
 def _name(runs: _Runs, first: _BiasRun, number: int, product: Product, other: Product) -> str:
-    """Return whose content meets whose position; "" if unknown."""
     stays = [_same(product.left, other.left), _same(product.right, other.right)]
     if stays != [False, True]:
         return ""

@@ -133,7 +133,7 @@ Soften = Callable[[int, Tensor, Callable[[Tensor], Tensor]], Tensor]
 
 @dataclass(frozen=True, eq=False)
 class Logits:
-    """A softmax's input, its products in order, and the first one's operations until here."""
+    """A softmax's input, its products, and the operations on the first."""
 
     tensor: Tensor
     products: tuple[Product, ...]
@@ -300,7 +300,6 @@ def _holds(tensor: object, mark: _Followed) -> bool:
 
 
 def _marks(values: Iterable[Any]) -> list[_Followed]:
-    """Return the marks of some arguments, in order."""
     found: list[_Followed] = []
     for value in values:
         if isinstance(value, Tensor):
@@ -336,7 +335,6 @@ def _name(func: Any) -> str:
 
 
 def _module() -> nn.Module:
-    """Return the innermost running module with children."""
     frame = inspect.currentframe()
     while frame is not None:
         found = frame.f_locals.get("self")

@@ -81,7 +81,6 @@ def _check_dense(twin: Twin, inputs: Mapping[str, Tensor], limit: int | None) ->
 
 
 def _repeated(inputs: Mapping[str, Tensor], count: int) -> dict[str, Tensor]:
-    """Repeat the text to exceed families' block sizes."""
     flat = {name: tensor for name, tensor in inputs.items() if tensor.ndim == 2}
     return {**inputs, **{name: one.repeat(1, -(-count // one.shape[1]))[:, :count] for name, one in flat.items()}}
 
@@ -105,7 +104,7 @@ def check_planned(runner: Runner, inputs: Mapping[str, Tensor], places: Sequence
 
 
 def _check_edits(runner: Runner, inputs: Mapping[str, Tensor], places: Sequence[tuple[str, int]]) -> None:
-    """Block one cell in each stream's first layer, by an edit and in the model's logits: both must agree."""
+    """Block one cell per stream, by an edit and in the model's logits: both must agree."""
     twin, before = runner.twin(), runner.record(inputs)
     for stream in dict.fromkeys(stream for stream, _ in places):
         place, layer = next((number, layer) for number, (found, layer) in enumerate(places) if found == stream)

@@ -27,12 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LaidOut:
-    """The positions of one input.
-
-    Attributes:
-        how: an image's grid or an audio's frames; None if only the order is known.
-        main: the name of the input tensor.
-    """
+    """One input's positions; `how` is None if only their order is known."""
 
     how: Grid | FrameLine | None
     stream: str
@@ -92,8 +87,8 @@ class BesideLaidOut:
     """The positions of a text beside an image, per stream.
 
     Attributes:
-        grids: by stream, its grid of patches; None if it has only words.
-        mark: the id that represents a patch in the text; None if there is none.
+        grids: None for a stream of words.
+        mark: the id that represents a patch in the text, if any.
     """
 
     grids: Mapping[str, Grid | None]
@@ -120,7 +115,6 @@ class BesideLaidOut:
         return found
 
     def _marks(self, tensors: Mapping[str, Tensor]) -> list[int]:
-        """Return where the text has the mark."""
         return [at for at, one in enumerate(tensors[IDS][0].tolist()) if one == self.mark]
 
     def _check_last_word(self, runner: "Runner", inputs: Mapping[str, Tensor], stream: str, call: int) -> None:

@@ -22,13 +22,7 @@ CLASS, DISTILLED, REGISTER, EXTRA = "[CLS]", "[DIST]", "[REG{}]", "[EXTRA{}]"
 
 @dataclass(frozen=True)
 class Grid:
-    """The positions of an image's patches.
-
-    Attributes:
-        patch: height and width in pixels.
-        before: positions before the first patch, registers included.
-        after: positions after the last patch.
-    """
+    """An image's patches; `patch` is height and width in pixels, `before` includes registers."""
 
     patch: tuple[int, int]
     before: int
@@ -178,7 +172,6 @@ def _patch_size(config: Any) -> tuple[int, int] | None:
 
 
 def _vision(config: Any) -> Any:
-    """Return the configuration's part for images, or all of it."""
     return next((part for name in ("vision_config", "encoder") if (part := getattr(config, name, None))), config)
 
 

@@ -26,7 +26,6 @@ class Readout:
 
     Attributes:
         model: has a stub in the body's place, which returns `given.hidden`.
-        inputs: arguments of every forward.
         last: the body's state at the last position, (1, 1, d_model).
     """
 

@@ -126,7 +126,6 @@ class Hearing(TorchFunctionMode):
 
 
 def _deaf() -> AbstractContextManager[None]:
-    """Disable all hearing modes."""
     return torch._C.DisableTorchFunction()  # pyright: ignore[reportPrivateUsage] -- torch's documents name it
 
 

@@ -141,7 +141,6 @@ def _side(tokens: int, queries: int, keys: int, closed: bool, is_several: bool) 
 
 
 def _of_all(allowed: Tensor | None) -> Tensor | None:
-    """Return a shared mask as a matrix; None if heads differ."""
     return None if allowed is None or allowed[..., 0, 0].numel() > 1 else allowed
 
 

@@ -61,13 +61,11 @@ class _AttentionArguments:
 
 @dataclass(eq=False)
 class EagerRows:
-    """Compares rows of the weights of a twin's calls with ours.
+    """Compares rows of a twin's weights with ours.
 
     Attributes:
-        modules: each recorded call's module.
-        calls: the compared ones, by number.
         original: the model's module by the twin's.
-        count: rows compared per call; None for all, which then also compute the outputs.
+        count: rows per call; None for all, which then also compute the outputs.
     """
 
     modules: Sequence[nn.Module]
@@ -120,7 +118,6 @@ class EagerRows:
 
 
 def _eager(module: nn.Module) -> Callable[..., tuple[Tensor, Tensor | None]]:
-    """Return the eager attention function of a module's family."""
     function = vars(inspect.getmodule(inspect.unwrap(type(module).forward))).get("eager_attention_forward")
     if not callable(function):
         raise UnsupportedModel(f"{type(module).__name__} has no eager attention function of its own")

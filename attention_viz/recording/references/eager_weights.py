@@ -22,8 +22,6 @@ class EagerWeights:
     """Compares each module's returned weights with the record's next call.
 
     Attributes:
-        modules: each recorded call's module.
-        calls: the compared ones, by number.
         heard: turns of modules that called our function.
         outside: turns of other modules that attend.
         latest: the last weights, which surrounding modules return again.
@@ -53,7 +51,7 @@ class EagerWeights:
         return cls(recorded.modules, calls, real)
 
     def hear(self, module: nn.Module, outputs: object) -> None:
-        """Compare a module's result with the next recorded call, if it made one."""
+        """Compare a module's result with the next recorded call."""
         if module in self._known:
             self._compare(module, outputs)
         elif type(module) in self._kinds or self._attends(outputs):
@@ -82,7 +80,7 @@ class EagerWeights:
         self.error = max(self.error, weights_difference(call, self.latest[0], self.real.of_call(position)))
 
     def _attends(self, outputs: object) -> bool:
-        """Return whether a result has new weights: one square per head, with rows that sum to 1."""
+        """Return whether a result has new weights: nonnegative rows with a sum near 1."""
         found = self._like_others(outputs)
         if found is None or (self.latest is not None and found.data_ptr() == self.latest.data_ptr()):
             return False
@@ -90,7 +88,7 @@ class EagerWeights:
         return bool((found >= 0).all()) and 0.5 < float(found.sum(dim=-1).abs().amax()) < 1.01
 
     def _like_others(self, outputs: object) -> Tensor | None:
-        """Return a result's tensor with the shape of recorded weights."""
+        """Return a tensor with the shape of recorded weights."""
         candidates = (_weights_in(outputs, (None, *shape)) for shape in self._shapes)
         return next((one for one in candidates if one is not None), None)
 
@@ -133,13 +131,7 @@ _KEPT = 2**26
 
 @dataclass(eq=False)
 class WeightsRun:
-    """A run for weights.
-
-    Attributes:
-        recorded: the record, or a part of it.
-        kept: the run's weights by call, unless they are too many.
-        error: None if the record has no weights.
-    """
+    """A run for weights; `kept` has them unless they are too many, `error` is None without any."""
 
     recorded: Pass
     inputs: Mapping[str, Tensor]
@@ -148,7 +140,6 @@ class WeightsRun:
 
     @property
     def bytes(self) -> int:
-        """The weights' memory."""
         return sum(weights_bytes(call.attention) for call in self.recorded.calls)
 
     def run(self, twin: Twin, real: Real) -> Tensor:

@@ -48,10 +48,9 @@ ROWS_AT_ONCE = 128
 
 @dataclass(eq=False)
 class OwnOutput:
-    """Runs a model with its own attention and compares the recorded output.
+    """Compares the recorded output with that of the model's own attention.
 
     Attributes:
-        runner: runs the model itself, if its attention is foreign.
         given: the model's output, if it has run already.
         cannot: why its own attention can't run, so that eager attention does; "" if it can.
     """
@@ -87,7 +86,7 @@ class OwnOutput:
         return f"the same model with its own attention ({names})"
 
     def measure(self) -> float:
-        """Return the output's error against the model's own attention, run once."""
+        """Return the error against the model's own attention, run once."""
         if self._error is None:
             self._error = self._run_own() if self.given is None else self.take(self.given)
         return self._error
@@ -126,14 +125,14 @@ class OwnOutput:
         return off is not None and off <= bound
 
     def off(self, other: Tensor) -> float | None:
-        """Return another output's error against the model's own; None if that wasn't kept."""
+        """Return another output's error; None if the model's own wasn't kept."""
         found = Difference()
         for rows, theirs in self._pieces:
             found.add(*self._cut(other[rows], theirs, rows))
         return found.relative if self._pieces else None
 
     def from_exact(self, exact: Tensor) -> tuple[float, float]:
-        """Return the errors of the recorded output and the model's own against a more exact run."""
+        """Return our error and the model's own against a more exact run."""
         ours, theirs = Difference(), Difference()
 
         def add(rows: slice, own: Tensor) -> None:
@@ -156,7 +155,7 @@ class OwnOutput:
         return self._found(lambda add: itself.pieces(self.inputs, len(self.recorded.output), add))
 
     def _found(self, run: Callable[[Callable[[slice, Tensor], None]], None]) -> float:
-        """Return the output's error against a run that comes in pieces."""
+        """Return the error against an output in pieces."""
         ours, found = self.recorded.output, Difference()
         keep = ours.shape[0] * ours.shape[-1] <= _KEPT
         self._pieces = []
@@ -177,7 +176,6 @@ class OwnOutput:
             self.twin.run_in_pieces(self.inputs, rows, take, implementation)
 
     def _cut(self, one: Tensor, other: Tensor, rows: slice) -> tuple[Tensor, Tensor]:
-        """Return the real rows of two pieces."""
         real = kept_rows(self.real.output, len(self.recorded.output), other.device)
         if real is None or one.shape != other.shape:
             return one, other

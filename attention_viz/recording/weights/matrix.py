@@ -22,7 +22,7 @@ _FULL = (torch.float32, torch.float64)
 
 
 class Projections(dict[str, Projection]):
-    """Learned matrices by name, and why others are missing, as a part of a sentence."""
+    """Learned matrices by name; `missing` says why others aren't known."""
 
     def __init__(self, found: dict[str, Projection | str]) -> None:
         """Separate matrices from reasons."""
@@ -31,7 +31,7 @@ class Projections(dict[str, Projection]):
 
 
 def matrix_of(module: nn.Module, like: Tensor) -> Projection | str:
-    """Return a module's matrix and bias, or why there is none, as a part of a sentence."""
+    """Return a module's matrix and bias, or a phrase that says why not."""
     weight, bias = _plain_weight(module), getattr(module, "bias", None)
     if weight is not None:
         for oriented in (weight.T, weight):
@@ -45,7 +45,7 @@ def matrix_of(module: nn.Module, like: Tensor) -> Projection | str:
 
 
 def table_of(module: nn.Module, rows: int) -> Tensor | str:
-    """Return a lookup table's rows, (row, width), or why there are none, as a part of a sentence."""
+    """Return a lookup table's rows, (row, width), or a phrase that says why not."""
     weight = _plain_weight(module)
     if weight is not None:
         return weight
@@ -66,7 +66,7 @@ def _plain_weight(module: nn.Module) -> Tensor | None:
 
 
 def _kind(module: nn.Module) -> str:
-    """Return a module's name from its repr, where quantized ones say so."""
+    """Return a module's name from its repr, as quantized ones put it there."""
     return repr(module).partition("(")[0]
 
 
