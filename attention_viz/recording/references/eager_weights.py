@@ -140,6 +140,7 @@ class WeightsRun:
 
     @property
     def bytes(self) -> int:
+        """The weights' memory."""
         return sum(weights_bytes(call.attention) for call in self.recorded.calls)
 
     def run(self, twin: Twin, real: Real) -> Tensor:
