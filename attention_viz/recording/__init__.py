@@ -1,4 +1,1 @@
-"""Recording what attention computes inside a model, proving it exact, and measuring its distance from the model's own.
-
-Uses `inputs` and the rooms below it.
-"""
+"""Record a model's attention, prove the record exact, and measure its distance from the model's own run."""

@@ -1,7 +1,6 @@
-"""Runs a model as its author wrote it: nothing of it compiled, and no precision that a caller's block has switched on.
+"""Runs a model as its author wrote it: uncompiled, and outside a caller's autocast.
 
-Torch keeps both as states of the caller's, not of the model: what is compiled can't be recorded, and compiling our
-recorder with it takes minutes; inside `torch.autocast` the same model computes other numbers.
+A compiled module can't be recorded, and compiling our recorder takes minutes; `torch.autocast` changes the numbers.
 """
 
 import sys
@@ -25,14 +24,14 @@ _waiting = 0
 
 
 class AsWritten(AbstractContextManager[None]):
-    """Enters a door, and behind it runs models as they were written; may be entered again, and from several threads."""
+    """Context that enters `door`, then runs models as written; reentrant, and safe in several threads."""
 
     def __init__(self, door: AbstractContextManager[object] | None = None) -> None:
-        """Take the door that is entered first, if there is one."""
+        """Keep the context to enter first."""
         self.door, self._thread = door or nullcontext(), threading.local()
 
     def __enter__(self) -> None:
-        """Enter the door, then switch off what the caller's thread has on."""
+        """Enter the door, then switch off compilation and autocast in this thread."""
         with ExitStack() as stack:
             stack.enter_context(self.door)
             stack.enter_context(plainly())
@@ -42,12 +41,11 @@ class AsWritten(AbstractContextManager[None]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Put everything back."""
+        """Restore the caller's state."""
         self._entered.pop().__exit__(kind, error, traceback)
 
     @property
     def _entered(self) -> list[ExitStack]:
-        """Return what this thread has entered and not yet left."""
         if not hasattr(self._thread, "entered"):
             self._thread.entered = list[ExitStack]()
         return self._thread.entered
@@ -60,9 +58,9 @@ def has_compiled() -> bool:
 
 @contextmanager
 def plainly(compiled: Callable[[], None] = lambda: None) -> Generator[None]:
-    """Run compiled modules as they are written.
+    """Run compiled modules uncompiled; call `compiled` if the block itself compiled something.
 
-    Torch has one switch for all threads, so the first that comes turns it, and the last that goes turns it back.
+    Torch has one switch for all threads: the first turns it, and the last turns it back.
     """
     global _waiting
     if COMPILER not in sys.modules:  # loading it takes seconds, and most programs never do
@@ -85,7 +83,7 @@ def plainly(compiled: Callable[[], None] = lambda: None) -> Generator[None]:
 
 
 def refuse_autocast(name: str, model: nn.Module) -> None:
-    """Refuse to run a model inside `torch.autocast`, where it computes other numbers than outside."""
+    """Refuse to run a model inside `torch.autocast`, which changes its numbers."""
     kinds = autocast_kinds()
     if not kinds:
         return
@@ -98,7 +96,7 @@ def refuse_autocast(name: str, model: nn.Module) -> None:
 
 
 def refuse_own_autocast(module: nn.Module, *tensors: Tensor) -> None:
-    """Refuse a model that switches autocast on by itself, so that a query has another precision than its value."""
+    """Refuse a model that switches autocast on itself."""
     if len({tensor.dtype for tensor in tensors}) > 1 and tensors[0].device.type in autocast_kinds():
         raise UnsupportedModel(
             f"{type(module).__name__} runs inside a torch.autocast of the model's own, as accelerate's prepare() adds "

@@ -1,4 +1,4 @@
-"""Copies of a model's modules, which call each other and never the modules they were copied from."""
+"""Copies a model so that its modules never call the originals."""
 
 import copy
 from collections import OrderedDict
@@ -15,11 +15,10 @@ _CONTAINERS: tuple[type[Any], ...] = (dict, list, set, frozenset, tuple, WeakKey
 
 
 def copied(model: _Module, memo: dict[int, Any]) -> _Module:
-    """Copy a model.
+    """Copy a model with its hooks and replaced methods.
 
-    Python doesn't copy functions. One that replaced a method, such as `model.forward = torch.compile(model.forward)` or
-    a decorated `forward`, would run the original model inside the copy, so it is made anew around the copy. So are
-    hooks, which may look up the module that they are given.
+    Python doesn't copy functions: a replaced `model.forward` or a hook would use the original modules, so each is
+    rebuilt.
     """
     twin = copy.deepcopy(model, memo)
     for module in twin.modules():
@@ -33,10 +32,7 @@ def copied(model: _Module, memo: dict[int, Any]) -> _Module:
 
 
 def _rebound(value: Any, memo: dict[int, Any]) -> Any:
-    """Return a module's copy, or one of a method, function or container around copies of the modules that it holds.
-
-    Whatever holds none is returned itself.
-    """
+    """Return a value rebuilt around copied modules; itself if it has none."""
     if isinstance(value, nn.Module):
         return memo.get(id(value), value)
     if isinstance(value, MethodType):
@@ -51,10 +47,7 @@ def _rebound(value: Any, memo: dict[int, Any]) -> Any:
 
 
 def _container(container: Any, memo: dict[int, Any]) -> Any:
-    """Return a container with copies in place of the modules in it, their methods and identities; itself without any.
-
-    Containers in it stay as they are.
-    """
+    """Return a container with copies for modules, their methods and ids; not recursive."""
 
     def inside(value: Any) -> Any:
         if type(value) is int:
@@ -81,7 +74,7 @@ def _container(container: Any, memo: dict[int, Any]) -> Any:
 
 
 def _function(function: FunctionType, memo: dict[int, Any]) -> FunctionType:
-    """Return a function with copies in place of the modules that it reaches; itself if it reaches none."""
+    """Return a function rebuilt around copied modules; itself if it reaches none."""
     held = tuple(_content(cell) for cell in function.__closure__ or ())
     inner = tuple(_rebound(one, memo) for one in held)
     # In a notebook, models and their methods are global. Functions aren't followed: they lead through whole libraries.

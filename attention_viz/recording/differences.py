@@ -1,4 +1,4 @@
-"""How far two tensors of one shape lie apart, a few rows at a time: copies of them may not fit into memory."""
+"""Compares tensors in pieces, since copies may not fit into memory."""
 
 import math
 from collections.abc import Sequence
@@ -23,37 +23,37 @@ _ROUNDING = 5e-3
 
 @dataclass(frozen=True)
 class Real:
-    """Which rows are not padding; None where all are real.
+    """Rows that aren't padding; None for all.
 
-    What happens at padding concerns nobody and differs by design: ours gives zeros where a row has nothing to look at.
+    Padding differs by design: our rows that attend to nothing are zero.
     """
 
     output: Sequence[bool] | None = None
     calls: Sequence[Sequence[bool] | None] = ()
 
     def of_call(self, number: int) -> Sequence[bool] | None:
-        """Of one call; all real where nothing is known."""
+        """Return a call's real rows; None for all."""
         return self.calls[number] if number < len(self.calls) else None
 
     @property
     def everywhere(self) -> bool:
-        """Whether nothing is padding."""
+        """Whether there is no padding."""
         return self.output is None and all(one is None for one in self.calls)
 
 
 @dataclass
 class Difference:
-    """The largest difference between two tensors, and the largest number of the second, as far as both were seen."""
+    """Two tensors' largest difference, and the second's largest number."""
 
     apart: float = 0.0
     size: float = 0.0
     _pieces_seen: int = 0
 
     def add(self, ours: Tensor | LateOutput, theirs: Tensor) -> None:
-        """See some more rows of both.
+        """Add rows of both tensors.
 
-        Some heads say "never" with the lowest number there is, beside which any difference would vanish: those have to
-        be the same in both, and count no further. What is not a number counts as infinitely far.
+        The dtype's lowest number, which some heads block with, would hide any difference: such cells must be equal. NaN
+        counts as infinitely far.
         """
         if tuple(ours.shape) != tuple(theirs.shape):
             self.apart = math.inf
@@ -66,7 +66,7 @@ class Difference:
 
     @property
     def relative(self) -> float:
-        """The difference relative to the largest number of the reference."""
+        """The difference relative to the largest number."""
         if 0 < self.size < math.inf:
             return self.apart / self.size
         return math.inf if self.apart else 0.0
@@ -84,14 +84,14 @@ class Difference:
 
 
 def _pieces(tensor: Tensor) -> list[slice]:
-    """Slices of the first axis, none of which holds many numbers."""
+    """Return slices of the first axis for `NUMBERS_AT_A_TIME` each."""
     rows = len(tensor) if tensor.ndim else 0
     step = max(1, NUMBERS_AT_A_TIME // max(1, tensor[:1].numel()))
     return [slice(start, start + step) for start in range(0, rows, step)]
 
 
 def _largest(numbers: Tensor) -> float:
-    """The largest size among some numbers; infinite where one is not a number, which no comparison may hide."""
+    """Return the largest absolute number; infinity for NaN, which comparisons would hide."""
     if not numbers.numel():
         return 0.0
     low, high = torch.stack(torch.aminmax(numbers.detach())).tolist()
@@ -99,26 +99,22 @@ def _largest(numbers: Tensor) -> float:
 
 
 def kept_rows(real: Sequence[bool] | None, count: int, device: torch.device) -> Bool[Tensor, " row"] | None:
-    """Which rows to compare: the real ones, where that many are known of; None stands for all."""
+    """Return the real rows' mask; None for all, or if their number is another."""
     return None if real is None or len(real) != count else torch.tensor(real, device=device)
 
 
 def cut(tensor: Tensor, rows: Bool[Tensor, " row"] | None) -> Tensor:
-    """The chosen rows of (…, row, column); the tensor itself, without a copy, where that is all."""
+    """Return the chosen rows of (…, row, column), uncopied for None."""
     return tensor if rows is None else tensor[..., rows, :]
 
 
 def weights_difference(
     attention: Attention, theirs: Float[Tensor, "head query key"], real: Sequence[bool] | None = None
 ) -> float:
-    """The largest difference in a layer's weights, relative to its largest weight; made one head at a time.
+    """Return a layer's largest weight difference, relative to its largest weight.
 
-    Some models let the sink take its share of the output instead of the weights, softmax(·) V × (1 − share), which is
-    the same, and hand back the weights from before: rows that sum to 1, to be compared with ours before the share.
-    That the share is right shows in the output.
-
-    Args:
-        real: which rows are not padding; None where all are.
+    Some models apply the sink to the output, softmax(·) V × (1 − share), and return weights without it (rows sum to 1).
+    Those are compared with ours without the sink; the output verifies the share.
     """
     error = _of_heads(attention, theirs, real)
     if attention.sinks is None or not _sum_to_one(cut(theirs, kept_rows(real, theirs.shape[-2], theirs.device))):

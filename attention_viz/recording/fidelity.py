@@ -1,10 +1,8 @@
-"""How far a recorded pass is from the model's own: which runs of it are compared, and how much of them.
+"""Measures how far a recorded pass is from the model's own runs.
 
-The output is compared whole, with a run of the model exactly as it was handed over; no other run overrules that. The
-weights are compared with those of eager attention, which hands them back: all of them if a text is short. On longer
-ones eager attention costs several plain runs and all of a layer's weights at once. In a decoder nobody looks ahead, so
-that eager attention on the first tokens gives their rows of the whole text; elsewhere a sample of rows is worked out by
-the family's own eager function.
+The whole output is compared with the model's own run; no other run overrules it. Weights are compared with eager
+attention: all in a short text. In a longer one that takes too much time and memory, so a causal model runs its first
+tokens alone, and others compute sampled rows by the family's eager function.
 """
 
 import math
@@ -40,7 +38,7 @@ _AFFORDABLE, BYTES_AT_ONCE = 2**31, 2**28
 
 @dataclass(frozen=True)
 class _Compared:
-    """What one way of comparing found; `rows` of each layer, None for all."""
+    """One comparison's result; `rows` per layer, None for all."""
 
     output_error: float
     weight_error: float | None
@@ -52,7 +50,7 @@ class _Compared:
 
 @dataclass(frozen=True, eq=False)
 class _TwinCheck:
-    """What is compared: a recorded pass, and a twin of its model to be run on the same inputs."""
+    """A recorded pass, and its model's twin."""
 
     recorded: Pass
     twin: Twin
@@ -62,7 +60,7 @@ class _TwinCheck:
     own: OwnOutput
 
     def make(self) -> _Compared:
-        """As much as can be compared at about the price of a plain run, or of two."""
+        """Compare as much as one or two plain runs' time allows."""
         if not self.twin.is_eager:
             self.own.measure()
         for way in self._ways():
@@ -78,7 +76,7 @@ class _TwinCheck:
         return self.whole()
 
     def whole(self) -> _Compared:
-        """All weights, by a run with eager attention, or, of a model with code of its own, by its own softmaxes."""
+        """Compare all weights, by eager attention or the model's own softmaxes."""
         weights = WeightsRun(self.recorded, self.inputs)
         output = weights.run(self.twin, self.real)
         if self.twin.is_eager:
@@ -92,7 +90,7 @@ class _TwinCheck:
         return self._compared(weights.error, reference, weights, eager_from_own=off)
 
     def by_prefix(self) -> _Compared | None:
-        """Weights by eager attention on the first tokens, where those look at nothing else."""
+        """Compare the first tokens' weights; None if those attend to others."""
         count = min(_MOST, max(FEWEST_ROWS, self._length // 8))
         closed = all(is_closed_prefix(call.attention, count) for call in self.recorded.calls)
         if not closed or not self.real.everywhere or not self._goes_by_position:
@@ -108,7 +106,7 @@ class _TwinCheck:
         return self._compared(weights.error, reference, weights, count)
 
     def by_rows(self) -> _Compared | None:
-        """Some rows of weights by the family's eager function; all of them if that is what the model runs."""
+        """Compare some rows by the family's eager function; all for an eager model."""
         if self.twin.is_eager and "eager" in ALL_ATTENTION_FUNCTIONS:  # somebody registered another
             return None
         count = None if self.twin.is_eager else FEWEST_ROWS
@@ -148,12 +146,10 @@ class _TwinCheck:
 
     @property
     def _largest_layer(self) -> int:
-        """Bytes of the weights of the largest layer."""
         return max((weights_bytes(call.attention) for call in self.recorded.calls), default=0)
 
     @property
     def _goes_by_position(self) -> bool:
-        """Whether a part of the text can be run by cutting the inputs."""
         return all(tensor.shape == (1, self._length) for tensor in self.inputs.values())
 
 
@@ -169,11 +165,7 @@ def compare(
     twin: Twin | None = None,
     own: Tensor | None = None,
 ) -> Fidelity:
-    """Run the model plainly and measure the recorded pass against it.
-
-    Args:
-        real: which rows are not padding; all are by default.
-    """
+    """Run the model plainly and measure the recorded pass against it."""
     started, real, twin = time.perf_counter(), real or Real(), twin or runner.twin()
     kinds = _dtypes(recorded, runner)
     bound = max(BOUNDS.get(dtype, 0.0) for dtype in kinds)
@@ -193,7 +185,7 @@ def compare(
 def _judged_by_exact(
     fidelity: Fidelity, own: OwnOutput, weights: WeightsRun, kinds: set[torch.dtype], real: Real
 ) -> Fidelity:
-    """The fidelity with what a more exact run says of both, if such a run can tell anything and can be made."""
+    """Add a more exact run's errors, if rounding could explain the difference."""
     far = fidelity.largest_error
     single = kinds == {torch.float32}
     if far is None or not math.isfinite(far) or (single and far > _STILL_ROUNDING) or torch.float64 in kinds:
@@ -211,6 +203,6 @@ def _judged_by_exact(
 
 
 def _dtypes(recorded: Pass, runner: Runner) -> set[torch.dtype]:
-    """Every precision that was at work: a model may compute in half precision and hand out float32."""
+    """Return every precision: a model may compute in half and output float32."""
     inside = {call.attention.query.dtype for call in recorded.calls}
     return {recorded.output.dtype, runner.model.dtype, *inside}

@@ -1,9 +1,7 @@
-"""What stands around an attention call, found by what flows through a model and not by what its modules are called.
+"""Finds an attention call's projections by the numbers that flow through a model, not by names.
 
-In the probe's pass every number that leaves a module is compared with the numbers of the call: the columns of a query
-that stand in a projection's output are that projection, whatever the order in which a family stores its heads. Where
-positions are turned into query and key (RoPE), the first position is turned by an angle of 0, so its numbers are found
-unchanged, and turning keeps every vector's length, which proves the find.
+Columns of a module's output that equal a query are its projection, whatever the order of heads. RoPE turns the first
+position by 0, so its numbers are unchanged, and keeps every vector's length, which proves the find.
 
 Source of the rotation: Su et al. 2021, "RoFormer", eq. 34.
 """
@@ -24,9 +22,9 @@ from attention_viz.recording.wiring import ColumnSource, Wiring, entering, hooke
 
 @dataclass(frozen=True, eq=False)
 class _WiringEvent:
-    """One module's turn in a pass: what entered and left it, and how many attention calls had been made by then.
+    """One module's input and output, and the attention calls before its end.
 
-    A leaf has no other module inside that was heard, however it is built.
+    A leaf contains no module heard before.
     """
 
     module: nn.Module
@@ -37,16 +35,12 @@ class _WiringEvent:
 
     @property
     def like(self) -> Tensor:
-        """No rows, (0, in), of the kind that the module takes."""
+        """Zero rows, (0, in), of the input's kind."""
         return torch.empty(0, 0) if self.entered is None else self.entered.new_empty(0, self.entered.shape[-1])
 
 
 def listened(model: nn.Module, run: Callable[[], Pass]) -> tuple[Pass, Callable[[], tuple[Wiring, ...]]]:
-    """Run once and listen to every module.
-
-    Returns:
-        The pass, and what finds in what was heard what stands around each of its attention calls.
-    """
+    """Record a run; return the pass, and a function that finds its calls' wirings."""
     events, heard = list[_WiringEvent](), set[int]()
 
     def hear(module: nn.Module, inputs: tuple[object, ...], named: dict[str, object], output: object) -> None:
@@ -76,9 +70,9 @@ def _wiring(call: Call, number: int, events: Sequence[_WiringEvent]) -> Wiring:
 
 
 def _joining(takers: Sequence[_WiringEvent]) -> nn.Module | None:
-    """The module that joins the heads: of those that take their outputs, the first, or all of it that is one matrix.
+    """Return the module that joins the heads: the first leaf, or a single matrix around it.
 
-    An adapter is a module around it, which takes the same and adds to what it makes.
+    An adapter wraps the leaf and adds to its output.
     """
     found = next((event.module for event in takers if event.is_leaf), None)
     for event in takers:
@@ -89,9 +83,9 @@ def _joining(takers: Sequence[_WiringEvent]) -> nn.Module | None:
 
 
 def _source(target: Tensor, events: Sequence[_WiringEvent]) -> ColumnSource | None:
-    """The last module before the call in whose output all the target's numbers stand.
+    """Return the last module with all the target's numbers; a leaf, if one has them.
 
-    One with others inside counts where none of those will do: an adapter adds to what the module inside it makes.
+    An adapter adds to its inner module's output.
     """
     inside = [event for event in events if event.is_leaf]
     around = [event for event in events if not event.is_leaf]
@@ -100,9 +94,9 @@ def _source(target: Tensor, events: Sequence[_WiringEvent]) -> ColumnSource | No
 
 
 def _outermost(found: ColumnSource, around: Sequence[_WiringEvent], events: Sequence[_WiringEvent]) -> ColumnSource:
-    """The module with the same output furthest out, if all of it is one matrix.
+    """Return the outermost module with the same output that is one matrix.
 
-    An adapter may change what the module inside it takes, and hand on its output as it is; PEFT's OFT does.
+    An adapter may change its inner module's input, as PEFT's OFT does.
     """
     left = next(event.left for event in reversed(events) if event.module is found.module)
     for event in around:
@@ -134,9 +128,9 @@ def _source_among(target: Tensor, events: Sequence[_WiringEvent]) -> ColumnSourc
 
 
 def _stretched(left: Tensor, flat: Tensor, width: int) -> float | None:
-    """By how much all numbers are multiplied while positions are turned into them; None where that isn't what happens.
+    """Return the factor on rotated numbers; None if there is none.
 
-    YaRN does so for texts longer than a model was trained on. Source: Peng et al. 2023, "YaRN", section 3.4.
+    YaRN has one for long texts. Source: Peng et al. 2023, "YaRN", section 3.4.
     """
     if left.shape != flat.shape or not bool(left[0].all()):
         return None
@@ -147,7 +141,7 @@ def _stretched(left: Tensor, flat: Tensor, width: int) -> float | None:
 
 
 def _columns(left: Tensor, flat: Tensor) -> Tensor | None:
-    """Where each column of `flat` stands in `left`, to the last bit; None where one doesn't."""
+    """Return `flat`'s columns' places in `left`, bit by bit; None if one is missing."""
     places = {column.tobytes(): place for place, column in reversed(list(enumerate(_bits(left))))}
     found = [places.get(column.tobytes()) for column in _bits(flat)]
     return None if None in found else torch.tensor(cast("list[int]", found), device=left.device)

@@ -1,7 +1,6 @@
-"""How far each weight raised one number of a model's output: the weight times the gradient with respect to it.
+"""Computes how far each weight raised one number of the output: weight times gradient.
 
-A weight acts only through its call's output O = A · V, so its gradient is that of the output times the values,
-dy/dA = dy/dO · Vᵀ: the pass runs as it always does, and no matrix of weights has to be kept for it.
+A weight acts only through O = A · V, so dy/dA = dy/dO · Vᵀ: no matrix of weights is kept.
 
 Source: Chefer, Gur & Wolf 2021, "Generic Attention-model Explainability for Interpreting Bi-Modal and Encoder-Decoder
 Transformers", section 3.2, eq. 5, before the mean over heads.
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class ModelRun(NamedTuple):
-    """One run of a model, as it can be made again."""
+    """One repeatable run of a model."""
 
     name: str
     runner: Runner
@@ -48,18 +47,18 @@ class ModelRun(NamedTuple):
 
     @property
     def tokens(self) -> Tokens:
-        """The tokens along the output's rows."""
+        """The output rows' tokens."""
         return self.queries["decoder" if "decoder" in self.queries else next(iter(self.queries))]
 
 
 @dataclass(eq=False)
 class _Tap(Recorder):
-    """Keeps what each call that is kept hands back, so that gradients with respect to it can be asked for."""
+    """Recorder that keeps calls' outputs for gradients."""
 
     outputs: list[list[Tensor]] = field(default_factory=list[list[Tensor]])
 
     def hear(self, call: Call) -> Tensor:
-        """As every recorder; a call that asks for the same weights again hands back the rest of its values' width."""
+        """Record a call; a repeated call adds the rest of its values' width."""
         before = self.count
         output = super().hear(call)
         if self.keep is not None and self.count - 1 not in self.keep:
@@ -74,7 +73,7 @@ class _Tap(Recorder):
 
 @without_autocast()
 def relevance(run: ModelRun, of: tuple[int, int] | Along | None) -> Relevance:
-    """Run once more, and tell how far each weight of each layer raised y; see `attention_viz.gradient`."""
+    """Rerun and return how far each weight raised y; see `attention_viz.gradient`."""
     tap = _Tap(run.edits, run.anatomy.places, frozenset(run.numbers))
     try:
         with run.runner.door, torch.inference_mode(False), torch.enable_grad():
@@ -99,7 +98,7 @@ def relevance(run: ModelRun, of: tuple[int, int] | Along | None) -> Relevance:
 
 
 def slopes_of(name: str, y: Tensor, outputs: Sequence[Tensor]) -> list[Tensor]:
-    """The slope dy/dO of a number at each of several outputs; zeros where it doesn't depend on one."""
+    """Return dy/dO at each output; zeros if y doesn't depend on it."""
     if not y.requires_grad:
         raise UnsupportedModel(f"no gradient goes through {name}: its output is cut off from its attention")
     if _without_derivative(y):
@@ -113,7 +112,7 @@ def slopes_of(name: str, y: Tensor, outputs: Sequence[Tensor]) -> list[Tensor]:
 
 
 def _without_derivative(y: Tensor) -> bool:
-    """Whether a number depends on something by a function for which torch gives zeros instead of a derivative."""
+    """Return whether torch would give zeros for a missing derivative."""
     known, open_nodes = set[object](), [y.grad_fn]
     while open_nodes:
         node = open_nodes.pop()
@@ -127,7 +126,6 @@ def _without_derivative(y: Tensor) -> bool:
 
 
 def _check_same(run: ModelRun, tap: _Tap) -> None:
-    """Refuse gradients of a run that isn't the trace's."""
     calls = [_detached(call.attention) for call in tap.calls()]
     if len(calls) != len(run.layers) or not all(
         alike(layer.attention, call) for layer, call in zip(run.layers, calls, strict=True)
@@ -136,19 +134,18 @@ def _check_same(run: ModelRun, tap: _Tap) -> None:
 
 
 def _detached(call: Attention) -> Attention:
-    """A call without the graph behind it."""
     return map_terms(call, lambda term, value: value if term.is_number else value.detach())
 
 
 def _raised(call: Attention, slope: Float[Tensor, "head query d_v"]) -> Float[Tensor, "head query key"]:
-    """The part above 0 of the weights times their gradients."""
+    """Return the positive part of weights times gradients."""
     value = widened(shared_heads(_detached(call).value, call.query))
     slopes = widened(slope) @ value.mT
     return (slopes * widened(_detached(call).weights)).clamp_min(0).float().cpu()
 
 
 def _asked(run: ModelRun, output: Tensor, of: tuple[int, int] | Along | None) -> tuple[Tensor, str]:
-    """The number y, and what it is in words."""
+    """Return y and its description."""
     output = widened(output)
     if isinstance(of, Along):
         where = "at the mean over all positions" if of.position is None else f"at position {of.position}"
@@ -173,7 +170,7 @@ def _asked(run: ModelRun, output: Tensor, of: tuple[int, int] | Along | None) ->
 
 
 def along(run: ModelRun, output: Float[Tensor, "row width"], of: Along) -> Float[Tensor, ""]:
-    """How far an output goes in a direction."""
+    """Return the output's projection on a direction."""
     rows, width = output.shape
     if of.position is not None and not -rows <= of.position < rows:
         raise ShapeError(f"position {of.position} was asked for; the output has positions {-rows} to {rows - 1}")
@@ -189,7 +186,6 @@ def along(run: ModelRun, output: Float[Tensor, "row width"], of: Along) -> Float
 
 
 def _logit(run: ModelRun, output: Tensor, position: int, token: int) -> tuple[Tensor, str]:
-    """The logit of a token at a position."""
     rows, width = output.shape
     if run.anatomy.no_words:
         raise UnsupportedModel(

@@ -1,4 +1,4 @@
-"""A model in memory, turned to our attention and to evaluation while somebody looks, and put back afterwards."""
+"""Switches a model to our attention and evaluation, and back."""
 
 import contextlib
 import importlib
@@ -21,7 +21,7 @@ IMPLEMENTATION = "_attn_implementation_internal"
 
 @dataclass(eq=False)
 class _Loan:
-    """A field of one object while it holds our value: what was found there, and how many still need ours."""
+    """One object's original field, and how many still need ours."""
 
     owner: object
     found: object
@@ -29,7 +29,7 @@ class _Loan:
 
 
 class _Loans:
-    """One field of objects that threads share: ours while anybody needs it, put back by the last one to leave."""
+    """One field of shared objects: ours while anyone needs it; the last to leave restores it."""
 
     def __init__(self, field: str, value: object) -> None:
         self._field = field
@@ -40,11 +40,11 @@ class _Loans:
         self._loans: dict[int, _Loan] = {}
 
     def lent(self, owners: Iterable[object]) -> list[object]:
-        """Those of the owners whose field is ours already."""
+        """Return the owners whose field is ours."""
         return [owner for owner in owners if id(owner) in self._loans] if self._loans else []
 
     def found(self, owner: object) -> object:
-        """What an owner's field is when nobody has borrowed it."""
+        """Return an owner's original field."""
         loan = self._loans.get(id(owner))
         return getattr(owner, self._field, None) if loan is None else loan.found
 
@@ -74,12 +74,7 @@ _EVALUATION = _Loans("training", False)
 
 @dataclass(frozen=True, eq=False)
 class Switch:
-    """Turns one model to our attention, for any number of threads at once.
-
-    Attributes:
-        configs: say which attention the model calls.
-        plan: how attention is heard that the model computes in code of its own.
-    """
+    """Switches one model to our attention, for any number of threads at once."""
 
     configs: tuple[PreTrainedConfig, ...]
     modules: tuple[nn.Module, ...]
@@ -87,11 +82,11 @@ class Switch:
 
     @classmethod
     def of(cls, model: PreTrainedModel) -> "Switch":
-        """Find what has to be turned."""
+        """Find the configurations and modules to switch."""
         return cls(configurations(model), tuple(model.modules()))
 
     def found(self) -> list[tuple[PreTrainedConfig, str | None]]:
-        """Each configuration and the attention implementation it has of its own; None if it names none."""
+        """Return each configuration with its own attention implementation; None if it names none."""
         with _LOCK:
             own = [(config, _OURS.found(config)) for config in self.configs]
         if any(name == FLEX for _, name in own):
@@ -116,7 +111,7 @@ class Switch:
 
     @contextlib.contextmanager
     def own(self) -> Generator[Callable[[], bool]]:
-        """Run in evaluation mode with the model's own attention; ask afterwards whether another thread turned it."""
+        """Run in evaluation with the model's own attention; yield a check whether another thread switched it."""
         with _LOCK:
             before, lent = _OURS.taken, _OURS.lent(self.configs)
             training = [*(module for module in self.modules if module.training), *_EVALUATION.lent(self.modules)]
@@ -129,7 +124,7 @@ class Switch:
 
 
 def configurations(model: PreTrainedModel) -> tuple[PreTrainedConfig, ...]:
-    """Every distinct configuration in a model: those its modules hold, and those nested in them."""
+    """Return every distinct configuration, nested ones too."""
     found: dict[int, PreTrainedConfig] = {}
     queue: list[object] = [value for module in model.modules() for value in vars(module).values()]
     while queue:

@@ -1,4 +1,4 @@
-"""The small run that decides whether a model may be shown at all. Its name decides nothing."""
+"""Decides by a small run whether a model can be shown."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -43,16 +43,13 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, eq=False)
 class Anatomy:
-    """What the probe learnt of a model: of each attention call, in the order they run, what it is.
+    """The probe's findings per attention call, in order.
 
     Attributes:
-        streams: "encoder", "decoder" or "cross"; modules: the module that makes it.
-        numbers: the number of its layer, within its stream; see `layer_numbers`.
-        without: by stream, the numbers of layers that do something else instead of attention.
-        output: the name of its output among what the model returns.
-        biases: what is added to its scores; see `bias_kind`.
-        left_out: the attention that runs beside the streams and isn't recorded, in words; see `parts_left_out`.
-        no_words: why its output tells no token; empty if it is a number for each token, at each position.
+        numbers: layer numbers within the streams; see `layer_numbers`.
+        without: by stream, the layers without attention.
+        left_out: unrecorded attention, in words; see `parts_left_out`.
+        no_words: why output rows aren't logits of tokens; "" if they are.
     """
 
     streams: tuple[str, ...]
@@ -68,33 +65,29 @@ class Anatomy:
 
     @once
     def layers(self) -> Mapping[str, KeptLayers]:
-        """The layers of each stream, all of them."""
+        """All layers."""
         found = self.by_stream(self.numbers)
         return {stream: KeptLayers.all_of(numbers, self.without.get(stream, ())) for stream, numbers in found.items()}
 
     def described(self, provenance: Provenance) -> Provenance:
-        """Add to a provenance the output's name, what is left out, and how layers count."""
+        """Add the output's name, omissions and notes to a provenance."""
         notes = (*provenance.notes, *numbering_note(self.streams, self.modules))
         return replace(provenance, output=self.output, notes=notes).leaving_out(self.left_out)
 
     def by_stream(self, of_calls: Sequence[_T], numbers: Sequence[int] | None = None) -> dict[str, tuple[_T, ...]]:
-        """What belongs to each call, in the order they run, sorted into the streams that there are.
-
-        Args:
-            numbers: which calls these are, where they are not all; a stream without any is left out.
-        """
+        """Sort one value per call into streams; `numbers` if they aren't all calls."""
         streams = self.streams if numbers is None else [self.streams[number] for number in numbers]
         placed = list(zip(streams, of_calls, strict=True))
         there = [stream for stream in STREAMS if stream in streams]
         return {name: tuple(one for stream, one in placed if stream == name) for name in there}
 
     def kept(self, numbers: Sequence[int]) -> dict[str, KeptLayers]:
-        """Which layers of each stream some of the calls are."""
+        """Return each stream's layers among some calls."""
         found = self.by_stream([self.numbers[number] for number in numbers], numbers)
         return {stream: replace(self.layers[stream], numbers=layers) for stream, layers in found.items()}
 
     def calls_of(self, layers: Sequence[int] | None) -> frozenset[int] | None:
-        """Which calls are those of some layers, in every stream that has them; None stands for all."""
+        """Return layers' calls in all streams; None for all."""
         if layers is None:
             return None
         chosen = chosen_layers(layers, self.layers)
@@ -102,28 +95,25 @@ class Anatomy:
 
     @once
     def places(self) -> tuple[tuple[str, LayerNumber], ...]:
-        """Of each call, its stream and the number of its layer there."""
+        """Each call's stream and layer number."""
         return tuple(zip(self.streams, self.numbers, strict=True))
 
     def call(self, stream: str, layer: LayerNumber) -> int:
-        """Which call the layer with a number is."""
+        """Return a layer's call."""
         return self.places.index((stream, layer))
 
     def calls(self, stream: str) -> tuple[int, ...]:
-        """Which calls are those of a stream."""
+        """Return a stream's calls."""
         return tuple(number for number, one in enumerate(self.streams) if one == stream)
 
 
 def probe(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | None = None) -> tuple[Runner, Anatomy]:
-    """Run a few tokens with our attention and without, compare every head and the output, and describe the model.
+    """Compare a small run with our attention and the model's own, and describe the model.
 
-    First by transformers' attention interface; if a model doesn't call it everywhere, by what its code computes.
+    It uses transformers' attention interface, or else the model's own operations.
 
     Args:
-        example: what to run, of a model that reads something else than text; see `Reader.example`.
-
-    Returns:
-        What runs the model, with the plan by which it is heard, and what was learnt of it.
+        example: input other than text; see `Reader.example`.
     """
     inputs = probe_inputs(runner, limit, example)
     beside, refusal = None, UnsupportedModel()
@@ -156,16 +146,15 @@ def probe(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | Non
 
 
 class _ElsewhereError(UnsupportedModel):
-    """Some attention runs outside the interface."""
+    """Raised if attention runs outside the interface."""
 
 
 def probe_inputs(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | None) -> dict[str, Tensor]:
-    """What the probe runs: an example of what the model reads, or a few tokens."""
+    """Return the probe's inputs: the example, or a few tokens."""
     return _read(runner, limit) if example is None else _shown(runner, example)
 
 
 def _read(runner: Runner, limit: int | None) -> dict[str, Tensor]:
-    """A few tokens."""
     ids = probe_ids(runner.model, limit)
     inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
     if runner.answers:
@@ -175,7 +164,7 @@ def _read(runner: Runner, limit: int | None) -> dict[str, Tensor]:
 
 
 def _shown(runner: Runner, example: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """An example of something that is no text; what its decoder reads beside it is a few ids from all over."""
+    """Return the example, with a few ids for a decoder."""
     inputs = runner.inputs(example)
     if runner.answers and "decoder_input_ids" not in inputs:
         inputs["decoder_input_ids"] = probe_ids(runner.model, _TARGET).to(device_of(runner.model))
@@ -183,7 +172,7 @@ def _shown(runner: Runner, example: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
-    """Describe a model once a recorded run gives what it gives; say whether softmaxes of its own attend beside that."""
+    """Describe a verified model; also return whether its own softmaxes attend."""
     model = runner.model
     family = family_of(model)
     with naming(runner, inputs), outside_calls(model) as outside:
@@ -227,11 +216,7 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
 
 
 def probe_ids(model: "PreTrainedModel", limit: int | None) -> Tensor:
-    """A row of a few ids from all over the vocabulary, different from each other where there are enough.
-
-    Args:
-        limit: how many tokens it can read at once; None where nothing says.
-    """
+    """Return a row of ids from all over the vocabulary, distinct if possible."""
     size, count = vocabulary(model), min(_TOKENS, limit or _TOKENS)
     if size < 1:
         raise UnsupportedModel(f"{family_of(model)} has no vocabulary: only models that read text can be shown")
@@ -240,7 +225,7 @@ def probe_ids(model: "PreTrainedModel", limit: int | None) -> Tensor:
 
 
 def _alone(family: str, calls: Sequence[Call], count: int) -> tuple[str, ...]:
-    """A model that never looks ahead is a decoder, one that does is an encoder."""
+    """Return "decoder" for all calls if none attends ahead, else "encoder"."""
     for call in calls:
         _check_shape(family, call, ((count, count),))
     closed = [looks_back(call) for call in calls]
@@ -252,7 +237,7 @@ def _alone(family: str, calls: Sequence[Call], count: int) -> tuple[str, ...]:
 
 
 def _pair(family: str, calls: Sequence[Call], count: int, target: int) -> tuple[str, ...]:
-    """The kinds of attention of an encoder–decoder, by the lengths of what attends and what is attended to."""
+    """Return an encoder–decoder's streams, by the lengths of queries and keys."""
     kinds = {(count, count): "encoder", (target, target): "decoder", (target, count): "cross"}
     for call in calls:
         _check_shape(family, call, tuple(kinds))

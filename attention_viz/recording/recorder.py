@@ -1,7 +1,6 @@
-"""Our attention function inside transformers, and the recorder that listens to it.
+"""Registers our attention function with transformers, and records its calls.
 
-The function is registered once with transformers' attention and mask interfaces. Who listens is a context variable, so
-that several threads can run one model at the same time and each hears only its own calls.
+A context variable has the recorder, so threads can share a model.
 """
 
 import contextlib
@@ -32,7 +31,7 @@ Split = tuple[Tensor | None, Tensor | None]
 
 
 def split_mask(mask: Tensor) -> Split:
-    """A model's mask, boolean or to be added, as (allowed, bias); None where nothing is blocked or nothing added."""
+    """Split a boolean or additive mask into (allowed, bias); None if nothing is blocked or added."""
     if mask.dtype == torch.bool:
         return (None if bool(mask.all()) else mask), None
     allowed = mask > BLOCKED_BELOW
@@ -41,9 +40,9 @@ def split_mask(mask: Tensor) -> Split:
 
 
 def unrecorded_mask(module: nn.Module, query: Tensor, key: Tensor, mask: Tensor | None, closed: object) -> Split:
-    """The mask in a pass of somebody else, who uses the model while another thread has turned it to our attention.
+    """Return the mask of an unrecorded pass, while another thread has switched the model.
 
-    That pass may have begun under torch's fused kernel, where having no mask may stand for not looking ahead.
+    Under torch's fused kernel, where it may have begun, no mask may mean causal.
     """
     if mask is not None:
         return split_mask(mask)
@@ -55,10 +54,9 @@ def unrecorded_mask(module: nn.Module, query: Tensor, key: Tensor, mask: Tensor 
 
 
 def chosen_keys(indices: Tensor, keys: int) -> Tensor:
-    """The keys that each query chose, (batch, query, top-k), as a mask (batch, 1, query, key); −1 chooses none.
+    """Turn chosen keys, (batch, query, top-k), into a mask (batch, 1, query, key); −1 chooses none.
 
-    Models that choose make this mask themselves only for implementations they know by name. Source: DeepSeek-AI 2025,
-    "DeepSeek-V3.2", section 2.1.
+    Models make this mask only for implementations they know. Source: DeepSeek-AI 2025, "DeepSeek-V3.2", section 2.1.
     """
     counts = torch.zeros(*indices.shape[:-1], keys, dtype=torch.int32, device=indices.device)
     counts.scatter_add_(-1, indices.long().clamp_min(0), (indices >= 0).int())
@@ -78,47 +76,44 @@ _HARMLESS = frozenset(
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """One call of our function: the module that made it, and the attention it asked for."""
+    """One call of our function."""
 
     module: nn.Module
     attention: Attention
 
     def of_row(self, row: int = 0) -> "Call":
-        """The call of one row of a batch alone, head first, and nothing in it that training could change later."""
+        """Return one batch row's call, head first; parameters are copied."""
         return replace(self, attention=map_terms(self.attention, lambda term, value: of_row(term, value, row)))
 
     def in_a_batch(self) -> "Call":
-        """The call as the only row of a batch."""
+        """Return the call with a batch axis."""
         batched = map_terms(self.attention, lambda term, value: value[None] if term.is_matrix else value)
         return replace(self, attention=batched)
 
     def again(self, other: "Call") -> bool:
-        """Whether a module asks for the same weights twice, to mix two halves of its values one after the other.
+        """Return whether a module repeats the weights for a second half of its values.
 
-        The first call is kept, so its tensors' places in memory can't have become another's. Source: Ye et al. 2024,
-        "Differential Transformer", whose two halves share their weights.
+        The first call is kept, so its memory isn't reused. Source: Ye et al. 2024, "Differential Transformer".
         """
         return self.module is other.module and same_terms(self.attention, other.attention, _same_memory, "value")
 
     def beside(self, other: "Call") -> "Call":
-        """This call with the values of another that has the same weights beside its own."""
+        """Return this call with another's values appended."""
         both = torch.cat([self.attention.value, other.attention.value], dim=-1)
         return replace(self, attention=replace(self.attention, value=both))
 
 
 @dataclass(eq=False)
 class Recorder:
-    """Hears every attention call of one pass, in order, and applies that pass's edits to it.
+    """Records one pass's attention calls in order, and applies its edits.
 
-    Does no more than it has to while the pass runs, between matrices that fill the processor's caches.
+    It does little during the pass, between matrices that fill the caches.
 
     Attributes:
-        places: of each call, its stream and its place there; needed for edits only.
-        keep: the places among all calls of those whose numbers are kept; all by default.
-        rest: where queries, keys and values are written as they come, those of a long text; None for memory.
-        progress: told after each call how many were heard so far; what it raises ends the pass.
-        last: the number of the call after which the run ends; None for a whole run.
-        computing: whether our own function is at work, so that nobody takes it for the model's.
+        keep: the calls to keep; None for all.
+        rest: file for a long text's terms; None for memory.
+        progress: called with the number of calls; raises to end the pass.
+        computing: whether our own function is running.
     """
 
     edits: Sequence[Edit] = ()
@@ -136,25 +131,25 @@ class Recorder:
 
     @property
     def count(self) -> int:
-        """How many calls were heard so far."""
+        """The number of calls so far."""
         return len(self._modules)
 
     @property
     def modules(self) -> tuple[nn.Module, ...]:
-        """Which module made each call."""
+        """Each call's module."""
         return tuple(self._modules)
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """Of each call that was kept, its place among all."""
+        """The kept calls' numbers."""
         return tuple(self._calls)
 
     def calls(self) -> tuple[Call, ...]:
-        """What was kept, head first."""
+        """Return the kept calls, head first."""
         return tuple(call.of_row() for call in self._calls.values())
 
     def compute(self, call: Call) -> Tensor:
-        """What `hear` hands back, while nobody takes our own function's work for the model's."""
+        """Return `hear`'s output, with `computing` set."""
         self.computing = True
         try:
             return self.hear(call)
@@ -162,7 +157,7 @@ class Recorder:
             self.computing = False
 
     def hear(self, call: Call) -> Tensor:
-        """Take down one call, with its batch axis, and hand back what it computes, edited: (1, head, query, d_v)."""
+        """Record a call; return its edited output, (1, head, query, d_v)."""
         rows = call.attention.query.shape[0]
         if rows != 1:
             raise UnsupportedModel(
@@ -188,7 +183,6 @@ class Recorder:
         return output
 
     def _edited(self, call: Call, number: int) -> Call:
-        """The call with the edits written into its terms."""
         if number >= len(self.places):
             raise UnsupportedModel(f"call {number} of this pass is one that the probe's pass didn't make")
         own = call.of_row()
@@ -203,7 +197,7 @@ class Recorder:
         return fused(attention, closed=closed)
 
     def _is_closed(self, attention: Attention) -> bool:
-        """Whether a call's mask is just "no looking ahead", found out once a pass."""
+        """Return whether a mask is just causal, worked out once."""
         allowed = attention.allowed
         if allowed is None:
             return False
@@ -213,7 +207,7 @@ class Recorder:
         return self._closed[key][1]
 
     def split(self, mask: Tensor | None) -> Split:
-        """A mask as (allowed, bias); layers that share a mask share the answer, so it is worked out once a pass."""
+        """Split a mask, once if layers share it."""
         if mask is None:
             return None, None
         key = _memory(mask)
@@ -222,14 +216,14 @@ class Recorder:
         return self._splits[key][1]
 
     def learn(self, mask: Tensor, split: Split, *, closed: bool = False) -> None:
-        """Keep what a mask means, and the mask with it, so that its place in memory can't become another's."""
+        """Remember a mask's split; keep the mask, so that its memory isn't reused."""
         self._splits[_memory(mask)] = (mask, split)
         if closed and split[0] is not None:
             self._closed[_memory(split[0])] = (split[0], True)
 
 
 def of_row(term: Term, value: Any, row: int) -> Any:
-    """A term of one row of a batch alone, head first, and nothing in it that training could change later."""
+    """Return one batch row's term, head first; parameters are copied, since training changes them."""
     if term.is_number:
         return value
     if term.is_matrix:
@@ -242,7 +236,7 @@ def _same_memory(one: Tensor, other: Tensor) -> bool:
 
 
 def _memory(mask: Tensor) -> object:
-    """What tells a mask from others: many models slice theirs anew in each layer, without a copy."""
+    """Return a mask's key: many models slice theirs anew per layer, uncopied."""
     return mask.data_ptr(), mask.shape, mask.stride(), mask.dtype
 
 
@@ -250,12 +244,12 @@ recording: ContextVar[Recorder | None] = ContextVar("recording", default=None)
 
 
 class RunEnded(BaseException):
-    """Ends a run whose rest nobody needs; not an `Exception`, which a model's own code could catch."""
+    """Ends a run early; not an `Exception`, which a model's own code could catch."""
 
 
 @contextlib.contextmanager
 def heard_by(recorder: Recorder) -> Generator[None]:
-    """Have a recorder hear the attention calls that are made inside."""
+    """Record the calls inside."""
     token = recording.set(recorder)
     try:
         yield
@@ -281,7 +275,7 @@ def _attention(
     indices: Tensor | None = None,
     **others: object,
 ) -> tuple[Tensor, Tensor | None]:
-    """What transformers calls in place of its own attention: (batch, head, position, width) in, position first out."""
+    """Compute attention for transformers: (batch, head, position, width) in, position first out."""
     recorder = recording.get()
     if recorder is None:
         allowed, bias = unrecorded_mask(module, query, key, attention_mask, others.get("is_causal"))
@@ -303,7 +297,7 @@ def _attention(
 
 
 def _refuse_unknown(module: nn.Module, dropout: float, others: dict[str, object]) -> None:
-    """Raise on anything that could change the result and that we would leave out."""
+    """Refuse arguments that we would wrongly ignore."""
     if not others.keys() <= _HARMLESS and (unknown := _unknown(others)):
         raise UnsupportedModel(
             f"{type(module).__name__} asks its attention for {', '.join(unknown)}, which is not known here; "
@@ -318,10 +312,7 @@ def _unknown(others: dict[str, object]) -> list[str]:
 
 
 def _mask(batch_size: int, q_length: int, kv_length: int, *places: Any, **options: Any) -> Tensor | None:
-    """The mask that eager attention gets, made quickly where it hides nothing but what lies ahead.
-
-    The recorder is told what it means, so that it needn't find out from the numbers.
-    """
+    """Return eager attention's mask, quickly if causal, and let the recorder learn it."""
     recorder = recording.get()
     if recorder is None or batch_size != 1 or q_length != kv_length or not options.get("allow_is_causal_skip"):
         return _MASKS["eager"](batch_size, q_length, kv_length, *places, **options)

@@ -1,4 +1,4 @@
-"""One pass through a model: recorded with our attention, or plain with its own."""
+"""Runs one pass of a model: recorded with our attention, or plain with its own."""
 
 import contextlib
 import inspect
@@ -35,15 +35,13 @@ _FEW = 4
 
 @dataclass(frozen=True, eq=False)
 class Pass:
-    """What a recorded pass gave.
+    """A recorded pass.
 
     Attributes:
-        output: the model's, without its batch axis; of a long text made when it is looked at.
-        calls: the attention calls that were kept, in order.
-        modules: which module made each call, of those that weren't kept, too.
-        numbers: of each kept call, its place among all.
-        named: what the output is called among the things that the model returns; empty where nobody asked.
-        seconds: what the run took; 0 where nobody measured it.
+        output: without batch axis; a long text's is computed when read.
+        numbers: the kept calls' numbers.
+        named: the output's name in the model's result.
+        seconds: 0 if not measured.
     """
 
     output: Tensor | LateOutput
@@ -55,17 +53,17 @@ class Pass:
 
     @classmethod
     def of(cls, returned: Returned, recorder: Recorder) -> "Pass":
-        """What a recorder heard of a run, and the run's output."""
+        """Combine a recorder's calls and an output."""
         return cls(returned.tensor, recorder.calls(), recorder.modules, recorder.numbers, returned.name)
 
 
 @dataclass(frozen=True, eq=False)
 class Runner:
-    """Runs one model, from any number of threads at once.
+    """Runs one model, from any number of threads.
 
     Attributes:
-        named: what its forward takes, by name.
-        door: entered for every forward: behind it a model runs as it was written; a server's lets so many in at once.
+        named: its forward's parameters.
+        door: entered for every forward; a server's limits concurrent runs.
     """
 
     model: PreTrainedModel
@@ -77,23 +75,23 @@ class Runner:
 
     @classmethod
     def of(cls, model: PreTrainedModel) -> "Runner":
-        """Find out how a model has to be run; a wrapper of adapters hands on what it doesn't name itself."""
+        """Inspect a model; a wrapper of adapters passes on parameters it doesn't name."""
         inside = next((one for one in model.modules() if isinstance(one, PreTrainedModel)), model)
         named = {name for one in (model, inside) for name in inspect.signature(one.forward).parameters}
         return cls(model, Switch.of(model), frozenset(named))
 
     @property
     def answers(self) -> bool:
-        """Whether the model reads a text and says another, as an encoder–decoder does."""
+        """Whether the model is an encoder–decoder."""
         return "decoder_input_ids" in self.named
 
     @property
     def settings(self) -> dict[str, bool]:
-        """What each run is given beside its inputs: no cache, which a pass over the whole text has no use for."""
+        """Arguments of each run: no KV cache."""
         return {"use_cache": False} if "use_cache" in self.named else {}
 
     def inputs(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """On the model's device, those tensors that the model's forward names; tokenizers make some that it doesn't."""
+        """Move the tensors that the forward names to the model's device."""
         device, all_of_them = device_of(self.model), "input_ids" not in self.named
         return {name: tensor.to(device) for name, tensor in tensors.items() if all_of_them or name in self.named}
 
@@ -109,9 +107,8 @@ class Runner:
         """Run with our attention, in the model itself.
 
         Args:
-            places: of each call, its stream and its place there; needed for edits only.
-            keep: the places among all calls of those that are kept; all by default.
-            rest: where what is kept is written, that of a long text; None for memory.
+            keep: the calls to keep; None for all.
+            rest: file for a long text's record; None for memory.
         """
         started = time.perf_counter()
         recorder = Recorder(edits, places, keep, rest, progress)
@@ -125,10 +122,7 @@ class Runner:
         return replace(recorded, output=rest.put(recorded.output))
 
     def _record_body(self, recorder: Recorder, inputs: Mapping[str, Tensor]) -> Pass | None:
-        """A run that makes the last row of its output alone, and the others when they are looked at.
-
-        None where a model can't be run so: its output doesn't follow from what its body hands over, row by row.
-        """
+        """Record with output rows computed on demand; None if the model can't."""
         if not self._reads_out(inputs):
             return None
         found = self._run_body(recorder, inputs, ONLY_LAST)
@@ -143,7 +137,7 @@ class Runner:
         return Pass(late, recorder.calls(), recorder.modules, recorder.numbers, name)
 
     def _reads_out(self, inputs: Mapping[str, Tensor]) -> bool:
-        """Whether each row of the output follows from what the body hands over for it; tried once, on a few tokens."""
+        """Return whether output rows follow from the body's states; tried once."""
         if self.answers or not ONLY_LAST.keys() <= self.named or not _goes_by_position(inputs):
             return False
         if not self._tried:
@@ -162,7 +156,7 @@ class Runner:
     def _run_body(
         self, recorder: Recorder, inputs: Mapping[str, Tensor], settings: Mapping[str, object]
     ) -> tuple[Returned, Tensor] | None:
-        """A recorded run's output, and what the body handed over; None where that isn't of the text's positions."""
+        """Return a run's output and the body's states; None if they aren't one per position."""
         body, outputs = body_of(self.model), list[object]()
         if body is None:
             return None
@@ -177,17 +171,13 @@ class Runner:
         return None if hidden is None else (returned, hidden)
 
     def record_next(self, token: int, position: int, before: int, cache: object) -> Pass:
-        """Run one token with our attention, beside the keys and values that a cache holds of those before it.
-
-        Args:
-            cache: transformers' own; it holds the token's keys and values afterwards.
-        """
+        """Run one token with our attention on a KV cache, which then holds it too."""
         recorder = Recorder()
         inputs = self.step_inputs(token, position, before, cache)
         return Pass.of(self._run(recorder, inputs | {"use_cache": True}), recorder)
 
     def step_inputs(self, token: int, position: int, before: int, cache: object) -> dict[str, Any]:
-        """What the model is given in a step; see `record_next`."""
+        """Return a step's inputs; see `record_next`."""
         device = device_of(self.model)
         inputs = {
             "input_ids": torch.tensor([[token]], device=device),
@@ -207,7 +197,7 @@ class Runner:
         wirings: Sequence[Wiring],
         keep: Collection[int] | None = None,
     ) -> tuple[Pass, Listener]:
-        """A recorded run that also listens to what stands around the calls, which costs some more."""
+        """Record a run and its calls' surroundings."""
         recorder = Recorder(edits, places, keep)
         around = Listener(recorder, wirings)
         with around.listening():
@@ -220,21 +210,18 @@ class Runner:
 
     @contextlib.contextmanager
     def hearing(self, recorder: Recorder, *, slopes: bool = False) -> Generator[None]:
-        """Have the model attend by our function, with a recorder that hears it, and keep gradients only if asked."""
+        """Run with our attention and a recorder; keep gradients only if `slopes`."""
         with heard_by(recorder), self.door, torch.inference_mode(False) if slopes else contextlib.nullcontext():
             with torch.set_grad_enabled(slopes), self.switch.ours():
                 yield
 
     def run_open(self, recorder: Recorder, inputs: Mapping[str, Tensor]) -> Tensor:
-        """Run with a recorder of the caller's, and let gradients be asked for afterwards."""
+        """Run with a recorder and gradients."""
         with self.hearing(recorder, slopes=True):
             return output_of(self.model(**inputs, **self.settings))
 
     def run_own(self, inputs: Mapping[str, Tensor]) -> Tensor | None:
-        """The model's output as it is, not a twin's.
-
-        None if it can't be run so: another thread turns it to our attention meanwhile, or it fails, as its twin will.
-        """
+        """Return the model's own output; None if it fails, or another thread switches it."""
         _ = self.switch.found()
         with contextlib.suppress(Exception), self.door, torch.no_grad(), self.switch.own() as turned:
             output = output_of(self.model(**inputs, **self.settings))
@@ -242,12 +229,12 @@ class Runner:
         return None
 
     def twin(self, *, frozen: bool = False) -> Twin:
-        """A twin of the model, to be run without our attention."""
+        """Return a twin to run without our attention."""
         return Twin.of(self.model, self.switch, self.named, self.settings, self.door, frozen=frozen)
 
 
 def versions(device: torch.device) -> dict[str, str]:
-    """What computes here, by name: packages, Python, and the kind of device."""
+    """Return versions of packages and Python, and the device type."""
     packages = {name: version(name) for name in ("torch", "transformers")}
     # Ours is read from the package in use, which may run from its source without being installed.
     own = str(vars(sys.modules[__name__.partition(".")[0]])["__version__"])
@@ -255,13 +242,13 @@ def versions(device: torch.device) -> dict[str, str]:
 
 
 def _goes_by_position(inputs: Mapping[str, Tensor]) -> bool:
-    """Whether a part of a text can be run by cutting the inputs."""
+    """Return whether cutting the inputs runs a part of the text."""
     ids = inputs.get("input_ids")
     return ids is not None and all(tensor.shape == (1, ids.shape[-1]) for tensor in inputs.values())
 
 
 def alike(one: Attention, other: Attention) -> bool:
-    """Whether two calls had the same inputs, up to the order in which threads add."""
+    """Return whether calls had equal inputs, up to threads' order of adding."""
     return same_terms(one, other, _close)
 
 

@@ -1,8 +1,6 @@
-"""A decoder run a token at a time, with the keys and values of the tokens before it, and whether that is the same run.
+"""Runs a decoder token by token with a KV cache, and checks that this equals a whole run.
 
-Most decoders keep in their cache just what their attention is handed: keys and values, positions already turned into
-them. Then a recorded run is all that its next token needs. Which decoders do so isn't told by their names: a few tokens
-are run both ways and compared, once for each model.
+Most decoders cache just their attention's keys and values, positions included; a test on a few tokens decides.
 """
 
 import functools
@@ -40,16 +38,13 @@ _LONGER = ("query", "key", "value", "allowed")
 
 
 class Grown:
-    """What a decoder computed for a text and for each token after it.
+    """A decoder's record of a text and each token after it.
 
-    Room for all rows is taken at once; what is handed out are views of the rows there are, which no later step touches.
-
-    Attributes:
-        count: how many tokens it has read.
+    Buffers are allocated at once; results are views that later steps don't change.
     """
 
     def __init__(self, start: Pass, room: int, *, each_head: bool = False) -> None:
-        """Begin with a recorded run of a text."""
+        """Begin with a text's record."""
         self._start, self._each_head = start, each_head
         self.count = len(start.output)
         self._size = self.count + room
@@ -65,7 +60,7 @@ class Grown:
         self._mask_of: list[Tensor] = []
 
     def add(self, step: Pass, kept: Sequence[int]) -> None:
-        """Take in the run of one more token."""
+        """Add one more token's record."""
         if len(step.calls) != len(self._start.calls):
             raise UnsupportedModel(f"a step made {len(step.calls)} attention calls, the text {len(self._start.calls)}")
         columns = torch.tensor([*kept, self.count], device=self._output.device)
@@ -86,17 +81,17 @@ class Grown:
 
     @property
     def record(self) -> Pass:
-        """All of it as one run's record."""
+        """Everything so far as one record."""
         calls = tuple(replace(call, attention=self._attention(at)) for at, call in enumerate(self._start.calls))
         return Pass(self._output[: self.count], calls, self._start.modules, self._start.numbers)
 
     @property
     def allowed(self) -> Tensor:
-        """Who looked at whom in the first layer, (query, key)."""
+        """The first layer's mask."""
         return self._mask_of[0][0, : self.count, : self.count]
 
     def cached(self, kept: Sequence[int] | None = None) -> Mapping[int, tuple[Tensor, Tensor]]:
-        """The keys and values so far by the number that each layer has in a cache, each (1, head, key, width)."""
+        """Return keys and values by cache layer, (1, head, key, width) each."""
         found: dict[int, tuple[Tensor, Tensor]] = {}
         for call, terms in zip(self._start.calls, self._terms, strict=True):
             pair = [terms[name][None, :, : self.count] for name in ("key", "value")]
@@ -141,7 +136,7 @@ class Grown:
 
 
 def cache_number(call: Call) -> int:
-    """The number that a call's layer has in a cache."""
+    """Return a call's layer in a KV cache."""
     number = getattr(call.module, "layer_idx", None)
     if not isinstance(number, int):
         raise UnsupportedModel(f"{type(call.module).__name__} doesn't say which layer of a cache is its own")
@@ -160,12 +155,7 @@ _ROOM = 10
 
 @dataclass(frozen=True, eq=False)
 class Stepping:
-    """Runs one decoder token by token.
-
-    Attributes:
-        anatomy: what the probe learnt of it.
-        limit: how many tokens it can read at once; None where nothing says.
-    """
+    """Runs one decoder token by token; `limit` is its most tokens, None if unknown."""
 
     runner: Runner
     anatomy: Anatomy
@@ -173,23 +163,22 @@ class Stepping:
 
     @once
     def exact(self) -> bool:
-        """Whether running on with the keys kept gives what a run of the whole text gives."""
+        """Whether steps equal a run of the whole text."""
         return self._same(None)
 
     @once
     def evicts(self) -> bool:
-        """Whether running on without the keys thrown away gives what blocking them in a run of the whole text gives.
+        """Whether steps without evicted keys equal a whole run that blocks them.
 
-        A model that drops old keys of its own accord counts positions in its cache, where they'd be wrong.
+        A model that drops keys itself counts positions in its cache, where they'd be wrong.
         """
         return self.exact and not _drops_keys(self.runner.model.config) and self._same(_EVICT)
 
     def begin(self, start: Pass, room: int, evict: Evict | None) -> "Steps":
-        """Go on from a recorded run; errors as of `Grown`."""
+        """Continue from a record."""
         return Steps(self.runner, Grown(start, room, each_head=evict is not None), evict)
 
     def _same(self, evict: Evict | None) -> bool:
-        """Run a few tokens both ways."""
         try:
             ids = probe_ids(self.runner.model, self.limit)
             whole = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
@@ -206,14 +195,10 @@ class Stepping:
 
 
 class Steps:
-    """One text that a decoder goes on with.
-
-    Attributes:
-        grown: what it has computed so far.
-    """
+    """One text that a decoder continues."""
 
     def __init__(self, runner: Runner, grown: Grown, evict: Evict | None) -> None:
-        """Go on from what was computed."""
+        """Continue from a record."""
         self.grown = grown
         self._runner, self._evict = runner, evict
         self._cache = None if evict else cache_of(grown.cached())
@@ -227,7 +212,7 @@ class Steps:
 
 
 def apart(one: Pass, other: Pass) -> float:
-    """How far two runs lie apart: infinitely where a call's inputs differ, else the outputs' relative difference."""
+    """Return outputs' relative difference; infinity if calls' inputs differ."""
     pairs = zip(one.calls, other.calls, strict=True)
     if not all(mine.module is theirs.module and alike(mine.attention, theirs.attention) for mine, theirs in pairs):
         return math.inf
@@ -239,7 +224,7 @@ def apart(one: Pass, other: Pass) -> float:
 
 
 def cache_of(layers: Mapping[int, tuple[Tensor, Tensor]]) -> "DynamicCache":
-    """A cache that holds these keys and values and never drops any."""
+    """Return a KV cache of these layers that never drops keys."""
     from transformers.cache_utils import DynamicCache
 
     cache = DynamicCache()
@@ -249,7 +234,7 @@ def cache_of(layers: Mapping[int, tuple[Tensor, Tensor]]) -> "DynamicCache":
 
 
 def _drops_keys(config: object) -> bool:
-    """Whether a model's own layers forget keys that lie far back."""
+    """Return whether a model drops distant keys itself."""
     text = cast("Any", config).get_text_config()
     kinds = set(getattr(text, "layer_types", None) or ["full_attention"])
     return getattr(text, "sliding_window", None) is not None or kinds != {"full_attention"}
@@ -258,11 +243,7 @@ def _drops_keys(config: object) -> bool:
 def compare_steps(
     recorded: Pass, runner: Runner, ids: Tensor, typed: int, kept: Callable[[int], Sequence[int]]
 ) -> Fidelity:
-    """Compare the text with the model's own run of it, and each step with the model's own from the same cache.
-
-    Args:
-        typed: how many tokens were read at once; each one after them was a step.
-    """
+    """Compare the first `typed` tokens with the model's own run, and each later step from the same KV cache."""
     start = replace(prefix(recorded, typed), output=recorded.output[:typed])
     text = {"input_ids": ids[:, :typed], "attention_mask": torch.ones_like(ids[:, :typed])}
     found = compare(start, runner, runner.inputs(text))
@@ -270,12 +251,12 @@ def compare_steps(
     foreign = not all(map(builtin, twin.implementations(recorded.modules)))
 
     def step(at: int, keys: Sequence[int]) -> tuple[dict[str, Any], "DynamicCache"]:
-        """What the model is given in a step, and the cache in it, which a run adds to."""
+        """Return a step's inputs and KV cache, which a run extends."""
         cache = cache_of({cache_number(call): _pair(call, keys) for call in recorded.calls})
         return runner.step_inputs(int(ids[0, at]), at, len(keys), cache), cache
 
     def stepped(itself: Twin, at: int, keys: Sequence[int]) -> tuple[Tensor, "DynamicCache"]:
-        """The output of a step of the model itself, which may be made again, and the cache after it."""
+        """Return a repeatable step's output and the KV cache after it."""
         inputs, cache = step(at, keys)
         return itself.run_as_turned(inputs), cache
 
@@ -297,7 +278,7 @@ def compare_steps(
 
 
 def _step(recorded: Pass, row: int, keys: Sequence[int]) -> Pass:
-    """The record of one step: a row of every call, with the keys that were there."""
+    """Return one step's record: a row per call, with that time's keys."""
     return replace(recorded, calls=tuple(replace(call, attention=_row(call, row, keys)) for call in recorded.calls))
 
 
@@ -312,12 +293,12 @@ def _row(call: Call, row: int, keys: Sequence[int]) -> Attention:
 
 
 def _pair(call: Call, keys: Sequence[int]) -> tuple[Tensor, Tensor]:
-    """Some keys and values of a call, each (1, head, key, width)."""
+    """Return some keys and values, (1, head, key, width) each."""
     return call.attention.key[None, :, list(keys)], call.attention.value[None, :, list(keys)]
 
 
 def _left_apart(call: Call, row: int, cache: "DynamicCache") -> float:
-    """How far the key and value that a step left in the cache are from those that were recorded."""
+    """Return the error of a step's cached key and value."""
     layer, found = cast("Any", cache).layers[cache_number(call)], 0.0
     for ours, theirs in zip(_pair(call, [row]), (layer.keys, layer.values), strict=True):
         apart = Difference()

@@ -1,4 +1,4 @@
-"""What the names of modules tell of the attention calls: the tower that each is of, and the number of its layer."""
+"""Finds each call's tower and layer number by its module's name."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ _TEXTS = ("text", "language", "decoder")
 
 
 def streams_by_tower(model: "PreTrainedModel", calls: Sequence[Call], inputs: Mapping[str, Tensor]) -> tuple[str, ...]:
-    """The stream of each call."""
+    """Return each call's stream."""
     names = {id(module): name for name, module in model.named_modules()}
     paths = [names.get(id(call.module), "") for call in calls]
     if "decoder_input_ids" in inputs:
@@ -49,7 +49,7 @@ def streams_by_tower(model: "PreTrainedModel", calls: Sequence[Call], inputs: Ma
 
 
 def _check_own_positions(model: "PreTrainedModel", paths: Sequence[str], inputs: Mapping[str, Tensor]) -> None:
-    """Make sure that what attends stands for a part of what is read, and for no question that a model brings along."""
+    """Refuse attention between learned queries, which are no part of the input."""
     if any(name.endswith("input_ids") for name in inputs):
         return
     asking = next((path for path in paths if "decoder" in path.split(".")), None)
@@ -61,7 +61,7 @@ def _check_own_positions(model: "PreTrainedModel", paths: Sequence[str], inputs:
 
 
 def check_heads(model: "PreTrainedModel", calls: Sequence[Call]) -> None:
-    """Make sure that what was found in a model's own code as heads are some, and not windows of a picture as well."""
+    """Refuse head counts that the configuration doesn't have, such as windows."""
     known = _head_counts(model.config.to_dict())
     strange = next((call for call in calls if known and call.attention.shape[0] not in known), None)
     if strange is not None:
@@ -72,7 +72,7 @@ def check_heads(model: "PreTrainedModel", calls: Sequence[Call]) -> None:
 
 
 def _head_counts(metadata: Mapping[str, Any]) -> frozenset[int]:
-    """How many heads a configuration speaks of, in all its parts."""
+    """Return all head counts in a configuration."""
     found = set[int]()
     for name, value in metadata.items():
         if isinstance(value, dict):
@@ -88,7 +88,6 @@ def _kind(inputs: Mapping[str, Tensor]) -> str:
 
 
 def _of_pair(path: str, call: Call, inputs: Mapping[str, Tensor]) -> str:
-    """Of a model that reads one thing and says another."""
     if "decoder" not in path.split("."):
         return "encoder"
     queries, keys = call.attention.shape[1:]
@@ -96,7 +95,7 @@ def _of_pair(path: str, call: Call, inputs: Mapping[str, Tensor]) -> str:
 
 
 def _of_two(paths: Sequence[str], calls: Sequence[Call]) -> tuple[str, ...]:
-    """Of a model that reads a text beside a picture or a sound."""
+    """Return the streams of text beside an image or audio."""
     found = ["picture" if _says(path, _PICTURES) else "sound" if _says(path, _SOUNDS) else "" for path in paths]
     texts = [call for call, stream in zip(calls, found, strict=True) if not stream]
     own = "decoder" if all(looks_back(call) for call in texts) else "encoder"
@@ -110,15 +109,15 @@ def _says(path: str, words: Sequence[str]) -> bool:
 
 
 def looks_back(call: Call) -> bool:
-    """Whether no query of a call may look at a key that comes later."""
+    """Return whether a mask blocks all later keys."""
     allowed = call.attention.allowed
     return allowed is not None and not bool((allowed & ~causal(allowed.shape[-1]).to(allowed.device)).any())
 
 
 def layer_numbers(model: "PreTrainedModel", calls: Sequence[Call], streams: Sequence[str]) -> tuple[LayerNumber, ...]:
-    """The number of each call's layer, within its stream: the model's own, as its modules' names say; see `numbers_of`.
+    """Return each call's layer number within its stream, by module name; see `numbers_of`.
 
-    A module that has several names and is called as often, as one that layers share, has another name each time.
+    A shared module with as many names as calls has another one each time.
     """
     names = _paths(model, calls)
     found = dict[str, Iterator[LayerNumber]]()
@@ -129,7 +128,7 @@ def layer_numbers(model: "PreTrainedModel", calls: Sequence[Call], streams: Sequ
 
 
 def numbering_note(streams: Sequence[str], modules: Sequence[nn.Module]) -> tuple[str, ...]:
-    """Say that layers are counted by calls if some modules attend more often than others, which shifts the numbers."""
+    """Return a note if layers are counted by calls, since some modules attend more often."""
     calls = Counter(zip(streams, map(id, modules), strict=True))
     if len(set(calls.values())) == 1:
         return ()
@@ -137,7 +136,7 @@ def numbering_note(streams: Sequence[str], modules: Sequence[nn.Module]) -> tupl
 
 
 def _paths(model: "PreTrainedModel", calls: Sequence[Call]) -> list[str]:
-    """The name of the module that makes each call."""
+    """Return each call's module name."""
     names = dict[int, list[str]]()
     for name, module in model.named_modules(remove_duplicate=False):
         names.setdefault(id(module), []).append(name)
@@ -152,16 +151,16 @@ def _paths(model: "PreTrainedModel", calls: Sequence[Call]) -> list[str]:
 
 
 def _number(name: str) -> str:
-    """The number in a module's name: 3 for "model.layers.3.self_attn"; nothing where it has none."""
+    """Return a name's first number: "3" for "model.layers.3.self_attn"; "" if none."""
     return next((part for part in name.split(".") if part.isdigit()), "")
 
 
 def layers_without(
     model: "PreTrainedModel", calls: Sequence[Call], streams: Sequence[str]
 ) -> dict[str, tuple[int, ...]]:
-    """By stream, the numbers of layers beside those that attend, in lists of layers of which some don't.
+    """Return by stream the layers without attention in lists where others attend.
 
-    None of a stream whose layers are numbered by their order: these would be numbers of another kind.
+    Streams numbered by order are omitted: those are other numbers.
     """
     paths, numbers = _paths(model, calls), layer_numbers(model, calls, streams)
     own = {stream for stream in streams}

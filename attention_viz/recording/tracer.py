@@ -1,4 +1,4 @@
-"""From one row of input to a trace: a recorded pass, its calls sorted into streams."""
+"""Makes a trace of one input row."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -48,24 +48,24 @@ _ROUNDING = 100
 
 @dataclass(frozen=True)
 class TokenAxes:
-    """The tokens along the axes of each stream."""
+    """The tokens along each stream's axes."""
 
     queries: Mapping[str, Tokens]
     keys: Mapping[str, Tokens]
 
     @classmethod
     def of_one(cls, stream: str, tokens: Tokens) -> "TokenAxes":
-        """What looks at itself."""
+        """Return a self-attending stream's axes."""
         return cls({stream: tokens}, {stream: tokens})
 
     @classmethod
     def of_pair(cls, source: Tokens, read: Tokens, produced: Tokens) -> "TokenAxes":
-        """A source, what the decoder reads, and what its steps produce, by which rows of cross-attention are named."""
+        """Return an encoder–decoder's axes; the tokens produced name the rows of cross-attention."""
         queries = {"encoder": source, "decoder": read, "cross": produced}
         return cls(queries, {"encoder": source, "decoder": read, "cross": source})
 
     def real(self, streams: Sequence[str]) -> Real:
-        """Which rows of a pass with these streams, one a call, are not padding."""
+        """Return a pass's real rows; `streams` has one per call."""
         calls = [_real(self.queries[stream]) for stream in streams]
         return Real(_real(self.queries["decoder" if "decoder" in streams else streams[0]]), calls)
 
@@ -76,12 +76,7 @@ def _real(tokens: Tokens) -> tuple[bool, ...] | None:
 
 @dataclass(frozen=True, eq=False)
 class Tracer:
-    """Makes the traces of one model.
-
-    Attributes:
-        anatomy: what the probe learnt of it.
-        tokenizer: names its tokens, where there is one.
-    """
+    """Makes the traces of one model."""
 
     name: str
     runner: Runner
@@ -99,10 +94,10 @@ class Tracer:
         progress: Progress | None = None,
         seen: Seen = NOTHING,
     ) -> Trace:
-        """Run once and keep what it computed; what takes long says so first.
+        """Run once and return its trace; report the cost first if it takes long.
 
         Args:
-            keep: which calls are kept; all by default.
+            keep: the calls to keep; None for all.
         """
         refuse_autocast(self.name, self.runner.model)
         anatomy = self.anatomy
@@ -127,11 +122,7 @@ class Tracer:
         return self._trace_of(recorded, inputs, edits, found, measure, provenance, seen)
 
     def trace_steps(self, grown: Grown, tokens: Tokens, evict: Evict | None, provenance: Provenance) -> Trace:
-        """The trace of a text that was read in steps; its fidelity compares it with a run of the whole text.
-
-        Args:
-            evict: which keys were thrown away on the way; None for none.
-        """
+        """Return the trace of a text read in steps, to be compared with a whole run."""
         ids = torch.tensor([tokens.numbers])
         inputs = self.runner.inputs({"input_ids": ids, "attention_mask": torch.ones_like(ids)})
         axes, recorded = TokenAxes.of_one(next(iter(self.anatomy.layers)), tokens), grown.record
@@ -164,7 +155,7 @@ class Tracer:
         provenance: Provenance,
         seen: Seen = NOTHING,
     ) -> Trace:
-        """A trace of a record, behind which stands the run with these edits."""
+        """Return a record's trace, with its rerun."""
         anatomy = self.anatomy
         calls, numbers = zip(recorded.calls, recorded.numbers, strict=True), recorded.numbers
         layers = tuple(Layer(call.attention, str(anatomy.numbers[number])) for call, number in calls)
@@ -197,19 +188,19 @@ class Tracer:
         return attach(trace, rerun)
 
     def _gives_again(self, recorded: Pass, inputs: dict[str, Tensor], edits: Sequence[Edit]) -> bool:
-        """Whether the same run, made once more, gives the same numbers."""
+        """Return whether a second run repeats the numbers."""
         again = self.runner.record(inputs, edits, self.anatomy.places, recorded.numbers, file_for(inputs))
         return apart(recorded, again) <= REPEATED
 
     def record_of(self, trace: Trace) -> Pass:
-        """The record that a trace of a decoder with all its layers was made of."""
+        """Return the record of a decoder's whole trace."""
         (layers,) = trace.layers.values()
         calls = zip(self.anatomy.modules, layers, strict=True)
         made = tuple(Call(module, layer.attention) for module, layer in calls)
         return Pass(by_row(trace), made, self.anatomy.modules, tuple(range(len(made))))
 
     def projections(self, layer: int, stream: str | None) -> Mapping[str, Projection]:
-        """The learned matrices around one layer's attention, by name; see `AttentionModel.projections`."""
+        """Return one layer's learned matrices; see `AttentionModel.projections`."""
         anatomy, streams = self.anatomy, list(self.anatomy.layers)
         if stream not in streams and (stream is not None or len(streams) > 1):
             asked = "no stream was named" if stream is None else f"the stream {stream!r} was asked for"
@@ -222,7 +213,7 @@ class Tracer:
     def _surrounded(
         self, inputs: dict[str, Tensor], edits: Sequence[Edit], layers: Sequence[Layer], numbers: Sequence[int]
     ) -> tuple[Layer, ...]:
-        """The layers with what stands around their calls, from the same run once more."""
+        """Return layers with their surroundings, from a second run."""
         anatomy = self.anatomy
         keep = None if len(numbers) == len(anatomy.streams) else frozenset(numbers)
         again, around = self.runner.record_around(inputs, edits, anatomy.places, anatomy.wirings, keep)
@@ -243,7 +234,7 @@ class Tracer:
     def _bias_parts(
         self, inputs: dict[str, Tensor], edits: Sequence[Edit], layers: Sequence[Layer], numbers: Sequence[int]
     ) -> dict[int, dict[str, Tensor]]:
-        """By the number of a call what its bias is made of; of a bias of one part that is known, the bias itself."""
+        """Return bias parts by call and name; one known part is the bias itself."""
         found = dict[int, dict[str, Tensor]]()
         if any(site.parts for site in self.runner.switch.plan.sites):
             found = bias_parts(self.runner, inputs, edits, self.anatomy.places)
@@ -257,9 +248,9 @@ class Tracer:
     def _measure(
         self, inputs: dict[str, Tensor], recorded: Pass | None, axes: TokenAxes, keep: frozenset[int] | None = None
     ) -> Callable[[], Fidelity]:
-        """What makes a trace's fidelity, when it is asked for.
+        """Return a function that measures the fidelity.
 
-        Without a recorded pass to compare, the trace was edited: its model without the edits is measured instead.
+        Without a record, the trace was edited: the unedited model is measured.
         """
 
         def measure() -> Fidelity:
@@ -272,7 +263,7 @@ class Tracer:
         return measure
 
     def _check_calls(self, recorded: Pass) -> None:
-        """A pass that took another way through the model than the probe did is not shown."""
+        """Refuse a pass whose calls differ from the probe's."""
         if [*map(id, recorded.modules)] != [*map(id, self.anatomy.modules)]:
             raise UnsupportedModel(
                 f"{self.name} made {len(recorded.modules)} attention calls for this text where the probe saw "

@@ -1,4 +1,4 @@
-"""A twin of a model that runs without our attention, so that the model itself is not touched meanwhile."""
+"""Copies a model to run it without our attention, and leave the original alone."""
 
 import contextlib
 import functools
@@ -32,15 +32,12 @@ Hear = Callable[[nn.Module, object], None]
 
 @dataclass(frozen=True, eq=False)
 class Twin:
-    """Modules over the same tensors as a model's, with configurations of their own, and not training.
+    """Modules over a model's tensors, with their own configurations, in evaluation mode.
 
     Attributes:
         original: the model's module by the twin's.
-        own: of each configuration of the twin, the attention implementation that the model was found with, if it
-            names one.
-        named: what its forward takes, by name.
-        settings: what its forward is always given.
-        plan: how attention is heard that the model computes in code of its own.
+        own: each configuration's attention implementation in the model, by id; None if unnamed.
+        named: its forward's parameters.
     """
 
     model: PreTrainedModel
@@ -62,11 +59,7 @@ class Twin:
         *,
         frozen: bool = False,
     ) -> "Twin":
-        """Copy a model.
-
-        Args:
-            frozen: with parameters that get no gradients, over the same numbers; the model's own keep their flags.
-        """
+        """Copy a model; if `frozen`, with parameters without gradients over the same numbers."""
         memo: dict[int, Any] = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
         # Half of a copy's time would go into places for hooks in which there is nothing.
         memo |= {id(one): OrderedDict() for one in _within(model) if type(one) is OrderedDict and not one}
@@ -89,37 +82,29 @@ class Twin:
 
     @property
     def is_eager(self) -> bool:
-        """Whether the model was found with eager attention everywhere, so that a run with that is its own run."""
+        """Whether the model is eager throughout, so that an eager run is its own."""
         return all(name == "eager" for name in self.own.values())
 
     def implementations(self, modules: Sequence[nn.Module]) -> tuple[str, ...]:
-        """The attention implementations that some of the model's modules were found with, each once."""
+        """Return the modules' distinct attention implementations in the model."""
         wanted = set(modules)
         configs = [getattr(twin, "config", None) for twin, one in self.original.items() if one in wanted]
         known = [id(config if id(config) in self.own else self.model.config) for config in configs]
         return tuple(dict.fromkeys(self.own.get(one) or "no name" for one in known))
 
     def run(self, inputs: Mapping[str, Tensor], implementation: str | None = None, hear: Hear | None = None) -> Tensor:
-        """The output of one run.
-
-        Args:
-            implementation: which attention; by default the model's own.
-        """
+        """Return a run's output, by default with the model's own attention."""
         with self.turned(implementation), self._heard(hear), self.door, torch.no_grad():
             return self.run_as_turned(inputs)
 
     def run_as_turned(self, inputs: Mapping[str, Any]) -> Tensor:
-        """Run with whatever attention the configurations name, and return the output."""
+        """Return the output with the configurations' current attention."""
         return output_of(self.model(**inputs, **self.settings))
 
     def run_followed(
         self, inputs: Mapping[str, Tensor], attend: Callable[[FollowedCall], None], soften: Soften | None = None
     ) -> tuple[Tensor, int]:
-        """The output of a run with the model's own eager attention, and how many softmaxes it asked for.
-
-        Args:
-            soften: what each softmax gives; see `Following`.
-        """
+        """Return an eager run's output and number of softmaxes; see `Following`."""
         following = Following(parameters_of(self.model), attend, softmax=soften)
         with self.turned("eager"), self.door, torch.no_grad(), following:
             output = output_of(self.model(**inputs, **self.settings))
@@ -132,19 +117,15 @@ class Twin:
         take: Callable[[slice, Tensor], None],
         implementation: str | None = None,
     ) -> None:
-        """One run whose output, of so many rows, is handed over some rows at a time.
+        """Run once and pass the output to `take` in pieces.
 
-        The logits of a long text are the largest thing about it. Where a head makes them of each position by itself,
-        they are made piece by piece from what the rest of the model handed over once.
-
-        Args:
-            implementation: which attention; by default the model's own.
+        A long text's logits are its largest tensor, so a head that makes each row alone runs piece by piece.
         """
         with self.turned(implementation), self.door, torch.no_grad():
             self.pieces(inputs, rows, take)
 
     def pieces(self, inputs: Mapping[str, Tensor], rows: int, take: Callable[[slice, Tensor], None]) -> None:
-        """Hand over the output of one run as it is turned, some rows at a time; see `run_in_pieces`."""
+        """Pass a run's output to `take` in pieces; see `run_in_pieces`."""
         found = self._run_body(inputs, rows)
         if found is None:
             take(slice(0, rows), self.run_as_turned(inputs))
@@ -155,7 +136,7 @@ class Twin:
             take(some, readout.rows(hidden[:, some]))
 
     def _run_body(self, inputs: Mapping[str, Tensor], rows: int) -> tuple[Readout, Tensor] | None:
-        """What makes the output, and of what; None where rows don't go by position, or aren't to be had."""
+        """Return the readout and the body's states; None if rows don't go by position."""
         body = body_of(self.model)
         if body is None or not ONLY_LAST.keys() <= self.named:
             return None
@@ -178,7 +159,7 @@ class Twin:
     def recorded(
         self, recorder: Recorder, name: str, cannot: str = "can't be run", *, slopes: bool = False
     ) -> Generator[None]:
-        """Whatever the twin runs inside computes our attention, and a recorder hears its calls."""
+        """Record the twin's calls inside with our attention."""
         try:
             with heard_by(recorder), self.door, torch.set_grad_enabled(slopes), self.turned(OURS):
                 yield
@@ -189,7 +170,7 @@ class Twin:
 
     @contextlib.contextmanager
     def turned(self, implementation: str | None) -> Generator[None]:
-        """With one attention implementation in all configurations; by default each with the one it was found with."""
+        """Set all configurations' attention implementation; None for their own."""
         for config in configurations(self.model):
             own = self.own.get(id(config), "eager") if implementation is None else implementation
             setattr(config, IMPLEMENTATION, own)

@@ -1,4 +1,4 @@
-"""What stands around an attention call: where query, key and value come from, and what joins its heads."""
+"""The modules around an attention call."""
 
 import contextlib
 import threading
@@ -18,13 +18,13 @@ HOOKS = threading.Lock()
 
 @dataclass(frozen=True, eq=False)
 class ColumnSource:
-    """Where the numbers of a query, key or value come from: columns of what leaves a module.
+    """A query's, key's or value's source: columns of a module's output.
 
     Attributes:
-        like: no rows, (0, in), of the kind that it takes.
-        columns: which of its output's columns, head after head.
-        factor: what the model multiplies them by on the way.
-        rotated: whether positions are turned into them on the way.
+        like: zero rows, (0, in), of the module's input.
+        columns: head after head.
+        factor: the model's multiplier after the module.
+        rotated: whether positions are turned into them.
     """
 
     module: nn.Module
@@ -34,12 +34,12 @@ class ColumnSource:
     rotated: bool = False
 
     def read(self, left: Tensor, heads: int) -> Tensor:
-        """The numbers, (head, position, width), out of what left the module."""
+        """Return (head, position, width) from the module's output."""
         chosen = left.index_select(-1, self.columns.to(left.device)) * self.factor
         return chosen.reshape(len(left), heads, -1).transpose(0, 1)
 
     def projection(self) -> Projection | str:
-        """The learned matrix; or why the module is none, as a part of a sentence."""
+        """Return the matrix, or why there is none, as a part of a sentence."""
         found = matrix_of(self.module, self.like)
         if isinstance(found, str):
             return found
@@ -49,13 +49,12 @@ class ColumnSource:
 
 @dataclass(frozen=True, eq=False)
 class Wiring:
-    """What stands around one layer's attention call; None where it was not found.
+    """One layer's modules; None if not found.
 
     Attributes:
-        value: where the value comes from; what enters its module is what enters the layer, or in cross-attention what
-            the other text hands over.
-        output: the module that joins the heads, W_O.
-        like: no rows, (0, in), of the kind that the output module takes.
+        value: its module's input is the layer's, or in cross-attention the other text's states.
+        output: joins the heads, W_O.
+        like: zero rows, (0, in), of the output module's input.
     """
 
     query: ColumnSource | None
@@ -65,13 +64,13 @@ class Wiring:
     like: Tensor
 
     def modules(self) -> list[nn.Module]:
-        """Those whose turn tells something."""
+        """Return the modules to hook."""
         sources = [self.query, self.value, *(key for key in (self.key,) if key is not None and key.rotated)]
         found = [None if source is None else source.module for source in sources]
         return [module for module in (*found, self.output) if module is not None]
 
     def projections(self) -> Projections:
-        """The learned matrices that were found, by "query", "key", "value" and "output"."""
+        """Return matrices by "query", "key", "value" and "output"."""
         sources = {"query": self.query, "key": self.key, "value": self.value}
         made = "no module's output was found in it as it stands"
         found = {name: made if source is None else source.projection() for name, source in sources.items()}
@@ -80,20 +79,19 @@ class Wiring:
 
 
 class Listener:
-    """Keeps what stands around each call of one pass: references, no copies.
+    """Keeps references to what surrounds one pass's calls.
 
-    A module may serve several layers, and other threads run the same modules: what is heard belongs to the call that
-    this pass's recorder is at, and only this pass's own modules' turns are heard.
+    A module may serve several layers and threads: what is heard belongs to this recorder's current call.
     """
 
     def __init__(self, recorder: Recorder, wirings: Sequence[Wiring]) -> None:
-        """Listen to the modules of these layers while `recorder` records."""
+        """Keep the recorder and the layers' wirings."""
         self._recorder, self._wirings = recorder, wirings
         self._heard: dict[tuple[int, str], tuple[Tensor, int]] = {}
 
     @contextlib.contextmanager
     def listening(self) -> Generator[None]:
-        """With hooks on the modules, gone afterwards."""
+        """Hook the modules during the block."""
 
         def hear(module: nn.Module, inputs: tuple[object, ...], named: dict[str, object], output: object) -> None:
             # A function and no bound method: copying the model meanwhile would copy all that the method holds.
@@ -103,7 +101,7 @@ class Listener:
             yield
 
     def layer(self, number: int, layer: Layer, *, crossing: bool = False) -> Layer:
-        """One layer with what was heard around it; where it is crossing, keys and values are of another text."""
+        """Return a layer with its surroundings; `crossing` if keys are another text's."""
         query, key = layer.attention.query, layer.attention.key
         wiring, count = self._wirings[number], query.shape[-2]
         return replace(
@@ -137,7 +135,7 @@ class Listener:
             self._heard.setdefault((number, what), (tensor, tensor._version))
 
     def _unchanged(self, number: int, what: str) -> Tensor | None:
-        """What was heard, unless the model wrote other numbers into the same memory since."""
+        """Return what was heard, unless overwritten since."""
         tensor, version = self._heard.get((number, what), (None, 0))
         return tensor if tensor is not None and tensor._version == version else None
 
@@ -152,11 +150,7 @@ class Listener:
 def hooked(
     modules: Iterable[nn.Module], hear: Callable[..., object], enter: Callable[..., None] | None = None
 ) -> Generator[None]:
-    """With a forward hook on each module, gone afterwards.
-
-    Args:
-        hear: given the module, its inputs, those by name, and its output; what it returns takes the output's place.
-    """
+    """Hook modules during the block; `hear` may return a new output, and gets module, inputs, named inputs, output."""
     modules = list(modules)
     with HOOKS:
         handles = [module.register_forward_hook(hear, with_kwargs=True) for module in modules]
@@ -171,12 +165,12 @@ def hooked(
 
 
 def entering(inputs: tuple[object, ...], named: Mapping[str, object]) -> Tensor | None:
-    """The first tensor that a module was given."""
+    """Return a module's first tensor input."""
     return next((item for item in (*inputs, *named.values()) if isinstance(item, Tensor)), None)
 
 
 def rows(tensor: Tensor | None, count: int) -> Tensor | None:
-    """What flows through a module as (position, width), where it has that many positions and no batch beside them."""
+    """Return (position, width); None for a batch or another number of positions."""
     if tensor is None or tensor.ndim < 2 or tensor.numel() == 0:
         return None
     if tensor.ndim > 2:

@@ -1,4 +1,4 @@
-"""A pass over several rows at once, each a run of its own whose calls may be changed."""
+"""Runs several rows in one pass, each a run of its own with changed calls."""
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
@@ -15,12 +15,11 @@ from attention_viz.recording.runner import Runner
 
 @dataclass(eq=False)
 class Batch(Recorder):
-    """Hears the calls of a batch of runs, and keeps nothing of them.
+    """Recorder of a batch, which keeps nothing.
 
     Attributes:
-        rows: how many runs there are in the batch.
-        first: the first call that is heard, if the layers before it don't run.
-        compute_rows: takes a call's number and the call; returns its output in every row, (row, head, query, d_v).
+        first: the first call's number, if earlier layers don't run.
+        compute_rows: returns a call's output, (row, head, query, d_v).
     """
 
     rows: int = 1
@@ -30,11 +29,11 @@ class Batch(Recorder):
 
     @property
     def heard(self) -> int:
-        """How many calls were heard so far."""
+        """How many calls were heard."""
         return self._heard
 
     def hear(self, call: Call) -> Tensor:
-        """Return a call's output in every row: (row, head, query, d_v)."""
+        """Return a call's output in every row, (row, head, query, d_v)."""
         query = call.attention.query
         again = self._last is not None and self._last.again(call)
         if again or query.ndim != 4 or len(query) != self.rows or self.first + self._heard >= len(self.places):
@@ -45,17 +44,13 @@ class Batch(Recorder):
 
 
 def whole_output(attention: Attention) -> Tensor:
-    """Return a call's output in every row, unchanged: (row, head, query, d_v)."""
+    """Return an unchanged call's output, (row, head, query, d_v)."""
     return fused(attention, closed=False) if fusible(attention) else attention.output
 
 
 @dataclass(frozen=True, eq=False)
 class Intervention:
-    """What is changed inside a model while it runs.
-
-    Attributes:
-        places: of each call, its stream and its place there.
-    """
+    """Edits of a run; `places` has each call's stream and layer number."""
 
     edits: Sequence[Edit] = ()
     places: Sequence[tuple[str, int]] = ()
@@ -65,7 +60,7 @@ UNCHANGED = Intervention()
 
 
 def call_of(runner: Runner, inputs: Mapping[str, Tensor], number: int, changed: Intervention = UNCHANGED) -> Call:
-    """The call of one number, head first, of a run that goes no further."""
+    """Return one call, head first, and end the run there."""
     recorder = Recorder(changed.edits, changed.places, (number,), last=number)
     with contextlib.suppress(RunEnded):
         _ = runner.run_open(recorder, inputs)

@@ -1,7 +1,4 @@
-"""Several texts in one pass: each row filled up to the longest, and each text's trace cut out of what was heard.
-
-The pass ends at the last attention that is kept: nobody asks for what the model would make of it.
-"""
+"""Runs several texts in one padded pass and cuts out their traces; ends at the last kept call."""
 
 import contextlib
 from collections.abc import Collection, Sequence
@@ -32,11 +29,7 @@ def traces_together(
     keep: frozenset[int] | None = None,
     filling: int = 0,
 ) -> list[Trace]:
-    """The trace of each text from one pass over all of them; a trace has no output, and nothing behind it.
-
-    Args:
-        keep: which calls are kept; all by default.
-    """
+    """Return each text's trace from one pass, without output or rerun; `keep` has call numbers, None for all."""
     lengths = [len(one.tokens) for one in readings]
     calls = calls_together(tracer, readings, keep, filling)
     (stream,) = tracer.anatomy.layers
@@ -56,11 +49,7 @@ def traces_together(
 def calls_together(
     tracer: Tracer, readings: Sequence[InputRow], keep: frozenset[int] | None = None, filling: int = 0
 ) -> dict[int, Call]:
-    """What one pass over several texts asks of attention, by the number of the call, with the batch axis.
-
-    Args:
-        keep: which calls are kept; all by default.
-    """
+    """Return a batch's calls by number, with the batch axis; `keep` has call numbers, None for all."""
     runner, places = tracer.runner, tracer.anatomy.places
     last, kept = len(places) - 1 if keep is None else max(keep), dict[int, Call]()
 
@@ -82,13 +71,13 @@ def calls_together(
 
 
 def _without_output(named: Collection[str]) -> dict[str, object]:
-    """What has a model leave out what nobody asks for here: its cache, and the logits of all tokens but the last."""
+    """Return settings against a KV cache and all logits but the last."""
     settings = {"use_cache": False, "logits_to_keep": 1}
     return {name: value for name, value in settings.items() if name in named}
 
 
 def _filled(readings: Sequence[InputRow], filling: int) -> dict[str, Tensor]:
-    """The tensors of all texts, each row filled up at its end, where the mask has 0."""
+    """Pad all texts' tensors at the end, where the mask has 0."""
     longest = max(len(one.tokens) for one in readings)
     found = dict[str, Tensor]()
     for name in readings[0].tensors:
@@ -102,16 +91,12 @@ def _filled(readings: Sequence[InputRow], filling: int) -> dict[str, Tensor]:
 
 @dataclass(eq=False)
 class _Cut:
-    """Cuts one text out of a batch's calls; layers share their masks, so what is known of one is kept.
-
-    Attributes:
-        open: by mask, row and length, whether nothing is blocked in that row's part of it.
-    """
+    """Cuts one text out of a batch; caches by mask, row and length whether nothing is blocked."""
 
     open: dict[object, bool]
 
     def of(self, call: Call, row: int, length: int) -> Attention:
-        """The call of one row alone, without what fills it up."""
+        """Return one row's call without padding."""
         allowed, counts = call.attention.allowed, {"query": length, "key": length}
         mask = None if allowed is None else (allowed.data_ptr(), allowed.shape, allowed.stride(), row, length)
 

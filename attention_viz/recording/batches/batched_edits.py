@@ -31,7 +31,7 @@ _encoded: "WeakKeyDictionary[Trace, Any]" = WeakKeyDictionary()
 
 
 def run_again(before: Trace, edits: Sequence[Edit]) -> Tensor:
-    """Return a recorded run's output under edits, (position, width)."""
+    """Return a run's output under edits, (position, width)."""
     run = behind(before).run
     if not isinstance(run, ModelRun):
         raise UnusableText(
@@ -57,7 +57,7 @@ def _encoder_calls(run: ModelRun) -> int:
 
 
 def _encode(run: ModelRun, first: int, before: Trace) -> Any:
-    """Run the whole, and return the encoder's output; None if the decoder needs more."""
+    """Return the encoder's output; None if the decoder needs more."""
     try:
         encoded = _hand_over(run)
         output = _decode(run, first, encoded, ())
@@ -101,11 +101,10 @@ def try_each(
 ) -> list[Float[Tensor, "position width"]]:
     """Return a run's output for each list of edits, in order.
 
-    One batch with an unedited row; unless it matches `before`, one by one. So too encoder-decoders, our own module,
-    half precision, and inputs without text.
+    They run in one batch with an unedited row. If that doesn't match `before`, they run one by one; so do
+    encoder–decoders, our own module, half precision, and inputs without text.
 
     Args:
-        before: the unedited run; holds a decoder's continuation.
         tries: at most `rows_at_once`.
         only: the wanted position, from 0: one row, less work in most decoders.
     """
@@ -136,10 +135,7 @@ def _alone(model: Model, before: Trace, edits: Sequence[Edit]) -> Tensor:
 def batch_outputs(
     tracer: Tracer, reading: InputRow, before: Trace, tries: Sequence[Sequence[Edit]], only: int | None = None
 ) -> list[Tensor] | None:
-    """Return each edit list's output from one batch, at `only` or all (None).
-
-    None in half precision, or if the unedited row differs.
-    """
+    """Return each edit list's output, at `only` or all; None in half precision or if the unedited row differs."""
     for edits in tries:
         check_places(edits, tracer.anatomy.layers)
     if by_row(before).dtype not in (torch.float32, torch.float64):

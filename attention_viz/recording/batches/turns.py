@@ -18,8 +18,8 @@ class LayerTurn:
     """One layer's turn in a run.
 
     Attributes:
-        left: (1, position, d_model), the first of its output.
-        first: its first attention call, among all.
+        left: its (first) output, (1, position, d_model).
+        first: its first attention call's number.
     """
 
     module: nn.Module
@@ -39,10 +39,7 @@ class LayerTurn:
 
 
 def layer_turns(run: ModelRun, twin: Twin, stream: str) -> dict[int, LayerTurn]:
-    """Rerun with edits, and return each call's layer.
-
-    That is the largest module without another call of the stream.
-    """
+    """Rerun with edits; return each call's layer: the largest module without another call of the stream."""
     found: dict[int, LayerTurn] = {}
     recorder = Recorder(run.edits, run.anatomy.places, frozenset())
     # Modules end before those that they stand in.
@@ -65,10 +62,7 @@ def layer_turns(run: ModelRun, twin: Twin, stream: str) -> dict[int, LayerTurn]:
 
 
 def repeated(one: Any, rows: int, start: int = 0) -> Any:
-    """Repeat a text's tensors per batch row, if they have a batch axis.
-
-    `start` cuts outputs, (1, position, width); 0 keeps all.
-    """
+    """Repeat tensors per batch row; `start` cuts outputs, (1, position, width)."""
     if isinstance(one, Tensor):
         one = one[:, start:] if start and one.ndim == 3 else one
         return one.repeat(rows, *[1] * (one.ndim - 1)) if one.ndim > 1 and one.shape[0] == 1 else one

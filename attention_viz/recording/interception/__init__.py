@@ -1,1 +1,1 @@
-"""The second way into a model: its own attention, heard by its products and softmaxes; uses the recorder alone."""
+"""Hears a model's own attention by its products and softmaxes; uses the recorder alone."""

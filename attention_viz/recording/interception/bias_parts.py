@@ -1,7 +1,7 @@
-"""What a bias is made of where a model multiplies more than queries and keys: each further product, and what is given.
+"""Splits a bias into the parts of each product beside query · key, and a given part.
 
-Each product is put in place of zeros while everything else stays as it ran: by how much that moves the logits is the
-product's part of them. Whoever shows the parts compares their sum with the bias that ran.
+One product at a time is set to zero while everything else stays as it ran; the logits' move is its part. Viewers
+compare the parts' sum with the bias that ran.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -37,20 +37,20 @@ _Change = Callable[[Product], Tensor | None]
 
 @dataclass(eq=False)
 class _BiasRun:
-    """What one run heard, by the number of its attention calls."""
+    """One run's calls, by number."""
 
     heard: dict[int, FollowedCall] = field(default_factory=dict[int, FollowedCall])
     calls: dict[int, Call] = field(default_factory=dict[int, Call])
 
     def logits(self, number: int) -> Tensor:
-        """What entered the softmax of a call: (head, query, key)."""
+        """Return (head, query, key)."""
         tensor = self.heard[number].logits.tensor
         return tensor.reshape(-1, *tensor.shape[-2:])
 
 
 @dataclass(frozen=True, eq=False)
 class _Runs:
-    """Runs of one text that differ in some products alone: each attention call hands back what it first did."""
+    """Runs of one text that differ only in products: each call returns its first output."""
 
     twin: Twin
     plan: InterceptionPlan
@@ -59,12 +59,12 @@ class _Runs:
     places: Sequence[tuple[str, int]]
 
     def first(self) -> _BiasRun:
-        """The run as it is."""
+        """Run unchanged."""
         calls = Calls(self.plan)
         return self._run(lambda heard, _number: calls.call(heard, calls.site(heard)), lambda _product: None)
 
     def again(self, first: _BiasRun, change: _Change) -> _BiasRun:
-        """The same with some products changed."""
+        """Run with some products changed."""
         return self._run(lambda _heard, number: first.calls[number], change)
 
     def _run(self, called: Callable[[FollowedCall, int], Call], change: _Change) -> _BiasRun:
@@ -86,11 +86,9 @@ class _Runs:
 def bias_parts(
     runner: Runner, inputs: Mapping[str, Tensor], edits: Sequence[Edit], places: Sequence[tuple[str, int]]
 ) -> dict[int, dict[str, Tensor]]:
-    """What the further products of each attention call add to its scores, and what is added to all of them.
+    """Return each call's bias parts by name, (head, query, key), 0 if blocked.
 
-    Returns:
-        By the number of a call its parts by name, (head, query, key), 0 where a cell is blocked. What no product gave
-        is "given". Calls without a further product aren't there.
+    "given" comes from no product; calls with only one product are omitted.
     """
     runs = _runs_of(runner, inputs, edits, places)
     first = runs.first()
@@ -122,10 +120,10 @@ def bias_parts(
 def named_parts(
     runner: Runner, inputs: Mapping[str, Tensor], places: Sequence[tuple[str, int]], others: Mapping[str, Tensor]
 ) -> InterceptionPlan:
-    """The plan with a name for each product that isn't that of queries and keys.
+    """Return the plan with a name for each product beside query · key.
 
-    A factor that is the same for another text knows positions only; the other one is content. Whether that is the
-    query's or the key's shows where one of its rows is put in place of zeros: that moves a row of logits, or a column.
+    A factor that is equal for another text knows positions only; the other is content. Zeroing the product's row shows
+    whose: a row of logits moves for the query's, a column for the key's.
     """
     plan = runner.switch.plan
     if all(site.count < 2 for site in plan.sites):
@@ -154,7 +152,6 @@ def _with_parts(plan: InterceptionPlan, first: _BiasRun) -> dict[int, CallSite]:
 
 
 def _name(runs: _Runs, first: _BiasRun, number: int, product: Product, other: Product) -> str:
-    """Whose content meets whose position; nothing where that can't be told."""
     stays = [_same(product.left, other.left), _same(product.right, other.right)]
     if stays != [False, True]:
         return ""

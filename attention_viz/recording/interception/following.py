@@ -1,8 +1,7 @@
-"""Follows a model's own attention while it runs: from a product to the softmax behind it to that with the values.
+"""Follows a model's own attention from query · key through its softmax to the values.
 
-Every call of torch in the thread passes here. What comes of a product of two tensors, neither of which is a parameter,
-is followed through everything that happens to it until a softmax over its last axis; what comes of that is followed
-until it is multiplied with something: that is attention, with all that it is made of at hand.
+A mode sees this thread's torch calls: a product of tensors, neither a parameter, leads to a softmax over its last axis,
+and that to a product with the values.
 """
 
 import inspect
@@ -26,12 +25,10 @@ class Product:
     """One product of two tensors.
 
     Attributes:
-        left: the first factor, (…, row, width).
-        layout: turns (…, row, column) into the order of axes in which the result was asked for.
-        straight: turns a result as it was asked for into (…, row, column).
-        factor: what the product is multiplied by.
-        added: what is added to it, already multiplied by its own factor; None for nothing.
-        number: which of the run's products it is.
+        left: (…, row, width).
+        layout: reorders (…, row, column) as requested.
+        straight: undoes `layout`.
+        added: with its own factor; None for nothing.
     """
 
     left: Tensor
@@ -44,23 +41,23 @@ class Product:
 
     @property
     def lead(self) -> torch.Size:
-        """The axes before the rows, of both factors together."""
+        """The axes before the rows."""
         return torch.broadcast_shapes(self.left.shape[:-2], self.right.shape[:-2])
 
     def result(self, value: Tensor) -> Tensor:
-        """What is handed back where the two multiply to this, (…, row, column)."""
+        """Return torch's result for a product, (…, row, column)."""
         made = self.layout(value)
         return made if self.added is None else made + self.added
 
     @property
     def value(self) -> Tensor:
-        """What the two multiply to, (…, row, column), with its factor and without what is added."""
+        """The product with its factor, without `added`: (…, row, column)."""
         made = self.left @ self.right
         return made * self.factor if self.factor != 1 else made
 
 
 def product_of(func: object, args: Sequence[Any], named: Mapping[str, Any]) -> Product | None:
-    """A call of torch's as a product; None where it is none of two tensors of three axes or more."""
+    """Return a torch call as a product of two tensors with three or more axes, if it is one."""
     if func in _PLAIN:
         left, right = _two(args, named, ("input", "other"), ("self", "mat2"), ("tensor1", "tensor2"))
         return _plain(left, right)
@@ -98,7 +95,7 @@ def _same(tensor: Tensor) -> Tensor:
 
 
 def _summed(args: Sequence[Any]) -> Product | None:
-    """A sum over one axis of two tensors, with one axis of its own each; the axes they share come first."""
+    """Return an einsum as a product, if it sums one axis and each tensor has one of its own."""
     factors = list(args[1]) if len(args) == 2 and isinstance(args[1], (list, tuple)) else list(args[1:])
     if not isinstance(args[0], str) or len(factors) != 2 or not _three(*factors):
         return None
@@ -136,12 +133,7 @@ Soften = Callable[[int, Tensor, Callable[[Tensor], Tensor]], Tensor]
 
 @dataclass(frozen=True, eq=False)
 class Logits:
-    """What enters a softmax, and where it comes from.
-
-    Attributes:
-        products: the products they are made of, in the order they were computed.
-        way: what happened to the first of them until here, by name.
-    """
+    """A softmax's input, its products, and the operations on the first."""
 
     tensor: Tensor
     products: tuple[Product, ...]
@@ -153,11 +145,11 @@ class FollowedCall:
     """One attention call of a model's own.
 
     Attributes:
-        number: which of the pass it is, from 0, in the order in which values are taken.
-        place: which of the pass's softmaxes it is.
-        module: the innermost module with parts of its own that was running.
-        taken: the weights' product with the values, the weights on the left.
-        way: what happened to the weights on the way to that product.
+        number: in the order in which values are taken.
+        place: its softmax's number.
+        module: the innermost running module with children.
+        taken: weights (left) times values.
+        way: the operations on the weights before.
     """
 
     number: int
@@ -170,7 +162,7 @@ class FollowedCall:
 
 @dataclass(frozen=True, eq=False)
 class _Followed:
-    """What a tensor is made of: products, or what left one softmax, of which is known what entered it."""
+    """A tensor's origin: products, or one softmax."""
 
     products: tuple[Product, ...] = ()
     way: tuple[str, ...] = ()
@@ -179,11 +171,11 @@ class _Followed:
 
 
 class Following(TorchFunctionMode):
-    """Tells of each attention call of a model while it runs in this thread.
+    """Hears a model's attention calls in this thread.
 
     Attributes:
-        softmaxes: how many softmaxes there were behind a product.
-        taken: which of them were multiplied with values.
+        softmaxes: how many came after a product.
+        taken: those multiplied with values.
     """
 
     def __init__(
@@ -195,12 +187,12 @@ class Following(TorchFunctionMode):
         product: Callable[[Product], Tensor | None] | None = None,
         softmax: Soften | None = None,
     ) -> None:
-        """Follow a run.
+        """Set up the callbacks.
 
         Args:
-            parameters: where the model's parameters lie in memory; see `memory_of`.
-            attend: told of each call; hands back the output, (…, query, d_v), or None for the model's own.
-            product: hands back what a product gives, (…, row, column), or None for what it is.
+            parameters: their addresses; see `memory_of`.
+            attend: returns an output, (…, query, d_v), or None for the model's own.
+            product: returns a replacement, (…, row, column), or None.
         """
         super().__init__()
         self._parameters, self._attend, self._busy = parameters, attend, busy
@@ -211,7 +203,7 @@ class Following(TorchFunctionMode):
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        """Every call of torch."""
+        """Handle one torch call."""
         named = kwargs or {}
         if self._busy():
             return func(*args, **named)
@@ -260,7 +252,7 @@ class Following(TorchFunctionMode):
     def _take(
         self, weights: _Followed, product: Product, func: Any, args: tuple[Any, ...], named: Mapping[str, Any]
     ) -> Any:
-        """The product of weights with something, which are the values."""
+        """Multiply weights with values: one attention call."""
         assert weights.logits is not None
         if weights.place in self.taken:
             raise UnsupportedModel("it multiplies the same weights with values twice")
@@ -273,12 +265,9 @@ class Following(TorchFunctionMode):
 
 
 class Softmaxes(TorchFunctionMode):
-    """Tells over how many keys the softmaxes of a run go that could be attention's, whatever stands before them.
+    """Collects the key counts of softmaxes with four or more axes.
 
-    A softmax may also be written out, as exp(x - logsumexp(x)), which Reformer does.
-
-    Attributes:
-        keys: the length of the last axis of each that has four axes or more.
+    Reformer writes them out, as exp(x - logsumexp(x)).
     """
 
     def __init__(self) -> None:
@@ -290,7 +279,7 @@ class Softmaxes(TorchFunctionMode):
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        """Every call of torch."""
+        """Run one torch call, and note a softmax."""
         result = func(*args, **(kwargs or {}))
         if func in _SOFTMAX and isinstance(result, Tensor) and result.ndim > 3:
             self.keys.append(result.shape[-1])
@@ -301,7 +290,7 @@ class Softmaxes(TorchFunctionMode):
 
 
 def memory_of(tensor: Tensor) -> int:
-    """Where the numbers of a tensor lie, its views' too."""
+    """Return the address of a tensor's storage, which its views share."""
     return tensor.untyped_storage().data_ptr()
 
 
@@ -311,7 +300,6 @@ def _holds(tensor: object, mark: _Followed) -> bool:
 
 
 def _marks(values: Iterable[Any]) -> list[_Followed]:
-    """What is followed among some arguments, in their order."""
     found: list[_Followed] = []
     for value in values:
         if isinstance(value, Tensor):
@@ -332,7 +320,7 @@ def _mark(result: Any, mark: _Followed) -> None:
 
 
 def _merged(found: Sequence[_Followed], name: str) -> _Followed:
-    """What is followed of something made of several: weights come first, as nothing is made of them but output."""
+    """Merge marks; weights win, since only output is made of them."""
     weights = next((mark for mark in found if mark.logits is not None), None)
     first = weights or found[0]
     way = (*first.way, name) if name else first.way
@@ -347,7 +335,6 @@ def _name(func: Any) -> str:
 
 
 def _module() -> nn.Module:
-    """The innermost running module that has parts of its own: the one that attends."""
     frame = inspect.currentframe()
     while frame is not None:
         found = frame.f_locals.get("self")

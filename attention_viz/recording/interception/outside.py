@@ -1,10 +1,8 @@
-"""Hears the attention that a run computes outside our function, and decides whether a trace may leave it out.
+"""Hears attention outside our function, and decides whether a trace may omit it.
 
-Every operation of the thread passes through a dispatch mode after torch took its own functions apart, so it makes no
-difference by what name, fast path or softmax a module attends. Our own function's work isn't counted.
-
-The rule: attention in a layer of a recorded stream, or between as many positions as a recorded call, must not be
-missing: such a model is refused. All other attention, such as a head that pools, is named.
+A dispatch mode sees operations after torch has taken its functions apart, so nothing hides attention. Attention in
+recorded streams' layers, or over as many positions as a recorded call, is refused; other, such as a pooling head,
+named.
 """
 
 import functools
@@ -50,12 +48,12 @@ _NAMED = 3  # modules in a refusal
 
 @dataclass(frozen=True)
 class OutsideCall:
-    """One attention call that our function didn't compute.
+    """One attention call outside our function.
 
     Attributes:
-        path: the module's name in the model; empty for the model itself.
-        by: the means by which it attends, in words.
-        shape: how many queries and keys it has; None if the operation doesn't tell.
+        path: the module's name; "" for the model.
+        by: its operation, in words.
+        shape: numbers of queries and keys, if known.
     """
 
     path: str
@@ -64,13 +62,13 @@ class OutsideCall:
 
     @property
     def where(self) -> str:
-        """The module's name; in words for the model itself."""
+        """The module's name, or words for the model itself."""
         return self.path or "the model's own forward"
 
 
 @dataclass(eq=False)
 class _Mark:
-    """What a tensor is: numbers of the model alone, a product of two others, or the weights made of one."""
+    """A tensor's origin: fixed numbers, a product, or weights made of one."""
 
     kind: str
     shape: tuple[int, int] = (0, 0)
@@ -96,7 +94,7 @@ class _Outside(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        """Run one operation, and note what becomes of products."""
+        """Run one operation and mark its result."""
         result = func(*args, **kwargs) if kwargs else func(*args)
         if computing():
             return result
@@ -118,7 +116,7 @@ class _Outside(TorchDispatchMode):
         return getattr(tensor, _MARK, None)
 
     def _multiplied(self, result: Any, marks: Sequence[_Mark | None]) -> _Mark | None:
-        """Mark a product of two tensors, and count it as attention if one of them is weights."""
+        """Return a product's mark; with weights it counts as attention."""
         weights = next((mark for mark in marks if mark is not None and mark.kind == "weights"), None)
         if any(mark is _FIXED for mark in marks) or len(marks) < 2:
             return weights
@@ -133,7 +131,7 @@ class _Outside(TorchDispatchMode):
     def _made_of(
         self, name: str, kind: str, result: Any, given: Sequence[Tensor], marks: Sequence[_Mark | None]
     ) -> _Mark | None:
-        """Mark the result of any other operation."""
+        """Return the mark of any other operation's result."""
         if all(mark is _FIXED for mark in marks):
             return _FIXED
         weights = next((mark for mark in marks if mark is not None and mark.kind == "weights"), None)
@@ -155,7 +153,7 @@ class _Outside(TorchDispatchMode):
         self.found.append(OutsideCall(path, by, shape))
 
     def _module(self) -> tuple[nn.Module | None, str]:
-        """Return the innermost module of the model that is running, and its name."""
+        """Return the innermost running module and its name."""
         frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] -- the only way to ask
         while frame is not None:
             one = frame.f_locals.get("self")
@@ -167,17 +165,17 @@ class _Outside(TorchDispatchMode):
 
 @contextmanager
 def outside_calls(model: nn.Module) -> Generator[list[OutsideCall]]:
-    """Hear what the model attends outside our function while this thread runs it."""
+    """Hear attention outside our function in this thread."""
     with _Outside(model) as outside:
         yield outside.found
 
 
 @dataclass(eq=False)
 class OutsideListener:
-    """Listens to a model's run unless it is known what inputs of its kind and size make the model attend outside.
+    """Hears outside attention once per kind and size of inputs.
 
-    A model may take another way through a longer text, or beside a picture. What was heard is remembered, so that a
-    refusal holds each time; if nothing was heard at a size (`_silent`), nothing is of smaller inputs.
+    Longer texts or images may run differently. Findings are cached, so that refusals repeat; below a size with none
+    (`_silent`) there are none.
     """
 
     _silent: dict[frozenset[str], int] = field(default_factory=dict[frozenset[str], int])
@@ -185,7 +183,7 @@ class OutsideListener:
 
     @contextmanager
     def listening(self, model: nn.Module, inputs: Mapping[str, Tensor]) -> Generator[Sequence[OutsideCall]]:
-        """Hear what the model attends outside our function, or repeat what was heard before."""
+        """Hear outside attention, or return cached findings."""
         kind, size = frozenset(inputs), sum(one.numel() for one in inputs.values())
         if size <= self._silent.get(kind, 0) or (kind, size) in self._heard:
             yield self._heard.get((kind, size), ())
@@ -199,7 +197,7 @@ class OutsideListener:
 
 
 def parts_left_out(model: nn.Module, outside: Sequence[OutsideCall], recorded: "Pass", family: str) -> tuple[str, ...]:
-    """Name the attention that runs beside the recorded streams, one text for modules of the same kind."""
+    """Name attention beside the recorded streams per kind of module; refuse attention in them."""
     paths = {id(module): path for path, module in model.named_modules()}
     layers = {_layers(paths.get(id(module), "")) for module in recorded.modules} - {""}
     shapes = {tuple(call.attention.shape[1:]) for call in recorded.calls}
@@ -213,7 +211,7 @@ def parts_left_out(model: nn.Module, outside: Sequence[OutsideCall], recorded: "
 
 
 def refusal_of(family: str, missing: Sequence[OutsideCall]) -> str:
-    """Say where a model attends outside our function, or that nothing in it was heard to attend."""
+    """Say where a model attends outside ours, if it attends."""
     if not missing:
         return (
             f"{family} never called our attention, and nothing else in it was heard to attend: no function of torch's, "
@@ -238,7 +236,7 @@ def _named(pattern: str, by: str, alike: Mapping[str, object]) -> str:
 
 
 def _layers(path: str) -> str:
-    """Return the list of layers that a module is in: "model.layers" for "model.layers.3.self_attn"; "" for none."""
+    """Return a module's list, such as "model.layers"; "" for none."""
     parts = path.split(".")
     number = next((at for at, part in enumerate(parts) if part.isdigit()), 0)
     return ".".join(parts[:number])
@@ -246,7 +244,6 @@ def _layers(path: str) -> str:
 
 @functools.cache
 def _kind(func: Any) -> tuple[str, str]:
-    """Return an operation's kind, and its name without its package and overload."""
     whole = str(func)
     name = whole.split(".")[1] if "." in whole else whole
     if name in _PRODUCTS or name in _ADDING:
@@ -260,7 +257,7 @@ def _kind(func: Any) -> tuple[str, str]:
 
 
 def _kernel(name: str, given: Sequence[Tensor]) -> tuple[str, tuple[int, int] | None]:
-    """Return a kernel's name in words, and how many queries and keys it has."""
+    """Return a kernel in words, and its numbers of queries and keys."""
     by = next((words for part, words in _IN_WORDS if part in name), f"the operation {name}")
     query, key = (given[0], given[0 if "encoder_layer" in name else 1]) if len(given) > 1 else (None, None)
     known = "encoder_layer" in name or any(part in name for part in _ROWS_BEFORE_WIDTH)

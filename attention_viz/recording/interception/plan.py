@@ -1,4 +1,4 @@
-"""What was learnt, once, of how a model computes its own attention, and the calls of ours that it makes of that."""
+"""The plan to hear a model's own attention, and our calls made from it."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -18,15 +18,13 @@ _ROUNDING = 4e-6
 
 @dataclass(frozen=True)
 class CallSite:
-    """One attention call of a model's own, as it was when it was proved.
+    """One proved attention call of a model's own code.
 
     Attributes:
-        product: which of the products behind its softmax is the one of query and key.
-        scale: what that product is multiplied by until it enters the softmax.
-        ways: what may happen to the first product until the softmax, and to the weights until they are multiplied
-            with the values, by name: a text with padding may take another way than one without.
-        parts: of each product what it adds to the scores, in a word or two; "" for that of query and key, and where
-            that can't be told. Empty for a site that was not asked for it.
+        product: which product before its softmax is query · key.
+        scale: its multiplier before the softmax.
+        ways: operations before the softmax, and on the weights; padding may change them.
+        parts: each product's addition in words, "" if unknown; empty if not determined.
     """
 
     product: int
@@ -37,7 +35,7 @@ class CallSite:
     parts: tuple[str, ...] = ()
 
     def merged(self, other: "CallSite") -> "CallSite | None":
-        """The site of both ways; None where they are no one site."""
+        """Return a site with both ways; None if the sites differ."""
         same = (self.product, self.count, self.heads) == (other.product, other.count, other.heads)
         if not same or self.scale != other.scale:
             return None
@@ -46,23 +44,19 @@ class CallSite:
 
 @dataclass(frozen=True)
 class InterceptionPlan:
-    """How to hear a model that computes attention in code of its own.
-
-    Attributes:
-        sites: its calls, in the order in which they take their values; none for a model that needs no plan.
-    """
+    """How to hear a model's own attention; `sites` in order of their values, none for the interface."""
 
     sites: tuple[CallSite, ...] = ()
 
     def merged(self, other: "InterceptionPlan") -> "InterceptionPlan":
-        """A plan of the ways of both."""
+        """Return a plan with both ways."""
         sites = [one.merged(two) for one, two in zip(self.sites, other.sites, strict=False)]
         if len(self.sites) != len(other.sites) or None in sites:
             raise UnsupportedModel("it computes attention another way for a text with padding")
         return InterceptionPlan(tuple(site for site in sites if site is not None))
 
     def listening(self, model: nn.Module) -> AbstractContextManager[object]:
-        """While this thread runs the model, its calls go to whoever records, who computes them."""
+        """Let the recorder compute the model's calls in this thread."""
         if not self.sites:
             return nullcontext()
         calls = Calls(self)
@@ -74,26 +68,26 @@ NO_PLAN = InterceptionPlan()
 
 
 def parameters_of(model: nn.Module) -> frozenset[int]:
-    """Where a model's parameters lie in memory."""
+    """Return the memory addresses of a model's parameters."""
     return frozenset(memory_of(one) for one in model.parameters())
 
 
 def computing() -> bool:
-    """Whether our own function computes in this thread just now."""
+    """Return whether our own function is running in this thread."""
     recorder = recording.get()
     return recorder is not None and recorder.computing
 
 
 @dataclass(eq=False)
 class Calls:
-    """Makes calls of ours of one pass's calls of the model's own; layers share what is the same in both."""
+    """Turns a model's own calls into ours; layers share masks and biases."""
 
     plan: InterceptionPlan
     _allowed: list[Tensor] = field(default_factory=list[Tensor])
     _biases: list[Tensor] = field(default_factory=list[Tensor])
 
     def attend(self, heard: FollowedCall) -> Tensor | None:
-        """What a call computes, told to whoever records: (…, query, d_v); None where nobody does."""
+        """Return a call's recorded output, (…, query, d_v); None without a recorder."""
         recorder = recording.get()
         if recorder is None:
             return None
@@ -103,7 +97,7 @@ class Calls:
         return output.reshape(*heard.taken.lead, *output.shape[-2:]).to(heard.taken.right.dtype)
 
     def site(self, heard: FollowedCall) -> CallSite:
-        """What is known of a call."""
+        """Return a call's site, or refuse."""
         if heard.number < len(self.plan.sites):
             site = self.plan.sites[heard.number]
             if site.count == len(heard.logits.products) and (heard.logits.way, heard.way) in site.ways:
@@ -113,7 +107,7 @@ class Calls:
         )
 
     def call(self, heard: FollowedCall, site: CallSite) -> Call:
-        """A call with the query, key and value of the model, and what it adds to their scores."""
+        """Return our call with the model's terms."""
         product = heard.logits.products[site.product]
         scale = site.scale * product.factor
         query, key, value = terms_of_site(heard, site)
@@ -135,7 +129,7 @@ class Calls:
 
 
 def terms_of_site(heard: FollowedCall, site: CallSite) -> tuple[Tensor, Tensor, Tensor]:
-    """Query, key and value of a call: (row, head, position, width)."""
+    """Return query, key and value, (row, head, position, width)."""
     product, taken = heard.logits.products[site.product], heard.taken
     query = _headed(product.left, product.lead, site.heads)
     key = _headed(product.right.transpose(-1, -2), product.lead, site.heads)
@@ -148,13 +142,13 @@ def _headed(tensor: Tensor, lead: torch.Size, heads: int) -> Tensor:
 
 
 def _narrow(allowed: Tensor) -> Tensor:
-    """A mask without the axis of heads where it is the same for all of them."""
+    """Drop the axis of heads if all share a mask."""
     first = allowed[:, :1]
     return first.clone() if torch.equal(first.expand_as(allowed), allowed) else allowed
 
 
 def _shared(found: Tensor, known: list[Tensor], same: Callable[[Tensor, Tensor], bool]) -> Tensor:
-    """The tensor, or one like it of a layer before."""
+    """Return the tensor, or an equal one of an earlier layer."""
     for one in known:
         if one.shape == found.shape and same(one, found):
             return one

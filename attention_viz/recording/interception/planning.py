@@ -1,4 +1,4 @@
-"""Finds out, once, how a model is heard that computes attention in code of its own, and tries an edit in it."""
+"""Makes and tests the plan for a model with attention in its own code."""
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
@@ -27,14 +27,7 @@ _LONG = 256
 
 
 def planned_by(runner: Runner, inputs: Mapping[str, Tensor], limit: int | None = None) -> InterceptionPlan:
-    """The plan of a model, proved in a twin in float32.
-
-    Args:
-        limit: how many tokens it can read at once; None where nothing says.
-
-    Returns:
-        The plan, without sites where nothing was heard.
-    """
+    """Return a model's plan, proved in a float32 twin (or the model's float64); no sites if nothing was heard."""
     if any(getattr(runner.model, name, None) is not None for name in ("_orig_mod", "_compiled_call_impl")):
         raise UnsupportedModel("it is compiled, so what it computes can't be followed; needed: the model before that")
     twin = runner.twin()
@@ -63,10 +56,10 @@ def planned_by(runner: Runner, inputs: Mapping[str, Tensor], limit: int | None =
 
 
 def _check_dense(twin: Twin, inputs: Mapping[str, Tensor], limit: int | None) -> None:
-    """Tell by name what attends to other things than the tokens.
+    """Refuse sparse attention by name.
 
-    Token × token weights of such a model could be read off one-hot values, but not computed in its place. A short text
-    may hide it: Reformer, which writes its softmax out, attends to all of one that fits into a single block.
+    Its weights could be read off one-hot values, but not computed in its place. A short text may hide it: Reformer,
+    which writes its softmax out, attends densely within a single block.
     """
     if not any(name.endswith("input_ids") for name in inputs):  # a picture's or a sound's positions aren't known yet
         return
@@ -88,13 +81,12 @@ def _check_dense(twin: Twin, inputs: Mapping[str, Tensor], limit: int | None) ->
 
 
 def _repeated(inputs: Mapping[str, Tensor], count: int) -> dict[str, Tensor]:
-    """The same text over and over, so that it is longer than the blocks that families cut long texts into."""
     flat = {name: tensor for name, tensor in inputs.items() if tensor.ndim == 2}
     return {**inputs, **{name: one.repeat(1, -(-count // one.shape[1]))[:, :count] for name, one in flat.items()}}
 
 
 def _padded(inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The same with padding before the text, where a mask can say so."""
+    """Mask the first two tokens as padding, if there is a mask."""
     found = dict(inputs)
     for name in ("attention_mask", "decoder_attention_mask"):
         if name in found:
@@ -104,11 +96,7 @@ def _padded(inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def check_planned(runner: Runner, inputs: Mapping[str, Tensor], places: Sequence[tuple[str, int]]) -> Runner:
-    """Prove a plan by an edit and by a batch of two texts, and name what it adds to the scores.
-
-    Returns:
-        What runs the model by the plan with these names.
-    """
+    """Test a plan by an edit and a batch; return the runner with named parts."""
     _check_edits(runner, inputs, places)
     other = {name: one.flip(-1) if name.endswith("input_ids") else one for name, one in inputs.items()}
     _check_batch(runner, (inputs, other), places)
@@ -116,7 +104,7 @@ def check_planned(runner: Runner, inputs: Mapping[str, Tensor], places: Sequence
 
 
 def _check_edits(runner: Runner, inputs: Mapping[str, Tensor], places: Sequence[tuple[str, int]]) -> None:
-    """Block a cell in the first layer of each stream, by an edit and in the model's own logits: both give the same."""
+    """Block one cell per stream, by an edit and in the model's logits: both must agree."""
     twin, before = runner.twin(), runner.record(inputs)
     for stream in dict.fromkeys(stream for stream, _ in places):
         place, layer = next((number, layer) for number, (found, layer) in enumerate(places) if found == stream)
@@ -134,9 +122,9 @@ def _check_edits(runner: Runner, inputs: Mapping[str, Tensor], places: Sequence[
 
 
 def _check_batch(runner: Runner, rows: Sequence[Mapping[str, Tensor]], places: Sequence[tuple[str, int]]) -> None:
-    """Run two texts in one batch: each row's weights and output have to be those of a run of its own.
+    """Run two texts in one batch: weights and outputs must equal single runs.
 
-    In one row heads are told apart whatever the order of axes is; in two a model that puts heads before rows isn't.
+    One row allows any order of axes; two expose models with heads before rows.
     """
     alone = [runner.record(row) for row in rows]
     together = {name: torch.cat([row[name] for row in rows]) for name in rows[0]}

@@ -1,9 +1,8 @@
-"""Proves, in a small run, how a model computes attention in code of its own; what can't be proved is refused.
+"""Proves how a model's own code computes attention, or refuses.
 
-A softmax behind a product need not be attention of queries and keys. So every product behind it is put in place of
-another, of random numbers: where each logit moves by one same factor times the product's cell, the product is what the
-keys are told apart by, the factor is the scale, and all the rest is added to it. That rest always fits, so only this
-one factor proves anything. What follows is compared with the model's own softmax and output, as in every recorded run.
+A softmax after a product need not be attention. Each product is replaced by random numbers: if all logits move by one
+factor times its change, it is query · key, the factor is the scale, and the rest is added. The rest always fits, so
+only that factor proves anything. Softmax and output are then compared as in every run.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,18 +27,14 @@ _LINEAR = 1e-4
 
 @dataclass(eq=False)
 class _ProofRun:
-    """What one run of the proof heard: the calls, and what left each softmax."""
+    """One run's calls, and each softmax's output."""
 
     heard: list[FollowedCall] = field(default_factory=list[FollowedCall])
     weights: list[Tensor] = field(default_factory=list[Tensor])
 
 
 def prove(model: nn.Module, run: Callable[[], object]) -> InterceptionPlan:
-    """Find and prove every attention call that a model makes in code of its own.
-
-    Args:
-        run: runs it on a row of a few tokens; calls that reach our attention through the interface are answered there.
-    """
+    """Find and prove attention in a model's own code; `run` runs a few tokens."""
     first = _listened(model, run)
     if len(first.weights) != len(first.heard):
         raise UnsupportedModel(
@@ -52,7 +47,7 @@ def prove(model: nn.Module, run: Callable[[], object]) -> InterceptionPlan:
 
 
 def _site(heard: FollowedCall, moved: list["_ShuffledLogits"]) -> CallSite:
-    """The only one of the products behind a softmax whose cells are the logits', up to one factor."""
+    """Return the site of the only product that moves the logits by one factor."""
     products = heard.logits.products
     found: list[tuple[int, float]] = []
     for which in range(len(products)):
@@ -79,13 +74,13 @@ def _site(heard: FollowedCall, moved: list["_ShuffledLogits"]) -> CallSite:
 
 @dataclass(eq=False)
 class _ShuffledLogits:
-    """The logits of a run in which one product of every place was put in place of random numbers."""
+    """A run's logits, and its random products' changes."""
 
     logits: dict[int, Tensor]
     steps: dict[int, Tensor]
 
     def scale(self, heard: FollowedCall) -> float | None:
-        """The one factor between what was put in and by how much the logits moved; None where there is none."""
+        """Return the factor from a product's change to the logits'; None if there isn't one."""
         if heard.place not in self.steps:
             return None
         before, after = heard.logits.tensor.double(), self.logits[heard.place].double()
@@ -104,14 +99,13 @@ class _ShuffledLogits:
 
 
 def _centred(numbers: Tensor, live: Tensor) -> Tensor:
-    """Each row's live numbers less their mean, since what a whole row has in common changes no weight."""
+    """Subtract each row's mean of live numbers, which changes no weight."""
     numbers = numbers.masked_fill(~live, 0)
     mean = numbers.sum(-1, keepdim=True) / live.sum(-1, keepdim=True).clamp_min(1)
     return (numbers - mean).masked_fill(~live, 0)
 
 
 def _listened(model: nn.Module, run: Callable[[], object]) -> _ProofRun:
-    """A run as it is."""
     found = _ProofRun()
 
     def attend(heard: FollowedCall) -> None:
@@ -127,7 +121,7 @@ def _listened(model: nn.Module, run: Callable[[], object]) -> _ProofRun:
 
 
 def _moved(model: nn.Module, run: Callable[[], object], before: _ProofRun, which: int) -> _ShuffledLogits:
-    """A run in which that product of every place is another, and every softmax gives what it gave before."""
+    """Run with one product of every place replaced, but each softmax's output as before."""
     generator = torch.Generator().manual_seed(0)
     # Since all softmaxes give the same, the run's products come as they came, and are known by their number.
     wanted: dict[int, list[int]] = {}
@@ -156,13 +150,7 @@ def _moved(model: nn.Module, run: Callable[[], object], before: _ProofRun, which
 
 @dataclass(eq=False)
 class OwnWeights:
-    """Compares what each softmax of the model's own left with the call that is next in the record.
-
-    Attributes:
-        original: the model's module by the twin's.
-        heard: how many calls of the model's own were heard.
-        error: how far the weights heard so far are from ours at most.
-    """
+    """Compares each softmax's output with the record's next call."""
 
     recorded: "Pass"
     original: Mapping[nn.Module, nn.Module]
@@ -191,7 +179,7 @@ class OwnWeights:
         self.error = max(self.error, difference)
 
     def check_complete(self, softmaxes: int) -> None:
-        """Refuse a run in which not every softmax behind a product was one of ours."""
+        """Refuse a run with other softmaxes after products."""
         if not self.heard == len(self.recorded.modules) == softmaxes:
             raise UnsupportedModel(
                 f"{len(self.recorded.modules)} attention calls ran with ours, and the model's own code has {softmaxes} "

@@ -1,1 +1,1 @@
-"""Which part of an image or a sound each position stands for, proven by changing that part."""
+"""Finds each position's part of an image or audio, by changing that part."""

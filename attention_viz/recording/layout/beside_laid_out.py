@@ -1,4 +1,4 @@
-"""Where words and patches stand in a model that reads a text beside a picture, found out once and for all."""
+"""Finds the positions of words and patches in a model that reads images or audio, once per model."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -27,12 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LaidOut:
-    """How what a model reads stands along its axes.
-
-    Attributes:
-        how: of a picture its grid of patches, of a sound its line of frames; None where only the order is known.
-        main: the tensor that holds what is read.
-    """
+    """One input's positions; `how` is None if only their order is known."""
 
     how: Grid | FrameLine | None
     stream: str
@@ -40,7 +35,7 @@ class LaidOut:
 
     @classmethod
     def of(cls, reader: Reader, runner: "Runner", anatomy: "Anatomy") -> "LaidOut":
-        """Find it out."""
+        """Find the positions of a reader's example."""
         stream = anatomy.streams[0]
         given = reader.example()
         inputs = runner.inputs(given.tensors)
@@ -64,7 +59,7 @@ class LaidOut:
         return cls(how, stream, reader.main)
 
     def tokens(self, tensors: Mapping[str, Tensor], count: int) -> Tokens:
-        """What stands along the axis of what is read."""
+        """Return the tokens along the input's axis."""
         if isinstance(self.how, FrameLine):
             return self.how.tokens(count)
         if self.how is None:
@@ -79,7 +74,7 @@ class LaidOut:
 
 
 def _step(config: Any, values: Tensor, count: int, seconds: float) -> float | None:
-    """How many seconds a frame is from the next, where each is of a fixed number of samples or columns."""
+    """Return the seconds per frame; None if frames have no fixed number of samples."""
     strides = getattr(config, "conv_stride", None)
     if values.ndim == 2:
         return prod(strides) * seconds / values.shape[1] if isinstance(strides, list | tuple) and strides else None
@@ -89,11 +84,11 @@ def _step(config: Any, values: Tensor, count: int, seconds: float) -> float | No
 
 @dataclass(frozen=True)
 class BesideLaidOut:
-    """How a text and a picture stand along the axes of each stream.
+    """The positions of a text beside an image, per stream.
 
     Attributes:
-        grids: of each stream how the patches stand in it; None where only words stand there.
-        mark: the id that stands for a part of the picture in a text; None where none does.
+        grids: None for a stream of words.
+        mark: the id that represents a patch in the text, if any.
     """
 
     grids: Mapping[str, Grid | None]
@@ -101,7 +96,7 @@ class BesideLaidOut:
 
     @classmethod
     def of(cls, reader: BesideReader, runner: "Runner", anatomy: "Anatomy") -> "BesideLaidOut":
-        """Find it out, by changing parts of a picture and a word."""
+        """Find the positions by changing parts of an image and a word."""
         inputs, family = runner.inputs(reader.example().tensors), type(runner.model).__name__
         if inputs.keys() < {IDS, PICTURE}:
             raise UnsupportedModel(f"{family} doesn't take both {IDS} and {PICTURE}")
@@ -120,11 +115,10 @@ class BesideLaidOut:
         return found
 
     def _marks(self, tensors: Mapping[str, Tensor]) -> list[int]:
-        """Where in a text the id of a part of the picture stands."""
         return [at for at, one in enumerate(tensors[IDS][0].tolist()) if one == self.mark]
 
     def _check_last_word(self, runner: "Runner", inputs: Mapping[str, Tensor], stream: str, call: int) -> None:
-        """Make sure that the last word stands at the end."""
+        """Refuse a stream whose last position isn't the last word."""
         other = inputs[IDS].clone()
         other[0, -1] = next(one for one in [*other[0].tolist(), 1, 2, 3] if one not in (self.mark, int(other[0, -1])))
         count = call_of(runner, inputs, call).attention.shape[-1]
@@ -136,7 +130,7 @@ class BesideLaidOut:
             )
 
     def _check_patches(self, tokens: Tokens, stream: str, family: str) -> None:
-        """Make sure that the patches stand where changing them showed them to be."""
+        """Refuse patches whose place in the text contradicts the grid."""
         grid, first = self.grids[stream], next(iter(tokens.patches), None)
         if grid is not None and first != grid.before:
             raise UnsupportedModel(
@@ -147,7 +141,7 @@ class BesideLaidOut:
     def tokens(
         self, stream: str, tensors: Mapping[str, Tensor], count: int, tokenizer: "PreTrainedTokenizerBase | None"
     ) -> Tokens:
-        """What stands along the axis of a stream: words with their ids; patches, and words between them, without."""
+        """Return a stream's tokens; ids only if it has words alone."""
         grid, mask = self.grids[stream], tensors.get("attention_mask")
         padding = () if mask is None else tuple(not flag for flag in mask[0].tolist())
         words = tokens_of_ids(tokenizer, [int(one) for one in tensors[IDS][0].tolist()], padding)
@@ -176,14 +170,14 @@ class BesideLaidOut:
 
 
 def laid_out_of(reader: Reader, runner: "Runner", anatomy: "Anatomy") -> LaidOut | BesideLaidOut:
-    """How what a model reads stands along its axes."""
+    """Return a reader's positions."""
     if isinstance(reader, BesideReader):
         return BesideLaidOut.of(reader, runner, anatomy)
     return LaidOut.of(reader, runner, anatomy)
 
 
 def _apart(runner: "Runner", inputs: Mapping[str, Tensor], anatomy: "Anatomy") -> Intervention:
-    """The picture's positions kept apart, so that a patch of it changes one of the text's alone."""
+    """Keep the image's positions apart, so that one patch changes only one of the text's."""
     if "picture" not in anatomy.layers:
         raise UnsupportedModel(
             f"{type(runner.model).__name__} has no tower of its own for the picture, so which of its positions are "
@@ -194,7 +188,7 @@ def _apart(runner: "Runner", inputs: Mapping[str, Tensor], anatomy: "Anatomy") -
 
 
 def _part(tokens: Tokens, begin: int, end: int) -> Tokens:
-    """Some of the positions, without their ids: beside patches, which have none, no id says what a position is."""
+    """Cut tokens, without ids: patches have none."""
     several = {one.name: getattr(tokens, one.name)[begin:end] for one in fields(tokens) if one.name != "ids"}
     return Tokens(ids=None, **several)
 

@@ -1,7 +1,6 @@
-"""Which part of a picture or a sound stands at each position that a model attends to.
+"""Finds the part of an image or audio at each position.
 
-Nobody is believed: a part is changed, and the position whose query changes most in the tower's first layer has to be
-the one that is said to stand for it.
+Each claim is tested: if a part changes, its position's query must change most in the tower's first layer.
 """
 
 from collections.abc import Mapping
@@ -23,14 +22,7 @@ CLASS, DISTILLED, REGISTER, EXTRA = "[CLS]", "[DIST]", "[REG{}]", "[EXTRA{}]"
 
 @dataclass(frozen=True)
 class Grid:
-    """How a picture's patches stand in a row of positions.
-
-    Attributes:
-        patch: a patch's height and width in pixels.
-        before: how many positions stand before the first patch.
-        after: how many stand after the last.
-        registers: how many of those before are registers.
-    """
+    """An image's patches; `patch` is height and width in pixels, `before` includes registers."""
 
     patch: tuple[int, int]
     before: int
@@ -38,7 +30,7 @@ class Grid:
     registers: int = 0
 
     def tokens(self, pixels: Tensor) -> Tokens:
-        """The positions of a picture, (1, colours, rows, columns): what stands before its patches, then row by row."""
+        """Return the tokens of an image, (1, colours, rows, columns): special ones, then patches row by row."""
         rows, columns = _counts(pixels, self.patch)
         first = [CLASS, *([REGISTER.format(number) for number in range(1, self.registers + 1)])]
         if self.before == 2 and not self.registers:
@@ -59,23 +51,19 @@ class Grid:
 
 @dataclass(frozen=True)
 class FrameLine:
-    """How a sound's frames stand in a row of positions.
-
-    Attributes:
-        step: how many seconds there are from one to the next.
-    """
+    """The positions of audio frames, `step` seconds apart."""
 
     step: float
 
     def tokens(self, count: int) -> Tokens:
-        """So many frames, each named by when it begins."""
+        """Return frames labelled by their start."""
         seconds = [round(number * self.step, 6) for number in range(count)]
         labels = tuple(f"{second:.2f} s" for second in seconds)
         return Tokens(labels, None, spelling=("text",) * count, place=tuple((second,) for second in seconds))
 
 
 def numbered(count: int) -> Tokens:
-    """Positions of which nothing is known but their order."""
+    """Return tokens of which only the order is known."""
     return Tokens(tuple(map(str, range(count))), None, spelling=("text",) * count)
 
 
@@ -87,7 +75,7 @@ def patches(
     call: int = 0,
     inside: Intervention = UNCHANGED,
 ) -> Grid:
-    """Find out how a picture's patches stand."""
+    """Find an image's grid of patches."""
     family, pixels = type(runner.model).__name__, inputs[name]
     patch = _patch_size(runner.model.config)
     if pixels.ndim != 4 or patch is None:
@@ -124,7 +112,7 @@ def patches(
 def frames(
     runner: "Runner", inputs: Mapping[str, Tensor], name: str, count: int, seconds: float, call: int = 0
 ) -> FrameLine:
-    """Find out how a sound's frames stand."""
+    """Find the line of audio frames."""
     values = inputs[name]
     axis = max(range(1, values.ndim), key=lambda one: values.shape[one])
     length = values.shape[axis]
@@ -163,7 +151,7 @@ def moved(
     call: int,
     inside: Intervention = UNCHANGED,
 ) -> int:
-    """The position whose query changes most."""
+    """Return the position whose query changes most."""
     before, after = (
         call_of(runner, {**inputs, name: one}, call, inside).attention.query.detach() for one in (inputs[name], changed)
     )
@@ -184,7 +172,6 @@ def _patch_size(config: Any) -> tuple[int, int] | None:
 
 
 def _vision(config: Any) -> Any:
-    """The part of a configuration that is about pictures; all of it where it has no such part."""
     return next((part for name in ("vision_config", "encoder") if (part := getattr(config, name, None))), config)
 
 

@@ -1,4 +1,4 @@
-"""Refuse a foreign model that breaks, by its name: with what it raised, and whether it runs at all."""
+"""Refuses a foreign model that breaks, with its error and whether it runs at all."""
 
 import contextlib
 from collections.abc import Generator, Mapping
@@ -18,13 +18,13 @@ SEEN = frozenset({"pixel_values", "pixel_values_videos", "input_features", "inpu
 
 
 def family_of(model: "PreTrainedModel") -> str:
-    """Return a model's family and class, as refusals name it."""
+    """Return a model's family and class, for refusals."""
     return f"{model.config.model_type} ({type(model).__name__})"
 
 
 @contextlib.contextmanager
 def naming(runner: "Runner", inputs: Mapping[str, Tensor]) -> Generator[None]:
-    """Turn whatever breaks inside a foreign model into a refusal with its name, and say if the model runs by itself."""
+    """Turn a foreign model's errors into refusals that name it and say if it runs by itself."""
     family = family_of(runner.model)
     try:
         yield
@@ -43,7 +43,7 @@ def naming(runner: "Runner", inputs: Mapping[str, Tensor]) -> Generator[None]:
 
 
 def _runs(runner: "Runner", inputs: Mapping[str, Tensor]) -> bool:
-    """Return whether a model runs by itself, as it was handed over."""
+    """Return whether a model runs with its own attention."""
     try:
         _ = runner.twin().run(inputs)
     except Exception:  # whatever a family's own code raises

@@ -1,4 +1,4 @@
-"""What a model says: the tokens an encoder–decoder is made to produce or chooses itself, and a model's candidates."""
+"""Generates an encoder–decoder's tokens, and decides whether an output's rows predict tokens."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
@@ -32,7 +32,7 @@ LONGEST = 128
 
 
 def decoder_inputs(model: "PreTrainedModel", produced: Tensor) -> Tensor:
-    """What a decoder reads so that its steps produce these ids, (1, n): the start, then all but the last."""
+    """Return the decoder's input for producing these ids, (1, n): the start, then all but the last."""
     if hasattr(model, "prepare_decoder_input_ids_from_labels"):
         try:
             return cast("Any", model).prepare_decoder_input_ids_from_labels(labels=produced)
@@ -51,24 +51,18 @@ def decoder_inputs(model: "PreTrainedModel", produced: Tensor) -> Tensor:
 
 
 def answer_of(runner: "Runner", inputs: Mapping[str, Tensor], limit: int | None) -> tuple[Tensor, Tensor]:
-    """What an encoder–decoder says of its own accord: each time the likeliest token that it may choose.
-
-    What it may choose, its generation settings say: many begin with a language's token, some never say certain tokens.
-
-    Args:
-        limit: how many tokens it can read at once; None where nothing says.
+    """Generate greedily within the model's generation settings, which may set a language or suppress tokens.
 
     Returns:
-        What its decoder reads, and what its steps produce, (1, n) each.
+        The decoder's input and its produced tokens, (1, n) each.
     """
     return _generated(runner, limit, lambda model, settings: model.generate(**inputs, generation_config=settings))
 
 
 def spoken_answer_of(runner: "Runner", inputs: Mapping[str, Tensor], limit: int | None) -> tuple[Tensor, Tensor]:
-    """The same of a model that hears: with what it starts, its generation settings say, such as "no times, please".
+    """Generate from audio, with the start from the model's settings, such as "no timestamps".
 
-    Transformers' own way for some of these cuts a long sound into windows and puts what is said together; what is asked
-    for here is one window.
+    Transformers' own way may cut long audio into windows and join their text; here it is one window.
     """
 
     def generate(model: Any, settings: GenerationConfig) -> Tensor:
@@ -81,7 +75,7 @@ def spoken_answer_of(runner: "Runner", inputs: Mapping[str, Tensor], limit: int 
 
 
 def _starts(model: Any, inputs: Mapping[str, Tensor]) -> Tensor:
-    """What the decoder of a model that hears is given to start with, (1, n)."""
+    """Return the start of an audio model's decoder, (1, n)."""
     settings, device = model.generation_config, device_of(model)
     ids = [_first(model)]
     if getattr(settings, "is_multilingual", False):
@@ -122,7 +116,7 @@ def _generated(
 
 
 def _plainly(model: "PreTrainedModel", most: int) -> GenerationConfig:
-    """A model's generation settings as far as they say with which tokens it begins, ends, and what it never says."""
+    """Keep only a model's settings for its first, last and suppressed tokens."""
     theirs = cast("Any", model).generation_config
     settings = {name: getattr(theirs, name, None) for name in _SETTINGS}
     # Said the way they say it, as one of the two would be taken from them and come before the other.
@@ -157,10 +151,10 @@ _SETTINGS = (
 
 
 def why_no_words(model: "PreTrainedModel", named: str, shape: Sequence[int], positions: int) -> str:
-    """Why what a model gave in a run tells no token; empty if it is a number for each token, at each position.
+    """Return why an output isn't one number per token at each position; "" if it is.
 
     Args:
-        positions: of how many tokens; 0 if it read none.
+        positions: the number of tokens read; 0 if none.
     """
     rows, width = shape
     known = words_known(model)
@@ -181,7 +175,7 @@ def _says_words(model: "PreTrainedModel") -> bool:
 
 
 def nobody_speaks(tokenizer: "PreTrainedTokenizerBase | None", first: Tensor) -> float | None:
-    """How likely a model takes a sound to be without speech, by its first row of logits, where that is likely."""
+    """Return the probability of no speech, from the first row of logits; None if low or unknown."""
     known = (None if tokenizer is None else number_of(tokenizer, name) for name in _NOBODY)
     number = next((one for one in known if one is not None), None)
     if number is None or number >= len(first):

@@ -1,4 +1,4 @@
-"""What makes a model's output of what its body hands over, each row of that position alone: a language model's head."""
+"""Computes output rows from the body's states, each alone: a language model's head."""
 
 import threading
 from collections.abc import Mapping
@@ -22,12 +22,11 @@ ONLY_LAST = {"logits_to_keep": 1}
 
 @dataclass(frozen=True, eq=False)
 class Readout:
-    """The rest of a model, without its body, over the same parameters.
+    """A model without its body, over the same parameters.
 
     Attributes:
-        model: the rest, in which something stands in the body's place that gives what it is told to.
-        inputs: what its forward is always given.
-        last: what the body handed over for the last position, (1, 1, d_model).
+        model: has a stub in the body's place, which returns `given.hidden`.
+        last: the body's state at the last position, (1, 1, d_model).
     """
 
     model: PreTrainedModel
@@ -41,11 +40,7 @@ class Readout:
     def of(
         cls, model: PreTrainedModel, inputs: Mapping[str, object], hidden: Tensor, row: Tensor | None = None
     ) -> "Readout | None":
-        """The rest of a model; None where it can't be had by itself, or doesn't make the last row as the model did.
-
-        Args:
-            row: its output at the last position, (1, width); by default what the rest makes of it.
-        """
+        """Return a model's readout; None if it can't be had, or doesn't reproduce the last row, (1, width)."""
         body, given = body_of(model), _BodyStub()
         memo: dict[int, Any] = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
         try:
@@ -61,19 +56,19 @@ class Readout:
             return None
 
     def rows(self, hidden: Tensor) -> Tensor:
-        """The output's rows, (position, width), of what the body handed over for them, (1, position, d_model)."""
+        """Return output rows, (position, width), from states, (1, position, d_model)."""
         with self._turn, AsWritten(), torch.no_grad():
             self.given.hidden = hidden
             return output_of(self.model(**self.inputs))
 
     @property
     def unchanged(self) -> bool:
-        """Whether the last row comes out as it did when the model ran."""
+        """Whether the last row still comes out the same."""
         again = self.rows(self.last)
         return again.shape == self.row.shape and torch.equal(again, self.row)
 
     def late(self, hidden: Tensor, rest: RestingFile | None) -> LateOutput:
-        """The output of a whole text, of what the body handed over, (1, position, d_model)."""
+        """Return a text's output, computed on demand from states, (1, position, d_model)."""
         rest = rest if hidden.device.type == "cpu" else None
         return LateOutput(
             (hidden.shape[1], self.row.shape[1]),
@@ -90,26 +85,26 @@ class Readout:
 
 
 def body_of(model: PreTrainedModel) -> nn.Module | None:
-    """The module below a model's head; None where the model is one, or doesn't say."""
+    """Return the module below a model's head; None if unknown, or the model has no head."""
     found = getattr(model, model.base_model_prefix, None) if model.base_model_prefix else None
     return found if isinstance(found, nn.Module) and found is not model else None
 
 
 def hidden_of(returned: object, rows: int) -> Tensor | None:
-    """What a body handed over, (1, position, d_model); None where that isn't of so many positions."""
+    """Return a body's states, (1, position, d_model); None if there aren't `rows` positions."""
     hidden = getattr(returned, "last_hidden_state", None)
     return hidden if isinstance(hidden, Tensor) and hidden.shape[:-1] == (1, rows) else None
 
 
 class _BodyStub(nn.Module):
-    """Stands where the body of a model stood, and gives some of what that gave."""
+    """Returns fixed states in the body's place."""
 
     def __init__(self) -> None:
         super().__init__()
         self.hidden = torch.empty(0)
 
     def forward(self, *_inputs: object, **_named: object) -> object:
-        """What a body returns, without anything but its last hidden state."""
+        """Return a body's result with only the last hidden state."""
         from transformers.modeling_outputs import BaseModelOutputWithPast
 
         return BaseModelOutputWithPast(last_hidden_state=cast("Any", self.hidden))

@@ -1,4 +1,4 @@
-"""Which of the things that a model returns is its output."""
+"""Picks a model's output from its result."""
 
 from typing import Any, NamedTuple
 
@@ -26,28 +26,25 @@ NO_LOGITS = frozenset(_OUTPUTS) - {"logits", "prediction_logits"} | {"start_logi
 
 
 class Returned(NamedTuple):
-    """What is taken for a model's output, (position, width), and what it is called among the things returned."""
+    """A model's output, (position, width), and its name in the result."""
 
     name: str
     tensor: Tensor
 
 
 def output_of(result: Any) -> Tensor:
-    """Logits where the model has a head, else the last hidden state or an embedding; (position, width), no batch axis.
-
-    A head that says one thing of the whole text gives one row.
-    """
+    """Return logits, else the last hidden state or an embedding: (position, width), or one row per text."""
     return named_output_of(result).tensor
 
 
 def named_output_of(result: Any) -> Returned:
-    """The same with its name."""
+    """Return the output with its name; see `output_of`."""
     name, found = _batch_of(result)
     return Returned(name, found[0] if found.ndim > 2 else found)
 
 
 def outputs_of(result: Any) -> Tensor:
-    """The same of every row of a batch: (row, position, width)."""
+    """Return a batch's outputs, (row, position, width)."""
     found = _batch_of(result).tensor
     return found if found.ndim > 2 else found[:, None]
 

@@ -1,1 +1,1 @@
-"""Any torch module, recorded while it runs: what asks torch for attention is heard, and our function computes it."""
+"""Records any torch module by its calls of torch's attention."""

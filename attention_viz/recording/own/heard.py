@@ -1,4 +1,4 @@
-"""One attention call as torch was asked for it, and as our function computes it."""
+"""One attention call, as torch got it and as we compute it."""
 
 import math
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ _BLOCKED_BELOW = -9e3
 
 @dataclass(frozen=True, eq=False)
 class SdpaArguments:
-    """What `torch.nn.functional.scaled_dot_product_attention` is asked for, by its own names."""
+    """Arguments of `torch.nn.functional.scaled_dot_product_attention`."""
 
     query: Tensor
     key: Tensor
@@ -33,7 +33,7 @@ class SdpaArguments:
     enable_gqa: bool = False
 
     def check(self, where: str) -> None:
-        """Refuse what couldn't be shown as it is."""
+        """Refuse dropout and tensors that aren't plain."""
         if self.dropout_p:
             raise UnsupportedModel(
                 f"{where} drops weights at random (dropout {self.dropout_p:g}), so that each time it would be another "
@@ -50,7 +50,7 @@ class SdpaArguments:
             )
 
     def attention(self) -> Attention:
-        """The same call of ours."""
+        """Return the same call of ours."""
         allowed, bias = _split(self.attn_mask)
         if self.is_causal:
             # As torch has it: the first query sees the first key, however many keys there are.
@@ -60,7 +60,7 @@ class SdpaArguments:
         return attend(self.query, self.key, self.value, allowed, scale=self.scale, bias=bias)
 
     def kept(self) -> "SdpaArguments":
-        """The same with numbers of its own: a cache, for one, is written on later."""
+        """Return detached copies: a KV cache is overwritten later."""
         names = ("query", "key", "value", "attn_mask")
         tensors = {name: getattr(self, name) for name in names}
         copies: dict[str, Any] = {
@@ -71,13 +71,12 @@ class SdpaArguments:
 
 @dataclass(frozen=True)
 class Against:
-    """How a call's result compares with torch's own on the same numbers.
+    """A result's difference from torch's own.
 
     Attributes:
-        error: the largest difference, relative to torch's largest number; what is NaN in both, and torch's NaN in rows
-            without a key, left out.
-        without_key: rows whose query may look at no key, for which torch's own result is NaN.
-        not_numbers: other rows in which torch's own result is NaN: its inputs are.
+        error: relative to torch's largest number; NaN in both, and rows without a key, don't count.
+        without_key: rows that may attend to no key, where torch gives NaN.
+        not_numbers: other rows with NaN, from the inputs.
     """
 
     error: float
@@ -86,22 +85,20 @@ class Against:
 
     @property
     def nan(self) -> int:
-        """How many rows of torch's own result are NaN."""
+        """All of torch's rows with NaN."""
         return self.without_key + self.not_numbers
 
 
 @dataclass(frozen=True, eq=False)
 class HeardCall:
-    """One call that was heard.
+    """One recorded call.
 
     Attributes:
-        attention: our call, with all leading axes.
-        module: the kind of module that asked, or of the function's name where none did.
-        path: its name inside the outermost module; empty for that itself.
-        root: the kind of the outermost module.
-        crossing: whether queries and keys come from different tokens; None where only their number tells.
-        extra: names of keys that the module adds behind the tokens.
-        against: how its result compares with torch's own.
+        attention: with all leading axes.
+        module: the calling class, or the function's name if there is none.
+        path: its name inside the outermost module, or "".
+        crossing: whether queries and keys are different tokens; None if unknown.
+        extra: names of appended keys.
     """
 
     asked: SdpaArguments
@@ -119,7 +116,7 @@ class HeardCall:
         return self.attention.shape[:-2]
 
     def rows(self, leading: str | None) -> int:
-        """How many rows of a batch it has."""
+        """Return the number of batch rows."""
         if len(self.lead) > 2:
             raise ShapeError(
                 f"{self.where} attends over {self.attention.shape}; needed: (batch, head, query, key) or fewer axes"
@@ -134,7 +131,7 @@ class HeardCall:
         return self.lead[0] if self.lead else 1
 
     def of_row(self, row: int, leading: str | None) -> Attention:
-        """The call of one row of a batch, head first."""
+        """Return one batch row's call, head first."""
         lead = self.lead
         if not lead:
             return map_terms(self.attention, _with_head)
@@ -150,7 +147,7 @@ class HeardCall:
         return map_terms(self.attention, of_term)
 
     def weight_error(self, row: int, leading: str | None) -> tuple[float, int | None]:
-        """How far our weights are from torch's own, and of how many queries; None of all."""
+        """Return the weights' error against torch's, and the queries compared; None for all."""
         call = self.of_row(row, leading)
         some = sampled(call.shape)
         rows = range(call.shape[-2]) if some is None else some.tolist()
@@ -168,7 +165,7 @@ class HeardCall:
         return differing(ours.weights, torch.stack(theirs)), None if some is None else len(rows)
 
     def _mask(self, row: int, leading: str | None) -> Tensor | None:
-        """Torch's own mask of one row, (head, query, key), in which one head may stand for all."""
+        """Return torch's mask of one row, (head or 1, query, key)."""
         shape, mask = self.attention.shape[-2:], self.asked.attn_mask
         if self.asked.is_causal:
             closed = torch.ones(shape, dtype=torch.bool, device=self.attention.query.device).tril()
@@ -182,17 +179,12 @@ class HeardCall:
 
     @property
     def where(self) -> str:
-        """Which module asked, in words."""
+        """The calling module, in words."""
         return f"{self.root}.{self.path} ({self.module})" if self.path else self.module
 
 
 def off_by(ours: Tensor, theirs: Tensor, empty: Tensor | None) -> Against:
-    """Compare what our function gives with what torch's own does.
-
-    Args:
-        theirs: torch's own result, of the same shape.
-        empty: True for rows whose queries may look at no key, along the leading axes of both; None for none.
-    """
+    """Compare our result with torch's; `empty` is True for rows that may attend to no key."""
     if ours.shape != theirs.shape:
         return Against(math.inf, 0, 0)
     none = theirs.isnan()
@@ -205,7 +197,7 @@ def off_by(ours: Tensor, theirs: Tensor, empty: Tensor | None) -> Against:
 
 
 def empty_rows(attention: Attention) -> Tensor | None:
-    """Which queries may look at no key, (…, query) as the call's leading axes; None if all may look somewhere."""
+    """Return the queries that may attend to no key, (…, query); None if there are none."""
     if attention.allowed is None or bool((found := attention.allowed.any(dim=-1)).all()):
         return None
     return ~found.expand(attention.shape[:-1])
@@ -220,7 +212,7 @@ def _closed(mask: Tensor, closed: Tensor) -> Tensor:
 
 
 def _split(mask: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
-    """A mask, True for allowed or to be added, as (allowed, bias); None where nothing is blocked or added."""
+    """Split a mask, True for allowed or additive, into (allowed, bias); None if nothing is blocked or added."""
     if mask is None:
         return None, None
     if mask.dtype == torch.bool:

@@ -1,8 +1,7 @@
-"""Hears what a thread asks torch for, and lets our function compute it.
+"""Computes a thread's torch attention by our function.
 
-Torch asks a mode of the thread before it runs any of its functions (`torch.overrides.TorchFunctionMode`), so nothing
-of torch or of the module is changed, other threads go on as they are, and torch's own fast paths, which would hide
-their attention, stand back by themselves.
+Torch calls a thread's modes before its functions (`torch.overrides.TorchFunctionMode`): nothing is changed, other
+threads aren't affected, and torch skips its fast paths, which would hide attention.
 """
 
 import functools
@@ -42,10 +41,10 @@ _KERNELS = (
 
 
 class Hearing(TorchFunctionMode):
-    """A mode that hears attention; what it heard goes to whoever is given."""
+    """Mode that passes attention calls to `hear`, and other softmaxes to `softmax`."""
 
     def __init__(self, hear: Callable[[HeardCall], None], softmax: Callable[[str], None]) -> None:
-        """Take who is told of each call, and of each softmax that stands outside of one."""
+        """Keep the callbacks."""
         super().__init__()
         self._hear, self._softmax = hear, softmax
         self._stands_back = COMPILER in sys.modules
@@ -53,7 +52,7 @@ class Hearing(TorchFunctionMode):
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        """Run a function of torch's, or, of attention, ours in its place."""
+        """Run torch's function, or ours for attention."""
         if not self._stands_back and has_compiled():
             raise UnsupportedModel(COMPILED)
         named, name = dict(kwargs or {}), getattr(func, "__name__", "")
@@ -85,7 +84,7 @@ class Hearing(TorchFunctionMode):
         return _with_its_nan(ours, theirs)
 
     def _many_heads(self, func: Any, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Tensor, Tensor | None]:
-        """Torch's own multi-head attention around our call: its projections, masks and added keys are its own."""
+        """Run torch's multi-head attention, with its projections, masks and added keys, around our call."""
         asking = _Asking.now()
         call = _signature(func).bind(*args, **named)
         call.apply_defaults()
@@ -127,19 +126,18 @@ class Hearing(TorchFunctionMode):
 
 
 def _deaf() -> AbstractContextManager[None]:
-    """With no mode that hears."""
     return torch._C.DisableTorchFunction()  # pyright: ignore[reportPrivateUsage] -- torch's documents name it
 
 
 @dataclass(frozen=True, eq=False)
 class _Asking:
-    """Who calls torch.
+    """The caller of torch.
 
     Attributes:
-        root: the outermost module that is running; None where none is.
-        kind: of the innermost, or the name of the function that called.
-        path: the innermost's name inside the outermost.
-        ours: whether the function that called is our own.
+        root: the outermost running module, if any.
+        kind: the innermost module's class, or the function's name.
+        path: the innermost module's name inside the outermost.
+        ours: whether our own function called.
     """
 
     root: nn.Module | None
@@ -149,7 +147,7 @@ class _Asking:
 
     @classmethod
     def now(cls) -> "_Asking":
-        """Who does, by the functions that are running in this thread."""
+        """Find the caller on this thread's stack."""
         frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] -- the only way to ask
         while frame is not None and frame.f_globals.get("__name__") == __name__:
             frame = frame.f_back
@@ -169,7 +167,7 @@ class _Asking:
 
     @property
     def outermost(self) -> str:
-        """The kind of the outermost module, or the function's name."""
+        """The outermost class, or the function's name."""
         return self.kind if self.root is None else type(self.root).__name__
 
 
@@ -179,7 +177,7 @@ def _signature(func: Any) -> inspect.Signature:
 
 
 def _around(func: FunctionType, ours: Callable[..., Tensor]) -> FunctionType:
-    """A function of torch's in which attention is ours; torch's own stays as it is."""
+    """Return torch's function with our attention inside."""
     names = {**func.__globals__, _ASKED: ours, "has_torch_function": _never}
     made = FunctionType(func.__code__, names, func.__name__, func.__defaults__, func.__closure__)
     made.__kwdefaults__ = func.__kwdefaults__
@@ -191,13 +189,13 @@ def _never(_: object) -> bool:
 
 
 def _handed_out(attention: Attention, *, average: bool, batched: bool) -> Tensor:
-    """The weights as torch's module hands them out."""
+    """Return the weights in the shape of torch's module."""
     weights = attention.weights.mean(dim=1) if average else attention.weights
     return weights if batched else weights[0]
 
 
 def _with_its_nan(ours: Tensor, theirs: Tensor) -> Tensor:
-    """What a module goes on with: our numbers, and NaN wherever torch's own result has it."""
+    """Return our numbers, with torch's NaN."""
     nan = theirs.isnan()
     return torch.where(nan, theirs, ours) if bool(nan.any()) else ours
 
@@ -205,7 +203,7 @@ def _with_its_nan(ours: Tensor, theirs: Tensor) -> Tensor:
 def _against(
     output: Tensor, weights: Tensor | None, theirs: tuple[Tensor, Tensor | None], attention: Attention, *, batched: bool
 ) -> Against:
-    """Compare what torch's multi-head attention hands out around our call, output and weights, with its own."""
+    """Compare output and weights around our call with torch's own."""
     empty = empty_rows(attention)  # (batch, head, query)
     # In a row of the output all heads are mixed.
     of_output = None if empty is None else empty.any(dim=1).T if batched else empty.any(dim=1)[0]
@@ -219,7 +217,7 @@ def _against(
 
 
 def _same(one: Tensor, other: Tensor) -> bool:
-    """Whether two tensors are the same numbers in memory."""
+    """Return whether tensors share memory and layout."""
     return one is other or (
         one.data_ptr() == other.data_ptr() and one.shape == other.shape and one.stride() == other.stride()
     )

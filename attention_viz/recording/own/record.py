@@ -1,4 +1,4 @@
-"""Records what any torch module computes by attention, while it runs as its author wrote it."""
+"""Records any torch module's attention while it runs as written."""
 
 import time
 from collections.abc import Generator, Mapping, Sequence
@@ -32,13 +32,7 @@ __all__ = ["PlacedCalls", "Recording", "placed", "record"]
 
 @dataclass(frozen=True, eq=False)
 class PlacedCalls:
-    """The calls of a recording, sorted.
-
-    Attributes:
-        calls: of one row of the batch, head first.
-        queries: by stream, the tokens down the rows.
-        keys: by stream, the tokens across the columns.
-    """
+    """A recording's calls (one batch row, head first), with each stream's tokens."""
 
     calls: Sequence[Attention]
     streams: Sequence[str]
@@ -53,7 +47,7 @@ def placed(
     key_labels: Labels,
     streams: Sequence[str] | None,
 ) -> PlacedCalls:
-    """Sort calls into streams, and put labels along them."""
+    """Sort calls into streams and label their axes."""
     found = _streams(heard, calls) if streams is None else _named(streams, calls)
     sizes: dict[str, tuple[int, ...]] = {}
     for number, (stream, call) in enumerate(zip(found, calls, strict=True)):
@@ -80,7 +74,7 @@ def placed(
 
 
 def _with(tokens: Tokens, extra: tuple[str, ...]) -> Tokens:
-    """The tokens, and behind them what a module added as keys, which belongs to no word."""
+    """Append a module's added keys, which belong to no word."""
     if not extra:
         return tokens
     count, most = len(extra), max(tokens.numbers, default=-1)
@@ -135,7 +129,7 @@ def _streams(heard: Sequence[HeardCall], calls: Sequence[Attention]) -> list[str
 
 
 def _side(tokens: int, queries: int, keys: int, closed: bool, is_several: bool) -> str:
-    """Whether tokens that look at each other are those that ask across, or those that are asked."""
+    """Return whether tokens are cross-attention's queries ("decoder") or keys ("encoder")."""
     if queries != keys:
         return "decoder" if tokens == queries else "encoder"
     if not is_several:
@@ -147,7 +141,6 @@ def _side(tokens: int, queries: int, keys: int, closed: bool, is_several: bool) 
 
 
 def _of_all(allowed: Tensor | None) -> Tensor | None:
-    """A mask that all heads share, as a matrix; None where heads have their own."""
     return None if allowed is None or allowed[..., 0, 0].numel() > 1 else allowed
 
 
@@ -165,26 +158,26 @@ class Recording:
     _compiled: bool = False
 
     def __len__(self) -> int:
-        """How many attention calls were heard."""
+        """Return the number of recorded attention calls."""
         return len(self._calls)
 
     def __repr__(self) -> str:
-        """One line: how many calls, and of which modules."""
+        """Return one line with the number of calls and their modules."""
         kinds = sorted({one.root for one in self._calls})
         calls = f"{len(self)} attention call{'s' * (len(self) != 1)}"
         return f"Recording({calls}{' of ' if kinds else ''}{', '.join(kinds)})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: its table."""
+        """Return the table as HTML, for notebooks."""
         return self.table().to_html()
 
     def table(self) -> "pandas.DataFrame":
         """Return one row per call: call, module, path, lead, queries, keys, error, nan.
 
         `path` is the module's name inside the outermost one. `lead` has the sizes of the axes before queries and keys.
-        `error` is the largest difference between the call's result and torch's own, relative to torch's largest
-        number. `nan` counts the rows for which torch itself gives NaN, since their queries may look at no key or since
-        its inputs have NaN; the module goes on with that NaN.
+        `error` is the largest difference between the call's result and torch's own, relative to torch's largest number.
+        `nan` counts the rows for which torch itself gives NaN, because a query may attend to no key or an input has
+        NaN; the module continues with that NaN.
         """
         import pandas
 
@@ -206,24 +199,24 @@ class Recording:
         leading: str | None = None,
         name: str | None = None,
     ) -> Trace:
-        """The recorded calls as a trace: each call is a layer, in the order they ran.
+        """Return the recorded calls as a trace: each call is a layer, in the order they ran.
 
-        Queries and keys of other tokens are the stream "cross"; calls that never look ahead are the "decoder", all
-        others the "encoder". The trace's output is that of the last call, its heads joined.
+        If queries and keys are different tokens, the stream is "cross"; calls that never attend ahead are the
+        "decoder", all others the "encoder". The trace's output is the last call's, with its heads joined.
 
         Args:
-            labels: of the queries, one text for each token; their positions by default.
-            key_labels: of the keys where they are other tokens: what an encoder reads, where there is cross-attention.
-            batch: which row of a batch, from 0; needed where there are several.
+            labels: the queries' labels, one text per token; their positions by default.
+            key_labels: the keys' labels if they are other tokens: the encoder's input, with cross-attention.
+            batch: the row of the batch, from 0; required if there are several.
             calls: the numbers of the calls to take, as in `table`; all by default.
-            streams: of each of these calls "encoder", "decoder" or "cross", where it can't be told or is told wrong.
-            leading: what the first axis counts where torch was given only three, "head" or "batch".
-            name: what pictures and files call it; the outermost module's class by default.
+            streams: "encoder", "decoder" or "cross" for each of these calls, if they can't be recognized or are wrong.
+            leading: "head" or "batch": the meaning of the first axis if torch was given only three.
+            name: the name in figures and files; the outermost module's class by default.
 
         Raises:
-            UnsupportedModel: no call was recorded, or the result of one isn't what torch's own attention gives.
-            ShapeError: a row, a call or an axis that isn't there or has to be named; calls of different tokens.
-            TraceError: labels of another number than the tokens.
+            UnsupportedModel: no call was recorded, or a call's result isn't what torch's own attention gives.
+            ShapeError: a row, call or axis is missing or must be named, or calls have different tokens.
+            TraceError: the number of labels isn't the number of tokens.
         """
         if leading not in (None, "head", "batch"):
             raise ShapeError(f'leading={leading!r} was asked for; there are "head" and "batch"')
@@ -235,7 +228,7 @@ class Recording:
         return attach(trace, Rerun(lambda: _measured(chosen, row, leading)))
 
     def _hear(self, call: HeardCall) -> None:
-        """Take down a call; only the innermost mode hears, and tells all that are open."""
+        """Add a call to every open recording; only the innermost mode hears."""
         for run in _open.get():
             run._calls.append(call)
 
@@ -248,7 +241,7 @@ class Recording:
 
     @contextmanager
     def _listening(self) -> "Generator[Recording]":
-        """This recording, open."""
+        """Keep this recording open during the block."""
         token = _open.set((*_open.get(), self))
         try:
             with plainly(self._deafen), Hearing(self._hear, self._see):
@@ -287,7 +280,7 @@ class Recording:
         return chosen
 
     def _not_numbers(self, call: HeardCall) -> str:
-        """Say that a call computes with NaN, and which earlier one made it if that is known."""
+        """Return the message for NaN, with the call that made it if known."""
         first = next((one for one in self._calls if one.against.without_key), None)
         if first is None or first is call:
             return f"{call.where} is given NaN, so its weights aren't numbers; give the module numbers alone"
@@ -303,27 +296,27 @@ _open: ContextVar[tuple[Recording, ...]] = ContextVar("open recordings", default
 def record() -> AbstractContextManager[Recording]:
     """Record every attention call that any torch module makes in this thread while the block is open.
 
-    `with av.record() as run: module(x)`. Our function computes inside: each call of
-    `torch.nn.functional.scaled_dot_product_attention`, and of every `torch.nn.MultiheadAttention`, whose fast paths
-    are switched off, returns our result, which is compared with torch's own on the same numbers. Where torch's result
-    is NaN, the module goes on with NaN, as it does without recording. The module isn't changed, and gradients go
-    through. A compiled module runs as it was written. Blocks can be nested: each hears all calls.
+    Use it as `with av.record() as run: module(x)`. Inside, our function computes each call of
+    `torch.nn.functional.scaled_dot_product_attention` and of every `torch.nn.MultiheadAttention`, whose fast paths are
+    switched off, and compares its result with torch's own on the same numbers. If torch's result is NaN, the module
+    continues with NaN, as without recording. The module isn't changed, and gradients go through. A compiled module runs
+    uncompiled. Blocks can be nested: each records all calls.
 
-    Attention that is written out by hand (a softmax of a product), in TorchScript, by other libraries' kernels, or in
-    another thread is not heard.
+    It doesn't record attention that is written out by hand (a softmax of a product), in TorchScript, by other
+    libraries' kernels, or in another thread.
 
     Returns:
-        The recording, whose `trace` gives the recorded calls as a trace, also after the block.
+        The recording; its `trace` works inside and after the block.
 
     Raises:
-        UnsupportedModel: inside the block, weights that are dropped at random (call `module.eval()`), nested tensors,
-            or torch's kernels called by hand.
+        UnsupportedModel: inside the block, if weights are dropped at random (call `module.eval()`), tensors are nested,
+            or torch's kernels are called by hand.
     """
     return Recording()._listening()  # pyright: ignore[reportPrivateUsage] -- its own room
 
 
 def _row(calls: Sequence[HeardCall], batch: int | None, leading: str | None) -> int:
-    """Which row of the batch is meant."""
+    """Return the batch row, checked."""
     counts = sorted({one.rows(leading) for one in calls})
     if len(counts) > 1:
         raise ShapeError(
@@ -338,7 +331,7 @@ def _row(calls: Sequence[HeardCall], batch: int | None, leading: str | None) -> 
 
 
 def _layers(found: PlacedCalls, calls: Sequence[HeardCall]) -> dict[str, tuple[Layer, ...]]:
-    """The calls of each stream, by the numbers in their modules' names where these tell them apart."""
+    """Return each stream's layers, labelled by distinct module numbers or order."""
     layers: dict[str, tuple[Layer, ...]] = {}
     for stream in found.queries:
         here = [number for number, one in enumerate(found.streams) if one == stream]
@@ -350,7 +343,7 @@ def _layers(found: PlacedCalls, calls: Sequence[HeardCall]) -> dict[str, tuple[L
 
 
 def _notes(calls: Sequence[HeardCall]) -> tuple[str, ...]:
-    """Say which calls have rows that torch has no numbers for."""
+    """Return notes on rows without a key, where torch gives NaN."""
     return tuple(
         f"{one.where}: torch gives NaN for {one.against.without_key} rows whose queries may look at no key, and the "
         "module goes on with it; the trace has weights of 0 there"
@@ -360,7 +353,7 @@ def _notes(calls: Sequence[HeardCall]) -> tuple[str, ...]:
 
 
 def _measured(calls: Sequence[HeardCall], row: int, leading: str | None) -> Fidelity:
-    """The comparison of each call's output, made while it ran, and of its weights, made now."""
+    """Measure fidelity: outputs during the run, weights now."""
     started = time.perf_counter()
     errors = [one.weight_error(row, leading) for one in calls]
     bound = max(BOUNDS[one.attention.query.dtype] for one in calls)

@@ -1,1 +1,1 @@
-"""What a recorded run is held against: eager weights, whole or of some rows, and a run in float64."""
+"""References for a recorded run: eager weights, whole or in rows, and a more exact run."""

@@ -1,7 +1,7 @@
-"""Rows of weights by a model's own eager function, worked out beside a run of its twin with another implementation.
+"""Computes rows of weights by a family's eager function, in a run with another implementation.
 
-Eager attention makes the weights of a whole layer at once. The function that each family has for it takes any queries,
-though: given some rows of what the model hands to its attention, it gives the weights of these rows alone.
+Eager attention makes a whole layer's weights at once, but its function takes any queries: given some rows of a call, it
+returns their weights alone.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ BY_ROWS = "attention_viz_by_rows"
 
 @dataclass(frozen=True)
 class _AttentionArguments:
-    """What a module asks its attention for: (batch, head, position, width) each, and all else that it says."""
+    """A module's call of attention; terms are (batch, head, position, width)."""
 
     module: nn.Module
     terms: tuple[Tensor, Tensor, Tensor]
@@ -47,7 +47,7 @@ class _AttentionArguments:
         return function(self.module, *self.terms, self.mask, **self.others)
 
     def rows(self, rows: slice | Tensor) -> "_AttentionArguments":
-        """The same for some of the queries: every term that has a row for each is cut."""
+        """Return the call for some queries: each term with one row per query is cut."""
         count = self.queries
 
         def cut(value: Any) -> Any:
@@ -61,14 +61,11 @@ class _AttentionArguments:
 
 @dataclass(eq=False)
 class EagerRows:
-    """Hears what a twin hands to its attention, and compares rows of its weights with ours.
+    """Compares rows of a twin's weights with ours.
 
     Attributes:
-        modules: which module of the model made each call with ours.
-        calls: those that are compared, by their place among all calls.
         original: the model's module by the twin's.
-        count: how many rows of a call are compared; None for all, which compute the outputs, too.
-        error: how far the weights heard so far are from ours at most.
+        count: rows per call; None for all, which then also compute the outputs.
     """
 
     modules: Sequence[nn.Module]
@@ -81,13 +78,13 @@ class EagerRows:
 
     @classmethod
     def of(cls, recorded: Pass, original: Mapping[nn.Module, nn.Module], count: int | None, real: Real) -> "EagerRows":
-        """To be compared with a recorded pass over the same text."""
+        """Compare with a recorded pass over the same text."""
         calls = dict(zip(recorded.numbers, (call.attention for call in recorded.calls), strict=True))
         return cls(recorded.modules, calls, original, count, real)
 
     @contextlib.contextmanager
     def listening(self) -> Generator[None]:
-        """With this one hearing all that twins turned to `BY_ROWS` ask for in this thread."""
+        """Receive this thread's calls of twins set to `BY_ROWS`."""
         token = _listening.set(self)
         try:
             yield
@@ -95,7 +92,7 @@ class EagerRows:
             _listening.reset(token)
 
     def hear(self, asked: _AttentionArguments) -> Tensor:
-        """What one call computes, (batch, query, head, d_v); some rows of its weights are compared on the way."""
+        """Return a call's output, (batch, query, head, d_v), and compare some rows of its weights."""
         number, self.heard = self.heard, self.heard + 1
         if number >= len(self.modules) or self.modules[number] is not self.original.get(asked.module):
             raise UnsupportedModel(f"{type(asked.module).__name__} makes a call that wasn't recorded")
@@ -121,7 +118,6 @@ class EagerRows:
 
 
 def _eager(module: nn.Module) -> Callable[..., tuple[Tensor, Tensor | None]]:
-    """The function by which a module's family computes eager attention."""
     function = vars(inspect.getmodule(inspect.unwrap(type(module).forward))).get("eager_attention_forward")
     if not callable(function):
         raise UnsupportedModel(f"{type(module).__name__} has no eager attention function of its own")
@@ -134,7 +130,7 @@ _listening: ContextVar[EagerRows | None] = ContextVar("listening", default=None)
 def _attention(
     module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None = None, **others: Any
 ) -> tuple[Tensor, None]:
-    """What transformers calls in a twin that is listened to; position first out."""
+    """Compute attention for a twin in transformers; position first out."""
     listener = _listening.get()
     if listener is None:
         raise UnsupportedModel(f"{type(module).__name__} was turned to an attention that only compares")

@@ -1,4 +1,4 @@
-"""The weights that a model's own eager attention hands back, heard in a run of its twin and compared as they come."""
+"""Compares weights with those of eager attention in a run of the twin."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -19,15 +19,12 @@ from attention_viz.recording.twin import Twin
 
 @dataclass(eq=False)
 class EagerWeights:
-    """Hears modules return, and compares the weights of each with the call that is next in the record.
+    """Compares each module's returned weights with the record's next call.
 
     Attributes:
-        modules: which module made each call with ours.
-        calls: those that are compared, by their place among all calls.
-        heard: how many turns modules took that had called ours.
-        outside: how many turns other modules took that attend all the same.
-        error: how far the weights heard so far are from ours at most.
-        latest: the weights heard last, which the modules around the attention hand on.
+        heard: turns of modules that called our function.
+        outside: turns of other modules that attend.
+        latest: the last weights, which surrounding modules return again.
     """
 
     modules: Sequence[nn.Module]
@@ -42,26 +39,26 @@ class EagerWeights:
     _shapes: frozenset[tuple[int, ...]] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Note once what every module of the model is looked up in."""
+        """Build the sets for lookups once."""
         self._known = frozenset(self.modules)
         self._kinds = frozenset(type(module) for module in self.modules)
         self._shapes = frozenset(call.shape[1:] for call in self.calls.values() if call.shape[-1] > 1)
 
     @classmethod
     def of(cls, recorded: Pass, real: Real) -> "EagerWeights":
-        """To be compared with a recorded pass over the same text."""
+        """Compare with a recorded pass over the same text."""
         calls = dict(zip(recorded.numbers, (call.attention for call in recorded.calls), strict=True))
         return cls(recorded.modules, calls, real)
 
     def hear(self, module: nn.Module, outputs: object) -> None:
-        """Compare what one module returned with the call that is next in the record, where it made one."""
+        """Compare a module's result with the next recorded call."""
         if module in self._known:
             self._compare(module, outputs)
         elif type(module) in self._kinds or self._attends(outputs):
             self.outside += 1
 
     def check_complete(self) -> None:
-        """Refuse a run in which not everything that attends did so through ours."""
+        """Refuse a run with attention outside ours."""
         if self.heard != len(self.modules) or self.outside:
             raise UnsupportedModel(
                 f"{len(self.modules)} attention calls ran with ours and {self.heard + self.outside} with the model's "
@@ -83,7 +80,7 @@ class EagerWeights:
         self.error = max(self.error, weights_difference(call, self.latest[0], self.real.of_call(position)))
 
     def _attends(self, outputs: object) -> bool:
-        """Whether something returned looks like weights: a square a head, whose rows share out 1, and not heard yet."""
+        """Return whether a result has new weights: nonnegative rows with a sum near 1."""
         found = self._like_others(outputs)
         if found is None or (self.latest is not None and found.data_ptr() == self.latest.data_ptr()):
             return False
@@ -91,19 +88,19 @@ class EagerWeights:
         return bool((found >= 0).all()) and 0.5 < float(found.sum(dim=-1).abs().amax()) < 1.01
 
     def _like_others(self, outputs: object) -> Tensor | None:
-        """What could be weights, by the lengths of their axes."""
+        """Return a tensor with the shape of recorded weights."""
         candidates = (_weights_in(outputs, (None, *shape)) for shape in self._shapes)
         return next((one for one in candidates if one is not None), None)
 
 
 def prefix(recorded: Pass, count: int) -> Pass:
-    """What a recorded pass computed for the first tokens of its text from those alone; its output stays as it is."""
+    """Cut a pass's calls to the first tokens; its output stays whole."""
     calls = [replace(call, attention=first(call.attention, queries=count, keys=count)) for call in recorded.calls]
     return replace(recorded, calls=tuple(calls))
 
 
 def is_closed_prefix(call: Attention, count: int) -> bool:
-    """Whether the first tokens of a text look at nothing but each other."""
+    """Return whether the first tokens attend only to each other."""
     allowed, (queries, keys) = call.allowed, call.shape[-2:]
     if allowed is None or queries != keys or allowed.shape[-1] != keys:
         return False
@@ -112,7 +109,7 @@ def is_closed_prefix(call: Attention, count: int) -> bool:
 
 
 def _weights_in(outputs: object, shape: Sequence[int | None]) -> Tensor | None:
-    """The weights among the things an attention module returns: the last tensor of their shape, None for any size."""
+    """Return the last tensor of a shape among a module's results; None matches any size."""
     if not isinstance(outputs, tuple):
         return None
     fitting = [
@@ -134,13 +131,7 @@ _KEPT = 2**26
 
 @dataclass(eq=False)
 class WeightsRun:
-    """Which weights were compared: those of a record, on these inputs.
-
-    Attributes:
-        recorded: the record, or a part of it.
-        kept: the run's weights by the number of their call, unless they are too many.
-        error: how far ours are from them at most; None if the record has none.
-    """
+    """A run for weights; `kept` has them unless they are too many, `error` is None without any."""
 
     recorded: Pass
     inputs: Mapping[str, Tensor]
@@ -149,11 +140,11 @@ class WeightsRun:
 
     @property
     def bytes(self) -> int:
-        """How much memory the weights take."""
+        """The weights' memory."""
         return sum(weights_bytes(call.attention) for call in self.recorded.calls)
 
     def run(self, twin: Twin, real: Real) -> Tensor:
-        """Run the twin, note how far ours are from its weights, and return its output."""
+        """Run the twin, set `error`, and return the output."""
         keep = self._keep if self.bytes <= _KEPT else None
         output, error = run_for_weights(self.recorded, twin, self.inputs, real, keep)
         self.error = error if self.recorded.calls else None
@@ -164,14 +155,14 @@ class WeightsRun:
 
 
 def weights_bytes(call: Attention) -> int:
-    """Return how much memory a call's weights take."""
+    """Return the memory of a call's weights."""
     return math.prod(call.shape) * call.query.element_size()
 
 
 def run_for_weights(
     recorded: Pass, twin: Twin, inputs: Mapping[str, Tensor], real: Real, take: Take | None = None
 ) -> tuple[Tensor, float]:
-    """Return the output of a run that hands out its weights, and how far these are from ours at most."""
+    """Return the output of a run that exposes its weights, and our largest error."""
     return (_by_softmaxes if twin.plan.sites else _by_eager)(recorded, twin, inputs, real, take)
 
 

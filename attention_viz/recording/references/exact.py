@@ -1,7 +1,4 @@
-"""How far a recorded run and the model's own are from a more exact run: that tells rounding from a fault.
-
-More exact than float32 is float64, and than half precision float32.
-"""
+"""Tells rounding from faults by a more exact run: float64 for float32, float32 for half precision."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -25,7 +22,7 @@ _AFFORDABLE = 2**30
 
 
 class FromExact(NamedTuple):
-    """Largest differences from a more exact run, relative to its largest number; None if they weren't measured."""
+    """Largest differences from a more exact run, relative to its largest number; None if not measured."""
 
     output: float
     weights: float | None
@@ -34,12 +31,7 @@ class FromExact(NamedTuple):
 
 
 def from_exact(own: OwnOutput, weights: WeightsRun, dtype: torch.dtype, real: Real) -> FromExact | None:
-    """Run a copy of the model in a more exact precision, with its own attention and with eager.
-
-    Returns:
-        How far ours and the model's own are from the copy; None if that takes too much memory, or the model can't be
-        run in that precision.
-    """
+    """Measure the errors against a more exact copy; None if memory or precision doesn't allow it."""
     ours, twin = own.recorded.output, own.twin
     if len(ours) * ours.shape[-1] * dtype.itemsize > _AFFORDABLE or _size(twin, dtype) > _room(twin):
         return None
@@ -56,7 +48,7 @@ def from_exact(own: OwnOutput, weights: WeightsRun, dtype: torch.dtype, real: Re
 def _of_weights(
     weights: WeightsRun, twin: Twin, exact: Twin, dtype: torch.dtype, real: Real
 ) -> tuple[float | None, float | None]:
-    """How far our weights and those they were compared with are from a more exact run's."""
+    """Return the errors of our weights and their reference against a more exact run."""
     if not weights.recorded.calls or weights.bytes > _AFFORDABLE:
         return None, None
     theirs = dict(weights.kept)
@@ -79,7 +71,7 @@ def _of_weights(
 
 
 def _in_precision(twin: Twin, dtype: torch.dtype) -> Twin:
-    """A twin with numbers of its own, those of the model widened."""
+    """Return a twin with its own, widened numbers."""
     memo: dict[int, Any] = {}
     model = copied(twin.model, memo)
     model = model.double() if dtype == torch.float64 else model.float()
@@ -93,12 +85,12 @@ def _widened(inputs: Mapping[str, Tensor], dtype: torch.dtype) -> dict[str, Tens
 
 
 def _size(twin: Twin, dtype: torch.dtype) -> int:
-    """How many bytes the model takes in a precision."""
+    """Return the model's bytes in a precision."""
     return sum(one.numel() for one in twin.model.parameters()) * dtype.itemsize
 
 
 def _room(twin: Twin) -> float:
-    """How many bytes of memory there are for it, as far as the system says; on another device torch itself refuses."""
+    """Return half of the free memory, if known; on other devices torch itself refuses."""
     try:
         with open("/proc/meminfo", encoding="ascii") as lines:
             (found,) = (line.split()[1] for line in lines if line.startswith("MemAvailable:"))
@@ -117,11 +109,7 @@ COPIES_DIFFER = (
 
 
 def copies_differ(twin: Twin, inputs: Mapping[str, Tensor], own: Tensor | None) -> bool:
-    """Return whether a twin gives something else than the model itself.
-
-    Args:
-        own: the output of the model's own run; None if there is none.
-    """
+    """Return whether a twin's output differs from the model's own; False if that is None."""
     if own is None:
         return False
     try:
@@ -133,7 +121,7 @@ def copies_differ(twin: Twin, inputs: Mapping[str, Tensor], own: Tensor | None) 
 
 
 def why_nan(model: nn.Module) -> str:
-    """Tell weights that aren't numbers from numbers that outgrow their precision, as a refusal says it."""
+    """Tell weights with NaN from overflow, as a refusal's words."""
     weights = [one for one in (*model.parameters(), *model.buffers()) if one.is_floating_point()]
     if not all(bool(one.isfinite().all()) for one in weights):
         return "gives NaN of whatever it reads; needed: weights that are all numbers"
@@ -149,7 +137,7 @@ def why_nan(model: nn.Module) -> str:
 def why_not_same(
     fidelity: Fidelity, recorded: Pass, twin: Twin, inputs: Mapping[str, Tensor], own: Tensor | None = None
 ) -> str:
-    """Name the cause: another attention function, implementations that differ from each other, or an unknown term."""
+    """Name the cause: another attention function, differing implementations, or an unknown term."""
     errors = (("output", fidelity.output_error), ("weights", fidelity.weight_error))
     off = " and ".join(f"{what} off by {error:.1e}" for what, error in errors if error is not None)
     off = f"{off} relative, allowed {fidelity.bound:.0e}"
@@ -189,10 +177,7 @@ def why_not_same(
 
 
 def _apart(twin: Twin, recorded: Pass, inputs: Mapping[str, Tensor]) -> tuple[float, float]:
-    """How far eager attention's output is from that of another implementation that the model knows, and from ours.
-
-    Both are 0 if the model knows eager attention alone, or can't run it.
-    """
+    """Return eager attention's distance from another implementation and from ours; 0 if it can't run."""
     other = None if not twin.is_eager else "sdpa" if getattr(twin.model, "_supports_sdpa", False) else "eager"
     apart, from_eager = Difference(), Difference()
     try:

@@ -1,4 +1,4 @@
-"""The output of the model's own run, with the attention it was handed over with: the reference of every output."""
+"""Runs the model with its own attention: the reference of every output."""
 
 import inspect
 import time
@@ -23,7 +23,7 @@ _PAUSES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 3.0)
 
 
 def run_itself(runner: Runner, twin: Twin, run: Callable[[Twin], _T]) -> _T:
-    """Run the model itself, not a twin's copies of its modules."""
+    """Run the model itself, not its twin."""
     itself = replace(twin, model=runner.model)
     for pause in (*_PAUSES, None):
         with runner.door, torch.no_grad(), runner.switch.own() as turned:
@@ -48,12 +48,11 @@ ROWS_AT_ONCE = 128
 
 @dataclass(eq=False)
 class OwnOutput:
-    """Runs a model with its own attention and compares the recorded output with that.
+    """Compares the recorded output with that of the model's own attention.
 
     Attributes:
-        runner: runs the model itself, if its attention is foreign.
         given: the model's output, if it has run already.
-        cannot: why the model's own attention can't run here, so that eager attention is run instead; empty if it can.
+        cannot: why its own attention can't run, so that eager attention does; "" if it can.
     """
 
     recorded: Pass
@@ -68,17 +67,17 @@ class OwnOutput:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The attention implementations that the recorded modules were found with."""
+        """The recorded modules' own attention implementations."""
         return self.twin.implementations(self.recorded.modules)
 
     @property
     def foreign(self) -> list[str]:
-        """Those of the names that aren't transformers' own. Such code may know the model's modules, not the twin's."""
+        """The names that aren't transformers'. Such code may know the model's modules, not the twin's."""
         return [name for name in self.names if not builtin(name)]
 
     @property
     def words(self) -> str:
-        """What the output is compared with, in words."""
+        """The reference, in words."""
         names = " and ".join(f"{name}, not compiled" if name == FLEX else name for name in self.names)
         if self.cannot:
             return (
@@ -87,7 +86,7 @@ class OwnOutput:
         return f"the same model with its own attention ({names})"
 
     def measure(self) -> float:
-        """How far the recorded output is from that of a run with the model's own attention, which is made once."""
+        """Return the error against the model's own attention, run once."""
         if self._error is None:
             self._error = self._run_own() if self.given is None else self.take(self.given)
         return self._error
@@ -108,7 +107,7 @@ class OwnOutput:
             return self._run("eager")
 
     def take(self, output: Tensor) -> float:
-        """Compare with the output of a twin's run with the model's own attention; a run of the model goes before it."""
+        """Compare with a twin's output; for foreign attention the model's own run takes precedence."""
         if self.given is None and self.foreign:
             return self.measure()
         output = output if self.given is None else self.given
@@ -119,21 +118,21 @@ class OwnOutput:
         return self._error
 
     def is_copied(self, bound: float) -> bool:
-        """Whether a twin computes what the model does, so that a more exact copy tells of the model."""
+        """Return whether a twin computes what the model does, so that a more exact copy describes it."""
         if not self.foreign:
             return True
         off = self.off(self.twin.run(self.inputs)) if self._pieces else None
         return off is not None and off <= bound
 
     def off(self, other: Tensor) -> float | None:
-        """How far another run's output is from the model's own; None if that wasn't kept."""
+        """Return another output's error; None if the model's own wasn't kept."""
         found = Difference()
         for rows, theirs in self._pieces:
             found.add(*self._cut(other[rows], theirs, rows))
         return found.relative if self._pieces else None
 
     def from_exact(self, exact: Tensor) -> tuple[float, float]:
-        """How far the recorded output and the model's own are from a more exact run's."""
+        """Return our error and the model's own against a more exact run."""
         ours, theirs = Difference(), Difference()
 
         def add(rows: slice, own: Tensor) -> None:
@@ -156,7 +155,7 @@ class OwnOutput:
         return self._found(lambda add: itself.pieces(self.inputs, len(self.recorded.output), add))
 
     def _found(self, run: Callable[[Callable[[slice, Tensor], None]], None]) -> float:
-        """How far ours is from a run's output, which is handed over some rows at a time."""
+        """Return the error against an output in pieces."""
         ours, found = self.recorded.output, Difference()
         keep = ours.shape[0] * ours.shape[-1] <= _KEPT
         self._pieces = []
@@ -177,7 +176,6 @@ class OwnOutput:
             self.twin.run_in_pieces(self.inputs, rows, take, implementation)
 
     def _cut(self, one: Tensor, other: Tensor, rows: slice) -> tuple[Tensor, Tensor]:
-        """Return the real rows of two pieces of an output."""
         real = kept_rows(self.real.output, len(self.recorded.output), other.device)
         if real is None or one.shape != other.shape:
             return one, other
@@ -185,17 +183,17 @@ class OwnOutput:
 
 
 def builtin(name: str) -> bool:
-    """Return whether an attention implementation is one of transformers' own, its function and its masks."""
+    """Return whether an attention implementation and its masks are transformers' own."""
     functions = [table[name] for table in (ALL_ATTENTION_FUNCTIONS, ALL_MASK_ATTENTION_FUNCTIONS) if name in table]
     modules = [getattr(inspect.unwrap(one), "__module__", None) or "" for one in functions]
     return all(one.partition(".")[0] == "transformers" for one in modules) and (name == "eager" or bool(functions))
 
 
 def steps_alike(runner: Runner, modules: Sequence[nn.Module]) -> bool:
-    """Return whether a step computes the same as a whole run: a foreign function may treat one query otherwise."""
+    """Return whether steps compute as a whole run does: foreign code may treat one query differently."""
     return all(map(builtin, runner.twin().implementations(modules)))
 
 
 def quoted(names: Sequence[str]) -> str:
-    """Names of attention implementations as a message writes them."""
+    """Join quoted names for a message."""
     return " and ".join(f"“{name}”" for name in names)

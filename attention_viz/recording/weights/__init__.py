@@ -1,1 +1,1 @@
-"""A model's learned numbers: whether they are those that ran, and the matrices that they are."""
+"""Reads a model's weights: whether they changed, and their matrices."""

@@ -1,7 +1,6 @@
-"""The matrix that a module multiplies by, whatever keeps it: a parameter, a quantized tensor, a file, or an adapter.
+"""Finds the matrix that a module multiplies by: a parameter, quantized, offloaded, or with an adapter.
 
-A plain matrix is read from its module. Any other module is run on the unit vectors, which gives its matrix, and
-is exact: an adapter's part is in it, offloaded numbers are fetched, and quantized ones are turned back into numbers.
+A plain matrix is read. Any other module is run on the unit vectors, which gives its exact matrix, adapter included.
 """
 
 import contextlib
@@ -23,20 +22,16 @@ _FULL = (torch.float32, torch.float64)
 
 
 class Projections(dict[str, Projection]):
-    """Learned matrices by name, and why others aren't known.
-
-    Attributes:
-        missing: by name, why there is no matrix, as a part of a sentence.
-    """
+    """Learned matrices by name; `missing` says why others aren't known."""
 
     def __init__(self, found: dict[str, Projection | str]) -> None:
-        """Keep matrices and reasons apart."""
+        """Separate matrices from reasons."""
         super().__init__({name: one for name, one in found.items() if isinstance(one, Projection)})
         self.missing = {name: one for name, one in found.items() if isinstance(one, str)}
 
 
 def matrix_of(module: nn.Module, like: Tensor) -> Projection | str:
-    """Return the matrix that a module multiplies by, and its bias; or why there is none, as a part of a sentence."""
+    """Return a module's matrix and bias, or a phrase that says why not."""
     weight, bias = _plain_weight(module), getattr(module, "bias", None)
     if weight is not None:
         for oriented in (weight.T, weight):
@@ -50,7 +45,7 @@ def matrix_of(module: nn.Module, like: Tensor) -> Projection | str:
 
 
 def table_of(module: nn.Module, rows: int) -> Tensor | str:
-    """Return a lookup table's rows, (row, width); or why there are none, as a part of a sentence."""
+    """Return a lookup table's rows, (row, width), or a phrase that says why not."""
     weight = _plain_weight(module)
     if weight is not None:
         return weight
@@ -63,7 +58,7 @@ def table_of(module: nn.Module, rows: int) -> Tensor | str:
 
 
 def _plain_weight(module: nn.Module) -> Tensor | None:
-    """Return a module's own matrix, if it is a parameter in memory with the very numbers that are multiplied by."""
+    """Return a module's matrix if it is a floating-point parameter in memory."""
     weight: Tensor | None = vars(module).get("_parameters", {}).get("weight")
     if weight is None or type(weight) not in (Tensor, nn.Parameter) or weight.ndim != 2:
         return None
@@ -71,13 +66,13 @@ def _plain_weight(module: nn.Module) -> Tensor | None:
 
 
 def _kind(module: nn.Module) -> str:
-    """Return a module's name from its repr: quantized ones say so there, and not in their classes' names."""
+    """Return a module's name from its repr, as quantized ones put it there."""
     return repr(module).partition("(")[0]
 
 
 @contextlib.contextmanager
 def _at_rest(module: nn.Module) -> Generator[None]:
-    """Switch dropout off, as it is while a model is recorded."""
+    """Switch dropout off, as while recording."""
     training = [one for one in module.modules() if one.training]
     for one in training:
         one.training = False
@@ -89,7 +84,7 @@ def _at_rest(module: nn.Module) -> Generator[None]:
 
 
 def _multiplies(module: nn.Module, weight: Tensor, bias: Tensor | None) -> bool:
-    """Try whether a module's output is x · weight + bias: Linear and GPT-2's Conv1D store it two ways."""
+    """Return whether a module computes x · weight + bias: Linear and Conv1D store it two ways."""
     x = _tried(weight.shape[0]).to(weight)
     try:
         with torch.no_grad():
@@ -118,7 +113,7 @@ def _measured(module: nn.Module, like: Tensor) -> Projection | str:
 
 
 def _units(like: Tensor, long: float) -> Iterator[Tensor]:
-    """Yield the unit vectors of a width, times a number, some at a time."""
+    """Yield the unit vectors times `long`, some at a time."""
     for places in torch.arange(like.shape[-1]).split(_AT_ONCE):
         some = torch.zeros(len(places), like.shape[-1])
         some[torch.arange(len(places)), places] = long
@@ -130,7 +125,7 @@ def _tried(width: int) -> Tensor:
 
 
 def _apart(made: Tensor, expected: Tensor) -> float:
-    """Return how far two are apart, as a multiple of what rounding may do."""
+    """Return the difference as a multiple of the tolerance for rounding."""
     tolerance = 1e-4 if expected.dtype in _FULL else 3e-2
     made, expected = made.to(expected.device).double(), expected.double()
     allowed = tolerance * (expected.abs().max() + expected.abs())

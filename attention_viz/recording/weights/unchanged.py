@@ -1,10 +1,8 @@
-"""Whether a model is still the one that ran: what is asked of a trace later is answered by the model as it is then.
+"""Checks that a model is still the one that ran, before a trace asks it again.
 
-A training step, another adapter or other weights change a model without a word. Some numbers of every parameter are
-read after each run, from all over it, since a change by way of `.data` leaves no other mark; one of a few numbers may
-be missed, except in a table's rows that the run looked up. So are the versions of tensors, which count other changes;
-the settings that modules keep as plain values, as adapters do; their forward functions; and the hooks of others. If
-only these differ, the run itself decides, made once more. It also decides if a fidelity isn't ok.
+Some numbers from all over every parameter are compared, since a change by `.data` leaves no other mark; a small change
+may be missed, except in rows looked up. So are tensors' versions, plain settings, forward functions and others' hooks:
+if only these differ, or a fidelity isn't ok, a second run decides.
 """
 
 import math
@@ -34,12 +32,12 @@ _OF_ROW, _LATER = 4, 4
 
 @dataclass(frozen=True, eq=False)
 class _WeightState:
-    """What is compared: the same numbers are the same bytes.
+    """What is compared, as bytes.
 
     Attributes:
-        parameters: some numbers of each, and of the rows that were looked up.
-        others: some of each buffer, which some models change themselves while they run.
-        settings: versions of all tensors; settings, forward functions and hooks of all modules.
+        parameters: samples, and some of each row looked up.
+        others: samples of buffers, which some models change.
+        settings: versions of tensors; modules' settings, forwards and hooks.
     """
 
     parameters: list[bytes | None]
@@ -65,11 +63,7 @@ class _WeightState:
 
 @dataclass(eq=False)
 class Unchanged:
-    """The model behind a trace, as it was when it ran.
-
-    Attributes:
-        again: runs the same once more, and says whether that gives the same numbers.
-    """
+    """The model behind a trace; `again` reruns it and returns whether the numbers repeat."""
 
     name: str
     model: nn.Module
@@ -79,25 +73,25 @@ class Unchanged:
     _then: _WeightState = field(init=False)
 
     def __post_init__(self) -> None:
-        """Take down the model's state."""
+        """Read the model's state."""
         self._rows = _rows_read(self.inputs)
         self._then = _WeightState.of(self.model, self._rows)
 
     def check(self) -> None:
-        """Refuse a model that is another by now."""
+        """Refuse a changed model."""
         now = _WeightState.of(self.model, self._rows)
         if not self._then.same_parameters(now) or not (self._then.same(now) or self.again()):
             raise changed(self.name)
         self._then = now
 
     def confirm(self) -> None:
-        """Refuse a model that is another by now, even if only the run itself shows it: it is made once more."""
+        """Refuse a changed model, even if only a second run shows it."""
         self.check()
         if not self.again():
             raise changed(self.name)
 
     def measured(self, measure: Callable[[], Fidelity]) -> Callable[[], Fidelity]:
-        """Wrap what measures a fidelity, so that a change of the model isn't taken for a deviation."""
+        """Wrap a measurement, so that a changed model isn't taken for an error."""
 
         def measure_checked() -> Fidelity:
             self.check()
@@ -109,7 +103,7 @@ class Unchanged:
         return measure_checked
 
     def checked(self, compute: Callable[_P, _T]) -> Callable[_P, _T]:
-        """Wrap a function that computes something of the model, so that the model is checked first."""
+        """Wrap a function to check the model first."""
 
         def compute_checked(*args: _P.args, **named: _P.kwargs) -> _T:
             self.check()
@@ -119,7 +113,7 @@ class Unchanged:
 
 
 def changed(name: str) -> TraceError:
-    """Make the refusal of a model that isn't the one behind a trace any more."""
+    """Return the error for a changed model."""
     return TraceError(
         f"{name} has changed since this trace was made; trace the text anew, or call trace.detached() before the model "
         "is changed"
@@ -127,25 +121,25 @@ def changed(name: str) -> TraceError:
 
 
 def _tensors(of_modules: Iterable[Mapping[str, Tensor | None]]) -> list[Tensor]:
-    """List each tensor once, however many modules share it."""
+    """List each tensor once, even if modules share it."""
     return list({id(one): one for named in of_modules for one in named.values() if one is not None}.values())
 
 
 def _rows_read(inputs: Mapping[str, Tensor]) -> Tensor:
-    """Return the rows that a run may look up: those of its tokens, and of its positions."""
+    """Return the rows that tokens or positions may look up."""
     whole = [one.detach().cpu().flatten() for one in inputs.values() if not one.is_floating_point()]
     longest = max((one.shape[-1] for one in inputs.values() if one.ndim), default=0)
     return torch.cat([*(one.long() for one in whole), torch.arange(longest + _LATER)]).unique()
 
 
 def _tables(modules: Iterable[nn.Module], parameters: Iterable[Tensor]) -> list[Tensor]:
-    """List the tables of embeddings, and the matrices with as many rows, such as that of the logits."""
+    """List embeddings, and matrices with as many rows."""
     counts = {module.num_embeddings for module in modules if isinstance(module, nn.Embedding)}
     return [one for one in parameters if one.ndim == 2 and len(one) in counts]
 
 
 def _sampled_rows(table: Tensor, rows: Tensor) -> bytes | None:
-    """Return some numbers of each of some rows, as `_sampled` does."""
+    """Return samples of each row; None if not in memory."""
     if type(table) not in (Tensor, nn.Parameter) or table.layout != torch.strided or table.is_meta:
         return None
     there = rows[(rows >= 0) & (rows < len(table))].to(table.device)
@@ -156,7 +150,7 @@ def _sampled_rows(table: Tensor, rows: Tensor) -> bytes | None:
 
 
 def _sampled(tensor: Tensor) -> bytes | None:
-    """Return some numbers of a tensor; None if they aren't in memory, as in an offloaded model until a module runs."""
+    """Return a tensor's samples; None if not in memory, as offloaded."""
     if type(tensor) not in (Tensor, nn.Parameter) and hasattr(tensor, "__tensor_flatten__"):
         inside: Any = tensor
         parts = [_sampled(getattr(tensor, name)) for name in inside.__tensor_flatten__()[0]]
@@ -168,10 +162,7 @@ def _sampled(tensor: Tensor) -> bytes | None:
 
 
 def _step(shape: torch.Size) -> int:
-    """Return the step from one compared number to the next.
-
-    Along the last axis they move by a number that has no factor in common with its length, so that none is left out.
-    """
+    """Return a sampling step coprime to the last axis, to reach all columns."""
     step = max(1, math.prod(shape) // _SOME)
     while math.gcd(step, shape[-1] if shape else 1) > 1:
         step -= 1
@@ -193,7 +184,6 @@ def _settings(modules: Iterable[nn.Module]) -> Iterator[object]:
 
 
 def _plain_values(value: Any) -> object:
-    """Return a plain value, or those in a container."""
     if type(value) is dict:
         return [(name, _plain_values(one)) for name, one in value.items()]
     if type(value) in _HOLDING:
