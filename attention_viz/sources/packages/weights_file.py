@@ -1,7 +1,7 @@
-"""A safetensors file written tensor by tensor, so that a model never has to be in memory whole.
+"""Write a safetensors file tensor by tensor, so that a model never has to be in memory whole.
 
 Source: https://github.com/huggingface/safetensors#format. The same tensors give the same bytes on every machine,
-whatever version of the library is there, so that the file can be known by its sha256.
+whatever the library's version, so the file can be known by its sha256.
 """
 
 import json
@@ -27,8 +27,8 @@ def write_weights(
     """Write float32 tensors in the order of their names.
 
     Args:
-        tensors: by name, the shape and what gives the numbers.
-        progress: is told how many bytes are written and how many will be.
+        tensors: shape and reader of the numbers, by name.
+        progress: called with the bytes written and the bytes in all.
     """
     header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
     end = 0
