@@ -115,10 +115,9 @@ def _phrase(known: Proven) -> str:
 
 
 def _column(layers: Sequence[Around], later: Mapping[LayerIndex, Sequence[int]], name: str) -> Tensor:
-    """Return scores ordered by later layer, then earlier head, then later head.
+    """Return scores ordered by later layer, earlier head, later head.
 
-    With W_V = Q R, W_S = Q′ S (Q, Q′ orthogonal columns), ‖W_V W_O · W_R W_Sᵀ‖ is ‖R W_O · W_R Sᵀ‖: no d_model ×
-    d_model.
+    With W_V = Q R, W_S = Q′ S (Q, Q′ orthogonal), ‖W_V W_O · W_R W_Sᵀ‖ is ‖R W_O · W_R Sᵀ‖, without d_model × d_model.
     """
     reader, after = _READERS[name]
     written: list[Tensor] = []

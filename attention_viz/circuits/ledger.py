@@ -73,7 +73,6 @@ class WrittenModules:
 
     Attributes:
         late: body modules that count as head, such as BERT's pooler.
-        stack: running modules, outermost first.
         activations: running modules that are a nonlinear step alone.
     """
 
@@ -177,10 +176,7 @@ class Ledger(TorchFunctionMode):
     def _product(
         self, func: Callable[..., Any], name: str, args: Sequence[Any], named: dict[str, Any], live: Sequence[Tensor]
     ) -> Any:
-        """Keep one factor linear: of two computed ones a head's output, not its gate.
-
-        Positions that rotate a factor, as in RoPE, are fixed.
-        """
+        """Keep a head's output linear but not its gate, nor positions that rotate it, as in RoPE."""
         bound = [one for one in tensors_in((args, named)) if not one.requires_grad and _origin(one) is not None]
         if len(live) == 1 and all(self._is_gate(name, one, live[0]) for one in bound):
             return func(*args, **named)

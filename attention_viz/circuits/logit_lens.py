@@ -110,13 +110,7 @@ class _LensTurn:
 
 @dataclass(frozen=True, eq=False)
 class _Lens:
-    """A run's streams, norm and head.
-
-    Attributes:
-        body: the module before the head.
-        streams: (position, d_model) before the first layer, then after each.
-        norm: before the head; None if there is none.
-    """
+    """A run's streams, (position, d_model) before the first layer, then after each; and their norm and head."""
 
     twin: Twin
     run: ModelRun

@@ -28,7 +28,6 @@ class Around:
 
     Attributes:
         lengths: by "query" and "key", each head's first norm factor in the run, (head,).
-        missing: why a name has no matrix, as part of a sentence.
     """
 
     heads: int
@@ -55,7 +54,6 @@ class WordMatrices:
     Attributes:
         unembedding: (word, d_model).
         norm: the linear part of the norm before it.
-        missing: why there is none, as a sentence; else empty.
     """
 
     embedding: Tensor | None

@@ -60,12 +60,7 @@ def norm_of(module: nn.Module | None, matrix: Tensor) -> Norm | None:
 
 @dataclass(frozen=True, eq=False)
 class Normed:
-    """A matrix followed by a norm.
-
-    Attributes:
-        weight: (in, out), with the norm's linear part.
-        lengths: (head,), factors in the run.
-    """
+    """A matrix, (in, out), with its norm's linear part folded in, and that norm's factors in the run, (head,)."""
 
     turn: tuple[int, ModuleEvent]
     weight: Float[Tensor, "in out"]

@@ -41,12 +41,7 @@ class OpenCall:
 
 @dataclass(frozen=True, eq=False)
 class OpenedRun:
-    """A run whose numbers can be split.
-
-    Attributes:
-        output: without batch axis; depends on all leaves.
-        lock: held during backward passes, because threads share a run.
-    """
+    """A run whose numbers can be split; `lock` is held during backward passes, because threads share it."""
 
     leaves: tuple[Leaf, ...]
     calls: tuple[OpenCall, ...]
@@ -88,7 +83,7 @@ class _Scribe(Recorder):
 def open_run(run: ModelRun) -> OpenedRun:
     """Run a copy over the same weights, and keep each part's output.
 
-    A lone nonlinear step before the output, such as BERT's pooler, counts as head: a second run.
+    A lone nonlinear step before the output, as in BERT's pooler, needs a second run as head.
     """
     late = frozenset[str]()
     while True:

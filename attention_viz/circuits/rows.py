@@ -75,10 +75,7 @@ class WritingParts:
 
 
 def _beside(own: Sequence[str], nearest: Sequence[str], at: int, layer: int) -> int | None:
-    """Return the layer by its number, if not the nearest attention's.
-
-    None without layer, or if numbered otherwise.
-    """
+    """Return the layer by its number, if not the nearest attention's; None without layer, or if numbered otherwise."""
     listed = at < len(own) and at < len(nearest) and own[at].isdigit() and nearest[at] == str(layer)
     return int(own[at]) if listed else None
 

@@ -169,8 +169,8 @@ def _ov(known: Proven) -> Tensor | str:
 def ov_fractions(known: Proven) -> Float[Tensor, " head"]:
     """Return heads' OV eigenvalue fractions between tokens, by layer.
 
-    W_E W_V W_O W_U (words × words) has the eigenvalues of W_O (W_U W_E) W_V (d_v × d_v), else 0; the bracket and its
-    gains are made once.
+    W_E W_V W_O W_U (words × words) has the eigenvalues of W_O (W_U W_E) W_V (d_v × d_v), else 0; the bracket is made
+    once.
     """
     between, found = known.words.from_last_to_first, list[Tensor]()
     for one in known.layers:

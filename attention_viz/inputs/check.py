@@ -21,11 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """The inputs that one model accepts.
-
-    Attributes:
-        limit: in tokens; None if unknown.
-    """
+    """The inputs that one model accepts; `limit` is in tokens, None if unknown."""
 
     name: str
     model: "PreTrainedModel"

@@ -45,11 +45,8 @@ def cost_of(
 ) -> tuple[float, float]:
     """Return a trace's bytes and its run's seconds; 0 if unknown, as on other devices than the CPU.
 
-    Each parameter but the embeddings is multiplied once per token, and each pair of tokens costs twice a layer's width,
-    once for the scores and once for the values.
-
-    Args:
-        kept: number of kept calls; None for all.
+    Each parameter but the embeddings is multiplied once per token, and each pair of tokens costs twice a layer's width.
+    `kept` is the number of kept calls, None for all.
     """
     tokens = longest(inputs)
     if not tokens or device_of(model).type != "cpu":

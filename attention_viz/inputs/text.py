@@ -27,12 +27,7 @@ _MOST_BETWEEN = 1_000
 
 @dataclass(frozen=True)
 class Wording:
-    """The tokens around a text.
-
-    Attributes:
-        special_tokens: whether the tokenizer adds its own, such as [CLS].
-        chat: whether the text goes into the chat template, as a user's message to be answered.
-    """
+    """Whether the tokenizer adds its special tokens, and whether a text goes into the chat template."""
 
     special_tokens: bool = True
     chat: bool = False
@@ -189,7 +184,7 @@ def words_known(model: "PreTrainedModel") -> int:
 def token_limit(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase | None") -> int | None:
     """Return the largest number of tokens per input: the least of configuration, position table and tokenizer.
 
-    For a block-sparse model it is the length that it attends to in full: beyond, it is another model.
+    A block-sparse model counts only as far as it attends in full: beyond, it is another model.
     """
     positions = _configured(model, "max_position_embeddings")
     said = None if tokenizer is None else tokenizer.model_max_length

@@ -25,13 +25,10 @@ if TYPE_CHECKING:
 def token_of(
     name: str, tokenizer: "PreTrainedTokenizerBase | None", logits: Tensor, asked: int | str, like: int | None = None
 ) -> int:
-    """Return the id of a token named by id or text.
+    """Return the id of a token named by id or text; without a tokenizer only by id.
 
-    Many words are two tokens, with and without a space before them. Choose the one that begins as token `like` does;
-    without `like`, the one with the larger logit.
-
-    Args:
-        tokenizer: None if only ids can be named.
+    If a word is a token both with and without a space, choose the one that begins as `like` does, else the one with the
+    larger logit.
     """
     if not isinstance(asked, str):  # a table's whole numbers, too, which are numpy's
         if not 0 <= int(asked) < len(logits):
@@ -110,10 +107,7 @@ def random_twice(
 ) -> Int64[Tensor, "1 position"]:
     """Return different random tokens, then the same again, within the tokenizer's special tokens.
 
-    Args:
-        tokenizer: finds ids that are words or subwords; None allows all ids.
-        limit: in tokens; None if unknown.
-        tokens: how many repeat; None for `USUAL`, or fewer if the model knows or reads fewer.
+    `tokens` is how many repeat; None for `USUAL`, or fewer if the model knows or reads fewer.
     """
     before, after, reserved = _around(name, tokenizer)
     words = torch.tensor([one for one in range(vocabulary(model)) if one not in reserved], dtype=torch.int64)
@@ -152,11 +146,7 @@ def candidates(
 ) -> "pandas.DataFrame":
     """Return the likeliest tokens at a position, likeliest first: columns token, id, probability, written.
 
-    `written` is the token as people read it, such as "·Paris" for "ĠParis". Probabilities are the softmax over the
-    whole vocabulary.
-
-    Args:
-        no_words: why the output has no tokens; empty if it has.
+    Probabilities are over the whole vocabulary. `no_words` says why the output has no tokens; empty if it has.
     """
     import pandas
 

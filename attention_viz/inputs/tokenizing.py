@@ -62,8 +62,8 @@ if hasattr(os, "register_at_fork"):
 def with_tokenizer(model: str, tokenizer: "PreTrainedTokenizerBase", text: str, work: Callable[[], _Answer]) -> _Answer:
     """Run a tokenizer's work, one text at a time; other models' tokenizers aren't waited for.
 
-    A tokenizer in this process works in a thread, which can't be killed: it ships, or comes from the user's Python
-    code. Those of folders and the hub have processes of their own, which can.
+    In this process it works in a thread, which can't be killed. Tokenizers of folders and the hub have processes of
+    their own.
     """
     if len(text) > LONGEST_TEXT:
         raise UnusableText(

@@ -23,12 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Growing:
-    """A decoder that continues texts.
-
-    Attributes:
-        stepping: runs it one token at a time.
-        sha256: of its weights file, if it has one.
-    """
+    """A decoder that continues texts; `sha256` is of its weights file, if it has one."""
 
     tracer: Tracer
     inputs: Inputs

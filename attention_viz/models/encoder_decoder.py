@@ -26,13 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Answering:
-    """The tracer of one encoder–decoder.
-
-    Attributes:
-        tokenizer: labels the tokens; None if there is none.
-        source: labels an image's or sound's positions once their count is known.
-        seen: the image or sound.
-    """
+    """The tracer of one encoder–decoder; `source` labels an image's or sound's positions."""
 
     tracer: Tracer
     inputs: Inputs

@@ -32,12 +32,8 @@ class ModelParts:
     """A model's parts.
 
     Attributes:
-        tracer: runs it; holds its name, tokenizer and anatomy.
-        inputs: checks its ids; holds the transformers model and its limit in tokens.
         provenance: the part that holds for every input.
-        reader: turns an image or a sound into tensors; None for a text model.
         laid_out: the part of an image or sound at each position; None if unknown.
-        why_alone: why it can't read an image beside the text; empty if nothing prevents it.
     """
 
     tracer: Tracer

@@ -25,12 +25,7 @@ _DEEPEST = 10
 
 @dataclass(frozen=True)
 class Held:
-    """An object passed as a model, opened step by step.
-
-    Attributes:
-        tokenizer: passed beside it, or found inside.
-        notes: sentences for readers of its traces.
-    """
+    """An object passed as a model, opened step by step; `notes` are for readers of its traces."""
 
     model: Any
     tokenizer: Any

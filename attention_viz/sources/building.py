@@ -30,10 +30,7 @@ def read_config(folder: CheckedFolder) -> PreTrainedConfig:
 
 
 def build(folder: CheckedFolder, config: PreTrainedConfig) -> PreTrainedModel:
-    """Build the model from its configuration, on the current torch device.
-
-    The class is the one that config.json names, so that the model has its head; else the bare model.
-    """
+    """Build the model with its head, or the bare one if config.json names no class, on the current torch device."""
     kind = named_class(folder.config)
     try:
         return AutoModel.from_config(config) if kind is None else kind(config)
@@ -64,11 +61,8 @@ def taking_turns(
 ) -> Any:
     """Return a subclass that waits for its turn before transformers changes process-wide state.
 
-    Those are two short moments, in which no file is read: while the empty model is built, and while tensors that no
-    file holds are filled, such as position tables.
-
-    Args:
-        check: called repeatedly while another load has its turn; an exception ends the wait.
+    Those are two short moments without file reads: while the empty model is built, and while tensors that no file holds
+    are filled. An exception in `check` ends the wait.
     """
 
     def get_init_context(cls: Any, *args: Any, **options: Any) -> list[contextlib.AbstractContextManager[Any]]:
@@ -89,11 +83,7 @@ def taking_turns(
 
 
 def refuse_misfits(name: str, report: Mapping[str, Any], model: nn.Module) -> None:
-    """Refuse weights that leave parameters random, or are partly unused.
-
-    Args:
-        report: the missing, unexpected and misshapen weights from `from_pretrained`.
-    """
+    """Refuse weights that leave parameters random or layers unused, by the report of `from_pretrained`."""
     wrong = sorted(report["mismatched_keys"])
     if wrong:
         key, found, wanted = wrong[0]
@@ -120,11 +110,7 @@ def refuse_misfits(name: str, report: Mapping[str, Any], model: nn.Module) -> No
 
 @contextlib.contextmanager
 def in_turn(check: Callable[[], None]) -> Generator[None]:
-    """Wait for a turn with transformers; keep it short: build nothing absurd, read nothing from a disk.
-
-    Args:
-        check: called repeatedly while another load has its turn; an exception ends the wait.
-    """
+    """Wait for a turn with transformers; read nothing from a disk in it. An exception in `check` ends the wait."""
     while not _building.acquire(timeout=_LOOK):
         check()
     try:
@@ -136,10 +122,7 @@ def in_turn(check: Callable[[], None]) -> Generator[None]:
 
 @contextlib.contextmanager
 def quietly() -> Generator[None]:
-    """Silence transformers' progress bars and reports, because our errors say what matters.
-
-    The setting is process-wide, so the first load silences them and the last restores them.
-    """
+    """Silence transformers' logs, process-wide: the first load silences them, the last restores them."""
     logging: Any = transformers.utils.logging
     with _silence:
         _silenced.append((logging.is_progress_bar_enabled(), logging.get_verbosity()))

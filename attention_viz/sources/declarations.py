@@ -102,11 +102,7 @@ MOST_TENSORS, _NUMBERS_A_TENSOR, _MOST_AXES = 50_000, 1_000, 8
 
 
 class Header(NamedTuple):
-    """Tensors in the headers of some safetensors files, by name.
-
-    Attributes:
-        dtypes: in the format's own words, such as F32.
-    """
+    """Tensors in some safetensors files, by name; dtypes are in the format's own words, such as F32."""
 
     shapes: dict[str, tuple[int, ...]]
     dtypes: dict[str, str]

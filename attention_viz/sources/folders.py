@@ -69,12 +69,7 @@ _AT_ONCE = 4_000_000
 
 @dataclass(frozen=True)
 class CheckedFolder:
-    """A folder with a whole model, as far as known without loading it.
-
-    Attributes:
-        tensors: each tensor's shape by name.
-        dtypes: in safetensors' own words.
-    """
+    """A folder with a whole model, as far as known without loading it; dtypes are in safetensors' own words."""
 
     path: Path
     name: str
@@ -94,10 +89,9 @@ class CheckedFolder:
         return sum(prod(shape) for shape in self.shapes)
 
     def sha256(self, check: Callable[[], None] = lambda: None) -> str:
-        """Return a hash of the weights; an exception in `check` ends the reading.
+        """Return the weights' sha256; several files hash as `sha256sum model-*.safetensors` lists them.
 
-        It is a single file's sha256; for several files the sha256 of the output of `sha256sum model-*.safetensors`, one
-        line per file in the order of names.
+        Its lines are in the order of names. An exception in `check` ends the reading.
         """
         sums = [sha256_of(path, check) for path in self.weights]
         if len(sums) == 1:
@@ -226,10 +220,7 @@ def _weights(path: Path, name: str) -> tuple[Path, ...]:
 
 
 def state_of(path: Path) -> dict[str, tuple[int, ...]]:
-    """Return each model file's inode, size and change times, to notice changes quickly; empty if the folder is gone.
-
-    There are two times, the file's and the system's, because a copy may keep the first.
-    """
+    """Return each model file's inode, size and both change times (a copy may keep the first)."""
     found = dict[str, tuple[int, ...]]()
     for place in (path, path / _TEMPLATES):
         try:

@@ -49,10 +49,9 @@ _SECONDS = 10
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """One file of a model on the hub.
+    """One top-level file of a model on the hub.
 
     Attributes:
-        name: without a folder, because only top-level files are taken.
         sha256: None if the hub doesn't give it; it does for weights.
         here: whether it is on this machine already.
     """

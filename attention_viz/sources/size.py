@@ -175,8 +175,7 @@ def refuse_larger(name: str, size: int, largest: int | None) -> None:
 def refuse_surplus(folder: CheckedFolder, model: nn.Module) -> None:
     """Refuse a model with many more parameters than the file fills, which would take long to compute here.
 
-    Names in the file and in the model differ, and some families join or cut tensors, so tensors are matched by shape;
-    leftover numbers in the file may fill unmatched ones.
+    Names differ and some families join or cut tensors, so match by shape; leftover numbers may fill unmatched tensors.
     """
     left = Counter(folder.shapes)
     tied = cast("Mapping[str, str]", getattr(model, "all_tied_weights_keys", None) or {})

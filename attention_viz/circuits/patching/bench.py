@@ -29,10 +29,7 @@ from attention_viz.trace.tokens import Tokens
 
 
 def shared_beginning(run: ModelRun, other: Tokens, spots: Sequence[tuple[int, int]], most: int) -> int:
-    """Count shared first tokens; 0 if no run can begin after them.
-
-    That takes known keys and values, no attention to later positions, and settable positions.
-    """
+    """Count shared first tokens; 0 unless keys and values are known, attention is causal and positions are settable."""
     mine, pairs = run.tokens.numbers, set(spots)
     same = next((at for at in range(most) if (at, at) not in pairs or mine[at] != other.numbers[at]), most)
     known = len(run.layers) == len(run.anatomy.places) and run.runner.switch.plan is NO_PLAN
@@ -88,10 +85,7 @@ class Mlp:
 
 @dataclass(frozen=True, eq=False)
 class Bench:
-    """A private copy of a model over the same weights.
-
-    Sites: attention calls in order, then MLPs.
-    """
+    """A private copy of a model over the same weights; sites are attention calls in order, then MLPs."""
 
     run: ModelRun
     twin: Twin
@@ -158,10 +152,7 @@ class Bench:
 
     @once
     def layers(self) -> tuple[LayerTurn, ...]:
-        """Return the layer around each call; none if calls share one.
-
-        None too for a model's own attention code, whose steps count from the first.
-        """
+        """Return the layer around each call; none if calls share one, or in a model's own attention code."""
         streams = list(self.run.anatomy.layers)
         if len(streams) != 1 or self.twin.plan is not NO_PLAN:
             return ()

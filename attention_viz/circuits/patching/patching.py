@@ -26,12 +26,7 @@ _TOKENS, _ROWS, _NUMBERS = 400, 64, 20_000_000
 
 
 class Put(NamedTuple):
-    """A patch between texts.
-
-    Attributes:
-        head: from 0; None for the MLP.
-        position: in the patched text; None for all.
-    """
+    """A patch between texts; head None for the MLP, position (in the patched text) None for all."""
 
     layer: int
     head: int | None
@@ -43,10 +38,7 @@ class Patching:
     """Two texts and a number, ready for patches.
 
     Attributes:
-        of: with token ids and the patched text's position.
-        number: without patches.
         other_number: in the source run; None if the position is unpaired.
-        puts: by layer and head.
         estimates: first order, (put minus present) times gradient.
     """
 

@@ -21,11 +21,7 @@ _LOOK = 0.25
 
 
 class Resting(Protocol):
-    """An owner of a process.
-
-    Attributes:
-        used: a number that grows with each use.
-    """
+    """An owner of a process; `used` grows with each use."""
 
     used: int
 
@@ -49,12 +45,9 @@ class ProcessSlots:
         self._changed = threading.Condition()
 
     def take(self, user: Resting, seconds: float, check: Callable[[], None] = lambda: None) -> bool:
-        """Take a slot before a process is started; if all are in use, end the least recently used one.
+        """Take a slot, ending the least recently used process if all are in use; return whether there was one in time.
 
         An owner that has a slot keeps it. An exception in `check` ends the wait.
-
-        Returns:
-            Whether there was one in time.
         """
         until = time.monotonic() + seconds
         with self._changed:
@@ -80,10 +73,7 @@ class ProcessSlots:
             self._changed.notify()
 
     def is_wanted(self) -> bool:
-        """Return whether anyone waits for a slot: owners then end their process after use.
-
-        A process that is always busy would keep it forever.
-        """
+        """Return whether anyone waits for a slot: busy owners then end their process after use."""
         return self._waiting > 0
 
     def _end_idle(self) -> bool:
@@ -132,12 +122,7 @@ class TextProcess:
         image: str | None = None,
         how: Mapping[str, Any] | None = None,
     ) -> None:
-        """Prepare it; the process itself starts with the first request.
-
-        Args:
-            folder: the tokenizer's; None for none.
-            limits: None for `LIMITS`.
-        """
+        """Keep the arguments; the process starts with the first request. `folder` None is for templates alone."""
         self._module, self._image, self._how = module, image, how or {}
         self.name = name
         self._folder = None if folder is None else folder.absolute()
@@ -171,12 +156,7 @@ class TextProcess:
         seconds: float | None = None,
         longest: int | None = None,
     ) -> Message:
-        """Return the answer to a request.
-
-        Args:
-            seconds: None for `SECONDS`.
-            longest: the answer's bytes; None for the limit.
-        """
+        """Return the answer to a request within `seconds`, of at most `longest` bytes; None for the usual limits."""
         subject = f"{self.name}'s {what}"
         within = min(SECONDS, self.limits.seconds) if seconds is None else seconds
         until = time.monotonic() + within

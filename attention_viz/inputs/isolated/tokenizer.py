@@ -39,12 +39,8 @@ class _Encoding:
 class IsolatedTokenizer:
     """The part of transformers' tokenizer API that we use; each text is sent to its process.
 
-    Known without a text: `pad_token`, `pad_token_id` and so on for all special tokens, `all_special_ids`,
-    `special_tokens_map`, `model_max_length`, `padding_side`, `chat_template`, `is_fast`, `vocab_size`.
-
-    Attributes:
-        spelling: from `inputs.spelling.spelling_of`.
-        added: the ids that were added to its vocabulary.
+    Known without a text: special tokens and their ids, `special_tokens_map`, `model_max_length`, `padding_side`,
+    `chat_template`, `is_fast`, `vocab_size`.
     """
 
     def __init__(self, process: TextProcess, described: Mapping[str, Any], added: frozenset[int], source: str) -> None:

@@ -22,11 +22,7 @@ _KINDS = frozenset(("<f2", "<f4", "<f8", "<i8", "<i4", "|u1", "|b1"))
 
 
 class IsolatedProcessor:
-    """The part of transformers' processor API that readers use; inputs are sent to its process.
-
-    Attributes:
-        kind: its class name in transformers.
-    """
+    """The part of transformers' processor API that readers use; inputs are sent to its process."""
 
     def __init__(self, process: TextProcess, described: Mapping[str, Any], own: Mapping[str, Any]) -> None:
         """Keep the process's description; see `load`."""

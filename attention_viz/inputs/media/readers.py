@@ -21,12 +21,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class InputField:
-    """One input of a model.
+    """One input of a model: the tensors of its forward, and the image or sound as the model gets it.
 
     Attributes:
-        tensors: arguments of its forward, by name.
-        seen: the image or sound as the model gets it.
-        named: the image's or sound's name, in words.
         notes: changes made to it, in sentences.
         seconds: of the sound, without the silence that fills it up.
     """
@@ -47,12 +44,7 @@ SPEECH = ("input_features", "input_values")
 
 
 class Reader(ABC):
-    """Prepares inputs other than text.
-
-    Attributes:
-        kind: of its inputs.
-        main: the name of their tensor.
-    """
+    """Prepares inputs other than text; `main` names their tensor."""
 
     kind: InputKind
     main: str

@@ -10,12 +10,7 @@ _FOLDER = Path(__file__).with_name("samples")
 
 @dataclass(frozen=True)
 class Sample:
-    """An image or sound that ships.
-
-    Attributes:
-        shows: its visible or audible content.
-        whose: its maker, and why it is free.
-    """
+    """An image or sound that ships; `whose` says who made it, and why it is free."""
 
     file: str
     kind: InputKind

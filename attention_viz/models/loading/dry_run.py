@@ -129,7 +129,6 @@ class Verdict:
     """The result of a folder's dry run.
 
     Attributes:
-        kind: the name of the model's class in transformers.
         size: bytes in float32.
         why_alone: why a model for text beside an image can't read both; empty if it can.
     """
@@ -154,11 +153,7 @@ def start() -> Callable[[Message], Message]:
 
 
 def dry_run(folder: CheckedFolder, check: Callable[[], None] = lambda: None, bounds: Bounds = BOUNDS) -> Verdict:
-    """Load a folder's model without its weights and run it once.
-
-    Args:
-        check: called repeatedly while another load has its turn; an exception ends the run.
-    """
+    """Load a folder's model without its weights and run it once; an exception in `check` ends the run."""
     config = read_config(folder)
     with quietly():
         kind = named_class(folder.config)

@@ -50,7 +50,6 @@ def load_folder(
 
     Args:
         dtype: "auto" is float32 on a CPU and the model's own on a GPU.
-        sha256: the expected hash of the weights, if known; see `CheckedFolder.sha256`.
         largest: bytes of memory; None for no limit.
     """
     check = _asking(name, cancelled)

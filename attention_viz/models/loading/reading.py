@@ -122,10 +122,9 @@ def read_tokenizer(folder: CheckedFolder, check: Callable[[], None], *, apart: b
 
 
 def check_tokenizer(folder: CheckedFolder, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> None:
-    """Refuse another model's tokenizer.
+    """Refuse another model's tokenizer, whose vocabulary exceeds the model's ids.
 
-    Added tokens may exceed the model's ids, as in many published models; texts with one are refused later. A vocabulary
-    beyond the ids belongs to another model.
+    Only added tokens may, as in many published models; texts with one are refused later.
     """
     if tokenizer is None:
         return

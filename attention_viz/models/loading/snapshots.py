@@ -40,10 +40,7 @@ _FOLDER, _FIGURES = "snapshots", "snapshots.json"
 
 
 def moments(name: str) -> "pandas.DataFrame":
-    """Return the measurements at each shipped checkpoint, one row per step, in order.
-
-    They were measured during training, on many texts named in the model card.
-    """
+    """Return the measurements at each shipped checkpoint, on texts named in the model card, one row per step."""
     import pandas
 
     path = _folder(name) / _FIGURES

@@ -37,8 +37,7 @@ def prepare() -> None:
 def verdict_of(folder: CheckedFolder, check: Callable[[], None], limits: Limits = LIMITS) -> "Verdict":
     """Return a folder's dry-run verdict from a bounded process, cached while its files stay the same.
 
-    Args:
-        check: called repeatedly; an exception ends the process.
+    An exception in `check` ends the process.
     """
     key = folder.path.resolve(), folder.name, frozenset(state_of(folder.path).items())
     with _lock:

@@ -31,12 +31,11 @@ _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
 
 @dataclass(frozen=True)
 class Limits:
-    """A process's limits.
+    """A process's limits; `memory` is in bytes beside its imports' share.
 
     Attributes:
-        memory: bytes, beside its imports' share.
         seconds: on the clock, per answer.
-        processor: seconds of processor time of all its threads together, per answer.
+        processor: seconds of processor time of all threads together, per answer.
     """
 
     memory: int = 600_000_000
@@ -118,13 +117,7 @@ def _lower(which: int, most: int) -> None:
 
 @dataclass(frozen=True)
 class Bounds:
-    """Limits for one forward.
-
-    Attributes:
-        at_once: bytes made by one step.
-        together: bytes made by all steps, kept or not.
-        steps: number of torch operations.
-    """
+    """Limits for one forward: bytes of one step, bytes of all steps (kept or not), and number of torch operations."""
 
     at_once: int = 1_000_000_000
     together: int = 8_000_000_000
@@ -140,10 +133,7 @@ class TooMuch(Exception):
 
 
 class Counting(TorchDispatchMode):
-    """Counts this thread's torch operations and their bytes while entered.
-
-    On torch's "meta" device nothing is allocated.
-    """
+    """Counts this thread's torch operations and their bytes while entered; "meta" tensors take no memory."""
 
     def __init__(self, bounds: Bounds) -> None:
         """Keep the bounds."""
@@ -191,11 +181,7 @@ class TooLong(Exception):
 
 @dataclass(frozen=True)
 class Message:
-    """One message between processes.
-
-    Attributes:
-        values: must fit a JSON object.
-    """
+    """One message between processes; `values` must fit a JSON object."""
 
     values: Mapping[str, Any]
     content: bytes = b""

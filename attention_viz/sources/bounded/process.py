@@ -37,10 +37,7 @@ def isolates() -> bool:
 
 
 class ProcessEnded(Exception):
-    """A process was killed or ended before it answered.
-
-    The message is a verb with its object, such as "takes more than 600 MB of memory"; the caller adds the subject.
-    """
+    """A process ended before it answered; the message is a verb with its object, and the caller adds the subject."""
 
 
 class NotStarted(ProcessEnded):
@@ -84,11 +81,7 @@ class Process:
         seconds: float | None = None,
         longest: int | None = None,
     ) -> Message:
-        """Return the answer to a request; an exception in `check` kills the process.
-
-        Args:
-            longest: the answer's bytes, if less than the limit.
-        """
+        """Return the answer, of at most `longest` bytes; an exception in `check` kills the process."""
         try:
             answer = self._exchange(request, check, self._within(seconds, longest))
         except BaseException:  # half of an answer may have come: nothing that follows could be read

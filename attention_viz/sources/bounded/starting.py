@@ -52,12 +52,7 @@ class Started(Protocol):
 
 
 def start(module: str, limits: Limits, image: str | None = None) -> Started:
-    """Start a process that answers by a module.
-
-    Args:
-        module: its `start` returns the request handler.
-        image: another module, already imported, from which to fork; several share its memory.
-    """
+    """Start a process that answers by a module, forked from an `image` module's process if one is named."""
     return start_forked(module, limits, image) if sys.platform.startswith("linux") else start_alone(module, limits)
 
 

@@ -43,8 +43,8 @@ def write_manifest(folder: Path, source: str, sums: Mapping[str, str]) -> None:
 def holds_all(folder: Path, source: str) -> bool:
     """Return whether all files in the manifest are unchanged and come from this source.
 
-    Sizes and change times show it quickly. A file with another time, as after copying, is compared whole; if it is
-    equal, its new time is recorded.
+    Sizes and change times show it quickly. A file with another time is compared whole; if equal, its new time is
+    recorded.
     """
     try:
         content = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
@@ -83,9 +83,7 @@ class Conversion:
     """How a file of a package becomes a model's folder.
 
     Attributes:
-        model: the model's name in the catalogue.
         revision: increase it if the converter's output for the same file changes.
-        converter: a key of `CONVERTERS`.
         beside: other files of the package that it reads, each with its sha256.
     """
 
@@ -116,8 +114,7 @@ class Conversion:
     ) -> Path:
         """Return the model's folder; write it first if it is missing, half-written or changed.
 
-        Args:
-            package: the installed package's folder; None if it isn't installed.
+        `package` is None if it isn't installed.
         """
         folder = self.folder
         if self.is_complete:

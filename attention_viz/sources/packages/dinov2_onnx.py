@@ -37,11 +37,7 @@ class Node:
 
 @dataclass(frozen=True, eq=False)
 class OnnxFile:
-    """An open file.
-
-    Attributes:
-        nodes: the steps of its graph, in order.
-    """
+    """An open file; `nodes` are its graph's steps in order."""
 
     path: Path
     nodes: tuple[Node, ...]

@@ -29,11 +29,7 @@ _BLOCKS: dict[int, tuple[int, np.dtype[Any]]] = {
 
 @dataclass(frozen=True)
 class GgufTensor:
-    """A tensor's place in the file.
-
-    Attributes:
-        offset: of its first byte in the file.
-    """
+    """A tensor's place in the file; `offset` is of its first byte."""
 
     shape: tuple[int, ...]
     kind: int
@@ -42,12 +38,7 @@ class GgufTensor:
 
 @dataclass(frozen=True, eq=False)
 class Gguf:
-    """An open file.
-
-    Attributes:
-        metadata: of the model and its tokenizer, by the format's names.
-        tensors: by name, in the file's order.
-    """
+    """An open file; `metadata` has the format's names, `tensors` the file's order."""
 
     path: Path
     metadata: dict[str, Any]

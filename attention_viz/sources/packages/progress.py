@@ -6,10 +6,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def shown(words: str) -> Generator[Callable[[int, int], None]]:
-    """Yield a function that takes the bytes written and the bytes in all, and draws a bar.
-
-    The bar goes to standard error if that is a terminal, and begins with the first number.
-    """
+    """Yield a function of the bytes written and in all that draws a bar on standard error, if that is a terminal."""
     bars: list[Bar] = []
 
     def tell(done: int, of: int) -> None:

@@ -24,12 +24,7 @@ def write_weights(
     tensors: Mapping[str, tuple[tuple[int, ...], Callable[[], NDArray[np.float32]]]],
     progress: Progress = lambda done, of: None,
 ) -> None:
-    """Write float32 tensors in the order of their names.
-
-    Args:
-        tensors: shape and reader of the numbers, by name.
-        progress: called with the bytes written and the bytes in all.
-    """
+    """Write float32 tensors in the order of their names; `progress` gets the bytes written and in all."""
     header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
     end = 0
     for name in sorted(tensors):

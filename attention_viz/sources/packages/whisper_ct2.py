@@ -32,11 +32,7 @@ class _TensorSpan:
 
 @dataclass(frozen=True, eq=False)
 class CTranslate2File:
-    """An open file.
-
-    Attributes:
-        model: the file's name for its kind of model.
-    """
+    """An open file; `model` is its name for the kind of model."""
 
     path: Path
     model: str
@@ -149,10 +145,7 @@ def _tensors(file: CTranslate2File) -> _Tensors:
 
 
 def _called(file: CTranslate2File, name: str) -> Iterator[tuple[str, tuple[tuple[int, ...], Callable[[], _Numbers]]]]:
-    """Yield a tensor's name, shape and reader in transformers; several if it is a stack.
-
-    Unlisted tensors are single numbers, such as the number of heads.
-    """
+    """Yield a tensor's name, shape and reader in transformers; several for a stack, none for single numbers."""
     step, _, part = name.rpartition("/")
     of = _NUMBERS.get(part, part)
     if step in _OUTSIDE:
