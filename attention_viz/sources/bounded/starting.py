@@ -52,7 +52,7 @@ class Started(Protocol):
 
 
 def start(module: str, limits: Limits, image: str | None = None) -> Started:
-    """Start a process that answers by a module, forked from an `image` module's process if one is named."""
+    """Start a process that answers by a module; on Linux, fork it from one that imported `image` or the module."""
     return start_forked(module, limits, image) if sys.platform.startswith("linux") else start_alone(module, limits)
 
 
