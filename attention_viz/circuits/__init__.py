@@ -1,4 +1,4 @@
-"""What wrote a number inside a model: contributions, patched runs, the logit lens, circuits from weights.
+"""Find what wrote a number inside a model.
 
 Uses `models` and the rooms below it. `av.circuits` is the function in `weights`.
 """

@@ -1,7 +1,4 @@
-"""The numbers that can be opened: scores, logits, output directions.
-
-A token's probability needs whole runs: no sum of parts makes it.
-"""
+"""The numbers that can be decomposed or measured: scores, logits, probabilities and output directions."""
 
 from dataclasses import dataclass
 
@@ -12,16 +9,16 @@ __all__ = ["Asked", "Direction", "Logit", "Probability", "Score"]
 
 @dataclass(frozen=True)
 class Score:
-    """How well a key fits a query in one head: query · key × scale, before any soft cap, position bias and mask.
+    """How well a key fits a query in one head: query · key × scale, before any soft cap, position bias or mask.
 
     Attributes:
-        layer: its number, the model's own.
+        layer: layer number, counted as the model counts.
         head: from 0.
-        query: the position that looks.
-        key: the position that is looked at.
-        stream: whose layer; None for the only one there is.
-        relative: the score less the mean score of the other keys that the query may look at. What all keys share
-            drops out, and what makes this key stand out is left.
+        query: position of the query.
+        key: position of the key.
+        stream: the layer's stream; None if the model has only one.
+        relative: subtract the mean score of the other keys that the query may attend to, which removes the part that
+            all keys share.
     """
 
     layer: int
@@ -32,19 +29,19 @@ class Score:
     relative: bool = False
 
     def __str__(self) -> str:
-        """In words."""
+        """Describe the score in words."""
         beside = ", less the mean of the other keys" if self.relative else ""
         return f"score of query {self.query} and key {self.key} in layer {self.layer}, head {self.head}{beside}"
 
 
 @dataclass(frozen=True)
 class Logit:
-    """What a model gives a token before the softmax over all tokens; or how much more than it gives another.
+    """A token's logit, or its difference from another token's logit.
 
     Attributes:
-        token: its id, or its text.
-        position: the row of the output, from the end where negative.
-        against: the id or the text of a token whose logit is taken away.
+        token: token id or text.
+        position: row of the output; negative numbers count from the end.
+        against: id or text of the token whose logit is subtracted.
     """
 
     token: int | str
@@ -52,45 +49,44 @@ class Logit:
     against: int | str | None = None
 
     def __str__(self) -> str:
-        """In words."""
+        """Describe the logit in words."""
         beside = "" if self.against is None else f" less that of {self.against!r}"
         return f"logit of {self.token!r}{beside} at position {self.position}"
 
 
 @dataclass(frozen=True)
 class Probability:
-    """How likely a model takes a token to be, from 0 to 1: the softmax over all tokens that it knows.
+    """A token's probability, from 0 to 1: the softmax over the whole vocabulary.
 
-    What changes all logits alike doesn't change it, and near 0 and 1 it hardly moves, where a `Logit` does.
+    A shift of all logits doesn't change it. Near 0 and 1 it hardly moves even if the `Logit` does.
 
     Attributes:
-        token: its id, or its text.
-        position: the row of the output, from the end where negative.
+        token: token id or text.
+        position: row of the output; negative numbers count from the end.
     """
 
     token: int | str
     position: int = -1
 
     def __str__(self) -> str:
-        """In words."""
+        """Describe the probability in words."""
         return f"probability of {self.token!r} at position {self.position}"
 
 
 @dataclass(frozen=True, eq=False)
 class Direction:
-    """How far a model's output goes in a direction: output · vector.
+    """The output's component along a direction: output · vector.
 
     Attributes:
         vector: (width,), as wide as a row of the output.
-        position: the row of the output; None for the mean over all that aren't padding, which is how embedders make
-            one vector of a text.
+        position: row of the output; None averages all rows that aren't padding, as text embedders do.
     """
 
     vector: Tensor
     position: int | None = -1
 
     def __str__(self) -> str:
-        """In words."""
+        """Describe the direction in words."""
         where = "the mean over all positions" if self.position is None else f"position {self.position}"
         return f"output at {where} in a given direction"
 

@@ -1,4 +1,4 @@
-"""Which heads read from earlier heads, by weights alone."""
+"""Find heads that read from earlier heads, from the weights alone."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -27,31 +27,31 @@ _READERS = {"q": ("query", "key"), "k": ("key", "query"), "v": ("value", "output
 def compositions(
     model: "AttentionModel", stream: str | None = None, *, into: Collection[tuple[int, int]] | None = None
 ) -> "pandas.DataFrame":
-    """How much of what a head writes stands where a later head reads, told by weights alone, for every pair of heads.
+    """Measure from the weights alone how strongly each head reads each earlier head's output.
 
-    ‖W_A W_B‖ / (‖W_A‖ ‖W_B‖), Frobenius norms, of what the earlier head writes, W_A = W_V W_O, and what the later one
-    reads it by: as a query, W_B = W_Q W_Kᵀ; as a key, W_K W_Qᵀ; as a value, W_V W_O; from 0 to 1. The gains of the
-    norms before each head are folded in. Random matrices give about 1 / √d_model, which is what to compare with. Where
-    positions are turned into query and key, W_Q W_Kᵀ is that of equal positions.
+    The score is ‖W_A W_B‖ / (‖W_A‖ ‖W_B‖), from 0 to 1, with Frobenius norms. The earlier head writes W_A = W_V W_O.
+    The later head reads through W_B: W_Q W_Kᵀ for the query, W_K W_Qᵀ for the key, W_V W_O for the value. The gains of
+    the norms before each head are folded in. Random matrices give about 1 / √d_model. If positions rotate queries and
+    keys, W_Q W_Kᵀ is the one for equal positions.
 
-    What the weights say was compared with the slopes of a run; a column that differs is NaN, and `attrs["missing"]`
-    says why.
+    The weights are checked against a run's gradients. A column that differs is NaN, and `attrs["missing"]` gives the
+    reason.
 
     Source: Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits", "Q-, K-, and V-Composition".
 
     Args:
         model: from `load` or `wrap`.
-        stream: whose heads; None for the only one there is.
-        into: the later heads, as (layer, head); all by default, which takes seconds for hundreds of heads.
+        stream: the heads' stream; None if the model has only one.
+        into: the later heads, as (layer, head); None for all, which takes seconds for hundreds of heads.
 
     Returns:
-        Columns from_layer, from_head, to_layer, to_head, q, k and v; a row for each pair of heads in different layers.
+        Columns from_layer, from_head, to_layer, to_head, q, k and v; one row per pair of heads in different layers.
         `attrs["random"]` is 1 / √d_model.
 
     Raises:
-        UnsupportedModel: our own module, or a model whose later heads don't read what earlier ones write through its
-            matrices alone.
-        ShapeError: there is no such stream, or none was named where there are several; or no such head.
+        UnsupportedModel: the model is one of our own modules, or its later heads read earlier heads through more than
+            their matrices.
+        ShapeError: the stream or a head doesn't exist, or the stream is missing and the model has several.
     """
     return compositions_of(proven(model, stream), into)
 
@@ -114,10 +114,9 @@ def _phrase(known: Proven) -> str:
 
 
 def _column(layers: Sequence[Around], later: Mapping[LayerIndex, Sequence[int]], name: str) -> Tensor:
-    """Score by later layer, then earlier head, then later head.
+    """Return scores ordered by later layer, earlier head, later head.
 
-    With W_V = Q R, W_S = Q′ S (Q, Q′ orthogonal columns), ‖W_V W_O · W_R W_Sᵀ‖ is ‖R W_O · W_R Sᵀ‖: no d_model ×
-    d_model.
+    With W_V = Q R, W_S = Q′ S (Q, Q′ orthogonal), ‖W_V W_O · W_R W_Sᵀ‖ is ‖R W_O · W_R Sᵀ‖, without d_model × d_model.
     """
     reader, after = _READERS[name]
     written: list[Tensor] = []
@@ -143,7 +142,7 @@ def _size(norms: Tensor) -> Tensor:
 
 
 def _norms(written: Tensor, read: Tensor) -> Tensor:
-    """(head, d_v, d_model) and (other, d_model, d_k) -> (head, other)."""
+    """Return the products' norms: (head, d_v, d_model) and (other, d_model, d_k) -> (head, other)."""
     heads, width, _ = written.shape
     product = written.flatten(0, 1) @ read.transpose(0, 1).flatten(1)
     return product.unflatten(0, (heads, width)).unflatten(2, (len(read), -1)).square().sum(dim=(1, 3)).sqrt()

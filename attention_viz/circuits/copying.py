@@ -1,4 +1,4 @@
-"""Which heads would write again the word that they look at."""
+"""Find heads that would copy the token that they attend to."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -23,29 +23,30 @@ __all__ = ["copying"]
 
 @without_autocast()
 def copying(model: "AttentionModel", texts: Iterable[str], stream: str | None = None) -> "pandas.DataFrame":
-    """How far each head would raise the word that it looks at above all other words, in the midst of texts.
+    """Measure how far each head would raise the logit of the token that it attends to, within texts.
 
-    Of every token the value that a head made of it there, times the head's W_O, the last norm's gain and W_U, is what a
-    head that looks at nothing else writes to each word's logit. z says by how many standard deviations over all words
-    the token's own logit lies above their mean: 0 where it counts like any other. The deviation is that of all words,
-    by way of W_U's covariance, without a logit of each. The pattern doesn't matter here: it is told what a head would
-    copy and not where it looks; one that copies, and looks at what came after the same word, is an induction head.
+    If a head attended to one token alone, it would write that token's value times W_O, the last norm's gain and W_U to
+    the logits. z is the number of standard deviations by which the token's own logit exceeds the mean of all logits; 0
+    means no preference. The deviation over the vocabulary comes from W_U's covariance, without computing each logit.
+    Attention patterns play no part. A head that copies and attends to the token after an earlier occurrence is an
+    induction head.
 
-    Special tokens and padding aren't counted, nor is a decoder's first token, at which heads rest.
+    Special tokens, padding and a decoder's first token (an attention sink) aren't counted.
 
     Args:
-        model: from `load` or `wrap`; one that chooses words.
-        texts: what to read, one after the other; none of them is kept.
-        stream: whose heads; None for the only one there is.
+        model: from `load` or `wrap`; it must have an unembedding.
+        texts: read one by one; none is kept.
+        stream: the heads' stream; None if the model has only one.
 
     Returns:
-        Index (layer, head); columns z, the mean over all tokens that count, and n, how many these are.
+        Index (layer, head); columns z, the mean over all counted tokens, and n, their number.
 
     Raises:
-        UnsupportedModel: our own module, or a model whose heads don't write to words by W_O, a norm and W_U alone.
-        UnusableText: one text instead of several, one that can't be read, or none with a token that counts.
-        TextTooLong: a text with more tokens than the model has positions.
-        ShapeError: there is no such stream, or none was named where there are several.
+        UnsupportedModel: the model is one of our own modules, or its heads write to the logits through more than W_O, a
+            norm and W_U.
+        UnusableText: `texts` is a single string, a text can't be read, or no token counts.
+        TextTooLong: a text has more tokens than the model has positions.
+        ShapeError: the stream doesn't exist, or it is missing and the model has several.
     """
     import pandas
 
@@ -69,7 +70,7 @@ def copying(model: "AttentionModel", texts: Iterable[str], stream: str | None = 
 
 
 def _counts(tokens: Tokens, *, first: bool) -> Bool[Tensor, " position"]:
-    """Mark the tokens that count: no special ones, no padding, the first only on request."""
+    """Mark the tokens that count: not special, not padding, the first only if asked."""
     counts = ~torch.tensor(tokens.special) & ~torch.tensor(tokens.padding)
     counts[0] &= first
     return counts

@@ -1,4 +1,4 @@
-"""A number opened into the rows that wrote it."""
+"""Decompose a number into the parts that wrote it."""
 
 import html
 from dataclasses import dataclass, field
@@ -25,18 +25,18 @@ HELD = "direct effect; norms and patterns held fixed"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Decomposition(ShortRepr):
-    """A number as the sum of what each part of the model wrote: direct effects, norms and patterns held fixed.
+    """A number as the sum of each part's direct effect, with norms and patterns held fixed.
 
     Attributes:
-        of: what was asked.
-        total: the number, as it ran.
-        table: a row for each part: side ("query" and "key" of a score, else "output"), kind, layer, head, position,
-            token, contribution, written; largest first. Each side sums to the total, up to the remainder. Where a
-            model has several streams, a column names them, too.
-        remainder: the total less the sum of the rows, of the side that misses it by more.
-        position_bias: what the model adds to a score for the distance of the two, apart from the sum; 0 where nothing.
-        softcap: the soft cap that a score goes through after it, apart from the sum; None where there is none.
-        held: what the numbers are, in words: they stand for direct effects, and where the run was edited, how.
+        of: the decomposed number.
+        total: its value in the run.
+        table: one row per part: side ("query" and "key" for a score, else "output"), kind, layer, head, position,
+            token, contribution, written; largest first. Each side sums to the total, up to the remainder. If the model
+            has several streams, a column names them.
+        remainder: total minus the sum of the rows, for the side with the larger gap.
+        position_bias: the distance-dependent term that the model adds to a score, not in the sum; 0 if there is none.
+        softcap: the soft cap applied to a score afterwards, not in the sum; None if there is none.
+        held: what the numbers mean, in words: direct effects, and the run's edits if it has any.
     """
 
     of: Asked
@@ -53,62 +53,62 @@ class Decomposition(ShortRepr):
         return f"<p>{html.escape(said)}</p>{self.table.to_html(max_rows=60)}"
 
     def joint(self, count: int = 20) -> "pandas.DataFrame":
-        """The largest pairs of a score: a part that wrote the query with one that wrote the key.
+        """Return a score's largest pairs: one part that wrote the query, one that wrote the key.
 
-        The score is the sum over all pairs. Costs a backward pass for each of the head's d_k dimensions.
+        All pairs sum to the score. This runs one backward pass per dimension of the head (d_k).
 
         Args:
-            count: how many pairs, largest in size first.
+            count: number of pairs, largest in size first.
 
         Returns:
             Columns query_kind, query_layer, query_head, key_kind, key_layer, key_head, contribution.
 
         Raises:
-            ShapeError: it isn't a score that was opened.
+            ShapeError: the number isn't a score.
         """
         return self._known.joint(count)
 
     def sources(self, layer: int, head: int, stream: str | None = None) -> "pandas.DataFrame":
-        """A head's contribution by the position that it was taken from.
+        """Return a head's contribution by source position.
 
         Args:
-            layer: the number of the head's layer, the model's own.
+            layer: layer number, counted as the model counts.
             head: from 0.
-            stream: whose layer; None for the only one there is.
+            stream: the layer's stream; None if the model has only one.
 
         Returns:
-            Columns position (that looks), source, token (at the source), weight, contribution, written; sums to
-            the head's rows.
+            Columns position (of the query), source, token (at the source), weight, contribution, written; sums to the
+            head's rows.
 
         Raises:
-            ShapeError: there is no such head.
+            ShapeError: the head doesn't exist.
         """
         return self._known.sources(layer, head, stream)
 
     def fetched(self) -> "pandas.DataFrame":
-        """Every head's contribution by the position that it was taken from, in one backward pass a side.
+        """Return every head's contribution by source position, in one backward pass per side.
 
         Returns:
-            Columns side, stream, layer, head, source, token (at the source), contribution, written; a head's
-            rows of a side sum to its rows in `table`.
+            Columns side, stream, layer, head, source, token (at the source), contribution, written. Per side, a head's
+            rows sum to its rows in `table`.
         """
         return self._known.fetched()
 
     def through(self, layer: int, head: int, stream: str | None = None) -> "pandas.DataFrame":
-        """What wrote a head's contribution: the parts that made the values it fetched, its pattern held fixed.
+        """Return the parts that wrote the values a head fetched, with its pattern held fixed.
 
-        The row of an earlier head in it is a path: that head's contribution through this one.
+        An earlier head's row is a path: its contribution through this head.
 
         Args:
-            layer: the number of the head's layer, the model's own.
+            layer: layer number, counted as the model counts.
             head: from 0.
-            stream: whose layer; None for the only one there is.
+            stream: the layer's stream; None if the model has only one.
 
         Returns:
-            As `table`, summing to the head's rows there.
+            Columns as in `table`, summing to the head's rows there.
 
         Raises:
-            ShapeError: there is no such head.
+            ShapeError: the head doesn't exist.
         """
         return self._known.through(layer, head, stream)
 
@@ -121,27 +121,28 @@ class Decomposition(ShortRepr):
 
 @without_autocast()
 def decompose(model: "AttentionModel", trace: Trace, of: Asked) -> Decomposition:
-    """What wrote a number: each earlier part of the model and what it contributed, summing to the number itself.
+    """Decompose a number into contributions of earlier parts, which sum to the number.
 
-    Everything between two attention calls is linear once the norms' statistics, the attention patterns and the
-    nonlinear steps of MLPs are held fixed; so a number is the sum of what each part wrote, times the number's slope
-    there. These are direct effects: what a part does to others that write in turn is theirs. Source: Elhage et al.
-    2021, "A Mathematical Framework for Transformer Circuits".
+    With norm statistics, attention patterns and the nonlinear steps of MLPs held fixed, everything between two
+    attention calls is linear. So the number is the sum of each part's output times the number's gradient there. These
+    are direct effects: the effect through a later part belongs to that part. Source: Elhage et al. 2021, "A
+    Mathematical Framework for Transformer Circuits".
 
-    The shared model keeps its flags and is not hooked: a twin over the same numbers runs.
+    A copy over the same weights runs; the shared model keeps its flags and gets no hooks.
 
     Args:
         model: from `load` or `wrap`.
-        trace: of this model; an edited one is opened as it ran, with its edits.
+        trace: from this model; an edited trace is decomposed with its edits.
         of: a `Score`, a `Logit` or a `Direction`.
 
     Raises:
-        TraceError: the trace is another model's, comes from a file or was made of another trace, or the model has
-            changed since.
-        ShapeError: a `Probability`, which no sum of parts makes; or there is no such layer, head, position or token.
-        UnusableText: a token asked for by its text is none, or several.
-        UnsupportedModel: our own module, a model without a word head where a logit was asked for, or one that can't be
-            opened: the rows would miss the number by more than 1e-4 of the largest of them.
+        TraceError: the trace is another model's, comes from a file or from another trace, or the model has changed
+            since.
+        ShapeError: `of` is a `Probability`, which isn't a sum of parts, or a layer, head, position or token doesn't
+            exist.
+        UnusableText: the token's text is no token or several.
+        UnsupportedModel: the model is one of our own modules, has no unembedding for a logit, or can't be decomposed:
+            the rows would miss the number by more than 1e-4 of the largest row.
     """
     check_model(model, trace)
     return decompose_run(trace, of)

@@ -1,4 +1,4 @@
-"""Torch's functions by name, as a run linear in its parts' outputs treats them."""
+"""Sort Torch functions by name for a run that is linear in its parts' outputs."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -42,7 +42,7 @@ PROJECTS = frozenset("linear addmm".split())
 
 
 def is_frozen(name: str, args: Sequence[Any]) -> bool:
-    """Return whether a function gives a statistic or a gate."""
+    """Return whether a function computes a statistic or a gate."""
     power = name in ("pow", "__pow__") and len(args) > 1 and isinstance(args[1], int | float)
     return name in _FROZEN or (power and args[1] < 0)
 
@@ -54,7 +54,7 @@ def without_gradient(func: Callable[..., Any], args: Sequence[Any], named: Mappi
 
 
 def held(args: Sequence[Any], passes: Tensor) -> list[Any]:
-    """Call a function with each tensor but one held fixed."""
+    """Return the arguments with every tensor but one held fixed."""
     return [
         held(one, passes)
         if isinstance(one, list | tuple)
@@ -162,7 +162,7 @@ STEPS: dict[str, Callable[..., Tensor]] = {
 
 
 def scaled(before: Tensor, after: Tensor) -> Tensor:
-    """Write an activation as input times fixed number."""
+    """Return an activation as input times a fixed number."""
     if after.shape != before.shape:
         return after
     with torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage]
@@ -171,7 +171,7 @@ def scaled(before: Tensor, after: Tensor) -> Tensor:
 
 
 def clipped(before: Tensor, in_place: bool, *bounds: Any, **named: Any) -> Tensor:
-    """Write a clip as input times fixed number, 1 between bounds."""
+    """Return a clip as input times a fixed number, 1 between the bounds."""
     with torch._C.DisableTorchFunction(), torch.no_grad():  # pyright: ignore[reportPrivateUsage]
         after = torch.clamp(before, *bounds, **named)
         ratio = torch.where(before == 0, torch.zeros_like(before), after / before)

@@ -1,4 +1,4 @@
-"""How far each weight raised one number of what a model says, asked of a text or of a trace."""
+"""Measure how far each attention weight raised one output number."""
 
 import torch
 from jaxtyping import Float
@@ -24,17 +24,20 @@ def gradient(
     target: str | None = None,
     of: tuple[int, int] | Direction | None = None,
 ) -> Float[Tensor, "*layer head query key"]:
-    """How far each weight raised one number y of the model's output: relu(dy/dA ⊙ A), A being the weights that ran.
+    """Measure how far each attention weight A raised an output number y: relu(dy/dA ⊙ A).
 
-    0 where a weight held y back, or where y doesn't depend on it: in a decoder's last layer only the row from which y
-    comes has numbers. What is said of y holds for small changes of a weight by itself, with the row's other weights as
-    they are; biases and what runs past the attention count for nothing.
+    The result is 0 if a weight lowered y or y doesn't depend on it; in a decoder's last layer, only y's row has nonzero
+    numbers. It holds for small changes of one weight, with the row's other weights fixed. Biases and paths around the
+    attention aren't counted.
 
-    y is what the model says: of a decoder, the logit of the token that it finds likeliest after the last one; of an
-    encoder that guesses words, that of the likeliest at the first mask, or, in a text without one, the sum of the
-    largest logit at every position; of an encoder–decoder, the sum of the logits of the tokens that it says. Of a model
-    that chooses no words it is the largest number where the output is one row for the whole text, such as a class;
-    elsewhere half the squared length of the mean output vector. Padding never counts.
+    By default, y depends on the model. Padding never counts.
+
+    - Decoder: the logit of the likeliest next token.
+    - Masked language model: the logit of the likeliest token at the first mask; without a mask, the sum of each
+      position's largest logit.
+    - Encoder–decoder: the sum of the logits of the tokens that it generates.
+    - Without an unembedding: the largest number if the output is one row per text, such as a class; else half the
+      squared length of the mean output vector.
 
     The model's parameters get no gradients and keep their flags.
 
@@ -42,24 +45,24 @@ def gradient(
 
     Args:
         model: from `load` or `wrap`.
-        text: what to read; or a trace of this model, of what ran there, edits included.
+        text: a text, or a trace from this model, read with its edits.
         second_text: a second sentence, for encoders that read pairs.
-        layer: the number of one; by default all, which need the same number of heads.
-        stream: whose layers; None for the only one there is.
-        target: the text that an encoder–decoder should produce, as in `trace`.
-        of: y as (position, token id), the logit of that token there, instead of what the model says; or as a
-            `Direction` of the output, such as that of one class, whose vector is 1 there and 0 elsewhere.
+        layer: one layer number; None for all, which must have equally many heads.
+        stream: the layers' stream; None if the model has only one.
+        target: the text that an encoder–decoder should generate, as in `trace`.
+        of: y as (position, token id), that token's logit there; or a `Direction` of the output, such as one class (1
+            there, 0 elsewhere).
 
     Returns:
-        (head, query, key) of a layer, or (layer, head, query, key); 0 or more, in y's units, float32.
+        (head, query, key) for one layer, else (layer, head, query, key); 0 or more, in y's units, float32.
 
     Raises:
-        UnsupportedModel: our own module, whose output nobody trained to say anything; a model through which no
-            gradient goes; or a token asked for where none are chosen.
-        TraceError: there is no such stream or layer, the trace has no model behind it, is another model's, or the model
-            has changed since; or all layers were asked for, and the trace keeps only some.
-        ShapeError: there is no such position or token, a direction isn't as wide as the output, or all layers were
-            asked for and differ in heads.
+        UnsupportedModel: the model is an untrained module of our own, lets no gradient through, or has no unembedding
+            for a token.
+        TraceError: the stream or layer doesn't exist; the trace has no model or another one; the model has changed
+            since; or all layers are needed and the trace keeps only some.
+        ShapeError: the position or token doesn't exist, the direction isn't as wide as the output, or layers differ in
+            heads.
     """
     trace = _traced(model, text, second_text, target)
     if not trace.differentiable:
@@ -75,7 +78,7 @@ def gradient(
 
 
 def _check_layer(trace: Trace, stream: str, layer: int | None) -> None:
-    """Refuse a layer that isn't there, and all of them at once where they can't stand in one tensor."""
+    """Refuse a missing layer, or all layers if they don't fit one tensor."""
     if layer is not None:
         _ = trace.attention(layer, stream)
         return

@@ -1,7 +1,7 @@
-"""A run kept linear in each part's output, so that a number can be split.
+"""Keep a run linear in each part's output, so that a number can be split.
 
 With norm statistics, attention patterns and MLPs' nonlinear steps fixed, a transformer is linear between attention
-calls. Torch functions are judged by themselves, never by module names:
+calls. Each Torch function is judged by itself, never by module names:
 
 - outputs of embeddings, biases, attention calls or nonlinear steps become leaves when added;
 - statistics (1 / √variance, softmax, a gate's sigmoid) and a head output's factor before W_O are fixed;
@@ -49,7 +49,7 @@ _PLACED = "_attention_viz_placed"
 
 @dataclass(frozen=True)
 class Leaf:
-    """One part's output, by module `path` and, for heads, attention `call`.
+    """One part's output; heads also have their attention `call`.
 
     Attributes:
         kind: "embedding", "position", "head", "mlp", "other", "bias" or "constant".
@@ -73,8 +73,7 @@ class WrittenModules:
 
     Attributes:
         late: body modules that count as head, such as BERT's pooler.
-        stack: running modules, from the outside in.
-        activations: how many are a nonlinear step alone.
+        activations: running modules that are a nonlinear step alone.
     """
 
     late: frozenset[str] = frozenset()
@@ -84,19 +83,19 @@ class WrittenModules:
 
     @property
     def path(self) -> str:
-        """The name of the module that is running."""
+        """The name of the running module."""
         return self.stack[-1]
 
     def in_head(self, path: str) -> bool:
-        """Return whether a module stands in the head behind the body."""
+        """Return whether a module is in the head behind the body."""
         return self.done or path in self.late
 
 
 class Ledger(TorchFunctionMode):
-    """Every torch function of a run, kept linear in its leaves."""
+    """Torch functions of a run, kept linear in its leaves."""
 
     def __init__(self, where: WrittenModules, words: Collection[int]) -> None:
-        """Begin with nothing written."""
+        """Start without leaves."""
         super().__init__()
         self.leaves: list[Leaf] = []
         self._where, self._words = where, words
@@ -116,7 +115,7 @@ class Ledger(TorchFunctionMode):
     def __torch_function__(
         self, func: Callable[..., Any], types: object, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        """Do what the function does, linearly."""
+        """Run the function, kept linear."""
         named = dict(kwargs or {})
         name: str = getattr(func, "__name__", "")
         if name == "embedding":
@@ -141,7 +140,7 @@ class Ledger(TorchFunctionMode):
         return found
 
     def _close(self, one: Tensor) -> None:
-        """Cut a model's own `torch.autograd.Function`, whose slope is no use here."""
+        """Cut a model's own `torch.autograd.Function`, whose gradient isn't usable."""
         if isinstance(one.grad_fn, BackwardCFunction):
             # What happened inside was seen function by function, and is remembered unless nothing of it was unknown.
             origin = _origin(one) or _Origin(self._where.path)
@@ -177,10 +176,7 @@ class Ledger(TorchFunctionMode):
     def _product(
         self, func: Callable[..., Any], name: str, args: Sequence[Any], named: dict[str, Any], live: Sequence[Tensor]
     ) -> Any:
-        """One factor is linear: of two computed ones a head's output, the other its gate.
-
-        Positions that turn a factor, as in RoPE, are fixed.
-        """
+        """Keep a head's output linear but not its gate, nor positions that rotate it, as in RoPE."""
         bound = [one for one in tensors_in((args, named)) if not one.requires_grad and _origin(one) is not None]
         if len(live) == 1 and all(self._is_gate(name, one, live[0]) for one in bound):
             return func(*args, **named)

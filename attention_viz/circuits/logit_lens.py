@@ -1,4 +1,4 @@
-"""The model's prediction if it stopped after each layer."""
+"""Predict what the model would output if it stopped after each layer."""
 
 import copy
 from collections import deque
@@ -41,30 +41,30 @@ _FEW = 8
 def logit_lens(
     model: "AttentionModel", trace: Trace, token: int | str | None = None, count: int = 1
 ) -> "pandas.DataFrame":
-    """What the model would say if it stopped after each layer: its last norm and word head, applied to that stream.
+    """Predict tokens after each layer by applying the last norm and unembedding to its stream.
 
-    The norm and the head were learnt for the last layer; what they make of an earlier one is how much of the answer
-    stands there in the form in which it is read in the end, and an early layer may know more than it shows. Source:
-    nostalgebraist 2020, "interpreting GPT: the logit lens".
+    Both were trained for the last layer. On an earlier layer they show how much of the answer is already in its final
+    form, so an early layer may know more than it shows. Source: nostalgebraist 2020, "interpreting GPT: the logit
+    lens".
 
     Args:
         model: from `load` or `wrap`, a decoder or a masked language model.
-        trace: of this model; an edited one is read as it ran.
-        token: the one whose probability is told, as an id or a word; by default the likeliest of each place.
-        count: how many of the likeliest are told of each place, where none is asked for.
+        trace: from this model; an edited trace is read with its edits.
+        token: id or text of the token whose probability you want; None for the likeliest at each position and layer.
+        count: number of likeliest tokens per position and layer, if `token` is None.
 
     Returns:
         Columns position, layer, token, probability, written (the token as people read it), by position and layer,
-        likeliest first. Layer -1 is what enters the first layer.
-        Layers are counted as the model counts them, those without attention among them.
+        likeliest first. Layer -1 is the first layer's input. Layers are counted as the model counts them, including
+        layers without attention.
 
     Raises:
-        TraceError: the trace is another model's, comes from a file or was made of another trace, or the model has
-            changed since.
-        ShapeError: fewer than 1 token was asked for, or there is no such id.
-        UnusableText: a token asked for by its text is none, or several.
-        UnsupportedModel: our own module, a model without a word head, an encoder–decoder, or one whose streams can't be
-            had, or don't end in what it says.
+        TraceError: the trace is another model's, comes from a file or from another trace, or the model has changed
+            since.
+        ShapeError: `count` is below 1, or the token id doesn't exist.
+        UnusableText: the token's text is no token or several.
+        UnsupportedModel: the model is one of our own modules, has no unembedding, is an encoder–decoder, or its streams
+            are missing or don't lead to its output.
     """
     import pandas
 
@@ -101,7 +101,7 @@ def logit_lens(
 
 @dataclass(frozen=True, eq=False)
 class _LensTurn:
-    """A module with output as large as input, without modules inside."""
+    """A module without submodules whose output is as large as its input."""
 
     module: nn.Module
     entered: Tensor
@@ -110,13 +110,7 @@ class _LensTurn:
 
 @dataclass(frozen=True, eq=False)
 class _Lens:
-    """A run's streams and their readers.
-
-    Attributes:
-        body: the module before the head.
-        streams: (position, d_model) before the first layer, then after each.
-        norm: before the head; None for nothing.
-    """
+    """A run's streams, (position, d_model) before the first layer, then after each; and their norm and head."""
 
     twin: Twin
     run: ModelRun
@@ -127,7 +121,7 @@ class _Lens:
     words: int
 
     def logits(self, layer: int) -> Iterator[Float[Tensor, "position token"]]:
-        """Apply the head to a stream, some positions at a time."""
+        """Yield the head's logits of a stream, some positions at a time."""
         stream = self.streams[layer]
         size = max(1, _AT_ONCE // self.words)
         for some in stream.split(size):
@@ -146,7 +140,7 @@ class _Lens:
             del self.body.forward
 
     def read(self, layer: int, wanted: int | None, count: int) -> tuple[Tensor, Tensor]:
-        """Ids and probabilities, (position, count) each."""
+        """Return ids and probabilities, (position, count) each."""
         ids, shares = list[Tensor](), list[Tensor]()
         for logits in self.logits(layer):
             likely = logits.softmax(dim=-1)

@@ -1,8 +1,7 @@
-"""The matrices around each layer's heads, gains of neighbouring norms folded in.
+"""Find the matrices around each layer's heads, with the neighbouring norms' gains folded in.
 
-The probe finds W_Q, W_K, W_V, W_O by the numbers that flow; the norm before them holds their input to the last bit.
-A norm but for its division is linear (gains; LayerNorm takes the mean away), so is measured by numbers, not found
-by name.
+The probe finds W_Q, W_K, W_V, W_O by the numbers that flow; the norm's output equals their input to the last bit.
+Without its division a norm is linear (gains; LayerNorm subtracts the mean), so it is measured, not found by name.
 """
 
 from collections.abc import Mapping
@@ -29,7 +28,6 @@ class Around:
 
     Attributes:
         lengths: by "query" and "key", each head's first norm factor in the run, (head,).
-        missing: by name, why it has no matrices, as parts of sentences.
     """
 
     heads: int
@@ -51,12 +49,11 @@ class Around:
 
 @dataclass(frozen=True, eq=False)
 class WordMatrices:
-    """How words enter and leave the stream; None without such a matrix.
+    """The embedding and unembedding matrices; None if the model has none.
 
     Attributes:
         unembedding: (word, d_model).
         norm: the linear part of the norm before it.
-        missing: why there is none, as a sentence; else empty.
     """
 
     embedding: Tensor | None
@@ -65,19 +62,19 @@ class WordMatrices:
     missing: str = ""
 
     def towards(self, words: Tensor) -> Float[Tensor, "d_model word"]:
-        """What raises each word's logit, in the stream."""
+        """Return the stream's directions that raise each token's logit."""
         assert self.unembedding is not None
         return self._normed(self.unembedding[words].float().T)
 
     @once
     def mean(self) -> Float[Tensor, " d_model"]:
-        """Return words' mean direction, which raises all logits."""
+        """Return the mean direction, which raises all logits."""
         assert self.unembedding is not None
         return self._normed(self.unembedding.float().mean(dim=0)[:, None])[:, 0]
 
     @once
     def covariance(self) -> Float[Tensor, "d_model d_model"]:
-        """Return words' spread: x writes with variance x · this · x."""
+        """Return the covariance: x writes logits with variance x · this · x."""
         assert self.unembedding is not None
         unembedding = self.unembedding.float()
         apart = unembedding - unembedding.mean(dim=0)
@@ -85,14 +82,14 @@ class WordMatrices:
 
     @once
     def looked_up(self) -> Float[Tensor, "d_model d_model"]:
-        """Return W_Eᵀ W_E, the likeness of words' entry directions."""
+        """Return W_Eᵀ W_E."""
         assert self.embedding is not None
         embedding = self.embedding.float()
         return embedding.T @ embedding
 
     @once
     def from_last_to_first(self) -> Float[Tensor, "d_model d_model"]:
-        """Return norm · W_U · W_E, from the last output to words' entry."""
+        """Return norm · W_U · W_E, from the last output to the embedding."""
         assert self.embedding is not None and self.unembedding is not None
         if self.unembedding.data_ptr() == self.embedding.data_ptr():
             return self._normed(self.looked_up)
@@ -103,7 +100,7 @@ class WordMatrices:
 
 
 def matrices_around(model: "AttentionModel", run: ModelRun, stream: str) -> tuple[tuple[Around, ...], WordMatrices]:
-    """Return calls' and words' matrices; a run of few tokens shows the norms."""
+    """Return each call's and the tokens' matrices; a run of a few tokens shows the norms."""
     anatomy, turns = run.anatomy, listened(run)
     calls = anatomy.calls(stream)
     layers = tuple(_around(run, turns, number, first=number == calls[0]) for number in calls)
@@ -144,10 +141,9 @@ def _around(run: ModelRun, turns: Turns, number: int, *, first: bool) -> Around:
 
 
 def _before(turns: Turns, turn: tuple[int, ModuleEvent], matrix: Tensor) -> tuple[Norm | None, bool]:
-    """Find a matrix's norm, and whether it reads anything but the stream.
+    """Return a matrix's norm, and whether it reads anything but the stream.
 
-    It does past the first layer if one module made its input since the call before, as for low-rank queries and
-    keys.
+    It does past the first layer if one module made its input since the call before, as for low-rank queries and keys.
     """
     given = turns.giving(turn)
     norm = None if given is None else norm_of(given[1].module, matrix)

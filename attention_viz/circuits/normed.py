@@ -1,4 +1,4 @@
-"""Queries and keys with their own norm, as in Qwen 3: matrix and gain."""
+"""Handle queries and keys with their own norm, as in Qwen 3: matrix and gain."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from attention_viz.recording.wiring import ColumnSource
 
 @dataclass(frozen=True, eq=False)
 class Norm:
-    """The linear part of a norm; if `centred`, it takes the mean away."""
+    """The linear part of a norm; if `centred`, it subtracts the mean."""
 
     gain: Tensor
     centred: bool
@@ -29,10 +29,7 @@ class Norm:
 
 
 def norm_of(module: nn.Module | None, matrix: Tensor) -> Norm | None:
-    """Measure a module's linear part, if it norms a (width, out) matrix's inputs.
-
-    A norm makes each vector its direction times a gain.
-    """
+    """Measure a module's linear part if it norms a (width, out) matrix's inputs; else return None."""
     if module is None:
         return None
     width, generator = matrix.shape[0], torch.Generator().manual_seed(0)
@@ -63,12 +60,7 @@ def norm_of(module: nn.Module | None, matrix: Tensor) -> Norm | None:
 
 @dataclass(frozen=True, eq=False)
 class Normed:
-    """A matrix with a norm behind it.
-
-    Attributes:
-        weight: (in, out), with the norm's linear part.
-        lengths: (head,), factors in the run.
-    """
+    """A matrix, (in, out), with its norm's linear part folded in, and that norm's factors in the run, (head,)."""
 
     turn: tuple[int, ModuleEvent]
     weight: Float[Tensor, "in out"]
@@ -106,7 +98,7 @@ def normed(turns: Turns, source: ColumnSource, number: int, count: int) -> Norme
 
 
 def _given(turns: Turns, turn: tuple[int, ModuleEvent]) -> _NormInput | None:
-    """Find the turn that made a norm's input, and the norm's ends as (position, out)."""
+    """Return the turn that made a norm's input, and the norm's ends as (position, out)."""
     place, event = turn
     entered, left = event.entered, event.left
     ways = [(entered, left)]

@@ -1,4 +1,4 @@
-"""One number of an opened run: its rows, and opening them further."""
+"""Split one number of an opened run into rows, and split those further."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class OpenNumber:
 
     @classmethod
     def begin(cls, run: ModelRun, trace: Trace, opened: OpenedRun, of: Asked) -> "OpenNumber":
-        """Find the number."""
+        """Find the number in the opened run."""
         names = {id(module): name for name, module in run.runner.model.named_modules()}
         parts = WritingParts(opened.leaves, run, [names.get(id(module), "") for module in run.anatomy.modules])
         with opened.asking():
@@ -52,7 +52,7 @@ class OpenNumber:
         return cls(run, trace, opened, of, parts, sides, float(next(iter(sides.values())).detach()))
 
     def rows(self) -> "tuple[pandas.DataFrame, float]":
-        """Return all sides' table, and its larger miss."""
+        """Return all sides' table, and the larger remainder."""
         import pandas
 
         tables: list[pandas.DataFrame] = []
@@ -78,7 +78,7 @@ class OpenNumber:
         return "something in the model isn't linear and isn't known here"
 
     def apart(self) -> tuple[float, float | None]:
-        """Return a score's later position bias and soft cap."""
+        """Return a score's position bias and soft cap."""
         if not isinstance(self.of, Score):
             return 0.0, None
         call = self._call(self.of.layer, self.of.stream)
@@ -87,7 +87,7 @@ class OpenNumber:
         return float(call.bias.expand(call.shape)[self.of.head, self.of.query, self.of.key]), call.softcap
 
     def table(self, side: str, sums: dict[WritingPart, float]) -> "pandas.DataFrame":
-        """The rows of one side, largest first."""
+        """Return one side's rows, largest first."""
         import pandas
 
         found = sorted((one for one in sums.items() if one[1] != 0.0), key=lambda one: -abs(one[1]))
@@ -109,7 +109,7 @@ class OpenNumber:
         return pandas.DataFrame(columns)
 
     def _token(self, stream: str | None, position: int | None) -> tuple[str | None, str | None]:
-        """Return a position's token, raw and readable; twice None if there is none."""
+        """Return a position's token, raw and readable; None twice if there is none."""
         tokens = self.run.queries.get(stream or "") or self.run.tokens
         if position is None or position >= len(tokens):
             return None, None
@@ -207,7 +207,7 @@ class OpenNumber:
         return self.table("output", sums)
 
     def _slope(self, layer: int, head: int, stream: str | None) -> tuple[str, Attention, Tensor]:
-        """Return the stream, the call and the number's slope, (query, d_v)."""
+        """Return the stream, the call and the number's gradient, (query, d_v)."""
         stream = self.trace.stream(stream)
         call = self._call(layer, stream)
         if not 0 <= head < call.shape[0]:
@@ -229,7 +229,7 @@ class OpenNumber:
 
 
 def _vectors(run: ModelRun, trace: Trace, opened: OpenedRun, of: Score) -> tuple[Tensor, Tensor, float]:
-    """Return a score's query and key, still on their leaves, and the product's factor."""
+    """Return a score's query and key, still attached to their leaves, and the scale."""
     stream = trace.stream(of.stream)
     there = trace.attention(of.layer, stream)
     for name, asked, count in zip(("head", "query", "key"), (of.head, of.query, of.key), there.shape, strict=True):
@@ -288,13 +288,13 @@ _BOUND = 2e-3
 
 @dataclass(frozen=True)
 class Proof:
-    """A run's verdict on matrices.
+    """Which matrices agree with a run.
 
     Attributes:
         composed: readers ("query", "key", "value") that match every earlier head.
-        embedded: every layer's values match on words.
-        keyed: its queries and keys match on words.
-        worded: every head matches in writing to words.
+        embedded: every layer's values match on embeddings.
+        keyed: its queries and keys match on embeddings.
+        worded: every head matches in writing to logits.
     """
 
     composed: frozenset[str]
@@ -304,7 +304,7 @@ class Proof:
 
 
 def prove(opened: OpenedRun, numbers: Sequence[int], layers: Sequence[Around], words: WordMatrices) -> Proof:
-    """Compare matrix products with a run's slopes."""
+    """Compare matrix products with a run's gradients."""
     heads = {leaf.call: leaf for leaf in opened.leaves if leaf.kind == "head"}
     written = [heads.get(number) for number in numbers]
     table = [leaf for leaf in opened.leaves if leaf.kind == "embedding"]
@@ -346,7 +346,7 @@ def _worded(opened: OpenedRun, written: Sequence[Leaf | None], layers: Sequence[
 
 
 def _slopes(number: Tensor, leaves: Sequence[Leaf | None], position: int) -> list[Tensor | None]:
-    """Slopes at a position: (head, d_v) for heads, (d_model,) for lookups."""
+    """Return gradients at a position: (head, d_v) for heads, (d_model,) for embeddings."""
     there = [leaf.tensor for leaf in leaves if leaf is not None]
     if not there or not number.requires_grad:
         return [None] * len(leaves)
@@ -356,7 +356,7 @@ def _slopes(number: Tensor, leaves: Sequence[Leaf | None], position: int) -> lis
 
 
 def _along(slope: Tensor, expected: Tensor) -> bool:
-    """Return whether a slope points head by head as expected, not opposite."""
+    """Return whether each head's gradient points along the expected direction, not opposite."""
     if slope.shape != expected.shape:
         return False
     slope, expected = slope.double(), expected.double()

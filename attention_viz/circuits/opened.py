@@ -1,4 +1,4 @@
-"""A run with each part's output kept as a leaf, to open its numbers."""
+"""Run a model with each part's output kept as a leaf, to split its numbers."""
 
 import contextlib
 import threading
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class OpenCall:
-    """One attention call; `query`, (head, query, d_k), hangs on earlier leaves."""
+    """One attention call; `query`, (head, query, d_k), depends on earlier leaves."""
 
     query: Tensor
     key: Tensor
@@ -41,12 +41,7 @@ class OpenCall:
 
 @dataclass(frozen=True, eq=False)
 class OpenedRun:
-    """A run that can be opened.
-
-    Attributes:
-        output: without batch axis; hangs on all leaves.
-        lock: held for slopes, because threads share a run.
-    """
+    """A run whose numbers can be split; `lock` is held during backward passes, because threads share it."""
 
     leaves: tuple[Leaf, ...]
     calls: tuple[OpenCall, ...]
@@ -60,7 +55,7 @@ class OpenedRun:
             yield
 
     def contributions(self, number: Tensor) -> list[Float[Tensor, "*any"] | None]:
-        """Return each leaf's cell times slope; None if the number ignores it."""
+        """Return each leaf times its gradient; None if the number ignores it."""
         tensors = [leaf.tensor for leaf in self.leaves]
         # torch says that all are tensors, and gives None for those that the number does not depend on.
         slopes = torch.autograd.grad(number, tensors, retain_graph=True, allow_unused=True)
@@ -86,9 +81,9 @@ class _Scribe(Recorder):
 
 
 def open_run(run: ModelRun) -> OpenedRun:
-    """Run a twin over the same weights, and keep each part's output.
+    """Run a copy over the same weights, and keep each part's output.
 
-    A lone nonlinear step before the output, such as BERT's pooler, counts as head: a second run.
+    A lone nonlinear step before the output, as in BERT's pooler, needs a second run as head.
     """
     late = frozenset[str]()
     while True:
@@ -102,7 +97,7 @@ def open_run(run: ModelRun) -> OpenedRun:
 
 
 def cut_off(name: str, what: str, number: Tensor, opened: OpenedRun) -> UnsupportedModel:
-    """Return the refusal of a number that hangs on no part."""
+    """Return the error for a number that depends on no part."""
     path = origin_of(number) or origin_of(opened.output)
     where = f" in {path}" if path else ""
     return UnsupportedModel(
@@ -131,7 +126,7 @@ def _opened(run: ModelRun, late: frozenset[str]) -> OpenedRun:
 
 
 def _words(model: nn.Module) -> set[int]:
-    """Return the vocabulary's size: a table with as many rows is looked up by words."""
+    """Return vocabulary sizes: an embedding with as many rows holds tokens."""
     found: set[int] = set()
     for part in model.modules():
         with contextlib.suppress(AttributeError, NotImplementedError):
@@ -141,7 +136,7 @@ def _words(model: nn.Module) -> set[int]:
 
 @contextlib.contextmanager
 def _followed(twin: Twin, where: WrittenModules) -> Generator[None]:
-    """Follow which module of a twin runs; the twin is ours alone, no other run is hooked."""
+    """Track the running module of a copy that no other run uses."""
     model = twin.model
     body = getattr(model, model.base_model_prefix, None)
     handles: list[Any] = []
@@ -218,7 +213,7 @@ def _opened_open_runs(trace: Trace, run: ModelRun) -> OpenedRun:
 
 
 def is_output_of(output: Tensor, trace: Trace) -> bool:
-    """Return whether a new run matches, but for rounding."""
+    """Return whether a new output matches the trace's, but for rounding."""
     found, there = (one.detach().cpu().float() for one in (output, trace.output))
     return close(found, there, REPEATED)
 
@@ -230,13 +225,13 @@ def _forget(gone: object) -> None:
 
 
 def run_behind(model: "AttentionModel", trace: Trace) -> ModelRun:
-    """The run behind a trace."""
+    """Return the run behind a trace."""
     check_model(model, trace)
     return _run(trace)
 
 
 def check_model(model: "AttentionModel", trace: Trace) -> None:
-    """Refuse a model that a trace isn't of."""
+    """Refuse a trace of another model."""
     need_trained(model)
     if trace.provenance.model != model.name:
         raise TraceError(f"a trace of {trace.provenance.model} was given; {model.name} knows only its own")

@@ -1,4 +1,4 @@
-"""From leaves' contributions to rows named by part, layer and position."""
+"""Sum leaves' contributions into rows by part, layer and position."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from attention_viz.recording.gradients import ModelRun
 
 
 class WritingPart(NamedTuple):
-    """A row's writer; None without layer, head or position."""
+    """The part that wrote a row; None without layer, head or position."""
 
     kind: str
     stream: str | None
@@ -30,7 +30,7 @@ class WritingParts:
     paths: Sequence[str]
 
     def sums(self, contributions: Sequence[Tensor | None]) -> dict[WritingPart, float]:
-        """Sum each part's contributions, without those of nothing."""
+        """Return each part's summed contributions, without unused leaves."""
         found: dict[WritingPart, float] = {}
         for leaf, cells in zip(self.leaves, contributions, strict=True):
             if cells is None:
@@ -52,12 +52,12 @@ class WritingParts:
         return {WritingPart(leaf.kind, stream, layer, None, at): float(row[at]) for (at,) in row.nonzero().tolist()}
 
     def _axis(self, cells: Tensor, stream: str | None) -> int | None:
-        """Find the axis of positions; None if all positions share the output."""
+        """Return the axis of positions; None if all positions share the output."""
         counts = {len(tokens) for name, tokens in self.run.queries.items() if stream is None or name == stream}
         return next((axis for axis in range(cells.ndim - 1) if cells.shape[axis] in counts and cells.ndim > 1), None)
 
     def place(self, leaf: Leaf) -> tuple[str | None, int | None]:
-        """Return stream and layer, else the nearest attention module's."""
+        """Return the leaf's stream and layer, else the nearest attention module's."""
         places = self.run.anatomy.places
         if leaf.call is not None:
             return places[leaf.call]
@@ -75,10 +75,7 @@ class WritingParts:
 
 
 def _beside(own: Sequence[str], nearest: Sequence[str], at: int, layer: int) -> int | None:
-    """The layer by its number, if not the nearest attention's.
-
-    None without layer, or if numbered otherwise.
-    """
+    """Return the layer by its number, if not the nearest attention's; None without layer, or if numbered otherwise."""
     listed = at < len(own) and at < len(nearest) and own[at].isdigit() and nearest[at] == str(layer)
     return int(own[at]) if listed else None
 

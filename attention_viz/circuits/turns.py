@@ -1,4 +1,4 @@
-"""Each module's inputs and outputs in a run, to find parts without names."""
+"""Record each module's inputs and outputs in a run, to find parts without names."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from attention_viz.recording.wiring import entering, hooked, rows
 
 @dataclass(frozen=True, eq=False)
 class ModuleEvent:
-    """A module's input and output, and earlier attention calls."""
+    """A module's input, output and number of earlier attention calls."""
 
     module: nn.Module
     entered: Tensor
@@ -25,29 +25,29 @@ class ModuleEvent:
 
 @dataclass(frozen=True, eq=False)
 class Turns:
-    """Every module's turn in a twin's run, in order of ending."""
+    """Every module's turn in a copy's run, in order of ending."""
 
     events: Sequence[ModuleEvent]
 
     def giving(self, turn: tuple[int, ModuleEvent]) -> tuple[int, ModuleEvent] | None:
-        """Return the turn that made a module's input, not handed it on."""
+        """Return the turn that made a module's input, not one that passed it on."""
         place, event = turn
         before = enumerate(self.events[:place])
         return next(((at, one) for at, one in before if same(one.left, event.entered)), None)
 
     def taking(self, turn: tuple[int, ModuleEvent]) -> Iterator[nn.Module]:
-        """Return the modules that took another's output unchanged."""
+        """Yield the modules that took another's output unchanged."""
         place, event = turn
         return (one.module for one in self.events[place + 1 :] if same(one.entered, event.left))
 
     def of(self, module: nn.Module | None, calls: int) -> tuple[int, ModuleEvent] | None:
-        """Return a module's turn after some calls, and its place."""
+        """Return a module's turn after some calls, and its index."""
         found = ((place, event) for place, event in enumerate(self.events) if event.calls == calls)
         return next(((place, event) for place, event in found if event.module is module), None)
 
 
 def listened(run: ModelRun) -> Turns:
-    """Listen to a twin's modules; the model's other runs don't notice."""
+    """Record the modules of a copy; the model's other runs aren't affected."""
     twin: Twin = run.runner.twin(frozen=True)
     recorder, events = Recorder(keep=frozenset()), list[ModuleEvent]()
 

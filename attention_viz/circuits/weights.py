@@ -1,4 +1,4 @@
-"""Heads by weights alone: word writing, and where they look."""
+"""Describe heads from the weights alone: tokens that they write, and attention."""
 
 import copy
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ _SIGNS = {"query": "W_Q", "key": "W_K", "value": "W_V", "output": "W_O"}
 
 @dataclass(frozen=True, eq=False)
 class Proven:
-    """A stream's matrices and a run's verdict; `numbers` are its attention layers'."""
+    """A stream's matrices, its attention layers' `numbers`, and a run's verdict."""
 
     name: str
     stream: str
@@ -64,7 +64,7 @@ class Proven:
         return f"{phrase} of {self.name} {is_none}{why and f': {why}'}"
 
     def lacking_words(self) -> str | None:
-        """Return why heads' writing to words is unknown; else None."""
+        """Return why the heads' effect on logits is unknown; else None."""
         if self.words.unembedding is None:
             return self.words.missing
         if not self.proof.worded:
@@ -90,7 +90,7 @@ def proven(model: "AttentionModel", stream: str | None = None) -> Proven:
 
 
 def _in_full(model: "AttentionModel") -> "AttentionModel":
-    """Return the model; a full-precision copy if it is in half, which hides slopes."""
+    """Return the model; a full-precision copy if it is in half, which hides gradients."""
     if model.hf_model.dtype in (torch.float32, torch.float64):
         return model
     try:
@@ -105,36 +105,35 @@ def _in_full(model: "AttentionModel") -> "AttentionModel":
 
 @without_autocast()
 def circuits(model: "AttentionModel", stream: str | None = None) -> "pandas.DataFrame":
-    """What the weights alone tell of each head, with the gains of norms folded in.
+    """Describe each head's OV and QK circuits from the weights alone, with norm gains folded in.
 
-    A head's OV circuit is what it writes of what it looks at, W_V W_O; its QK circuit is where it looks, W_Q W_Kᵀ.
-    Between words and words, through embedding and unembedding, a circuit is a matrix of words × words; the fraction of
-    its eigenvalues λ, Σ Re λ / Σ |λ|, is 1 where each word speaks for itself, −1 where it speaks against itself. It is
-    worked out of a matrix of d_k × d_k with the same eigenvalues. Where positions are turned into query and key, QK is
-    that of equal positions.
+    The OV circuit, W_V W_O, is what a head writes for a token that it attends to; the QK circuit, W_Q W_Kᵀ, is where it
+    attends. Through embedding and unembedding, each is a matrix of tokens × tokens. The fraction of its eigenvalues λ,
+    Σ Re λ / Σ |λ|, is 1 if each token promotes itself and −1 if it suppresses itself. It is computed from a d_k × d_k
+    matrix with the same eigenvalues. If positions rotate queries and keys, QK is the one for equal positions.
 
-    What the weights say was compared with the slopes of a run; what differs is NaN, and `attrs["missing"]` says of
-    each column why. Copying in a text is another thing: in SmolLM2 these numbers don't find the heads that copy.
+    The weights are checked against a run's gradients. A column that differs is NaN, and `attrs["missing"]` gives the
+    reason. Copying within a text is another matter: in SmolLM2 these numbers don't find the heads that copy.
 
     Source: Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits", "Summarizing OV/QK matrices".
 
     Args:
         model: from `load` or `wrap`.
-        stream: whose heads; None for the only one there is.
+        stream: the heads' stream; None if the model has only one.
 
     Returns:
         Index (layer, head); columns ov and qk, the fractions from −1 to 1, and ov_norm and qk_norm, the Frobenius norms
         of W_V W_O and W_Q W_Kᵀ, before the scale.
 
     Raises:
-        UnsupportedModel: our own module, or a model of which none of these numbers is to be had.
-        ShapeError: there is no such stream, or none was named where there are several.
+        UnsupportedModel: the model is one of our own modules, or has none of these numbers.
+        ShapeError: the stream doesn't exist, or it is missing and the model has several.
     """
     return circuits_of(proven(model, stream))
 
 
 def circuits_of(known: Proven) -> "pandas.DataFrame":
-    """The table of `circuits`."""
+    """Return the table of `circuits`."""
     import pandas
 
     circuits = {"ov": _ov(known), "qk": _qk(known), "ov_norm": _ov_norm(known), "qk_norm": _qk_norm(known)}
@@ -168,10 +167,10 @@ def _ov(known: Proven) -> Tensor | str:
 
 
 def ov_fractions(known: Proven) -> Float[Tensor, " head"]:
-    """Return heads' OV eigenvalue fractions between words, by layer.
+    """Return heads' OV eigenvalue fractions between tokens, by layer.
 
-    W_E W_V W_O W_U (words × words) has the eigenvalues of W_O (W_U W_E) W_V (d_v × d_v), else 0; the bracket and
-    its gains are made once.
+    W_E W_V W_O W_U (words × words) has the eigenvalues of W_O (W_U W_E) W_V (d_v × d_v), else 0; the bracket is made
+    once.
     """
     between, found = known.words.from_last_to_first, list[Tensor]()
     for one in known.layers:
@@ -210,7 +209,7 @@ def _qk_norm(known: Proven) -> Tensor | str:
 
 
 def _fractions(square: Tensor) -> Tensor:
-    """Σ Re λ / Σ |λ| by head, (head, d_k, d_k) -> (head,); NaN if all are 0."""
+    """Return Σ Re λ / Σ |λ| by head, (head, d_k, d_k) -> (head,); NaN if all are 0."""
     values = torch.linalg.eigvals(square.double())
     return values.real.sum(dim=-1) / values.abs().sum(dim=-1)
 

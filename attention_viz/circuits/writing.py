@@ -1,4 +1,4 @@
-"""The words that a head's output makes likelier or less likely."""
+"""Find the tokens that a head's output makes likelier or less likely."""
 
 from typing import TYPE_CHECKING, cast
 
@@ -32,31 +32,30 @@ def writes(
     count: int = 10,
     stream: str | None = None,
 ) -> "pandas.DataFrame":
-    """The words that a head's output promotes and suppresses: what it adds to each word's logit, by the direct way.
+    """List the tokens that a head's output promotes and suppresses directly.
 
-    A direct effect, with norms and patterns held fixed. Numbers are told against the mean over all words, since the
-    softmax sees no more than how they differ. Source: Elhage et al. 2021, "A Mathematical Framework for Transformer
-    Circuits", of a head's output in a text instead of its weights alone; W_O isn't looked for.
+    This is a direct effect, with norms and patterns held fixed. Each number is the head's addition to a logit minus the
+    mean over the vocabulary, because the softmax ignores a common shift. Source: Elhage et al. 2021, "A Mathematical
+    Framework for Transformer Circuits", but for a head's output in a text instead of its weights alone.
 
     Args:
         model: from `load` or `wrap`.
-        trace: of this model; an edited one is opened as it ran.
-        layer: the number of the head's layer, the model's own.
+        trace: from this model; an edited trace is decomposed with its edits.
+        layer: layer number, counted as the model counts.
         head: from 0.
-        position: the row of the output, from the end where negative.
-        count: how many words of either kind.
-        stream: whose layer; None for the only one there is, and of an encoder–decoder for the cross-attention.
+        position: row of the output; negative numbers count from the end.
+        count: number of tokens of each kind.
+        stream: the layer's stream; None for the only one, or an encoder–decoder's cross-attention.
 
     Returns:
         Columns token, id, logit, written (the token as people read it): the most promoted first, then the suppressed,
-        the most suppressed last. A head that writes nothing there, such as an encoder's, has all zeros, and then no
-        rows.
+        the most suppressed last. No rows if the head writes nothing there, as an encoder's head does.
 
     Raises:
-        TraceError: the trace is another model's, comes from a file or was made of another trace, has no such layer, or
-            the model has changed since.
-        ShapeError: there is no such head or position, or fewer than 1 word was asked for.
-        UnsupportedModel: our own module, a model without a word head, or one that can't be opened.
+        TraceError: the trace is another model's, comes from a file or from another trace, has no such layer, or the
+            model has changed since.
+        ShapeError: the head or position doesn't exist, or `count` is below 1.
+        UnsupportedModel: the model is one of our own modules, has no unembedding, or can't be decomposed.
     """
     import pandas
 
@@ -87,7 +86,7 @@ def written_logits(
 ) -> Float[Tensor, " token"]:
     """Return a head's direct addition to each logit at a position.
 
-    The row is linear in it: differentiate its slopes under unknown weights by those.
+    The row is linear in it: differentiate its gradients under unknown weights by those.
     """
     rows = len(opened.output)
     if not -rows <= position < rows:

@@ -1,4 +1,4 @@
-"""Text, images and sound turned into tensors and tokens.
+"""Turn text, images and sound into tensors and tokens.
 
 Uses `sources` and the rooms below it.
 """

@@ -1,4 +1,4 @@
-"""Chat templates, within bounds: a template is a program that came with the model, and may run for ever."""
+"""Render chat templates within bounds: a template is a model's program and may run forever."""
 
 import hashlib
 import threading
@@ -28,7 +28,7 @@ def render_chat(
     tokens: Mapping[str, object],
     process: TextProcess | None = None,
 ) -> str:
-    """A conversation as the template writes it, ready for an answer."""
+    """Return a conversation as the template writes it, ready for an answer."""
     written = [dict(message) for message in messages]
     if process is None and not isolates():
         return _render_here(model, template, written, tokens)

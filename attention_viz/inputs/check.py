@@ -1,4 +1,4 @@
-"""Rows of ids from outside, checked before a model reads them."""
+"""Check rows of ids from outside before a model reads them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,18 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """What one model takes.
-
-    Attributes:
-        limit: how many tokens it can read at once; None where nothing says.
-    """
+    """The inputs that one model accepts; `limit` is in tokens, None if unknown."""
 
     name: str
     model: "PreTrainedModel"
     limit: int | None
 
     def row(self, ids: Tensor | Sequence[int], what: str = "ids") -> Tensor:
-        """One row of the model's ids, (1, n); what is none is refused."""
+        """Return one row of the model's ids, (1, n); refuse anything else."""
         target = "target" if what == "decoder ids" else "text"
         if isinstance(ids, list | tuple):
             wrong = next((one for one in ids if type(one) is not int), None)
@@ -56,7 +52,7 @@ class Inputs:
         return ids
 
     def check_tokens(self, tokens: Tokens) -> None:
-        """Refuse what a tokenizer made of a text, as `check_ids` does; a word that the model doesn't know is named."""
+        """Refuse tokens as `check_ids` does; the error names an unknown token's text."""
         known = vocabulary(self.model)
         wrong = next((at for at, number in enumerate(tokens.numbers) if not 0 <= number < known), None)
         if wrong is not None:
@@ -88,7 +84,7 @@ class Inputs:
 
 
 def _placeholders(model: "PreTrainedModel") -> dict[int, str]:
-    """The ids that stand for something that isn't text, and what that is."""
+    """Return the ids of placeholders for images, videos and sounds, with their kinds."""
     kinds = {"image": "a picture", "video": "a video", "audio": "a sound", "speech": "a sound"}
     found = {
         getattr(model.config, f"{name}_token_{ending}", None): kind
@@ -99,7 +95,7 @@ def _placeholders(model: "PreTrainedModel") -> dict[int, str]:
 
 
 def checked_mask(ids: Tensor, mask: Tensor | None) -> Tensor:
-    """The mask of a row of ids as whole numbers; all real where there is none."""
+    """Return the mask of a row of ids as integers; None becomes all ones."""
     if mask is None:
         return torch.ones_like(ids)
     if not isinstance(mask, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
@@ -125,13 +121,9 @@ def trace_filled(
     special_tokens: bool = True,
     chat: bool = False,
 ) -> Trace:
-    """Run a text with padding after it, up to a length, and let everyone look at the padding.
+    """Trace a text padded to a length, with the padding visible to all positions.
 
-    That is what a batch does without its mask; `Allow` with `masks.padding` is the mask. The positions are labelled as
-    padding in the trace.
-
-    Args:
-        edits: changes made inside the model, such as `Allow`.
+    That is a batch without its mask; `Allow` with `masks.padding` is the mask.
     """
     count = model.fit(text, special_tokens=special_tokens, chat=chat).count
     if length < count:
@@ -147,7 +139,7 @@ def trace_filled(
 def padded(
     name: str, tokenizer: "PreTrainedTokenizerBase | None", text: str, padding: int, wording: Wording
 ) -> tuple[Tensor, Tokens]:
-    """A text's ids with so many of the padding token after them, (1, n), and its tokens, those labelled as padding."""
+    """Return a text's ids with padding after them, (1, n), and its tokens, the padding labelled."""
     own = read(name, tokenizer, text, wording=wording).tokens
     filling = getattr(tokenizer, "pad_token_id", None)
     if not isinstance(filling, int):
@@ -164,7 +156,7 @@ def padded(
 
 
 def unpadded(stream: str, inputs: Mapping[str, Tensor]) -> Tensor | None:
-    """Which queries of a stream aren't padding, as far as the model is told so."""
+    """Return which queries of a stream aren't padding; None if unknown."""
     decodes = "decoder_input_ids" in inputs and stream != "encoder"
     mask = inputs.get("decoder_attention_mask" if decodes else "attention_mask")
     if not decodes and "input_ids" not in inputs:

@@ -1,4 +1,4 @@
-"""What a recorded run of a long text will take, roughly, told from the sizes of model and text."""
+"""Estimate a recorded run's memory and time from the sizes of model and text."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -20,13 +20,13 @@ OPERATIONS_A_SECOND = 7.5e10
 
 
 def longest(inputs: Mapping[str, Tensor]) -> int:
-    """The length of the longest text among a model's inputs; 0 where it is given none."""
+    """Return the longest text's length among a model's inputs; 0 without any."""
     texts = (tensor for name, tensor in inputs.items() if name.endswith("input_ids") and tensor.ndim == 2)
     return max((tensor.shape[1] for tensor in texts), default=0)
 
 
 def file_for(inputs: Mapping[str, Tensor]) -> RestingFile | None:
-    """A file for what a long text's run computes; None for a short text, or if there is no room for a file."""
+    """Return a file for a long text's activations; None for a short text, or if there is no room."""
     if longest(inputs) < LONG:
         return None
     try:
@@ -43,14 +43,10 @@ def cost_of(
     *,
     words_later: bool = False,
 ) -> tuple[float, float]:
-    """How many bytes the trace of a run will hold, and how many seconds the run takes; 0 where that can't be told.
+    """Return a trace's bytes and its run's seconds; 0 if unknown, as on other devices than the CPU.
 
-    Each number of a model but its table of words is multiplied once for each token, and each pair of tokens costs twice
-    the width of a layer, once for the scores and once for the values.
-
-    Args:
-        model: what runs, on a processor; nothing is told of other devices.
-        kept: how many of them are kept; all by default.
+    Each parameter but the embeddings is multiplied once per token, and each pair of tokens costs twice a layer's width.
+    `kept` is the number of kept calls, None for all.
     """
     tokens = longest(inputs)
     if not tokens or device_of(model).type != "cpu":
@@ -68,7 +64,7 @@ def cost_of(
 
 
 def _sizes(model: "PreTrainedModel") -> tuple[int, int]:
-    """How wide a layer is and how many words the model knows; 0 where its configuration doesn't say."""
+    """Return a layer's width and the vocabulary's size; 0 if the configuration doesn't say."""
     try:
         config = model.config.get_text_config()
     except ValueError:  # several parts of it read text

@@ -1,4 +1,4 @@
-"""The device that a model computes on."""
+"""Find the device that a model computes on."""
 
 from typing import Any
 
@@ -9,8 +9,8 @@ from torch import nn
 def device_of(model: nn.Module) -> torch.device:
     """Return the device that a model's inputs belong on.
 
-    Offloaded parameters are on the meta device while the model rests. What fetches them knows where it puts them;
-    else other parameters tell.
+    Offloaded parameters are on the meta device between runs. Their hook knows the target device; else other parameters
+    show it.
     """
     tensors = [*model.parameters(), *model.buffers()]
     if not tensors or not tensors[0].is_meta:

@@ -1,4 +1,4 @@
-"""Ids to tokens: the tokenizer's own pieces, how they are written, and the words that they make."""
+"""Turn ids into tokens: the tokenizer's pieces, their spelling, and their words."""
 
 import json
 from collections.abc import Container, Sequence
@@ -25,7 +25,7 @@ _SUFFIX = "</w>"
 
 
 def spellings(tokenizer: "PreTrainedTokenizerBase", ids: Sequence[int]) -> tuple[str, ...]:
-    """How the pieces with these ids are written; what was added to the vocabulary, such as "[CLS]", is its own text."""
+    """Return the spelling of each id's piece; added tokens such as "[CLS]" are plain text."""
     # A tokenizer that works in a process of its own said both when it was loaded.
     usual: str | None = getattr(tokenizer, "spelling", None)
     added: Container[int] = getattr(tokenizer, "added", ()) if usual else tokenizer.added_tokens_decoder
@@ -34,7 +34,7 @@ def spellings(tokenizer: "PreTrainedTokenizerBase", ids: Sequence[int]) -> tuple
 
 
 def spelling_of(tokenizer: "PreTrainedTokenizerBase") -> str:
-    """How a tokenizer writes its pieces: one of `trace.spelling.SPELLINGS`, "unknown" where it doesn't say."""
+    """Return a tokenizer's spelling, one of `trace.spelling.SPELLINGS`; "unknown" if it doesn't say."""
     backend: Any = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
         if hasattr(tokenizer, "_utf_vocab_size") and tokenizer.tokenize("é") == ["\xc3", "\xa9"]:
@@ -50,7 +50,7 @@ def spelling_of(tokenizer: "PreTrainedTokenizerBase") -> str:
 
 
 def _kinds(part: Any) -> set[str]:
-    """What a part of a tokenizer is made of, by the names in its own description."""
+    """Return the types in the description of a tokenizer's part."""
     if part is None:
         return set()
     settings = json.loads(part.__getstate__())
@@ -71,12 +71,12 @@ def label_ids(tokenizer: "PreTrainedTokenizerBase | None", ids: Sequence[int], p
 def tokens_of_ids(
     tokenizer: "PreTrainedTokenizerBase | None", ids: Sequence[int], padding: Sequence[bool] = ()
 ) -> Tokens:
-    """Return the tokens of a row of ids that is a text: labels, and the words that they make."""
+    """Return the tokens of a text's ids: labels and words."""
     return with_words(tokenizer, label_ids(tokenizer, ids, padding))
 
 
 def with_words(tokenizer: "PreTrainedTokenizerBase | None", tokens: Tokens) -> Tokens:
-    """Say of the tokens of a text which word each belongs to, as far as the pieces say."""
+    """Add each token's word, as far as the pieces show it."""
     if tokenizer is None:
         return tokens
     every = zip(tokens.labels, tokens.numbers, tokens.special, tokens.padding, strict=True)
@@ -87,14 +87,14 @@ def with_words(tokenizer: "PreTrainedTokenizerBase | None", tokens: Tokens) -> T
 
 
 def unknown_id(tokenizer: "PreTrainedTokenizerBase") -> int | None:
-    """Return the id for letters that a tokenizer doesn't have; None if that id ends or fills up texts."""
+    """Return the id for unknown letters; None if that id also ends or pads texts."""
     found: object = tokenizer.unk_token_id
     others: tuple[object, ...] = (tokenizer.eos_token_id, tokenizer.bos_token_id, tokenizer.pad_token_id)
     return found if isinstance(found, int) and found not in others else None
 
 
 def with_doubled(notes: tuple[str, ...], tokens: Tokens) -> tuple[str, ...]:
-    """Add a note for each special token that is there twice, such as one that a chat template wrote, too."""
+    """Add a note per special token that is there twice, such as one that the template also wrote."""
     found = list(notes)
     for place, added, typed in (("beginning", 0, 1), ("end", -1, -2)) if len(tokens) > 1 else ():
         twice = tokens.numbers[added] == tokens.numbers[typed] and tokens.special[added] and not tokens.special[typed]
@@ -107,6 +107,6 @@ def with_doubled(notes: tuple[str, ...], tokens: Tokens) -> tuple[str, ...]:
 
 
 def reserved(tokenizer: "PreTrainedTokenizerBase", ids: Sequence[int]) -> tuple[bool, ...]:
-    """Say which ids are no text; the unknown token is one, since something was typed there."""
+    """Return which ids aren't text; the unknown token is text, because something was typed there."""
     reserved = {number for number in tokenizer.all_special_ids if number != tokenizer.unk_token_id}
     return tuple(number in reserved for number in ids)

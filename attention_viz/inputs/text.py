@@ -1,4 +1,4 @@
-"""Text to tokens: what a tokenizer makes of it, and what it refuses."""
+"""Tokenize text, and refuse text that can't be read."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,12 +27,7 @@ _MOST_BETWEEN = 1_000
 
 @dataclass(frozen=True)
 class Wording:
-    """What is put around a text before a model reads it.
-
-    Attributes:
-        special_tokens: whether the tokenizer adds those that belong there, such as [CLS].
-        chat: whether the text is put into the tokenizer's chat template, as a user's message to be answered.
-    """
+    """Whether the tokenizer adds its special tokens, and whether a text goes into the chat template."""
 
     special_tokens: bool = True
     chat: bool = False
@@ -43,14 +38,14 @@ AS_TYPED = Wording()
 
 @dataclass(frozen=True, eq=False)
 class InputRow:
-    """One row of input for a model: its tensors and the tokens that will stand along the axes."""
+    """One row of input: its tensors, and the tokens along the axes."""
 
     tokens: Tokens
     tensors: dict[str, Tensor]
 
     @classmethod
     def of_ids(cls, ids: Tensor, attention_mask: Tensor, tokenizer: "PreTrainedTokenizerBase | None") -> "InputRow":
-        """A row of ids with its mask; labels are the tokenizer's pieces where there is one, else the ids as text."""
+        """Return a row of ids with its mask; without a tokenizer, labels are the ids as text."""
         padding = tuple(not flag for flag in attention_mask[0].tolist())
         tokens = tokens_of_ids(tokenizer, [int(i) for i in ids[0].tolist()], padding)
         return cls(tokens, {"input_ids": ids, "attention_mask": attention_mask})
@@ -64,7 +59,7 @@ def read(
     wording: Wording = AS_TYPED,
     limit: int | None = None,
 ) -> InputRow:
-    """What a tokenizer makes of a text, or of two sentences."""
+    """Tokenize a text, or two sentences."""
     tokenizer = _present(model, tokenizer)
     _check_text(text)
     if second_text is not None:
@@ -96,7 +91,7 @@ def read(
 
 
 def read_target(model: str, tokenizer: "PreTrainedTokenizerBase | None", target: str) -> Tokens:
-    """What a tokenizer makes of the text that an encoder–decoder should produce."""
+    """Tokenize the target of an encoder–decoder."""
     tokenizer = _present(model, tokenizer)
     _check_text(target)
     encoding = with_tokenizer(model, tokenizer, target, lambda: tokenizer(text_target=target, verbose=False))
@@ -138,7 +133,7 @@ def _encode(
 
 
 def _template(tokenizer: "PreTrainedTokenizerBase") -> str:
-    """The tokenizer's template for plain talk; some have several, by name."""
+    """Return the tokenizer's default chat template; some have several, by name."""
     found = cast("str | dict[str, str]", tokenizer.chat_template)
     return found if isinstance(found, str) else found.get("default") or next(iter(found.values()))
 
@@ -161,7 +156,7 @@ def count_tokens(
     second_text: str | None = None,
     wording: Wording = AS_TYPED,
 ) -> int:
-    """How many tokens a text has, special ones included, however long it is."""
+    """Count a text's tokens, special ones included, whatever its length."""
     tokenizer = _present(model, tokenizer)
     _check_text(text)
     if isinstance(tokenizer, IsolatedTokenizer) and not wording.chat:
@@ -174,22 +169,22 @@ def count_tokens(
 
 
 def vocabulary(model: "PreTrainedModel") -> int:
-    """How many different ids the model knows; 0 for one that doesn't read text."""
+    """Return the number of ids that the model knows; 0 if it doesn't read text."""
     table = _word_table(model)
     rows = 0 if table is None else table.num_embeddings
     return rows or _configured(model, "vocab_size") or 0
 
 
 def words_known(model: "PreTrainedModel") -> int:
-    """How many tokens the model can say, at least: some have rows in their table for what is only read."""
+    """Return the least number of tokens that the model can output: some embedding rows are input only."""
     counts = (vocabulary(model), _configured(model, "vocab_size") or 0)
     return min((count for count in counts if count), default=0)
 
 
 def token_limit(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase | None") -> int | None:
-    """How many tokens the model can read at once: the least that its configuration, its table and its tokenizer say.
+    """Return the largest number of tokens per input: the least of configuration, position table and tokenizer.
 
-    Of a model that attends to blocks of a longer text, as many as it attends to whole: beyond them it is another model.
+    A block-sparse model counts only as far as it attends in full: beyond, it is another model.
     """
     positions = _configured(model, "max_position_embeddings")
     said = None if tokenizer is None else tokenizer.model_max_length
@@ -200,7 +195,7 @@ def token_limit(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase | 
 
 
 def _configured(model: "PreTrainedModel", name: str) -> int | None:
-    """A number in the configuration of the part that reads text; None where there is none, or not one for all of it."""
+    """Return a number from the text part's configuration; None if it has none, or not one for all."""
     try:
         found = getattr(model.config.get_text_config(), name, None)
     except (ValueError, RuntimeError):
@@ -209,7 +204,7 @@ def _configured(model: "PreTrainedModel", name: str) -> int | None:
 
 
 def _full_limit(model: "PreTrainedModel") -> int | None:
-    """Up to how many tokens BigBird reads in full, after which it would be sparse; transformers' own rule."""
+    """Return the tokens up to which BigBird attends in full, by transformers' own rule; None for other models."""
     config = model.config
     if getattr(config, "attention_type", None) != "block_sparse":
         return None
@@ -217,7 +212,7 @@ def _full_limit(model: "PreTrainedModel") -> int | None:
 
 
 def _table_limits(model: "PreTrainedModel", positions: int | None) -> list[int]:
-    """What is left of a table of positions that keeps its first rows for padding, as RoBERTa's does."""
+    """Return sizes of position tables without the first rows kept for padding, as in RoBERTa."""
     tables = [module for module in model.modules() if isinstance(module, nn.Embedding)]
     return [
         table.num_embeddings - table.padding_idx - 1
@@ -244,14 +239,14 @@ def _present(model: str, tokenizer: "PreTrainedTokenizerBase | None") -> "PreTra
 
 
 def _marked(encoding: Any, tensors: dict[str, Tensor]) -> tuple[bool, ...]:
-    """Which tokens the tokenizer added by itself."""
+    """Return which tokens the tokenizer added by itself."""
     if encoding.is_fast:
         return tuple(map(bool, encoding.encodings[0].special_tokens_mask))
     return tuple(map(bool, tensors.pop("special_tokens_mask")[0].tolist()))
 
 
 def _spaces(encoding: Any, sentences: Sequence[int | None], texts: tuple[str, str]) -> list[bool]:
-    """Whether a blank is before each piece, by where it stands in its text."""
+    """Return whether a blank precedes each piece, by its offset in its text."""
     found, before = list[bool](), dict[int, int]()
     for sentence, (start, end) in zip(sentences, encoding.encodings[0].offsets, strict=True):
         if sentence is None:

@@ -1,4 +1,4 @@
-"""Which token a word stands for."""
+"""Find the token of a word."""
 
 import unicodedata
 from typing import TYPE_CHECKING, Any, cast
@@ -25,13 +25,10 @@ if TYPE_CHECKING:
 def token_of(
     name: str, tokenizer: "PreTrainedTokenizerBase | None", logits: Tensor, asked: int | str, like: int | None = None
 ) -> int:
-    """The id that is meant.
+    """Return the id of a token named by id or text; without a tokenizer only by id.
 
-    Many words are two tokens, with a space before them and without. Of these the one is meant that begins as another
-    does; without another, the one that the model finds likelier here.
-
-    Args:
-        tokenizer: knows the words; None where only ids can be named.
+    If a word is a token both with and without a space, choose the one that begins as `like` does, else the one with the
+    larger logit.
     """
     if not isinstance(asked, str):  # a table's whole numbers, too, which are numpy's
         if not 0 <= int(asked) < len(logits):
@@ -67,7 +64,7 @@ def token_of(
 
 
 def number_of(tokenizer: "PreTrainedTokenizerBase", piece: str) -> int | None:
-    """Return the id of a tokenizer's piece, without asking for all of them; None where it has no such piece."""
+    """Return a piece's id without loading the whole vocabulary; None if there is no such piece."""
     try:
         number = cast("int | None", tokenizer.convert_tokens_to_ids(piece))
     except ValueError:  # one whose pieces are single characters has no word for others
@@ -77,17 +74,17 @@ def number_of(tokenizer: "PreTrainedTokenizerBase", piece: str) -> int | None:
 
 
 def _letters(text: str) -> str:
-    """A text as many tokenizers read it: without case, accents and spaces."""
+    """Return a text without case, accents and spaces, as many tokenizers read it."""
     return "".join(without_accents(unicodedata.normalize("NFKC", text.casefold())).split())
 
 
 def _spelled(tokenizer: "PreTrainedTokenizerBase", word: str) -> list[list[int]]:
-    """The tokens of a word after a space, and without one."""
+    """Return a word's tokens after a space, and without one."""
     return [tokenizer.encode(text, add_special_tokens=False) for text in dict.fromkeys((f" {word}", word))]
 
 
 def _named(tokenizer: "PreTrainedTokenizerBase", token: int) -> str:
-    """A token as whoever asks again can write it: its text, or the tokenizer's own label where that is no token."""
+    """Return a token as users can type it: its text, or the tokenizer's label if that isn't a token."""
     text = str(tokenizer.decode([token])).strip()
     return text if text and [token] in _spelled(tokenizer, text) else str(tokenizer.convert_ids_to_tokens(token))
 
@@ -108,12 +105,9 @@ def random_twice(
     tokens: int | None,
     seed: int,
 ) -> Int64[Tensor, "1 position"]:
-    """A row of ids: different random tokens, then the same again, among what the tokenizer puts around every text.
+    """Return different random tokens, then the same again, within the tokenizer's special tokens.
 
-    Args:
-        tokenizer: knows which ids are words or pieces of them; without one all ids are taken.
-        limit: how many tokens the model reads; None where nothing says.
-        tokens: how many are said twice; `USUAL` by default, fewer where the model knows or reads fewer.
+    `tokens` is how many repeat; None for `USUAL`, or fewer if the model knows or reads fewer.
     """
     before, after, reserved = _around(name, tokenizer)
     words = torch.tensor([one for one in range(vocabulary(model)) if one not in reserved], dtype=torch.int64)
@@ -131,7 +125,7 @@ def random_twice(
 
 
 def _around(name: str, tokenizer: "PreTrainedTokenizerBase | None") -> tuple[list[int], list[int], set[int]]:
-    """The ids before and after every text, and those that stand for no word."""
+    """Return the ids before and after every text, and those that aren't words."""
     if tokenizer is None:
         return [], [], set()
     knows = cast("Any", tokenizer)  # transformers' own annotations lack these
@@ -150,14 +144,9 @@ def _around(name: str, tokenizer: "PreTrainedTokenizerBase | None") -> tuple[lis
 def candidates(
     no_words: str, tokenizer: "PreTrainedTokenizerBase | None", trace: Trace, position: int, count: int
 ) -> "pandas.DataFrame":
-    """The likeliest tokens at a position of a trace: columns token, id, probability, written, likeliest first.
+    """Return the likeliest tokens at a position, likeliest first: columns token, id, probability, written.
 
-    `written` is the token as people read it, such as "·Paris" for "ĠParis".
-
-    Probabilities are the softmax over all tokens that the model knows.
-
-    Args:
-        no_words: why the model's output tells no token; empty if it does.
+    Probabilities are over the whole vocabulary. `no_words` says why the output has no tokens; empty if it has.
     """
     import pandas
 
@@ -177,13 +166,13 @@ def probability(
     token: int | str,
     position: int,
 ) -> float:
-    """How likely the model takes one token to be at a position of a trace, from 0 to 1; errors as of `candidates`."""
+    """Return a token's probability at a position, from 0 to 1; errors as of `candidates`."""
     likely = _likely(no_words, tokenizer, trace, position)
     return float(likely[token_of(trace.provenance.model, tokenizer, trace.output_at(position).float(), token)])
 
 
 def _likely(no_words: str, tokenizer: "PreTrainedTokenizerBase | None", trace: Trace, position: int) -> Tensor:
-    """The probability of every token at a position, in float64."""
+    """Return every token's probability at a position, in float64."""
     if no_words:
         raise UnsupportedModel(
             f"{trace.provenance.model} has no head that chooses tokens, so it predicts nothing: {no_words}"
@@ -200,7 +189,7 @@ def _likely(no_words: str, tokenizer: "PreTrainedTokenizerBase | None", trace: T
 
 
 def _check_masked(trace: Trace, tokenizer: "PreTrainedTokenizerBase | None", position: int) -> None:
-    """At any other place an encoder sees the token itself, and guessing it is no prediction."""
+    """Refuse an encoder's unmasked position: it sees the token itself, so guessing isn't predicting."""
     mask = None if tokenizer is None else tokenizer.mask_token_id
     tokens = trace.query_tokens()
     if mask is None or tokens.numbers[position] != mask:

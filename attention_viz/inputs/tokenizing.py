@@ -1,4 +1,4 @@
-"""Tokenizers at work, within bounds: they are other people's programs, with patterns that may run away on a text."""
+"""Run tokenizers within bounds: they are untrusted programs whose patterns may run away on a text."""
 
 import os
 import queue
@@ -26,7 +26,7 @@ _Job = tuple[Callable[[], Any], "Future[Any]"]
 
 
 class _TokenizerThread:
-    """The one thread in which a tokenizer works: they keep what they were last asked for in themselves."""
+    """A tokenizer's only thread: tokenizers keep state of the last request."""
 
     def __init__(self) -> None:
         self.jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
@@ -49,7 +49,7 @@ _lock = threading.Lock()
 
 
 def _forget_lines() -> None:
-    """In a copy of this process: it has none of the threads, and they may have held the lock."""
+    """Reset in a fork, which lacks the threads that may have held the lock."""
     global _lock
     _lock = threading.Lock()
     _lines.clear()
@@ -60,10 +60,10 @@ if hasattr(os, "register_at_fork"):
 
 
 def with_tokenizer(model: str, tokenizer: "PreTrainedTokenizerBase", text: str, work: Callable[[], _Answer]) -> _Answer:
-    """What a tokenizer makes of a text, one text at a time; another model's tokenizer is not waited for.
+    """Run a tokenizer's work, one text at a time; other models' tokenizers aren't waited for.
 
-    A tokenizer in this process works in a thread, which can't be ended: it is one that ships, or was handed over in
-    Python. Those of folders and the hub work in processes of their own, which can be.
+    In this process it works in a thread, which can't be killed. Tokenizers of folders and the hub have processes of
+    their own.
     """
     if len(text) > LONGEST_TEXT:
         raise UnusableText(
@@ -93,7 +93,7 @@ def with_tokenizer(model: str, tokenizer: "PreTrainedTokenizerBase", text: str, 
 
 
 def is_breakdown(error: BaseException) -> bool:
-    """Whether a tokenizer written in Rust broke down: what it raises then is no Exception, and would end its caller."""
+    """Return whether a Rust tokenizer panicked: its error isn't an Exception and would end its caller."""
     return type(error).__name__ == "PanicException"
 
 

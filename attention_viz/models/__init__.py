@@ -1,4 +1,4 @@
-"""The model object: loading it by name, wrapping it, tracing with it, generating with it.
+"""Load a model by name, wrap it, trace with it and generate with it.
 
 Uses `recording` and the rooms below it. Names load on first use.
 """

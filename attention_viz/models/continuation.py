@@ -1,4 +1,4 @@
-"""A text that a decoder goes on with, token by token."""
+"""Continue a text with a decoder, token by token."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -23,12 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Growing:
-    """Lets one decoder go on with a text.
-
-    Attributes:
-        stepping: runs it a token at a time.
-        sha256: of its weights file, where there is one.
-    """
+    """A decoder that continues texts; `sha256` is of its weights file, if it has one."""
 
     tracer: Tracer
     inputs: Inputs
@@ -36,7 +31,7 @@ class Growing:
     sha256: str | None
 
     def check(self, evict: Evict | None) -> None:
-        """Refuse an eviction where what comes of it wouldn't be what is said."""
+        """Refuse an eviction that this model can't run faithfully."""
         if evict is not None and not self.stepping.evicts:
             raise UnsupportedModel(
                 f"keys were to be thrown away from the cache of {self.tracer.name}, whose layers take some other way "
@@ -45,7 +40,7 @@ class Growing:
             )
 
     def check_start(self, trace: Trace, evict: Evict | None) -> None:
-        """Refuse a trace that isn't one of this model's own runs, or was made with another eviction."""
+        """Refuse a trace that isn't this model's own run, or has another eviction."""
         origin, name = trace.provenance, self.tracer.name
         if (origin.model, origin.sha256) != (name, self.sha256):
             raise UnsupportedModel(f"a trace of {origin.model} was given; {name} knows only its own")
@@ -68,11 +63,7 @@ class Growing:
         behind(trace).check()
 
     def traces(self, trace: Trace, tokens: int, evict: Evict | None) -> Iterator[Trace]:
-        """Traces after one, a token more each, until the model says that it is done or is full.
-
-        Args:
-            evict: which keys are thrown away; None for none.
-        """
+        """Yield traces, one token longer each, until the model ends the text or is full."""
         read, tokenizer = trace.query_tokens(), self.tracer.tokenizer
         steps = None
         for _ in range(tokens):
@@ -95,7 +86,7 @@ class Growing:
             yield trace
 
     def _whole(self, tokens: Tokens, provenance: Provenance) -> Trace:
-        """A run of the whole text, for a model whose steps are not to be had."""
+        """Run the whole text, for a model that can't run in steps."""
         axes = TokenAxes.of_one(next(iter(self.tracer.anatomy.layers)), tokens)
         ids = torch.tensor([tokens.numbers])
         inputs = self.tracer.runner.inputs({"input_ids": ids, "attention_mask": torch.ones_like(ids)})
@@ -103,7 +94,7 @@ class Growing:
 
 
 def _longer(tokenizer: "PreTrainedTokenizerBase | None", old: Tokens, more: Tokens) -> Tokens:
-    """Tokens with others after them, which may go on with a word: "un" and then "happy"."""
+    """Append tokens, which may continue a word: "un" and then "happy"."""
     found = Tokens(
         (*old.labels, *more.labels),
         (*old.numbers, *more.numbers),
@@ -116,7 +107,7 @@ def _longer(tokenizer: "PreTrainedTokenizerBase | None", old: Tokens, more: Toke
 
 
 def _ends(model: "PreTrainedModel") -> frozenset[int]:
-    """The tokens by which a model says that it is done."""
+    """Return the model's end-of-text tokens."""
     settings: Any = getattr(model, "generation_config", None)
     end_ids = getattr(settings, "eos_token_id", None)
     found = cast("list[object]", end_ids) if isinstance(end_ids, list) else [end_ids]

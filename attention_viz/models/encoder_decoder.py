@@ -1,4 +1,4 @@
-"""The traces of an encoder–decoder: what it reads, what its decoder reads, and what its steps produce."""
+"""Trace an encoder–decoder: its encoder's and decoder's inputs, and each step's output."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -26,13 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Answering:
-    """Makes the traces of one encoder–decoder.
-
-    Attributes:
-        tokenizer: names the tokens, where there is one.
-        source: names the positions of what is read, where that is no text, once it is known how many there are.
-        seen: the picture or the sound that is read.
-    """
+    """The tracer of one encoder–decoder; `source` labels an image's or sound's positions."""
 
     tracer: Tracer
     inputs: Inputs
@@ -49,7 +43,7 @@ class Answering:
         keep: frozenset[int] | None = None,
         progress: Progress | None = None,
     ) -> Trace:
-        """With what the decoder is to produce, by default what it says of its own accord; the rest as of `Tracer`."""
+        """Trace with the decoder's target; None for the model's own output."""
         model = self.inputs.model
         if target is not None:
             target = self._without_start(target)
@@ -65,7 +59,7 @@ class Answering:
     def trace_ids(
         self, reading: InputRow, read: Tensor | Sequence[int], edits: Sequence[Edit], provenance: Provenance
     ) -> Trace:
-        """With what the decoder reads: each step produces the next token, the last one the model's own choice."""
+        """Trace with the decoder's input ids; the last step predicts the model's own choice."""
         return self._trace(reading, read, None, edits, provenance)
 
     def _trace(
@@ -97,7 +91,7 @@ class Answering:
         return self.tracer.runner.inputs(reading.tensors)
 
     def _without_start(self, target: Tokens) -> Tokens:
-        """A target as it is produced: some tokenizers put before it what the decoder is given to start with."""
+        """Drop the decoder's start tokens, which some tokenizers add to a target."""
         start = getattr(self.inputs.model.config, "decoder_start_token_id", None)
         if self.source is None or target.numbers[0] != start:
             return target

@@ -1,4 +1,4 @@
-"""Downloads from the hub, under the names that users import: `plan` lists a download, `download` makes it."""
+"""Download from the hub, under the names that users import: `plan` and `download`."""
 
 from attention_viz.sources.download import download
 from attention_viz.sources.hub import Plan, plan

@@ -1,4 +1,4 @@
-"""Images and sounds through a pretrained model."""
+"""Run images and sounds through a pretrained model."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -79,7 +79,7 @@ def _read(parts: ModelParts, thing: Thing) -> InputField:
 
 @dataclass(frozen=True, eq=False)
 class _MediaRun:
-    """One input that isn't text alone, and the names of its positions."""
+    """An input that isn't text alone, and the names of its positions."""
 
     parts: ModelParts
     given: InputField
@@ -93,7 +93,7 @@ class _MediaRun:
         return laid_out.tokens(self.tensors, self._lengths(recorded).get(laid_out.stream, 0))
 
     def axes(self, recorded: Pass) -> TokenAxes:
-        """Name the axes of each stream: what is read, the words beside it, or numbers."""
+        """Name each stream's axes: the input's parts, the words beside it, or numbers."""
         laid_out, tokenizer = self.parts.laid_out, self.parts.tokenizer
         ids, source = self.tensors.get("input_ids"), self.source(recorded)
         found = dict[str, Tokens]()

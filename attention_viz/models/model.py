@@ -1,4 +1,4 @@
-"""A transformers model whose attention is ours while we record: text in, `Trace` out."""
+"""Wrap a Transformers model so that its attention can be recorded: text in, `Trace` out."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -38,7 +38,7 @@ __all__ = ["AttentionModel"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AttentionModel(Model):
-    """A model whose attention can be seen: made by `load` or `wrap`, safe to use from several threads."""
+    """A model whose attention can be recorded: made by `load` or `wrap`, safe to use from several threads."""
 
     _parts: ModelParts
 
@@ -51,11 +51,11 @@ class AttentionModel(Model):
         reader: Reader | None = None,
         why_alone: str = "",
     ) -> "AttentionModel":
-        """Probe a model and wrap it, with what is known of where it comes from."""
+        """Probe a model and wrap it with its provenance."""
         return cls(replace(ModelParts.probed(hf_model, tokenizer, provenance, reader), why_alone=why_alone))
 
     def __repr__(self) -> str:
-        """One line: the name, each stream's layers and heads, how much it reads at once, and what attends beside."""
+        """Return the name, each stream's layers and heads, the token limit and attention that isn't recorded."""
         sizes = ", ".join(
             f"{stream}: {self.layers[stream].counted} × {'/'.join(map(str, sorted(set(heads))))} heads"
             for stream, heads in self.heads.items()
@@ -71,87 +71,87 @@ class AttentionModel(Model):
 
     @property
     def limit(self) -> int | None:
-        """How many tokens it can read at once; None if unknown."""
+        """Largest number of tokens per input; None if unknown."""
         return self._parts.inputs.limit
 
     @property
     def facts(self) -> ModelFacts:
-        """What it is and can do."""
+        """The model's properties and abilities."""
         return self._parts.facts
 
     @property
     def hf_model(self) -> "PreTrainedModel":
-        """The transformers model itself."""
+        """The Transformers model itself."""
         return self._parts.inputs.model
 
     @property
     def tokenizer(self) -> "PreTrainedTokenizerBase | None":
-        """Its tokenizer, if it has one."""
+        """The tokenizer; None if there is none."""
         return self._parts.tokenizer
 
     @property
     def reader(self) -> Reader | None:
-        """What turns an image or a sound into tensors; None for a model of text."""
+        """Turns an image or audio into tensors; None for a text model."""
         return self._parts.reader
 
     @property
     def why_alone(self) -> str:
-        """Why it can't read a picture beside the text; empty if nothing prevents it."""
+        """Why it can't read an image beside the text; empty if nothing prevents it."""
         return self._parts.why_alone
 
     @property
     def origin(self) -> Provenance:
-        """Where the model comes from: the provenance of its traces, without a text."""
+        """The provenance of its traces, without a text."""
         return self._parts.provenance
 
     @property
     def anatomy(self) -> Anatomy:
-        """What a trial run showed of it when it was wrapped."""
+        """The structure that a trial run found during wrapping."""
         return self._parts.tracer.anatomy
 
     @property
     def runner(self) -> Runner:
-        """Every one of its forwards goes through this."""
+        """Runs every forward pass."""
         return self._parts.tracer.runner
 
     @property
     def nbytes(self) -> int:
-        """How many bytes its parameters and buffers take in memory."""
+        """Bytes of its parameters and buffers in memory."""
         tensors = (*self.hf_model.parameters(), *self.hf_model.buffers())
         return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
 
     @property
     def mask_id(self) -> int | None:
-        """The id of the token whose word an encoder predicts; None if it has none."""
+        """The mask token's id; None if it has none."""
         return getattr(self.tokenizer, "mask_token_id", None)
 
     @property
     def heads(self) -> Mapping[str, tuple[int, ...]]:
-        """For each stream, the number of heads of each attention layer, in the order of `layer_numbers`."""
+        """The number of heads per attention layer for each stream, in the order of `layer_numbers`."""
         return self.facts.heads
 
     @property
     def fills_up(self) -> bool:
-        """Whether texts of different length can be run in one pass: the model has one stream and takes a mask."""
+        """Whether texts of different length can run in one pass: the model has one stream and takes a mask."""
         return len(self.anatomy.layers) == 1 and "attention_mask" in self.runner.named
 
     def projections(self, layer: int, stream: str | None = None) -> Mapping[str, Projection]:
-        """Return the learned matrices around one layer's attention, by "query", "key", "value" and "output".
+        """Return one layer's learned matrices by "query", "key", "value" and "output".
 
-        If a model does something else between a matrix and its attention, that matrix is left out.
+        A matrix is left out if the model does something else between it and its attention.
 
         Raises:
-            ShapeError: there is no such layer or stream, or no stream was named and there are several.
+            ShapeError: the layer or stream doesn't exist, or the stream is missing and there are several.
         """
         return self._parts.tracer.projections(layer, stream)
 
     def behind(self, door: AbstractContextManager[object]) -> "AttentionModel":
-        """Return the model with a door, a reentrant context manager, that each forward enters, later ones too."""
+        """Return the model with a reentrant context manager that every forward pass enters."""
         tracer = replace(self._parts.tracer, runner=replace(self.runner, door=AsWritten(door)))
         return AttentionModel(replace(self._parts, tracer=tracer))
 
     def labels(self, ids: Sequence[int]) -> tuple[str, ...]:
-        """Return the tokens of these ids as the tokenizer writes them; the ids as text without a tokenizer."""
+        """Return the tokens of these ids as the tokenizer writes them; without a tokenizer, the ids as text."""
         return label_ids(self.tokenizer, ids).labels
 
     def tokens_of(self, text: str) -> Tokens:
@@ -163,7 +163,7 @@ class AttentionModel(Model):
         return read(self.name, self.tokenizer, text).tokens
 
     def count_tokens(self, text: str, before: str | None, *, special_tokens: bool, chat: bool) -> int:
-        """Count the tokens of a text, behind another sentence if there is one."""
+        """Count a text's tokens, after another sentence if there is one."""
         pair = (text, None) if before is None else (before, text)
         return count_tokens(self.name, self.tokenizer, *pair, Wording(special_tokens, chat))
 
@@ -180,30 +180,30 @@ class AttentionModel(Model):
         picture: Picture | None = None,
         progress: Progress | None = None,
     ) -> Trace:
-        """Run a text, a picture or a sound through the model with our attention and keep what it computed.
+        """Run a text, an image or audio through the model and record its attention.
 
-        If it takes over ten seconds, it first says how much it will hold and take, then how far it is.
+        If it takes over ten seconds, it prints the needed memory and time first, then its progress.
 
         Args:
             text: a text; or a `Picture`, a `Sound`, or tensors by name, if the model reads such.
             second_text: a second sentence, for encoders that read pairs.
-            target: the text that an encoder–decoder should produce; by default the one it produces without the edits:
-                each time the likeliest token that its generation settings allow. Refused by every other model.
+            target: the text that an encoder–decoder should generate. By default it is the model's own output without
+                the edits: at each step the likeliest token that its generation settings allow. Other models refuse it.
             edits: changes made inside the model, such as `Allow`.
-            layers: the numbers of the layers that are kept, in every stream that has them, under these; all by default.
-            special_tokens: whether the tokenizer adds those that belong around a text, such as [CLS].
-            chat: whether the text is put into the tokenizer's chat template, as a user's message to be answered.
-            picture: the picture beside the text, for a model that reads both.
-            progress: called after each layer with the share of the run that is done, from 0 to 1, in place of lines on
-                standard error; an exception that it raises stops the run.
+            layers: numbers of the layers to keep, in every stream that has them; None for all.
+            special_tokens: whether the tokenizer adds its special tokens, such as [CLS].
+            chat: whether to put the text into the tokenizer's chat template, as a user's message to be answered.
+            picture: the image beside the text, for a model that reads both.
+            progress: called after each layer with the finished share of the run, from 0 to 1, instead of printing to
+                standard error; if it raises, the run stops.
 
         Raises:
-            UnusableText: nothing to read in it, no tokenizer to read it with, or a model that reads something else.
-            UnusablePicture, UnusableSound: the model reads none, or can't read this one.
+            UnusableText: the text is empty, there is no tokenizer, or the model doesn't read text.
+            UnusablePicture, UnusableSound: the model doesn't read images or audio, or can't read this one.
             TextTooLong: more tokens than the model has positions.
             UnsupportedModel: a target for a model that has none.
-            ShapeError: an edit that doesn't fit the text, or names a layer, head or stream that isn't there; or layers
-                to keep that are none, named twice, or not there.
+            ShapeError: an edit doesn't fit the text or names a missing layer, head or stream; or `layers` is empty, has
+                duplicates or names a missing layer.
         """
         keep = self.anatomy.calls_of(layers)
         if picture is not None or not isinstance(text, str):
@@ -220,21 +220,21 @@ class AttentionModel(Model):
         decoder_input_ids: Tensor | Sequence[int] | None = None,
         edits: Sequence[Edit] = (),
     ) -> Trace:
-        """Run token ids through the model with our attention and keep what it computed.
+        """Run token ids through the model and record its attention.
 
         Args:
-            input_ids: one row, (1, n), or a list or tuple of its n whole numbers.
-            attention_mask: (1, n), 1 for real positions and 0 for padding, on either side. Padded positions stay,
-                labelled as padding; their keys get exactly 0. Without one the model is given ones, since some models
-                take the token that pads for padding anywhere; `provenance.added` says so.
-            decoder_input_ids: what the decoder of an encoder–decoder reads, (1, m) or a list of m, its start included;
-                by default what the model generates. Refused by every other model.
+            input_ids: one row, (1, n), or a list or tuple of n integers.
+            attention_mask: (1, n), 1 for real positions and 0 for padding, on either side. Padding stays in the trace,
+                labelled as such; its keys get exactly 0. None passes ones to the model, because some models treat the
+                padding token as padding anywhere; `provenance.added` notes it.
+            decoder_input_ids: input of an encoder–decoder's decoder, (1, m) or a list of m, with its start token; None
+                for the model's own output. Other models refuse it.
             edits: changes made inside the model, such as `Allow`.
 
         Raises:
-            ShapeError: more than one row, none, no whole numbers, or ids and mask of different shape.
+            ShapeError: not exactly one row, no integers, or ids and mask differ in shape.
             TextTooLong: more tokens than the model has positions.
-            UnsupportedModel: decoder ids for a model that has no use for them.
+            UnsupportedModel: decoder ids for a model without an encoder and decoder.
         """
         if decoder_input_ids is not None and not self.answers:
             raise UnsupportedModel(f"decoder_input_ids were given, and {self.name} is no encoder–decoder")
@@ -250,34 +250,34 @@ class AttentionModel(Model):
         special_tokens: bool = True,
         chat: bool = False,
     ) -> Trace:
-        """Run a text with `padding` positions after it, labelled as padding, which every position sees.
+        """Run a text with `padding` positions after it, labelled as padding, that every position can attend to.
 
         Raises:
-            UnsupportedModel: the tokenizer has no token to pad with.
-            UnusableText: nothing to read in the text.
+            UnsupportedModel: the tokenizer has no padding token.
+            UnusableText: the text is empty.
             TextTooLong: more tokens than the model has positions.
         """
         media.check_reads_text(self._parts)
         return texts.trace_padded(self._parts, text, padding, edits, Wording(special_tokens, chat))
 
     def trace_together(self, texts: Sequence[str], layers: Sequence[int] | None = None) -> list[Trace]:
-        """Trace several texts in one pass, whose rows are filled up to the longest.
+        """Trace several texts in one pass, padded to the longest.
 
-        Their numbers are those of single traces, but for the last digits: batches add in another order. They have no
-        output, and nothing can be asked of the model through them.
+        The numbers equal those of single traces up to rounding, because batches add in another order. These traces have
+        no output, and the model can't be run again through them.
 
         Args:
-            texts: what to read.
+            texts: the texts.
             layers: as in `trace`.
 
         Raises:
-            UnsupportedModel: the model doesn't run a batch as it runs its rows.
-            UnusableText: nothing to read in one of them.
+            UnsupportedModel: the model's batches differ from its single runs.
+            UnusableText: a text is empty.
         """
         return self.traces_of([(text, read(self.name, self.tokenizer, text)) for text in texts], layers)
 
     def traces_of(self, texts: "Sequence[tuple[str, InputRow]]", layers: Sequence[int] | None = None) -> list[Trace]:
-        """As `trace_together`, for texts that were tokenized before: each with its row of input."""
+        """Trace tokenized texts as `trace_together` does, each with its input row."""
         filling = None if self.tokenizer is None else self.tokenizer.pad_token_id
         return traces_together(
             self._parts.tracer,
@@ -288,33 +288,33 @@ class AttentionModel(Model):
         )
 
     def run_batch(self, before: Trace, tries: Sequence[Sequence[Edit]], only: int | None = None) -> list[Tensor] | None:
-        """Return the outputs of a trace's text under several lists of edits, from one batch; None if it has no batches.
+        """Return a text's outputs under several lists of edits, from one batch; None if the model can't run batches.
 
         Args:
             before: a trace of this model without edits.
             tries: the lists of edits.
-            only: the position whose output is wanted, one row each; all by default.
+            only: the position whose output to return, one row each; None for all.
 
         Raises:
-            ShapeError: an edit that doesn't fit the text, or names a layer, head or stream that isn't there.
+            ShapeError: an edit doesn't fit the text or names a missing layer, head or stream.
         """
         return texts.run_batch(self._parts, before, tries, only)
 
     def repeated_random(self, tokens: int | None = None, seed: int = 0) -> Trace:
-        """Run different random tokens twice, one copy after the other: the standard test of induction.
+        """Run different random tokens twice in a row: the standard test of induction.
 
-        Only attending to what followed a token in the first copy predicts the next one, which induction heads do. The
-        metric `induction` of this trace is that test's score. Source: Olsson et al. 2022, "In-context Learning and
-        Induction Heads", with more repetitions and without the most and least common tokens.
+        Only a head that attends to the token after the first copy's occurrence predicts the next token, as induction
+        heads do. This trace's metric `induction` is the test's score. Source: Olsson et al. 2022, "In-context Learning
+        and Induction Heads", with more repetitions and without the most and least common tokens.
 
         Args:
-            tokens: how many are repeated; 50 by default, fewer if the model knows or reads fewer.
-            seed: which ones; the same seed gives the same tokens.
+            tokens: number of tokens to repeat; None for 50, or fewer if the model knows or reads fewer.
+            seed: the same seed gives the same tokens.
 
         Raises:
             UnsupportedModel: an encoder–decoder, whose decoder would read something else.
             ShapeError: fewer than 2 tokens, or more than the model knows or can read twice.
-            UnusableText: the model knows fewer than 2 tokens that are words, or pieces of words.
+            UnusableText: the model knows fewer than 2 tokens that are words or subwords.
         """
         return texts.repeated_random(self._parts, tokens, seed)
 
@@ -327,70 +327,69 @@ class AttentionModel(Model):
         special_tokens: bool = True,
         chat: bool = False,
     ) -> Iterator[Trace]:
-        """Let a decoder continue a text, always by the likeliest token: a trace of the text, then one a token more.
+        """Continue a text by the likeliest token: yield a trace of the text, then one per new token.
 
-        The text is run once, and each token after it in a step with the cached keys; if a test shows that such steps
-        differ from a run of the whole text, it runs whole each time. Ends early if the model is done or full.
+        The text runs once; each new token runs as a step with the KV cache. If a test shows that steps differ from a
+        whole run, the whole text runs each time. Generation ends early if the model ends the text or is full.
 
         Args:
-            text: what to read.
-            tokens: how many tokens at most.
-            evict: which keys are evicted from the cache, as `av.Evict()` says; by default none.
+            text: the text to continue.
+            tokens: largest number of new tokens.
+            evict: keys to evict from the KV cache, as an `av.Evict()`; None for none.
             special_tokens: as in `trace`.
             chat: as in `trace`.
 
         Raises:
-            UnsupportedModel: the model is no decoder with a head that chooses words, or keys can't be evicted.
-            UnusableText: nothing to read in the text.
-            ShapeError: fewer tokens than 0 were asked for.
-            TextTooLong: more tokens than the model has positions; raised when the first trace is asked for.
+            UnsupportedModel: the model isn't a decoder with an unembedding, or its keys can't be evicted.
+            UnusableText: the text is empty.
+            ShapeError: `tokens` is below 0.
+            TextTooLong: more tokens than the model has positions; raised when you request the first trace.
         """
         return texts.continue_text(self._parts, text, tokens, evict, Wording(special_tokens, chat))
 
     def extend(self, trace: Trace, tokens: int = 1, *, evict: Evict | None = None) -> Iterator[Trace]:
-        """Continue a trace of this decoder as `generate` does: a trace a token more, then another.
+        """Continue a trace of this decoder as `generate` does: yield one trace per new token.
 
-        The keys and values that the trace holds are the cache.
+        The trace's keys and values are the KV cache.
 
         Args:
-            trace: a run of this model without edits, or one that was grown with the same eviction.
-            tokens: how many tokens at most.
+            trace: a run of this model without edits, or one grown with the same eviction.
+            tokens: largest number of new tokens.
             evict: as in `generate`.
 
         Raises:
-            UnsupportedModel: the model is no decoder with a head that chooses words, keys can't be evicted, or the
-                trace is another model's, has edits, keeps only some layers, was made of another trace, or was grown
-                with another eviction.
+            UnsupportedModel: the model isn't a decoder with an unembedding, its keys can't be evicted, or the trace is
+                another model's, has edits, keeps only some layers, comes from another trace or has another eviction.
             TraceError: the model has changed since the trace was made.
-            ShapeError: fewer tokens than 0 were asked for.
+            ShapeError: `tokens` is below 0.
         """
         return texts.extend_trace(self._parts, trace, tokens, evict)
 
     def candidates(self, trace: Trace, position: int = -1, count: int = 10) -> "pandas.DataFrame":
-        """Return the likeliest tokens at a position of a trace of this model: columns token, id, probability, written.
+        """Return the likeliest tokens at a position of this model's trace: columns token, id, probability, written.
 
-        For a decoder the token after the position; for an encoder the one behind a mask, so only there.
+        For a decoder this is the next token; for an encoder it is the masked one, so the position must be a mask.
 
         Raises:
-            UnsupportedModel: the model has no head that chooses tokens, or the trace is another's.
-            ShapeError: there is no such position, it is padding, or fewer than 1 were asked for.
-            UnusableText: an encoder was asked at a position without a mask.
+            UnsupportedModel: the model has no unembedding, or the trace is another model's.
+            ShapeError: the position doesn't exist or is padding, or `count` is below 1.
+            UnusableText: an encoder's position isn't a mask.
         """
         self._check_own(trace)
         return candidates(self.anatomy.no_words, self.tokenizer, trace, position, count)
 
     def probability(self, trace: Trace, token: int | str, position: int = -1) -> float:
-        """Return a token's probability at a position of this model's trace, from 0 to 1: the next, or a masked one.
+        """Return a token's probability, from 0 to 1: the next token after a position, or the masked one there.
 
         Args:
-            trace: of this model; one from a file will do.
-            token: its id or its text, such as " Mary".
+            trace: from this model; a trace from a file works.
+            token: token id or text, such as " Mary".
             position: counted from the end if negative.
 
         Raises:
-            UnsupportedModel: the model has no head that chooses tokens, or the trace is another's.
-            ShapeError: there is no such position or id, or the position is padding.
-            UnusableText: the text is no token, or several; or an encoder was asked at a position without a mask.
+            UnsupportedModel: the model has no unembedding, or the trace is another model's.
+            ShapeError: the position or id doesn't exist, or the position is padding.
+            UnusableText: the text is no token or several, or an encoder's position isn't a mask.
         """
         self._check_own(trace)
         return probability(self.anatomy.no_words, self.tokenizer, trace, token, position)

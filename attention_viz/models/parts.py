@@ -1,4 +1,4 @@
-"""A pretrained model's parts: what runs it, what checks its input, and what was learnt of it."""
+"""Hold a pretrained model's parts: its runner, its input checks and its known facts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -32,13 +32,8 @@ class ModelParts:
     """A model's parts.
 
     Attributes:
-        tracer: runs it; holds its name, tokenizer and anatomy.
-        inputs: checks its ids; holds the transformers model and its limit in tokens.
-        provenance: the part of a trace's provenance that holds for every input.
-        facts: what it is and can do.
-        reader: turns an image or a sound into tensors; None for a model of text.
-        laid_out: which part of an image or a sound each position stands for; None if unknown.
-        why_alone: why it can't read a picture beside the text; empty if nothing prevents it.
+        provenance: the part that holds for every input.
+        laid_out: the part of an image or sound at each position; None if unknown.
     """
 
     tracer: Tracer
@@ -57,7 +52,7 @@ class ModelParts:
         provenance: Provenance,
         reader: Reader | None,
     ) -> "ModelParts":
-        """Run a few tokens through a model, and keep what that shows."""
+        """Probe a model with a few tokens, and keep the findings."""
         limit = token_limit(hf_model, tokenizer)
         example = None if reader is None else reader.example()
         runner, anatomy = probe(Runner.of(hf_model), limit, None if example is None else example.tensors)
@@ -84,17 +79,17 @@ class ModelParts:
 
     @property
     def tokenizer(self) -> "PreTrainedTokenizerBase | None":
-        """Its tokenizer, if it has one."""
+        """The tokenizer; None if there is none."""
         return self.tracer.tokenizer
 
     @property
     def answering(self) -> Answering:
-        """Traces texts of an encoder–decoder."""
+        """The tracer for texts of an encoder–decoder."""
         return Answering(self.tracer, self.inputs, self.tokenizer)
 
     @once
     def growing(self) -> Growing:
-        """Continues a decoder's traces token by token."""
+        """The continuation of a decoder's traces."""
         stepping = Stepping(self.tracer.runner, self.tracer.anatomy, self.inputs.limit)
         return Growing(self.tracer, self.inputs, stepping, self.provenance.sha256)
 

@@ -1,4 +1,4 @@
-"""Texts and ids through a pretrained model: traced, continued, run in batches."""
+"""Trace, continue and batch texts and ids with a pretrained model."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -78,7 +78,7 @@ def trace_ids(
 
 
 def _repeatable(parts: ModelParts, trace: Trace) -> Trace:
-    """Let a trace be asked for the induction test of its model."""
+    """Let a trace run its model's induction test."""
     return attach(trace, replace(behind(trace), repeat=lambda: repeated_random(parts)))
 
 
@@ -95,7 +95,7 @@ def repeated_random(parts: ModelParts, tokens: int | None = None, seed: int = 0)
 
 
 def trace_padded(parts: ModelParts, text: str, padding: int, edits: Sequence[Edit], wording: Wording) -> Trace:
-    """Trace a text with labelled padding behind it that every position sees."""
+    """Trace a text with labelled padding after it that every position can attend to."""
     ids, tokens = padded(parts.name, parts.tokenizer, text, padding, wording)
     # Gradients can't be asked of it: the model's output doesn't count padding, and the run doesn't know of any.
     stream = parts.facts.streams[0]
@@ -124,7 +124,7 @@ def run_batch(
 
 
 def continue_text(parts: ModelParts, text: str, tokens: int, evict: Evict | None, wording: Wording) -> Iterator[Trace]:
-    """Check what is asked at once; then trace the text, and one token more each time."""
+    """Check the arguments at once; then trace the text, and one token more each time."""
     check_continues(parts, tokens, evict)
     reading = read(parts.name, parts.tokenizer, text, None, wording, parts.inputs.limit)
     notes = with_doubled(parts.provenance.notes, reading.tokens)

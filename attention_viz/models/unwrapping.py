@@ -1,4 +1,4 @@
-"""The transformers model inside what people hold: wrappers of other libraries, recognised by their class's home.
+"""Find the transformers model inside other libraries' wrappers, recognised by their class's module.
 
 None of those libraries is imported.
 """
@@ -25,19 +25,14 @@ _DEEPEST = 10
 
 @dataclass(frozen=True)
 class Held:
-    """Something that was handed over as a model.
-
-    Attributes:
-        tokenizer: what was handed over beside it, or came with it.
-        notes: what a reader of its traces has to know, in sentences.
-    """
+    """An object passed as a model, opened step by step; `notes` are for readers of its traces."""
 
     model: Any
     tokenizer: Any
     notes: tuple[str, ...] = ()
 
     def opened(self, model: Any, note: str, tokenizer: Any = None) -> "Held":
-        """Replace the model by the one inside; a tokenizer that was handed over counts before one inside."""
+        """Replace the model by the inner one; a passed tokenizer takes precedence over the inner one."""
         beside = tokenizer if self.tokenizer is None else self.tokenizer
         return Held(model, beside, (*self.notes, note) if note not in self.notes else self.notes)
 
@@ -75,7 +70,7 @@ def _parallel(held: Held) -> Held:
 
 
 def _sentences(held: Held) -> Held:
-    """Open a SentenceTransformer or CrossEncoder, or the one of its modules that holds the transformers model."""
+    """Open a SentenceTransformer or CrossEncoder, or the module in it that holds the transformers model."""
     outer, found = held.model, [inside for _, inside in _within(held.model)]
     if len(found) != 1:
         return held
@@ -129,7 +124,7 @@ def _is_compiled(module: nn.Module) -> bool:
 
 
 def _refuse_others(thing: Any) -> None:
-    """Refuse anything but a transformers model, or one with adapters of PEFT around it."""
+    """Refuse anything but a transformers model, with or without PEFT adapters."""
     if "peft" in homes(thing) and hasattr(thing, "peft_config"):
         _refuse_virtual_tokens(thing)
         return
@@ -162,7 +157,7 @@ def _refuse_others(thing: Any) -> None:
 
 
 def _refuse_virtual_tokens(model: Any) -> None:
-    """Refuse a model that PEFT gives tokens that are in no text: they have no ids to be named by."""
+    """Refuse PEFT's virtual tokens, which have no ids to be named by."""
     config = model.active_peft_config
     if not getattr(config, "is_prompt_learning", False):
         return

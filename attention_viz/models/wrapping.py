@@ -1,4 +1,4 @@
-"""A look into a transformers model that is already in memory."""
+"""Wrap a transformers model that is already in memory."""
 
 from collections.abc import Mapping
 from os import PathLike
@@ -28,7 +28,7 @@ __all__ = ["checked_tokenizer", "wrap"]
 
 
 def checked_tokenizer(given: Any) -> Any:
-    """Return a tokenizer or processor of transformers, made from a bare tokenizer if one was given; None for None."""
+    """Return a tokenizer or processor of transformers, made from a bare one if needed; None for None."""
     if given is None or isinstance(given, PreTrainedTokenizerBase | IsolatedTokenizer):
         return given
     home = homes(given)
@@ -51,7 +51,7 @@ _PROCESSES = {"tokenizer", "image_processor", "feature_extractor", "image_mean",
 
 
 def _from_bare(bare: Any) -> PreTrainedTokenizerBase:
-    """Put a bare tokenizer into transformers' own class, which reads the same ids; special tokens stay special."""
+    """Wrap a bare tokenizer in transformers' class with the same ids; special tokens stay special."""
     special = [token.content for token in bare.get_added_tokens_decoder().values() if token.special]
     unknown = getattr(bare.model, "unk_token", None)
     named = {"unk_token": unknown} if isinstance(unknown, str) and bare.token_to_id(unknown) is not None else {}
@@ -64,28 +64,25 @@ def wrap(
     *,
     inputs: Mapping[str, Tensor] | None = None,
 ) -> "AttentionModel":
-    """Look into a transformers model that is already in memory.
+    """Wrap a Transformers model that is already in memory, so that you can trace it.
 
-    Works on the object it is given, without a copy, and leaves its configuration as it found it. A small run decides
-    at once whether the model can be recorded exactly. Others may run the model at the same time and get what they
-    always get; only training has to wait, since the model is in evaluation mode while it is recorded. A compiled model
-    runs as it is written.
+    `wrap` doesn't copy the model and restores its configuration. A small run checks whether the model can be recorded
+    exactly. Other threads may run the model at the same time with unchanged results; only training has to wait, because
+    recording uses evaluation mode. A compiled model runs uncompiled.
 
     Args:
-        hf_model: any transformers model: an encoder, a causal decoder or an encoder–decoder of text, or one of pictures
-            or sounds; or an object that holds one: a SentenceTransformer, a CrossEncoder, a pipeline, a DataParallel, a
-            compiled model, or a model of nnsight. `trace.provenance.notes` says what was taken off.
-        tokenizer: what turns text into its tokens; without one, use `trace_ids`. Of a model of pictures or sounds its
-            processor: `trace` then takes an `av.Picture` or an `av.Sound`; or, of a model that reads a text beside a
-            picture, a text and `picture=`.
-        inputs: of a model that reads anything else, an example of the tensors that its forward takes, by name, of one
-            row each; `trace` then takes such. What a position stands for is told where it can be proved; else positions
-            have numbers.
+        hf_model: any Transformers model: an encoder, causal decoder or encoder–decoder for text, or a model for images
+            or audio. Or an object that holds one: a SentenceTransformer, a CrossEncoder, a pipeline, a DataParallel, a
+            compiled model, or an nnsight model. `trace.provenance.notes` lists removed wrappers.
+        tokenizer: the text tokenizer; without one, use `trace_ids`. For images or audio, the model's processor: `trace`
+            then takes an `av.Picture` or an `av.Sound`, or a text and `picture=` if the model reads both.
+        inputs: for any other model, example tensors by name for its forward, one row each; `trace` then takes such
+            tensors. Positions are named if their meaning can be proved; else they have numbers.
 
     Raises:
-        UnsupportedModel: the model's attention can't be recorded exactly, torch.autocast is on, or the object is
-            something else; the message names what can be done instead.
-        UnusableText: the tokenizer is something else.
+        UnsupportedModel: the attention can't be recorded exactly, torch.autocast is on, or the object isn't a supported
+            model; the message says what to do instead.
+        UnusableText: `tokenizer` isn't a tokenizer or processor.
     """
     held = unwrapped(hf_model, tokenizer)
     model, notes = held.model, held.notes
@@ -102,7 +99,7 @@ def wrap(
 def _means(
     name: str, model: "PreTrainedModel", given: Any, inputs: Mapping[str, Tensor] | None
 ) -> "tuple[PreTrainedTokenizerBase | None, Reader | None]":
-    """What a model reads with: a tokenizer, and of what is no text a reader."""
+    """Return the model's tokenizer, and its reader for inputs other than text."""
     is_words = given is None or isinstance(given, Tokenizer | IsolatedTokenizer)
     words = cast("PreTrainedTokenizerBase | None", given if is_words else getattr(given, "tokenizer", None))
     if inputs is not None:

@@ -1,4 +1,4 @@
-"""Where models come from: the catalogue, folders, the hub, packages; and processes that read strangers' files.
+"""Find models: in the catalogue, folders, on the hub and in packages; read untrusted files in bounded processes.
 
 Uses `scratch` and the rooms below it. Names load on first use, so that the catalogue can be listed without importing
 transformers.

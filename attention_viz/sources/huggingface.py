@@ -1,9 +1,9 @@
-"""What is used of transformers, imported in this one place.
+"""Import the used parts of transformers in this one place.
 
-Its lazy modules can't be entered by several threads at once: the second finds names missing. Python lets one thread
-import this module while the others wait, so whoever takes a name from here gets it, however many come at once.
+Several threads can't enter its lazy modules at once: the second finds names missing. Python lets one thread import this
+module while the others wait, so names taken from here are always there.
 
-Names are taken from the modules that define them: a type checker would have to read all of transformers for the others.
+Names come from the modules that define them: a type checker would have to read all of transformers for the others.
 """
 
 import importlib
@@ -27,14 +27,14 @@ transformers: Any = importlib.import_module("transformers")
 
 
 def read_processor(folder: Path) -> Any:
-    """The image processor or the feature extractor that a folder has, which no code of others is run for."""
+    """Load a folder's image processor or feature extractor, without foreign code."""
     config = json.loads((folder / "preprocessor_config.json").read_text(encoding="utf-8"))
     kind = transformers.AutoFeatureExtractor if "feature_extractor_type" in config else transformers.AutoImageProcessor
     return kind.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
 
 
 def read_both(folder: Path) -> Any:
-    """The processor that a folder has for texts beside pictures, which no code of others is run for."""
+    """Load a folder's processor for text beside images, without foreign code."""
     return transformers.AutoProcessor.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
 
 

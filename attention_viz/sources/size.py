@@ -1,7 +1,7 @@
-"""How large a model is, told from its configuration before anything of it is loaded.
+"""Find a model's size from its configuration before anything of it is loaded.
 
-The model is built on torch's "meta" device, where tensors have shapes and no numbers, and counted while it is built: a
-configuration that asks for far more than the weights file holds is refused after a moment, with no memory taken.
+The model is built on torch's "meta" device, without numbers, and counted meanwhile: a configuration that asks for far
+more than the weights file holds is refused after a moment, with no memory taken.
 """
 
 import re
@@ -68,7 +68,7 @@ def _short(text: str) -> str:
 
 @dataclass(eq=False)
 class _Count:
-    """What was registered so far while a model is built, and the check that is made each time."""
+    """The tensors and modules registered so far while a model is built, and the check on them."""
 
     check: Callable[["_Count"], None]
     modules: int = 0
@@ -94,7 +94,7 @@ _installed: list[object] = []
 
 
 def _install() -> None:
-    """Have torch tell of everything that is registered in a module: once, as its list of listeners is everybody's."""
+    """Install torch's registration hooks, only once because they are process-wide."""
 
     def hear_tensor(_module: nn.Module, _name: str, tensor: Any) -> None:
         count = _current.get()
@@ -114,7 +114,7 @@ def _install() -> None:
 
 
 def building(check: Callable[[], None]) -> "_Building":
-    """A context in which `check` is called, again and again, while this thread builds a model."""
+    """Return a context that calls `check` repeatedly while this thread builds a model."""
     return _Building(_Count(lambda _: check()))
 
 
@@ -132,7 +132,7 @@ class _Building:
 
 
 def counting(folder: CheckedFolder) -> "_Building":
-    """Return a context in which a model may be built that asks for no more than its weights file can fill."""
+    """Return a context in which a model may use no more numbers than its weights file can fill."""
     most = _TIED * folder.numbers + _SPARE
     modules = _FEW_MODULES + folder.numbers // _NUMBERS_A_MODULE
 
@@ -152,17 +152,13 @@ def counting(folder: CheckedFolder) -> "_Building":
 
 
 def check_size(folder: CheckedFolder, build: Callable[[], _Module]) -> _Module:
-    """Build the model as its configuration has it, without numbers.
-
-    Args:
-        build: makes the model from its configuration; called with tensors that have no numbers.
-    """
+    """Build the model from its configuration, without numbers."""
     with counting(folder), torch.device("meta"):
         return build()
 
 
 def size_of(model: nn.Module) -> int:
-    """Return how many bytes a model takes in float32."""
+    """Return a model's bytes in float32."""
     tensors = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
     return sum(tensor.numel() for tensor in tensors.values()) * torch.float32.itemsize
 
@@ -177,10 +173,9 @@ def refuse_larger(name: str, size: int, largest: int | None) -> None:
 
 
 def refuse_surplus(folder: CheckedFolder, model: nn.Module) -> None:
-    """Refuse a model with many more parameters than the file fills: they would be computed here, at length.
+    """Refuse a model with many more parameters than the file fills, which would take long to compute here.
 
-    Names in the file and in the model differ, and some families join or cut tensors, so tensors are matched by their
-    shapes; numbers that are left over in the file may fill what found no match.
+    Names differ and some families join or cut tensors, so match by shape; leftover numbers may fill unmatched tensors.
     """
     left = Counter(folder.shapes)
     tied = cast("Mapping[str, str]", getattr(model, "all_tied_weights_keys", None) or {})

@@ -1,1 +1,1 @@
-"""Runs in which a head or an MLP computes what it computed for another text, or nothing."""
+"""Replace the output of heads or MLPs by that of another text, or by zero."""

@@ -1,4 +1,4 @@
-"""A twin of a model, to move heads' and MLPs' outputs between runs."""
+"""Move heads' and MLPs' outputs between runs of a model's copy."""
 
 import contextlib
 import functools
@@ -29,10 +29,7 @@ from attention_viz.trace.tokens import Tokens
 
 
 def shared_beginning(run: ModelRun, other: Tokens, spots: Sequence[tuple[int, int]], most: int) -> int:
-    """Count shared first tokens; 0 if no run can begin after them.
-
-    That takes known keys and values, nothing looking ahead, and settable positions.
-    """
+    """Count shared first tokens; 0 unless keys and values are known, attention is causal and positions are settable."""
     mine, pairs = run.tokens.numbers, set(spots)
     same = next((at for at in range(most) if (at, at) not in pairs or mine[at] != other.numbers[at]), most)
     known = len(run.layers) == len(run.anatomy.places) and run.runner.switch.plan is NO_PLAN
@@ -50,7 +47,7 @@ def ending(inputs: Mapping[str, Tensor], start: int) -> dict[str, Tensor]:
 
 
 def continued(call: Attention, whole: Attention, start: int) -> Attention:
-    """Return an end's call, with the beginning's keys from a whole run."""
+    """Return an ending's call, with the beginning's keys from a whole run."""
     rows = map_terms(
         whole.rows(slice(start, None)), lambda term, value: value[None] if term.is_matrix and value.ndim == 3 else value
     )
@@ -80,7 +77,7 @@ Change = Callable[[int, Tensor], Tensor]
 
 @dataclass(frozen=True, eq=False)
 class Mlp:
-    """The twin's module that an MLP's output leaves."""
+    """The module that outputs an MLP's result."""
 
     layer: int
     module: nn.Module
@@ -88,10 +85,7 @@ class Mlp:
 
 @dataclass(frozen=True, eq=False)
 class Bench:
-    """A model's runs in a twin over its weights, used by nobody else.
-
-    Sites: attention calls in order, then MLPs.
-    """
+    """A private copy of a model over the same weights; sites are attention calls in order, then MLPs."""
 
     run: ModelRun
     twin: Twin
@@ -105,12 +99,12 @@ class Bench:
 
     @property
     def sites(self) -> range:
-        """Return the sites: MLPs if heard, else attention calls."""
+        """Return the sites: MLPs if recorded, else attention calls."""
         return range(self.calls, self.calls + len(self.mlps)) if self.mlps else range(self.calls)
 
     @property
     def calls(self) -> int:
-        """How many attention calls there are."""
+        """Return the number of attention calls."""
         return len(self.run.anatomy.places)
 
     def outputs(
@@ -125,7 +119,7 @@ class Bench:
         slopes: bool = False,
         hear: Callable[[int, Call], None] | None = None,
     ) -> Tensor:
-        """Run one text's batch, (row, position, width); `only` may limit it, None doesn't."""
+        """Run one text's batch, (row, position, width); `only` may limit the logits to a position."""
         inputs = ending(inputs, start) if start else inputs
         given: dict[str, Any] = {name: torch.cat([row] * rows) for name, row in inputs.items()}
         if only is not None and self.can_limit:
@@ -153,15 +147,12 @@ class Bench:
 
     @property
     def can_limit(self) -> bool:
-        """Return whether one position's logits suffice the model."""
+        """Return whether the model can compute one position's logits alone."""
         return "logits_to_keep" in self.twin.named
 
     @once
     def layers(self) -> tuple[LayerTurn, ...]:
-        """Return the layer around each call; none without its own.
-
-        None too for a model's own attention code, whose steps count from the first.
-        """
+        """Return the layer around each call; none if calls share one, or in a model's own attention code."""
         streams = list(self.run.anatomy.layers)
         if len(streams) != 1 or self.twin.plan is not NO_PLAN:
             return ()
@@ -174,7 +165,7 @@ class Bench:
 
     @contextlib.contextmanager
     def _left_out(self, turns: Sequence[LayerTurn], rows: int, start: int) -> Generator[None]:
-        """Replace layers of the twin, ours alone, by their outputs, once per row."""
+        """Replace layers of the private copy by their outputs, once per row."""
         for turn in turns:
             turn.module.forward = functools.partial(_gave, turn, rows, start)
         try:
@@ -185,7 +176,7 @@ class Bench:
 
     @contextlib.contextmanager
     def _heard(self, rows: int, change: Change) -> Generator[None]:
-        """Hook the MLPs of the twin, which is ours alone."""
+        """Hook the MLPs of the private copy."""
 
         def hook(site: int) -> Callable[[nn.Module, object, Tensor], Tensor]:
             def hear(_module: nn.Module, _inputs: object, output: Tensor) -> Tensor:
@@ -208,7 +199,7 @@ def _gave(turn: LayerTurn, rows: int, start: int, *_inputs: object, **_named: ob
 
 
 def _find_mlps(bench: Bench) -> tuple[Mlp, ...]:
-    """Find the module that hands on each MLP's output, by numbers, not by name."""
+    """Find the module that outputs each MLP's result, by numbers, not by name."""
     run, opened = bench.run, open_run(bench.run)
     names = {id(module): name for name, module in run.runner.model.named_modules()}
     parts = WritingParts(opened.leaves, run, [names.get(id(module), "") for module in run.anatomy.modules])

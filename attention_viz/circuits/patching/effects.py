@@ -1,4 +1,4 @@
-"""Each head's worth to a number: the number without it, as a table."""
+"""Measure each head's effect on a number."""
 
 from collections.abc import Callable, Generator, Sequence
 from operator import index
@@ -38,39 +38,39 @@ def effects(
     stream: str | None = None,
     report: Callable[[int, int], object] = lambda done, of: None,
 ) -> "pandas.DataFrame":
-    """Take out each head by itself and measure how a number changes: at every position it hands on its mean, or 0.
+    """Ablate each head by itself, to its mean or 0 at every position, and measure a number's change.
 
-    Total effects: all that comes after the head is computed again, patterns and norms included. The mean is the
-    default, since it takes away what the head tells apart in this text and leaves what it adds everywhere; it is taken
-    over the positions of this one text that aren't padding, not over other texts. Runs without gradients, many in a
-    batch beside one in which nothing is changed; where that one doesn't come out as it does alone, and for
-    encoder–decoders and models in half precision, they run one after the other.
+    These are total effects: everything after the head is computed again, including patterns and norms. The mean
+    (default) removes the head's variation within this text and keeps its average output. It is taken over this text's
+    positions that aren't padding, not over other texts. Heads run in batches without gradients, with one unchanged row.
+    They run one by one if that row differs from a single run, for encoder–decoders, and in half precision.
 
     Source: Wang, Variengien, Conmy, Shlegeris & Steinhardt 2023, "Interpretability in the Wild", section 2.2, where the
     mean is over other texts; to 0: Olsson et al. 2022, "In-context Learning and Induction Heads".
 
     Args:
         model: from `load` or `wrap`.
-        text: what to read; or a trace of it by this model, without edits. A trace from a file will do.
-        of: a `Logit`, a `Probability` or, of a model without a word head, a `Direction`.
-        heads: (layer, head) of each; or "all".
-        to: what a head hands on: "mean", its mean over the positions of this text, or "zero".
-        stream: whose heads: "encoder", "decoder" or "cross"; by default those of all streams.
-        report: is told after each batch how many heads are done, and of how many; what it raises stops the work.
+        text: a text, or this model's trace of one, without edits; a trace from a file works.
+        of: a `Logit`, a `Probability` or, for a model without an unembedding, a `Direction`.
+        heads: (layer, head) pairs, or "all".
+        to: "mean", the head's mean over this text's positions, or "zero".
+        stream: the heads' stream: "encoder", "decoder" or "cross"; None for all.
+        report: called after each batch with the number of finished heads and of all heads; if it raises, the work
+            stops.
 
     Returns:
-        Index (layer, head), where a model has several streams (stream, layer, head); the largest effect first,
-        whichever its sign. Columns effect, the number without the head less the number with it, so what helps is
-        negative; and number, the number without it. Its `attrs` hold number (with all heads), of, to (over what
-        the mean is) and held (what the effects are).
+        Index (layer, head), or (stream, layer, head) if the model has several streams; largest effect first, whichever
+        its sign. Columns effect, the number without the head minus the number with it (negative if the head helps), and
+        number, the number without it. `attrs` holds number (with all heads), of, to (the mean's positions) and held
+        (the kind of effect).
 
     Raises:
-        ShapeError: no heads, or some that aren't there; another word than "mean" or "zero"; a `Score`; a position or
-            token that isn't there.
-        TraceError: a trace is another model's, was edited, or isn't what the model gives now.
-        UnusableText: a trace of ids, with no text to run again; a token asked for by its text is none, or several.
-        UnsupportedModel: our own module; a model without a word head where a logit or a probability was asked for; or a
-            mean where attention sinks take a share of each row.
+        ShapeError: `heads` is empty or names missing heads; `to` isn't "mean" or "zero"; `of` is a `Score`; or its
+            position or token doesn't exist.
+        TraceError: the trace is another model's, is edited, or differs from the model's output now.
+        UnusableText: the trace is of ids, without a text to run again; or the token's text is no token or several.
+        UnsupportedModel: the model is one of our own modules, has no unembedding for a logit or probability, or has
+            attention sinks that take a share of each row (for the mean).
     """
     if to not in ("mean", "zero"):
         raise ShapeError(f'a head\'s output can become its "mean" or "zero"; got {to!r}')
@@ -88,7 +88,7 @@ def effects(
 
 
 def mean_effects(tables: "Sequence[pandas.DataFrame]") -> "pandas.DataFrame":
-    """Average texts' effects, with spread (standard deviation, population); one stays unchanged."""
+    """Average texts' effects; add the population standard deviation as spread. One table stays unchanged."""
     import pandas
 
     if not tables or any(set(one.index) != set(tables[0].index) for one in tables):

@@ -1,4 +1,4 @@
-"""All effects estimated at once: (put minus present) times the number's slope."""
+"""Estimate all effects at once: (put minus present) times the number's gradient."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ def numbers_of(
     *,
     limited: bool = False,
 ) -> Float[Tensor, " row"]:
-    """Return rows' numbers, float64; `padding` needs a row per position."""
+    """Return rows' numbers, float64; `padding` has one entry per position."""
     if of.position is None:
         real = [at for at in range(output.shape[1]) if len(padding) != output.shape[1] or not padding[at]]
         row = output[:, real].mean(dim=1)
@@ -37,14 +37,14 @@ def numbers_of(
 
 
 def same(output: Tensor, trace: Trace) -> Tensor:
-    """Return a run's output; refuse it if it isn't the trace's."""
+    """Return a run's output; refuse it if it differs from the trace's."""
     if not is_output_of(output[0], trace):
         raise changed(trace.provenance.model)
     return output
 
 
 def keeping(kept: dict[int, Tensor], sites: Sequence[int], *, slopes: bool = False) -> Change:
-    """Change nothing, but keep some sites' outputs."""
+    """Return a change that alters nothing but keeps some sites' outputs."""
 
     def keep(site: int, output: Tensor) -> Tensor:
         if site in sites:
@@ -59,7 +59,7 @@ def keeping(kept: dict[int, Tensor], sites: Sequence[int], *, slopes: bool = Fal
 def with_slopes(
     bench: Bench, text: Trace, of: Logit | Probability | Direction
 ) -> tuple[float, dict[int, Tensor], dict[int, Tensor]]:
-    """Return the number, each site's output and slope."""
+    """Return the number, each site's output and its gradient."""
     there: dict[int, Tensor] = {}
     with torch.inference_mode(False), torch.enable_grad(), bench.run.runner.door:
         output = bench.outputs(bench.run.inputs, 1, keeping(there, bench.sites, slopes=True), slopes=True)
@@ -70,7 +70,7 @@ def with_slopes(
 
 
 def to_first_order(mine: Tensor, yours: Tensor, slope: Tensor, spots: Sequence[tuple[int, int]]) -> Tensor:
-    """Return (put minus present) times slope, (head, position), float64."""
+    """Return (put minus present) times gradient, (head, position), float64."""
     at, to = (list(side) for side in zip(*spots, strict=True))
     found = torch.zeros(mine.shape[1:3], dtype=torch.float64)
     gap = yours[0, :, to].double() - mine[0, :, at].double()

@@ -1,4 +1,4 @@
-"""Whether two texts can be patched into each other, and which positions pair."""
+"""Check whether two texts can be patched, and pair their positions."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -32,7 +32,7 @@ def plain_run(model: "AttentionModel", trace: Trace) -> ModelRun:
 def settled(
     run: "ModelRun | AttentionModel", trace: Trace, of: Logit | Probability | Direction
 ) -> Logit | Probability | Direction:
-    """Return the number with token ids and position from the beginning."""
+    """Return the number with token ids and a position counted from the start."""
     if not isinstance(of, Logit | Probability | Direction):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
         raise ShapeError(
             f"what a head does is told of an av.Logit, an av.Probability or an av.Direction; got the {of}; "
@@ -61,7 +61,7 @@ def settled(
 
 
 def paired(text: Trace, other: Trace, aligned: bool) -> tuple[tuple[int, int], ...]:
-    """Pair the text's positions with those of the other."""
+    """Return pairs of positions in the two texts."""
     mine, yours = text.query_tokens(), other.query_tokens()
     if len(mine) == len(yours):
         if mine.padding != yours.padding:

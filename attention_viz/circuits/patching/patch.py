@@ -1,4 +1,4 @@
-"""Each head of one text patched into another, as a table."""
+"""Patch each head of one text into another."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
@@ -30,44 +30,43 @@ def patch(
     confirm: int | None = None,
     report: Callable[[int, int], object] = lambda done, of: None,
 ) -> "pandas.DataFrame":
-    """What becomes of a number of one text when a head hands on, instead of its own output, what it did in another.
+    """Replace a head's output in one text by its output in another, and measure a number's change.
 
-    Total effects: all that comes after the head is computed again, patterns and norms included. All effects are
-    estimated at once by a gradient: what is put less what was there, times the number's slope there. Runs of the model
-    confirm them, many in a batch beside one into which nothing is put; where that one doesn't come out as it does
-    alone, they run one after the other.
+    These are total effects: everything after the head is computed again, including patterns and norms. One gradient
+    estimates all effects at once: the new output minus the old one, times the number's gradient. Runs confirm them, in
+    batches with one unpatched row; if that row differs from a single run, they run one by one.
 
-    The shared model isn't touched: a twin over the same numbers runs.
+    A copy over the same weights runs; the shared model isn't touched.
 
     Source: Heimersheim & Nanda 2024, "How to use and interpret activation patching"; the estimate is that of Nanda
     2023, "Attribution Patching".
 
     Args:
         model: from `load` or `wrap`.
-        text: the text in which the model does what is looked into; or a trace of it.
-        other: one that differs where it matters; or a trace of it.
-        of: a `Logit`, a `Probability` or a `Direction`. A position counts in `text`.
-        direction: "noising" puts other's heads into `text`, which shows what it needs; "denoising" those of `text` into
-            `other`, which shows what is enough.
-        parts: "heads", or "mlps" for the MLP of each layer.
-        by: "head" for all positions at once, or "position" for each position alone.
-        aligned: pair texts of different lengths token by token; a token without a counterpart keeps what it has. They
-            are refused without it.
-        confirm: how many are run, those with the largest estimates first; all by default, 0 for none.
-        report: is told after each batch how many runs are done, and of how many; what it raises stops the work.
+        text: the text (or its trace) in which the model shows the behaviour.
+        other: a text (or its trace) that differs where it matters.
+        of: a `Logit`, a `Probability` or a `Direction`; its position counts in `text`.
+        direction: "noising" puts outputs of `other` into `text` and shows what `text` needs; "denoising" puts outputs
+            of `text` into `other` and shows what is enough.
+        parts: "heads", or "mlps" for each layer's MLP.
+        by: "head" patches all positions at once, "position" each position alone.
+        aligned: pair texts of different lengths token by token; unpaired tokens stay unpatched. Without it, such texts
+            are refused.
+        confirm: number of runs, largest estimates first; None for all, 0 for none.
+        report: called after each batch with the number of finished runs and of all runs; if it raises, the work stops.
 
     Returns:
-        Index (layer, head), of MLPs layer; by position also position, of the text that was put into. Columns effect,
-        the number with the head put less the number without, NaN where it wasn't run; and estimate. Its `attrs` hold
-        number, other_number (of the text that was put from) and what the effects are, "held".
+        Index (layer, head), or layer for MLPs, plus position (in the patched text) for "position". Columns effect, the
+        patched minus the unpatched number (NaN if it wasn't run), and estimate. `attrs` holds number, other_number (of
+        the source text) and held (the kind of effect).
 
     Raises:
-        ShapeError: texts of different lengths that aren't to be aligned, or that share no token; a `Score`, or a
-            position or token that isn't there; a count below 0.
-        TraceError: a trace is another model's, was edited, comes from a file, or the model has changed since.
-        UnusableText: a token asked for by its text is none, or several.
-        UnsupportedModel: our own module, an encoder–decoder, a model without a word head where a logit or a
-            probability was asked for, or one whose calls or MLPs can't be put.
+        ShapeError: the texts differ in length and `aligned` is False, or share no token; `of` is a `Score`; its
+            position or token doesn't exist; or `confirm` is below 0.
+        TraceError: a trace is another model's, is edited or comes from a file, or the model has changed since.
+        UnusableText: the token's text is no token or several.
+        UnsupportedModel: the model is one of our own modules, is an encoder–decoder, has no unembedding for a logit or
+            probability, or its calls or MLPs can't be patched.
     """
     _check(confirm, direction=direction, parts=parts, by=by)
     need_trained(model)

@@ -1,4 +1,4 @@
-"""Each head or MLP patched: gradient estimates, and runs to confirm them."""
+"""Patch each head or MLP: estimate by gradient, confirm by runs."""
 
 import threading
 from collections.abc import Generator, Mapping, Sequence
@@ -26,12 +26,7 @@ _TOKENS, _ROWS, _NUMBERS = 400, 64, 20_000_000
 
 
 class Put(NamedTuple):
-    """A patch between texts.
-
-    Attributes:
-        head: from 0; None for the MLP.
-        position: in the patched text; None for all.
-    """
+    """A patch between texts; head None for the MLP, position (in the patched text) None for all."""
 
     layer: int
     head: int | None
@@ -40,14 +35,11 @@ class Put(NamedTuple):
 
 @dataclass(eq=False)
 class Patching:
-    """Two texts that differ, and a number, ready for patches.
+    """Two texts and a number, ready for patches.
 
     Attributes:
-        of: with token ids and the patched text's position.
-        number: without patches.
         other_number: in the source run; None if the position is unpaired.
-        puts: by layer and head.
-        estimates: first order, (put minus present) times slope.
+        estimates: first order, (put minus present) times gradient.
     """
 
     of: Logit | Probability | Direction
@@ -79,7 +71,7 @@ class Patching:
         by: Literal["head", "position"] = "head",
         aligned: bool = False,
     ) -> "Patching":
-        """Run both texts, and estimate by one gradient; `of` counts in `text`."""
+        """Run both texts and estimate all effects by one gradient; `of` counts in `text`."""
         runs = [plain_run(model, trace) for trace in (text, other)]
         of = settled(runs[0], text, of)
         spots = paired(text, other, aligned=aligned)
@@ -110,10 +102,7 @@ class Patching:
         )
 
     def batches(self, puts: Sequence[Put] | None = None) -> Generator[dict[Put, float]]:
-        """Yield each patch's effect by batch; threads may share it.
-
-        Stopping ends after the current batch.
-        """
+        """Yield each patch's effect by batch; a lock lets threads share it."""
         waiting = list(self.puts if puts is None else puts)
         while waiting:
             some, waiting = waiting[: self.at_once], waiting[self.at_once :]
@@ -123,7 +112,7 @@ class Patching:
 
     @property
     def at_once(self) -> int:
-        """Return the patched runs per batch, the unpatched one not counted."""
+        """Return the patched runs per batch, without the unpatched one."""
         tokens, size = len(self.bench.run.tokens) - (0 if self._whole else self._start), self._row.numel()
         if self.of.position is not None and not self.bench.can_limit:
             size *= len(self.bench.run.tokens)
@@ -155,7 +144,7 @@ class Patching:
         return self.bench.run.anatomy.call(stream, LayerNumber(min(put.layer for put in puts)))
 
     def _together(self, puts: Sequence[Put], only: int | None, first: int, start: int) -> list[float] | None:
-        """Return a batch's effects; None unless its unpatched row matches the lone run."""
+        """Return a batch's effects; None if its unpatched row differs from the single run."""
         try:
             numbers = self._run([None, *puts], only, first, start)
         except UnsupportedModel:
@@ -201,7 +190,7 @@ def _start(
     spots: Sequence[tuple[int, int]],
     handed: tuple[Mapping[int, Tensor], Mapping[int, Tensor]],
 ) -> int:
-    """Where texts differ and runs may begin; 0 if runs differ earlier."""
+    """Return the first position at which texts differ and runs may begin; 0 if runs differ earlier."""
     if of.position is None or not bench.can_limit:
         return 0
     start = shared_beginning(bench.run, other.query_tokens(), spots, of.position)
@@ -212,7 +201,7 @@ def _start(
 
 
 def _places(bench: Bench, estimates: Mapping[int, Tensor]) -> list[tuple[int, int | None]]:
-    """MLPs have no head."""
+    """Return (layer, head) of each patch; head is None for MLPs."""
     if bench.mlps:
         return [(layer, None) for layer in dict.fromkeys(sorted(one.layer for one in bench.mlps))]
     places = bench.run.anatomy.places

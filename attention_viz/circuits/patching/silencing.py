@@ -1,4 +1,4 @@
-"""A score without each of some heads, many runs in one batch."""
+"""Measure a score without each of some heads, many runs per batch."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 def silenced_scores(
     model: "AttentionModel", trace: Trace, of: Score, heads: Sequence[tuple[int, int]], stream: str
 ) -> list[float] | None:
-    """Return a score without each head, silenced to 0, by one batch.
+    """Return a score without each head, ablated to 0, in one batch; `of.relative` is ignored.
 
-    `of.relative` is ignored. None if the unsilenced row differs from the lone run.
+    None if the unablated row differs from the single run.
     """
     bench = Bench.of(run_behind(model, trace))
     call = bench.run.anatomy.call

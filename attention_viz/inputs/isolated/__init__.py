@@ -1,1 +1,1 @@
-"""Strangers' tokenizers and chat templates, each in a bounded process: what runs there, and what asks it."""
+"""Run untrusted tokenizers and chat templates in bounded processes."""

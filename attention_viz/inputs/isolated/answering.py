@@ -1,4 +1,4 @@
-"""What runs in a process for texts: it tokenizes, decodes and fills chat templates.
+"""Tokenize, decode and fill chat templates inside a process for texts.
 
 It has transformers without torch, which takes a fifth of the memory and of the time.
 """
@@ -26,7 +26,7 @@ _TOKENS_A_BYTE, _TOKENS_AROUND = 16, 1_024
 
 
 def prepare() -> None:
-    """Import what answers need, without torch."""
+    """Import the modules that answers need, without torch."""
     cast("dict[str, Any]", sys.modules)["torch"] = None
     from transformers.models.auto.tokenization_auto import AutoTokenizer
     from transformers.utils.chat_template_utils import render_jinja_template
@@ -37,19 +37,19 @@ def prepare() -> None:
 
 
 def start() -> Answering:
-    """Return what answers requests about one tokenizer."""
+    """Return the request handler for one tokenizer."""
     return _Texts().answer
 
 
 class _Texts:
-    """A tokenizer, once it is loaded, and what can be asked of it."""
+    """A tokenizer, once it is loaded, and its requests."""
 
     def __init__(self) -> None:
         self._tokenizer: Any = None
         self._name = ""
 
     def answer(self, request: Message) -> Message:
-        """Answer one request: "do" says what, by the name of a method."""
+        """Answer one request: "do" names the method."""
         ways: dict[str, Callable[[Message], Message]] = {
             "load": self.load,
             "encode": self.encode,
@@ -62,7 +62,7 @@ class _Texts:
         return ways[request.values["do"]](request)
 
     def load(self, request: Message) -> Message:
-        """Load a folder's tokenizer, and return what is known of it without any text."""
+        """Load a folder's tokenizer, and return its description."""
         from transformers.models.auto.tokenization_auto import AutoTokenizer
 
         folder, self._name = request.values["folder"], request.values["name"]
@@ -70,7 +70,7 @@ class _Texts:
         return _described(self._tokenizer, Path(folder))
 
     def encode(self, request: Message) -> Message:
-        """Tokenize a text, or two: "first" says how many bytes the first has, "pair" whether there is a second."""
+        """Tokenize a text, or two: "first" is the first one's bytes, "pair" whether there is a second."""
         values, content = request.values, request.content
         first, second = content[: values["first"]].decode(), content[values["first"] :].decode()
         most = _TOKENS_A_BYTE * len(content) + _TOKENS_AROUND
@@ -119,7 +119,7 @@ class _Texts:
         return Message({"number": self._tokenizer.convert_tokens_to_ids(request.values["piece"])})
 
     def vocabulary(self, request: Message) -> Message:
-        """Return all ids, with their pieces where "pieces" asks for them."""
+        """Return all ids; with their pieces if "pieces" is set."""
         known = self._tokenizer.get_vocab()
         _, content = pack_rows({"ids": list(known.values())})
         return Message({"count": len(known)}, content + (pack_pieces(list(known)) if request.values["pieces"] else b""))
@@ -131,7 +131,7 @@ class _Texts:
 
 
 def fill_template(template: str, messages: list[dict[str, str]], tokens: Mapping[str, Any]) -> str:
-    """Write a conversation as a chat template has it, ready for an answer."""
+    """Fill a chat template with a conversation, ready for an answer."""
     from transformers.utils.chat_template_utils import render_jinja_template
 
     rendered, _ = cast(
@@ -144,7 +144,7 @@ def fill_template(template: str, messages: list[dict[str, str]], tokens: Mapping
 
 
 def _described(tokenizer: Any, folder: Path) -> Message:
-    """Describe a tokenizer as data: all that is known of it without a text."""
+    """Describe a tokenizer as data, as far as known without a text."""
     template = tokenizer.chat_template
     added = sorted(tokenizer.added_tokens_decoder)
     values: dict[str, Any] = {
@@ -168,7 +168,7 @@ def _described(tokenizer: Any, folder: Path) -> Message:
 
 
 def _digest(tokenizer: Any, folder: Path) -> str:
-    """Return a digest, by which another tokenizer in its place is noticed."""
+    """Return a digest that reveals a replaced tokenizer."""
     backend, found = getattr(tokenizer, "backend_tokenizer", None), hashlib.sha256()
     if backend is not None:
         found.update(backend.to_str().encode("utf-8", "surrogatepass"))

@@ -1,4 +1,4 @@
-"""Processes for texts, one for each tokenizer in use: started when needed, ended when others are needed more."""
+"""Keep processes for texts, one per tokenizer in use; idle ones end if others need the slot."""
 
 import contextlib
 import itertools
@@ -21,42 +21,33 @@ _LOOK = 0.25
 
 
 class Resting(Protocol):
-    """What has a process.
-
-    Attributes:
-        used: a number that is larger the later it was used.
-    """
+    """An owner of a process; `used` grows with each use."""
 
     used: int
 
     def rest(self) -> bool:
-        """End the process unless it is at work, and return whether it was ended."""
+        """End the process unless it is busy, and return whether it was ended."""
         ...
 
 
 class ProcessSlots:
-    """So many processes at once, idle ones included."""
+    """A limited number of processes, idle ones included."""
 
     def __init__(self, most: int) -> None:
-        """Begin with none in use."""
+        """Start with none in use."""
         self.most = most
         self.begin()
 
     def begin(self) -> None:
-        """Begin with none in use, and nobody waiting."""
+        """Start with none in use, and nobody waiting."""
         self._users = weakref.WeakSet[Resting]()
         self._waiting = 0
         self._changed = threading.Condition()
 
     def take(self, user: Resting, seconds: float, check: Callable[[], None] = lambda: None) -> bool:
-        """Take a slot before a process is started; the one that was unused for longest is ended if all are in use.
+        """Take a slot, ending the least recently used process if all are in use; return whether there was one in time.
 
-        Args:
-            user: whose process it is; one that has a slot keeps it.
-            check: called again and again meanwhile; what it raises ends the wait.
-
-        Returns:
-            Whether there was one in time.
+        An owner that has a slot keeps it. An exception in `check` ends the wait.
         """
         until = time.monotonic() + seconds
         with self._changed:
@@ -76,16 +67,13 @@ class ProcessSlots:
         return True
 
     def give_back(self, user: Resting) -> None:
-        """Give a slot back once the process has ended."""
+        """Release a slot once the process has ended."""
         with self._changed:
             self._users.discard(user)
             self._changed.notify()
 
     def is_wanted(self) -> bool:
-        """Return whether somebody waits for a slot: whoever is done then ends its process, so that all get their turn.
-
-        A process that is always at work would keep it for good.
-        """
+        """Return whether anyone waits for a slot: busy owners then end their process after use."""
         return self._waiting > 0
 
     def _end_idle(self) -> bool:
@@ -109,13 +97,13 @@ _MODULE = "attention_viz.inputs.isolated.answering"
 
 
 def get_ready() -> None:
-    """Begin to import what a process for texts needs, in the background."""
+    """Import in the background what a process for texts needs."""
     prepare(_MODULE)
 
 
 @dataclass(frozen=True)
 class _End:
-    """How many times something ended a process, until when that counts, and why it was ended last."""
+    """How many times something ended a process, until when that counts, and the last reason."""
 
     count: int
     until: float
@@ -123,7 +111,7 @@ class _End:
 
 
 class TextProcess:
-    """A process for the texts of one tokenizer, or for chat templates alone; it serves one thread at a time."""
+    """A process for one tokenizer's texts, or for chat templates alone; it serves one thread at a time."""
 
     def __init__(
         self,
@@ -134,12 +122,7 @@ class TextProcess:
         image: str | None = None,
         how: Mapping[str, Any] | None = None,
     ) -> None:
-        """Prepare it; the process itself starts with the first question.
-
-        Args:
-            folder: where the tokenizer is; None for none.
-            limits: what the process may take; `LIMITS` by default.
-        """
+        """Keep the arguments; the process starts with the first request. `folder` None is for templates alone."""
         self._module, self._image, self._how = module, image, how or {}
         self.name = name
         self._folder = None if folder is None else folder.absolute()
@@ -153,11 +136,7 @@ class TextProcess:
         _all.add(self)
 
     def load(self, check: Callable[[], None] = lambda: None) -> Message:
-        """Load the tokenizer and return what is known of it.
-
-        Args:
-            check: called again and again meanwhile; what it raises ends that.
-        """
+        """Load the tokenizer and return its description; an exception in `check` ends that."""
         try:
             with self._turn, self._slot():
                 self._running(self.limits.seconds, check)
@@ -177,12 +156,7 @@ class TextProcess:
         seconds: float | None = None,
         longest: int | None = None,
     ) -> Message:
-        """Return the answer to a question.
-
-        Args:
-            seconds: how long it may take; `SECONDS` by default.
-            longest: how many bytes the answer may have; as many as the limits say by default.
-        """
+        """Return the answer to a request within `seconds`, of at most `longest` bytes; None for the usual limits."""
         subject = f"{self.name}'s {what}"
         within = min(SECONDS, self.limits.seconds) if seconds is None else seconds
         until = time.monotonic() + within
@@ -224,7 +198,7 @@ class TextProcess:
         return answer
 
     def _reloaded(self, subject: str, seconds: float) -> Process:
-        """Return the process with its tokenizer loaded; say what happened to the loading if that fails."""
+        """Return the process with its tokenizer loaded; if loading fails, say why."""
         self._check_pause("load", f"{subject} was ended {_ENDS} times while it was loaded again")
         try:
             return self._running(seconds)
@@ -239,11 +213,7 @@ class TextProcess:
             raise UnusableText(f"{subject} can't be loaded again: {self._without_path(error)}") from None
 
     def _running(self, seconds: float, check: Callable[[], None] = lambda: None) -> Process:
-        """Return the process with its tokenizer loaded; start it if it doesn't run.
-
-        Args:
-            check: called again and again meanwhile; what it raises ends that.
-        """
+        """Return the process with its tokenizer loaded; start it if it doesn't run."""
         self.used = next(_uses)
         if self._process is None or not self._process.alive:
             if not SLOTS.take(self, seconds, check):
@@ -262,7 +232,7 @@ class TextProcess:
 
     @contextlib.contextmanager
     def _slot(self) -> Generator[None]:
-        """Give the slot back afterwards if the process has ended, or if others wait for one."""
+        """Release the slot afterwards if the process has ended, or if others wait for one."""
         try:
             yield
         finally:
@@ -287,23 +257,23 @@ class TextProcess:
             raise UnusableText(f"{what}, as it {end.why}: wait {end.until - now:.0f} seconds, or take another model")
 
     def _count_end(self, key: int | str, why: str) -> int:
-        """Count that something ended the process, and return how many times it did."""
+        """Count an end of the process, and return how many the same cause had."""
         before = self._ends.get(key)
         count = 1 if before is None else before.count + 1
         self._ends[key] = _End(count, time.monotonic() + _PAUSE, why)
         return count
 
     def _without_path(self, error: Exception) -> str:
-        """Return a foreign error's message without the model's path: visitors of a server read it."""
+        """Return a foreign error's message without the model's path, because a server's visitors read it."""
         return str(error) if self._folder is None else str(error).replace(str(self._folder), self.name)
 
     def begin(self) -> None:
-        """Begin without a process, at nobody's turn."""
+        """Reset to no process and a free lock."""
         self._turn = threading.Lock()
         self._process: Process | None = None
 
     def rest(self) -> bool:
-        """End the process unless it is at work, and return whether it was ended."""
+        """End the process unless it is busy, and return whether it was ended."""
         if not self._turn.acquire(blocking=False):
             return False
         try:
@@ -321,7 +291,7 @@ _all = weakref.WeakSet[TextProcess]()
 
 
 def _begin_anew() -> None:
-    """In a copy of this process: its processes are the other's, and locks may be held by threads that it lacks."""
+    """Reset everything in a fork: processes belong to the parent, and threads it lacks may hold locks."""
     SLOTS.begin()
     for one in _all:
         one.begin()

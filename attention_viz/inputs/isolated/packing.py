@@ -1,4 +1,4 @@
-"""Rows of numbers and lists of pieces as bytes, for both ends of a process for texts."""
+"""Pack rows of numbers and lists of pieces as bytes, for both ends of a process for texts."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,12 +13,12 @@ _AS, _HALVES = "utf-8", "surrogatepass"
 
 
 def pack_rows(rows: Mapping[str, Sequence[int]]) -> tuple[list[str], bytes]:
-    """Write rows of equal length as their names and bytes."""
+    """Return the names and bytes of rows of equal length."""
     return list(rows), b"".join(np.asarray(row, _NUMBERS).tobytes() for row in rows.values())
 
 
 def unpack_rows(names: Sequence[str], count: int, content: bytes) -> tuple[dict[str, NDArray[np.int64]], bytes]:
-    """Read rows of so many numbers each, and return them with the bytes that follow."""
+    """Return rows of `count` numbers each, and the bytes that follow."""
     size = count * _NUMBERS.itemsize
     if count < 0 or len(content) < size * len(names):
         raise UnusableText("the answer about a text can't be read: fewer numbers came than were announced")
@@ -27,13 +27,13 @@ def unpack_rows(names: Sequence[str], count: int, content: bytes) -> tuple[dict[
 
 
 def pack_pieces(pieces: Sequence[str | None]) -> bytes:
-    """Write texts, some of which may be missing: first their lengths, then all of them together."""
+    """Return texts as bytes, first their lengths, then the texts; None is allowed."""
     lengths = [-1 if piece is None else len(piece) for piece in pieces]
     return np.asarray(lengths, _LENGTHS).tobytes() + "".join(piece or "" for piece in pieces).encode(_AS, _HALVES)
 
 
 def unpack_pieces(count: int, content: bytes) -> list[str | None]:
-    """Read so many texts."""
+    """Return `count` texts."""
     size = count * _LENGTHS.itemsize
     if count < 0 or len(content) < size:
         raise UnusableText("the answer about a text can't be read: fewer lengths came than were announced")

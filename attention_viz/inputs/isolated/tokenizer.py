@@ -1,4 +1,4 @@
-"""A stranger's tokenizer, which works in a process of its own: here are only its answers, as data."""
+"""Use an untrusted tokenizer that runs in a process of its own, through its answers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _NOT_HERE = (
 
 @dataclass(frozen=True)
 class _Encoding:
-    """What a fast tokenizer says of a text, by the names that the package tokenizers has."""
+    """A fast tokenizer's encoding, by the tokenizers package's names."""
 
     ids: list[int]
     type_ids: list[int]
@@ -37,56 +37,47 @@ class _Encoding:
 
 
 class IsolatedTokenizer:
-    """Has of transformers' tokenizers what is used here, by the same names; each text is sent to its process.
+    """The part of transformers' tokenizer API that we use; each text is sent to its process.
 
-    What is known without a text is here: `pad_token`, `pad_token_id` and so on for all special tokens,
-    `all_special_ids`, `special_tokens_map`, `model_max_length`, `padding_side`, `chat_template`, `is_fast`,
-    `vocab_size`.
-
-    Attributes:
-        spelling: how its pieces are written, as `inputs.spelling.spelling_of` says it.
-        added: the ids that were added to its vocabulary.
+    Known without a text: special tokens and their ids, `special_tokens_map`, `model_max_length`, `padding_side`,
+    `chat_template`, `is_fast`, `vocab_size`.
     """
 
     def __init__(self, process: TextProcess, described: Mapping[str, Any], added: frozenset[int], source: str) -> None:
-        """By what its process says; see `load`."""
+        """Keep the process's description; see `load`."""
         self.process, self.added, self.name_or_path = process, added, source
         self.spelling = str(described["spelling"])
         self._described = described
 
     @classmethod
     def load(cls, folder: Path, name: str, check: Callable[[], None] = lambda: None) -> "IsolatedTokenizer":
-        """Load a folder's tokenizer in a process of its own.
-
-        Args:
-            check: called again and again meanwhile; what it raises ends that.
-        """
+        """Load a folder's tokenizer in a process of its own; an exception in `check` ends that."""
         process = TextProcess(name, folder)
         answer = process.load(check)
         rows, _ = unpack_rows(["added"], int(answer.values["added"]), answer.content)
         return cls(process, answer.values, frozenset(rows["added"].tolist()), str(folder))
 
     def __getattr__(self, name: str) -> Any:
-        """Return what the process said of itself."""
+        """Return an entry of the process's description."""
         described = self.__dict__.get("_described", {})
         if name.startswith("_") or name not in described:
             raise AttributeError(f"{name} isn't known here: {_NOT_HERE}")
         return described[name]
 
     def num_special_tokens_to_add(self) -> int:
-        """Return how many tokens it puts around a text."""
+        """Return the number of special tokens around a text."""
         return int(self._described["num_special_tokens_to_add"])
 
     def __len__(self) -> int:
-        """Return how many pieces it has, with those that were added."""
+        """Return the number of pieces, added ones included."""
         return int(self._described["length"])
 
     def __repr__(self) -> str:
-        """Say what it is."""
+        """Describe the tokenizer."""
         return f"IsolatedTokenizer({self._described['kind']} of {self.process.name}, {len(self):,} tokens)"
 
     def __deepcopy__(self, memo: object) -> "IsolatedTokenizer":
-        """Return it itself: it doesn't change."""
+        """Return itself, because it doesn't change."""
         return self
 
     def __call__(
@@ -157,7 +148,7 @@ class IsolatedTokenizer:
         return cast("list[int]", self(text, add_special_tokens=add_special_tokens)["input_ids"])
 
     def count(self, text: str, text_pair: str | None = None, *, add_special_tokens: bool = True) -> int:
-        """Return how many ids a text has, without having them sent; errors as of a call."""
+        """Return a text's number of ids, without transferring them; errors as of a call."""
         pair = text_pair is not None and not (self.is_fast and not text_pair)
         values, content = _request(text, text_pair or "", pair=pair, target=False)
         answer = self._about(content, {**values, "special": add_special_tokens, "count": True})
@@ -171,7 +162,7 @@ class IsolatedTokenizer:
         return answer.content.decode("utf-8", "surrogatepass")
 
     def convert_ids_to_tokens(self, ids: Sequence[int] | int) -> Any:
-        """Return the piece of an id, or of each of several; None of one that has none."""
+        """Return the piece of one id, or of several; None if an id has none."""
         several = [ids] if isinstance(ids, int) else list(ids)
         longest = min(LIMITS.answer, _BYTES_AROUND + _BYTES_A_BYTE * len(several))
         answer = self.process.ask("pieces", {}, _bytes_of(several), longest=longest)
@@ -179,7 +170,7 @@ class IsolatedTokenizer:
         return pieces[0] if isinstance(ids, int) else pieces
 
     def convert_tokens_to_ids(self, tokens: str) -> int | None:
-        """Return the id of a piece; that of the unknown token, or None, of one that it doesn't have."""
+        """Return a piece's id; for an unknown piece the unknown token's id, or None."""
         number = self.process.ask("number", {"piece": tokens}).values["number"]
         return None if number is None else int(number)
 
@@ -192,12 +183,12 @@ class IsolatedTokenizer:
         return {str(piece): number for piece, number in zip(pieces, rows["ids"].tolist(), strict=True)}
 
     def ids(self) -> list[int]:
-        """Return the id of each piece, without the pieces."""
+        """Return the ids of all pieces."""
         answer = self.process.ask("vocabulary", {"pieces": False})
         return unpack_rows(["ids"], int(answer.values["count"]), answer.content)[0]["ids"].tolist()
 
     def __getstate__(self) -> NoReturn:
-        """Refuse to be pickled: it is tied to a process."""
+        """Refuse to be pickled, because it is tied to a process."""
         raise TypeError(_NOT_HERE)
 
 
@@ -216,7 +207,7 @@ def _bytes_of(ids: Sequence[int]) -> bytes:
 
 
 def _where(numbers: Sequence[int], most: int | None) -> list[int | None]:
-    """Return numbers, with None for −1, which stands for a missing one."""
+    """Return numbers, with None for −1."""
     if any(number < -1 or (most is not None and number > most) for number in numbers):
         raise UnusableText("the tokenizer says something impossible of its tokens")
     return [None if number < 0 else number for number in numbers]

@@ -1,1 +1,1 @@
-"""Pictures and sounds: opened, checked and put right, and made into what a model reads; no text."""
+"""Open, check and prepare images and sounds for a model."""

@@ -1,4 +1,4 @@
-"""A text beside a picture, for models that read both: what their processor makes of it."""
+"""Prepare a text beside an image with the processor of a model that reads both."""
 
 import inspect
 from dataclasses import dataclass, replace
@@ -22,14 +22,14 @@ IDS = "input_ids"
 
 @dataclass(frozen=True, eq=False)
 class Beside:
-    """A text and the picture that it stands beside."""
+    """A text and the image beside it."""
 
     text: str
     picture: Picture
 
     @classmethod
     def of(cls, text: object, picture: object) -> "Beside":
-        """Of what a person gave."""
+        """Check a user's text and image."""
         check_text(text, "a text beside a picture")
         if not isinstance(picture, Picture):
             raise UnusablePicture(f"picture= takes av.Picture(path); got {type(picture).__name__}")
@@ -37,24 +37,24 @@ class Beside:
 
 
 def reads_both(model: "PreTrainedModel", processor: Any) -> bool:
-    """Whether a model's forward takes a text beside a picture, and its processor makes both."""
+    """Return whether a model's forward takes text and image, and its processor makes both."""
     parts = (getattr(processor, name, None) for name in ("image_processor", "tokenizer"))
     return takes_both(model) and all(part is not None for part in parts)
 
 
 def takes_both(model: "PreTrainedModel") -> bool:
-    """Whether a model's forward takes a text beside a picture."""
+    """Return whether a model's forward takes text and image."""
     return {PICTURE, IDS} <= _named(model)
 
 
 class BesideReader(Reader):
-    """Reads a text beside a picture, by a processor of transformers that has a tokenizer and an image processor."""
+    """Reads text beside an image with a processor that has a tokenizer and an image processor."""
 
     kind = InputKind.BESIDE
     main = PICTURE
 
     def __init__(self, name: str, model: "PreTrainedModel", processor: Any) -> None:
-        """By a processor."""
+        """Keep a processor."""
         if "decoder_input_ids" in _named(model):
             raise UnsupportedModel(
                 f"{name} reads a text beside a picture and says another text; which of its positions are which isn't "
@@ -65,7 +65,7 @@ class BesideReader(Reader):
         self._mark = getattr(model.config, "image_token_id", None)
 
     def read(self, thing: object) -> InputField:
-        """As every reader."""
+        """Prepare a text and its image."""
         if not isinstance(thing, Beside):
             raise UnusableText(
                 f"{self._name} has a processor of both, and reads a text beside a picture: "
@@ -79,13 +79,13 @@ class BesideReader(Reader):
         return replace(given, notes=(*given.notes, *notes))
 
     def example(self) -> InputField:
-        """A picture of colours by chance beside a few ids from all over the vocabulary, as words."""
+        """Return an image of random colours beside a short text."""
         chance = np.random.default_rng(0)
         picture = Picture(chance.integers(0, 256, (96, 128, 3), dtype=np.uint8))
         return self.read(Beside("a picture of this", picture))
 
     def _with_place(self, text: str) -> tuple[str, tuple[str, ...]]:
-        """The text with a place for its picture, where such a model wants one, and what was done to it."""
+        """Return the text with an image placeholder if the model needs one, and notes on the change."""
         place = getattr(self._processor, "image_token", None) if self._mark is not None else None
         if place is None or (count := text.count(place)) == 1:
             return text, ()

@@ -1,4 +1,4 @@
-"""A picture to be read: opened with care, turned to red, green and blue, and whatever was done to it is told."""
+"""Open an image with care, convert it to RGB, and note all changes."""
 
 import io
 import warnings
@@ -27,23 +27,23 @@ _LARGEST_FILE = 200_000_000
 
 
 class Picture:
-    """A picture in red, green and blue.
+    """An image in red, green and blue.
 
     Attributes:
-        pixels: (row, column, 3), whole numbers from 0 to 255.
-        name: of its file, or "picture" where there was none.
-        notes: what was done to it on the way, in sentences.
+        pixels: (row, column, 3), integers from 0 to 255.
+        name: file name, or "picture" if there is none.
+        notes: changes made while opening it, as sentences.
     """
 
     def __init__(self, source: "str | PathLike[str] | bytes | Image.Image | NDArray[Any] | Any") -> None:
-        """Open a picture.
+        """Open an image.
 
-        What a camera noted of how it was held is followed. Of an animated one the first frame is taken, what is
-        transparent is put on white, and other colours are turned to red, green and blue; `notes` says so.
+        The camera's orientation is applied. An animation gives its first frame, transparency becomes white, and other
+        colour modes become RGB; `notes` lists these changes.
 
         Args:
-            source: the path of a PNG, JPEG, WebP, GIF, BMP or TIFF file, its bytes, a picture of Pillow's, or an array:
-                (row, column) or (row, column, 3 or 4), whole numbers from 0 to 255 or others from 0 to 1.
+            source: the path of a PNG, JPEG, WebP, GIF, BMP or TIFF file, its bytes, a Pillow image, or an array: (row,
+                column) or (row, column, 3 or 4), integers from 0 to 255 or floats from 0 to 1.
         """
         notes = list[str]()
         self.name = "picture"
@@ -70,12 +70,12 @@ class Picture:
 
     @property
     def size(self) -> str:
-        """How wide and how high it is."""
+        """Width and height."""
         height, width, _ = self.pixels.shape
         return f"{width} × {height}"
 
     def __repr__(self) -> str:
-        """Its name and its size."""
+        """Return its name and size."""
         return f"Picture({self.name!r}, {self.size})"
 
 
@@ -92,7 +92,7 @@ def _content(path: str) -> bytes:
 
 
 def _opened(content: bytes, name: str) -> Image.Image:
-    """The file's picture, of which only the head is read yet."""
+    """Open the file's image; only its header is read yet."""
     if b"<svg" in content[:2000].lower():
         raise UnusablePicture(f"{name} is a drawing (SVG), which has no pixels; save it as PNG first")
     try:
@@ -150,7 +150,7 @@ def _check_size(picture: Image.Image, name: str) -> None:
 
 
 def _in_colours(picture: Image.Image, notes: list[str]) -> NDArray[np.uint8]:
-    """Its red, green and blue, after all that has to be done for that was done and told."""
+    """Return RGB values, and note all changes."""
     frames = int(getattr(picture, "n_frames", 1))
     if frames > 1:
         notes.append(f"The first of {frames} frames was read.")
@@ -170,7 +170,10 @@ def _in_colours(picture: Image.Image, notes: list[str]) -> NDArray[np.uint8]:
 
 
 def _from_deep(picture: Image.Image, notes: list[str]) -> Image.Image:
-    """Grey of 16 or 32 bits in 8, the lightest staying the lightest; of floating numbers 1, where none is above."""
+    """Reduce 16- or 32-bit grey to 8 bits.
+
+    White is 65535; for 32 bits it is 255 if no value is larger, or 1 for floats up to 1.
+    """
     numbers = np.nan_to_num(np.asarray(picture, np.float64))
     largest = numbers.max(initial=0)
     if picture.mode.startswith("I;16") or largest > 255:

@@ -1,4 +1,4 @@
-"""What runs in a process for pictures and sounds: it makes of them what a model reads, by the folder's processor."""
+"""Prepare images and sounds with a folder's processor, inside a process of its own."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -29,7 +29,7 @@ _ASKED = (
 
 
 def start() -> Callable[[Message], Message]:
-    """Return what answers requests about one processor."""
+    """Return the request handler for one processor."""
     torch.set_num_threads(1)
     return _Preparing().answer
 
@@ -41,7 +41,7 @@ class _Preparing:
         self._processor: Any = None
 
     def answer(self, request: Message) -> Message:
-        """Load the processor, or prepare something by it."""
+        """Load the processor, or prepare an input with it."""
         return self._load(request) if request.values["do"] == "load" else self._prepare(request)
 
     def _load(self, request: Message) -> Message:
@@ -65,7 +65,7 @@ class _Preparing:
 
 
 def _asked(part: Any) -> dict[str, Any]:
-    """Return the settings of a processor or a part that readers need, as data."""
+    """Return the settings that readers need, as data."""
     found: dict[str, Any] = {}
     for name in _ASKED:
         value = getattr(part, name, None)

@@ -1,4 +1,4 @@
-"""A stranger's processor of pictures or sounds, which works in a process of its own: here are only its answers."""
+"""Use an untrusted image or sound processor that runs in a process of its own, through its answers."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -22,14 +22,10 @@ _KINDS = frozenset(("<f2", "<f4", "<f8", "<i8", "<i4", "|u1", "|b1"))
 
 
 class IsolatedProcessor:
-    """Has of transformers' processors what readers use, by the same names; what is to be read is sent to its process.
-
-    Attributes:
-        kind: the name of its class in transformers.
-    """
+    """The part of transformers' processor API that readers use; inputs are sent to its process."""
 
     def __init__(self, process: TextProcess, described: Mapping[str, Any], own: Mapping[str, Any]) -> None:
-        """By what its process says; see `load`."""
+        """Keep the process's description; see `load`."""
         self._process, self._described, self._own = process, described, own
         self.kind = str(described["kind"])
         self.tokenizer = True if described["has_tokenizer"] else None
@@ -44,17 +40,13 @@ class IsolatedProcessor:
         both: bool = False,
         image: str | None = None,
     ) -> "IsolatedProcessor":
-        """Load a folder's processor in a process of its own.
-
-        Args:
-            check: called again and again meanwhile; what it raises ends that.
-        """
+        """Load a folder's processor in a process of its own; an exception in `check` ends that."""
         process = TextProcess(name, folder, LIMITS, _MODULE, image, {"both": both})
         described = process.load(check).values
         return cls(process, described, described["own"])
 
     def __getattr__(self, name: str) -> Any:
-        """Return a part, or what the process said of itself."""
+        """Return a part, or an entry of the process's description."""
         own: Mapping[str, Any] = self.__dict__.get("_own", {})
         parts = self.__dict__.get("_described", {}).get("parts", {})
         if name in parts:
@@ -72,7 +64,7 @@ class IsolatedProcessor:
         sampling_rate: int | None = None,
         return_tensors: str = "pt",
     ) -> dict[str, Tensor]:
-        """Make of a picture, a sound, or a text beside a picture what a model reads."""
+        """Prepare an image, a sound, or a text beside an image."""
         sound = samples is not None
         given = np.ascontiguousarray(samples if sound else images, "<f4" if sound else np.uint8)
         values = {"text": text, "shape": list(given.shape), "rate": sampling_rate if sound else None}

@@ -1,4 +1,4 @@
-"""What makes of a picture or a sound what one model reads: by the model's own processor, checked."""
+"""Prepare an image or a sound with the model's own processor, and check the result."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -21,14 +21,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class InputField:
-    """One input of a model.
+    """One input of a model: the tensors of its forward, and the image or sound as the model gets it.
 
     Attributes:
-        tensors: what its forward is given, by name.
-        seen: the picture or the sound, as it is read.
-        named: what picture or sound it is, in words.
-        notes: what was done to it, in sentences.
-        seconds: how many of the sound are heard, before the silence that fills it up.
+        notes: changes made to it, in sentences.
+        seconds: of the sound, without the silence that fills it up.
     """
 
     tensors: Mapping[str, Tensor]
@@ -47,50 +44,45 @@ SPEECH = ("input_features", "input_values")
 
 
 class Reader(ABC):
-    """Makes what a model reads of something that is no text.
-
-    Attributes:
-        kind: what it reads.
-        main: the name of the tensor in which that is.
-    """
+    """Prepares inputs other than text; `main` names their tensor."""
 
     kind: InputKind
     main: str
 
     @abstractmethod
     def read(self, thing: object) -> InputField:
-        """What the model is given of a picture, a sound or tensors."""
+        """Prepare an image, a sound or tensors."""
 
     @abstractmethod
     def example(self) -> InputField:
-        """The smallest thing that it reads, whose numbers all differ."""
+        """Return a smallest input whose numbers all differ."""
 
 
 class PictureReader(Reader):
-    """Reads pictures, by an image processor of transformers."""
+    """Reads images with an image processor of transformers."""
 
     kind = InputKind.PICTURE
     main = PICTURE
 
     def __init__(self, model: str, processor: Any) -> None:
-        """By a processor."""
+        """Keep a processor."""
         self._model, self._processor = model, processor
 
     def read(self, thing: object) -> InputField:
-        """As every reader."""
+        """Prepare an image."""
         if not isinstance(thing, Picture):
             raise UnusablePicture(f"{self._model} reads pictures: av.Picture(path); got {type(thing).__name__}")
         return self.of(thing, self._tensors(thing))
 
     def of(self, picture: Picture, tensors: dict[str, Tensor]) -> InputField:
-        """What the model is given of a picture, once it is known which tensors that is."""
+        """Return the input of an image with known tensors."""
         seen = self._as_seen(tensors[PICTURE][0])
         notes = (*picture.notes, *self._cut(picture, seen))
         named = {InputKind.PICTURE: f"{picture.name}, {picture.size} pixels"}
         return InputField(tensors, Seen(picture=seen), named, notes)
 
     def example(self) -> InputField:
-        """A picture of colours by chance, always the same."""
+        """Return an image of random colours, always the same."""
         chance = np.random.default_rng(0)
         return self.read(Picture(chance.integers(0, 256, (96, 128, 3), dtype=np.uint8)))
 
@@ -113,7 +105,7 @@ class PictureReader(Reader):
         return tensors
 
     def _as_seen(self, values: Tensor) -> Tensor:
-        """The colours that the model was given, made of its numbers."""
+        """Return the model's input numbers as colours."""
         own = self._processor
         values = values.double().movedim(0, -1)
         if getattr(own, "do_normalize", False):
@@ -132,12 +124,12 @@ class PictureReader(Reader):
 
 
 class SoundReader(Reader):
-    """Reads sounds, by a feature extractor of transformers."""
+    """Reads sounds with a feature extractor of transformers."""
 
     kind = InputKind.SOUND
 
     def __init__(self, model: str, extractor: Any, main: str) -> None:
-        """By an extractor."""
+        """Keep an extractor."""
         self._model, self._extractor, self.main = model, extractor, main
         self._rate = int(getattr(extractor, "sampling_rate", 16_000))
         window = getattr(extractor, "n_samples", None)
@@ -145,7 +137,7 @@ class SoundReader(Reader):
         self._most = 60.0 if self.window is None else self.window
 
     def read(self, thing: object) -> InputField:
-        """As every reader; of a longer sound the beginning, as long as the model hears at once."""
+        """Prepare a sound; cut it to the model's longest input."""
         if not isinstance(thing, Sound):
             raise UnusableSound(f"{self._model} reads sounds: av.Sound(path); got {type(thing).__name__}")
         notes, samples = list(thing.notes), thing.at(self._rate)
@@ -166,7 +158,7 @@ class SoundReader(Reader):
         return InputField(tensors, seen, named, tuple(notes), len(samples) / self._rate)
 
     def example(self) -> InputField:
-        """Two seconds of noise, always the same."""
+        """Return two seconds of noise, always the same."""
         chance = np.random.default_rng(0)
         return self.read(Sound(chance.normal(0, 0.1, 2 * self._rate).clip(-1, 1), self._rate))
 
@@ -186,18 +178,18 @@ class SoundReader(Reader):
 
 
 class TensorReader(Reader):
-    """Reads tensors as they are, of the names that an example has."""
+    """Reads tensors as they are, with an example's names."""
 
     kind = InputKind.TENSORS
 
     def __init__(self, model: str, example: Mapping[str, Any], main: str) -> None:
-        """By an example."""
+        """Keep an example."""
         self._model, self.main = model, main
         self._in_patches = any(name.endswith("grid_thw") for name in example)
         self._example = self._checked(example)
 
     def read(self, thing: object) -> InputField:
-        """As every reader."""
+        """Check the tensors."""
         if not isinstance(thing, Mapping):
             raise UnsupportedModel(
                 f"{self._model} was wrapped with an example of its inputs, and reads such: a dict of "
@@ -211,12 +203,12 @@ class TensorReader(Reader):
         return InputField(self._checked(named))
 
     def _checked(self, given: Mapping[str, Any]) -> dict[str, Tensor]:
-        """Of one row each; but the patches of a picture of any size stand one a row where their grid is told, too."""
+        """Return tensors of one row each; image patches may have one row per patch if their grid is passed too."""
         loose = [name for name in given if self._in_patches and name.startswith("pixel")]
         return {name: _tensor(self._model, name, one, is_row=name not in loose) for name, one in given.items()}
 
     def example(self) -> InputField:
-        """What it was wrapped with."""
+        """Return the example it was wrapped with."""
         return InputField(self._example)
 
 
@@ -228,12 +220,12 @@ def _tensor(model: str, name: str, value: object, *, is_row: bool) -> Tensor:
 
 
 def main_input(model: "PreTrainedModel") -> str:
-    """What a model's forward takes first, by its name there: "input_ids" of one that reads text."""
+    """Return the name of a model's main input: "input_ids" for text."""
     return str(getattr(model, "main_input_name", "input_ids"))
 
 
 def reader_of(name: str, model: "PreTrainedModel", processor: Any) -> Reader:
-    """The reader of a model of pictures or sounds."""
+    """Return the reader of an image or sound model."""
     main = main_input(model)
     pictures = getattr(processor, "image_processor", processor)
     sounds = getattr(processor, "feature_extractor", processor)
@@ -249,12 +241,12 @@ def reader_of(name: str, model: "PreTrainedModel", processor: Any) -> Reader:
 
 
 def kind_of(processor: Any) -> str:
-    """Return what a processor is, by the name of its class in transformers."""
+    """Return a processor's class name in transformers."""
     return str(getattr(processor, "kind", type(processor).__name__))
 
 
 def example_reader(name: str, model: "PreTrainedModel", example: Mapping[str, Any]) -> Reader:
-    """The reader of a model that is given tensors as they are."""
+    """Return the reader of a model that takes tensors as they are."""
     wanted = main_input(model)
     main = wanted if wanted in example and wanted != "input_ids" else _seen_in(example) or next(iter(example), "")
     return TensorReader(name, example, main)

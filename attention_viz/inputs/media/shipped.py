@@ -1,4 +1,4 @@
-"""Pictures and sounds that ship, to try a model with; nobody has rights in them."""
+"""List the images and sounds that ship as examples; they are free of rights."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,12 +10,7 @@ _FOLDER = Path(__file__).with_name("samples")
 
 @dataclass(frozen=True)
 class Sample:
-    """A picture or a sound that ships.
-
-    Attributes:
-        shows: what is to be seen or heard.
-        whose: who made it, and why it is free.
-    """
+    """An image or sound that ships; `whose` says who made it, and why it is free."""
 
     file: str
     kind: InputKind
@@ -24,7 +19,7 @@ class Sample:
 
     @property
     def path(self) -> Path:
-        """Where it is."""
+        """Its file."""
         return _FOLDER / self.file
 
 

@@ -1,4 +1,4 @@
-"""A sound to be read: opened with care, its channels made one, and whatever was done to it is told."""
+"""Open a sound with care, mix its channels to one, and note all changes."""
 
 import io
 from math import gcd
@@ -27,15 +27,15 @@ _LARGEST_FILE = 2_000_000_000
 
 
 class Sound:
-    """A sound of one channel.
+    """Audio with one channel.
 
     Attributes:
         samples: from -1 to 1, float32.
-        rate: how many a second.
-        name: of its file, or "sound" where there was none.
-        start: at which second of the file or array it begins.
-        whole: how many seconds all of it had.
-        notes: what was done to it on the way, in sentences.
+        rate: samples per second.
+        name: file name, or "sound" if there is none.
+        start: where it begins in the file or array, in seconds.
+        whole: length of the whole file or array, in seconds.
+        notes: changes made while opening it, as sentences.
     """
 
     def __init__(
@@ -45,14 +45,15 @@ class Sound:
         *,
         start: float = 0.0,
     ) -> None:
-        """Open a sound.
+        """Open audio.
 
-        The mean of several channels is taken. Of a long one the part from `start` on is read; `notes` says so.
+        Several channels become their mean. Long audio is read from `start` on; `notes` says so.
 
         Args:
             source: the path of a WAV, FLAC, Ogg, MP3 or AIFF file, its bytes, or an array of samples: (sample,) or
-                (sample, channel), from -1 to 1, or whole numbers of 16 or 32 bits.
-            rate: how many samples a second an array has; a file says it itself.
+                (sample, channel), from -1 to 1, or 16- or 32-bit integers.
+            rate: samples per second of an array; a file has its own.
+            start: where to begin, in seconds.
         """
         notes = list[str]()
         self.name = "sound"
@@ -81,16 +82,16 @@ class Sound:
 
     @property
     def seconds(self) -> float:
-        """How long it is."""
+        """Length in seconds."""
         return len(self.samples) / self.rate
 
     @property
     def is_silent(self) -> bool:
-        """Whether there is nothing to hear in it."""
+        """Whether it is silent."""
         return bool(np.abs(self.samples - self.samples.mean()).max() < SILENCE)
 
     def at(self, rate: int) -> NDArray[np.float32]:
-        """Its samples at another rate."""
+        """Return its samples at another rate."""
         if rate == self.rate:
             return self.samples
         from scipy.signal import resample_poly
@@ -99,7 +100,7 @@ class Sound:
         return np.asarray(resample_poly(self.samples, rate // shared, self.rate // shared), np.float32)
 
     def __repr__(self) -> str:
-        """Its name, how long it is, and its rate."""
+        """Return its name, length and rate."""
         return f"Sound({self.name!r}, {self.seconds:.2f} s at {self.rate:,} samples a second)"
 
 
@@ -118,7 +119,7 @@ def _existing(path: str) -> Path:
 
 
 def _decoded(source: Path | bytes, name: str, start: float) -> tuple[NDArray[np.float32], int, float]:
-    """Of a file the samples from a second on, (sample, channel), their rate, and how long all of it is."""
+    """Return a file's samples from a second on, (sample, channel), their rate, and its whole length."""
     import soundfile
 
     head = source[:64] if isinstance(source, bytes) else _head(source)

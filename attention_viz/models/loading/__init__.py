@@ -1,1 +1,1 @@
-"""Loading a model by its name or from a folder, after a trial run in a process of its own."""
+"""Load a model by name or from a folder, after a dry run in a separate process."""

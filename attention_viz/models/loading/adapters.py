@@ -1,8 +1,8 @@
-"""A folder with a LoRA adapter of PEFT: its base model is loaded by name, and the adapter is put around it.
+"""Load a folder with a PEFT LoRA adapter: its base model by name, then the adapter around it.
 
-Both files may be a stranger's. Only plain LoRA is read, and of its configuration only what is known here: other entries
-name modules to import, patterns that take forever to match, or models at any path. The declared sizes have to be those
-in the file before anything of these sizes is made.
+Both files may be untrusted. Only plain LoRA is read, and only known configuration entries: others name modules to
+import, patterns that take forever to match, or models at any path. The declared sizes must equal those in the file
+before anything of these sizes is made.
 """
 
 import importlib.util
@@ -43,11 +43,7 @@ def is_adapter(folder: Path) -> bool:
 def load_adapter(
     folder: Path, name: str, load_base: "Callable[[str | Path, str | None], Any]", check: Callable[[], None]
 ) -> "AttentionModel":
-    """Load an adapter's base model, and put the adapter around it.
-
-    Args:
-        check: called now and then; what it raises ends the load.
-    """
+    """Load an adapter's base model, and put the adapter around it; an exception in `check` ends the load."""
     if importlib.util.find_spec("peft") is None:
         raise UnsupportedModel(f"{name} is an adapter of PEFT, which isn't installed: pip install attention-viz[peft]")
     config = _read_config(folder, name)
@@ -98,7 +94,7 @@ _OFF: tuple[object, ...] = (None, False, {}, [], "", 0)
 
 
 def _base(folder: Path, name: str, config: Mapping[str, Any]) -> tuple[str | Path, str | None]:
-    """Return the base model: its name in the catalogue, a folder beside this one, or an id and revision on the hub."""
+    """Return the base model: a catalogue name, a folder beside this one, or a hub id and revision."""
     asked = config.get("base_model_name_or_path")
     if not isinstance(asked, str) or not asked:
         raise ModelNotFound(f"{name}: {ADAPTER} names no base model (base_model_name_or_path)")
@@ -143,7 +139,7 @@ def _put_around(model: Any, config: Mapping[str, Any], weights: Path, name: str)
 
 
 def _check_sizes(model: Any, config: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]], name: str) -> None:
-    """Refuse an adapter whose file has other matrices, or of another rank, than its configuration makes."""
+    """Refuse an adapter file whose matrices or rank don't match its configuration."""
     targets, rank = config.get("target_modules"), config.get("r")
     if not isinstance(targets, list) or not all(isinstance(one, str) for one in cast("list[object]", targets)):
         raise UnsupportedModel(f"{name}: {ADAPTER} has target_modules that isn't a list of names; {_YOURSELF}")

@@ -1,4 +1,4 @@
-"""Loading by name: from the catalogue, a folder, or the hub."""
+"""Load a model by name: from the catalogue, a folder, or the hub."""
 
 from collections.abc import Callable
 from os import PathLike, fsdecode
@@ -29,26 +29,26 @@ def load(
 ) -> "AttentionModel | Scratch":
     """Load a model by its name in the catalogue, from a folder, or from the hub.
 
-    What is asked for is looked up in this order. A model on the hub is downloaded where it isn't on this machine yet;
-    `attention_viz.models.plan` says beforehand how large it is. Without a network the hub's cache on this machine is
-    used.
+    `name` is looked up in this order. A hub model is downloaded if it isn't on this machine yet;
+    `attention_viz.models.plan` returns the download's size beforehand. Without a network, the local hub cache is used.
 
     Args:
-        name: a name in the catalogue; a folder with config.json, model.safetensors and a tokenizer; a folder with a
-            LoRA adapter of PEFT, whose base model ships, is in a folder beside it or on the hub; or an id on the hub,
-            "owner/name" or "name".
-        revision: of a model on the hub, its branch, tag or commit; None for the main branch. Of `induction`, which
-            ships with moments of its training, "step-" and one of the steps in `attention_viz.models.SNAPSHOTS`.
-            Whatever else ships has one version only, and a folder is what it is, so for these it has to be None.
-        device: "cpu", "cuda" …; "auto" takes a GPU where there is one.
-        dtype: "float32", "float16", "bfloat16"; "auto" is float32 on a CPU and the model's own on a GPU.
-        cancelled: is asked again and again, from this thread, whether to stop; a download goes on to its end.
-        alone: whether a model of a folder or the hub that reads a text beside a picture is to read text alone.
+        name: a catalogue name; a folder with config.json, model.safetensors and a tokenizer; a folder with a PEFT LoRA
+            adapter, whose base model ships, is in a folder beside it or on the hub; or a hub id, "owner/name" or
+            "name".
+        revision: for a hub model, a branch, tag or commit; None for the main branch. For `induction`, which ships with
+            checkpoints of its training, "step-" and a step from `attention_viz.models.SNAPSHOTS`. Must be None for
+            other shipped models and for folders.
+        device: "cpu", "cuda" …; "auto" uses a GPU if there is one.
+        dtype: "float32", "float16" or "bfloat16"; "auto" is float32 on a CPU and the model's own dtype on a GPU.
+        cancelled: called repeatedly from this thread; return True to stop. A running download finishes first.
+        alone: make a folder or hub model that reads text beside an image read text only.
 
     Raises:
-        LoadCancelled: `cancelled` said so.
-        ModelNotFound: no such model, or its files are missing or broken.
-        UnsupportedModel: it holds code or pickles, its attention can't be recorded exactly, or it has no such revision.
+        LoadCancelled: `cancelled` returned True.
+        ModelNotFound: the model doesn't exist, or its files are missing or broken.
+        UnsupportedModel: the model contains code or pickles, its attention can't be recorded exactly, or it has no such
+            revision.
     """
     if not isinstance(name, str | PathLike):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
         raise ModelNotFound(f"a model is asked for by its name, as a str; got {type(name).__name__}")
@@ -72,7 +72,7 @@ def load(
 def _load_from_folder(
     name: str, device: str, dtype: str, cancelled: Callable[[], bool], alone: bool
 ) -> "AttentionModel":
-    """A whole model's folder, or one with an adapter around a model that is named there."""
+    """Load a folder's whole model, or its adapter with the base model."""
     # Its process imports torch and transformers while this one does.
     prepare()
     from attention_viz.models.loading.adapters import is_adapter, load_adapter
@@ -145,7 +145,7 @@ def _load_from_hub(
 
 
 def _check_path(name: str) -> None:
-    """Refuse a path that leads to no folder: it can't be meant for anything else."""
+    """Refuse a path that leads to no folder and can't be a name."""
     if name.lower().endswith(".gguf"):
         refuse_gguf([Path(name).name], repr(name[:200]))
     if not (name.startswith(("/", "~", "./", "../")) or name.count("/") > 1 or "\\" in name):

@@ -1,8 +1,8 @@
-"""Everything that loading a folder's model does except reading its weights: in a process that may be ended for it.
+"""Load a folder's model without reading its weights, in a process that may be killed for it.
 
 The model is built, its weights are matched by the shapes in the file's header, and whatever no file holds is computed,
-all as in the true load but with weights on torch's "meta" device, where tensors have shapes and no numbers. Then the
-model is run once, since the probe of the true load will do that in the process of everybody.
+as in the true load but on torch's "meta" device, where tensors have no numbers. Then the model runs once, because the
+true load's probe will do that in the shared process.
 """
 
 import contextlib
@@ -48,17 +48,15 @@ _LARGEST_WITH_NUMBERS = 300_000_000
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Return whether an error says that there isn't enough memory, in Python's way or in torch's."""
+    """Return whether an error reports a lack of memory, from Python or torch."""
     return isinstance(error, MemoryError) or "can't allocate memory" in str(error)
 
 
 def try_forward(name: str, model: PreTrainedModel, examples: Sequence[Example], bounds: Bounds = BOUNDS) -> None:
-    """Run a model once with each example, and count what that makes.
-
-    What else breaks meanwhile is none of its business: the probe will say that.
+    """Run a model once per example and count the memory; ignore other errors, which the probe reports.
 
     Args:
-        model: on any device; it isn't fit for anything else afterwards.
+        model: on any device; unusable afterwards.
     """
     size = size_of(model)
     bounds = bounds.with_weights(size)
@@ -82,7 +80,7 @@ def _ran(
     *,
     masked: bool,
 ) -> bool:
-    """Run an example with tensors that were placed, with its masks of ones or without; return whether it ended."""
+    """Run an example with or without its masks of ones; return whether it finished."""
     model, reads = runner.model, "its smallest example"
     try:
         inputs = probe_inputs(runner, token_limit(model, None), example)
@@ -104,7 +102,7 @@ def _ran(
 
 
 def _is_mask(key: str, tensor: Tensor) -> bool:
-    """Return whether this is a mask that hides nothing, without which a model computes the same."""
+    """Return whether a tensor is a mask that hides nothing, so that the model computes the same without it."""
     return key.endswith("attention_mask") and bool((tensor == 1).all())
 
 
@@ -113,7 +111,7 @@ def _without_numbers(tensor: Tensor) -> Tensor:
 
 
 def _with_numbers(tensor: Tensor) -> Tensor:
-    """Return a table that was computed as it is, and numbers by chance for weights, which weren't read."""
+    """Return computed tables as they are, and random numbers for weights, which weren't read."""
     if not tensor.is_meta:
         return tensor.detach()
     if not tensor.is_floating_point():
@@ -129,12 +127,11 @@ _FLOATING = ("F64", "F32", "F16", "BF16")
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a dry run of a folder found.
+    """The result of a folder's dry run.
 
     Attributes:
-        kind: the name of the model's class in transformers.
-        size: how many bytes the model takes in float32.
-        why_alone: for a model that reads a text beside a picture, what keeps it from that; empty if nothing does.
+        size: bytes in float32.
+        why_alone: why a model for text beside an image can't read both; empty if it can.
     """
 
     kind: str
@@ -143,7 +140,7 @@ class Verdict:
 
 
 def start() -> Callable[[Message], Message]:
-    """Return what answers in a bounded process: a dry run per request, which is a folder."""
+    """Return the request handler of a bounded process: one dry run per folder."""
     torch.set_num_threads(1)
 
     def answer(request: Message) -> Message:
@@ -157,11 +154,7 @@ def start() -> Callable[[Message], Message]:
 
 
 def dry_run(folder: CheckedFolder, check: Callable[[], None] = lambda: None, bounds: Bounds = BOUNDS) -> Verdict:
-    """Do what loading a folder's model does, without reading its weights, and run it once.
-
-    Args:
-        check: called again and again while another load has its turn; what it raises ends the run.
-    """
+    """Load a folder's model without its weights and run it once; an exception in `check` ends the run."""
     config = read_config(folder)
     with quietly():
         kind = named_class(folder.config)
@@ -176,7 +169,7 @@ def dry_run(folder: CheckedFolder, check: Callable[[], None] = lambda: None, bou
 
 
 class _Announced:
-    """Stands for a tensor of the file while weights are loaded: has its shape, and no numbers."""
+    """Stands for a file's tensor while weights are loaded: a shape without numbers."""
 
     def __init__(self, shape: tuple[int, ...], stored: str, misread: Callable[[], None]) -> None:
         self._shape, self._stored, self._misread = shape, stored, misread
@@ -185,7 +178,7 @@ class _Announced:
         return self  # all of it, which is when it would be read
 
     def to(self, *, device: object = None, dtype: torch.dtype | None = None) -> Tensor:
-        """Return what would have been read, wherever that is wanted, without its numbers."""
+        """Return an empty tensor on the wanted device, with the wanted dtype."""
         if dtype is not None and dtype.is_floating_point and self._stored not in _FLOATING:
             self._misread()
         return torch.empty(self._shape, dtype=dtype, device="meta")
@@ -246,7 +239,7 @@ def _read_generation_config(folder: CheckedFolder, model: PreTrainedModel) -> No
 
 
 def _prepare_input(folder: CheckedFolder, model: PreTrainedModel) -> tuple[list[Example], str]:
-    """Prepare what the model will be tried with; return that, and what keeps it from reading text beside a picture."""
+    """Return the dry run's inputs, and why the model can't read text beside an image."""
     reader = own_reader(folder, model)
     if reader is not None:
         return [_example(folder.name, reader)], ""

@@ -1,4 +1,4 @@
-"""A model from a folder: safetensors only, nothing executable, and a plain word about whatever is wrong with it."""
+"""Load a model from a folder: safetensors only, no code, with a plain message for each error."""
 
 import contextlib
 from collections.abc import Callable, Generator
@@ -49,10 +49,8 @@ def load_folder(
     """Load a model and its tokenizer from a folder, and wrap it.
 
     Args:
-        device: "cpu", "cuda" …; "auto" takes a GPU where there is one.
-        dtype: "float32", "float16", "bfloat16"; "auto" is float32 on a CPU and the model's own on a GPU.
-        sha256: what the weights have to have, where that is known; see `CheckedFolder.sha256`.
-        largest: how many bytes of memory it may take; None for no limit.
+        dtype: "auto" is float32 on a CPU and the model's own on a GPU.
+        largest: bytes of memory; None for no limit.
     """
     check = _asking(name, cancelled)
     precision = _dtype(dtype, place := _device(device))
@@ -109,7 +107,7 @@ def _sha256(folder: CheckedFolder, expected: str | None, check: Callable[[], Non
 
 
 def _built(folder: CheckedFolder, check: Callable[[], None]) -> Verdict:
-    """The verdict on a model whose files are known: its class and its size, nothing tried."""
+    """Return the class and size of a model with known files, without a dry run."""
     config = read_config(folder)
     with quietly(), in_turn(check):
         model = check_size(folder, lambda: build(folder, config))

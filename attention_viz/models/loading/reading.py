@@ -1,4 +1,4 @@
-"""What prepares the input of a folder's model that reads something else than text, or a text beside a picture."""
+"""Prepare inputs for a folder's model that reads images, sounds, or text beside an image."""
 
 from collections.abc import Callable
 from typing import cast
@@ -30,11 +30,7 @@ _IMAGE = "attention_viz.models.loading.dry_run"
 def own_reader(
     folder: CheckedFolder, model: PreTrainedModel, check: Callable[[], None] = lambda: None, *, apart: bool = False
 ) -> Reader | None:
-    """What prepares pictures or sounds, of a model that reads such; None of one that reads text.
-
-    Args:
-        check: called again and again meanwhile; what it raises ends that.
-    """
+    """Return the reader of an image or sound model; None for a text model."""
     if main_input(model) == "input_ids":
         return None
     try:
@@ -56,13 +52,7 @@ def of_both(
     *,
     apart: bool = False,
 ) -> AttentionModel:
-    """Wrap a folder's model that reads a text beside a picture; if it can't do that, it reads text alone.
-
-    It then says of a picture what the reason was.
-
-    Args:
-        check: called again and again meanwhile; what it raises ends that.
-    """
+    """Wrap a model for text beside an image; fall back to text alone, and report the reason when an image comes."""
     if not takes_both(model) or not any((folder.path / name).is_file() for name in PROCESSOR_FILES):
         return AttentionModel.of(model, tokenizer, provenance)
     if not why:
@@ -79,11 +69,7 @@ def of_both(
 def reader_of_both(
     folder: CheckedFolder, model: PreTrainedModel, check: Callable[[], None] = lambda: None, *, apart: bool = False
 ) -> Reader:
-    """Return what prepares texts and pictures for a folder's model that reads both.
-
-    Args:
-        check: called again and again meanwhile; what it raises ends that.
-    """
+    """Return the reader of texts and images for a folder's model that reads both."""
     try:
         processor = _apart(folder, check, both=True) if apart else read_both(folder.path)
     except AttentionVizError:
@@ -105,7 +91,7 @@ def _apart(folder: CheckedFolder, check: Callable[[], None], *, both: bool) -> I
 
 
 def prepare_texts(*, ships: bool) -> bool:
-    """Return whether a tokenizer works in a process of its own, and begin to import what that needs."""
+    """Return whether a tokenizer works in a process of its own, and start importing for it."""
     apart = not ships and isolates()
     if apart:
         get_ready()
@@ -113,11 +99,7 @@ def prepare_texts(*, ships: bool) -> bool:
 
 
 def read_tokenizer(folder: CheckedFolder, check: Callable[[], None], *, apart: bool) -> PreTrainedTokenizerBase | None:
-    """Load a folder's tokenizer; None if it has none, and then only ids can be read.
-
-    Args:
-        check: called again and again meanwhile; what it raises ends that.
-    """
+    """Load a folder's tokenizer; None if it has none, so only ids can be read."""
     if not any((folder.path / name).is_file() for name in TOKENIZER_FILES):
         return None
     try:
@@ -140,10 +122,9 @@ def read_tokenizer(folder: CheckedFolder, check: Callable[[], None], *, apart: b
 
 
 def check_tokenizer(folder: CheckedFolder, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> None:
-    """Refuse a tokenizer that is another model's.
+    """Refuse another model's tokenizer, whose vocabulary exceeds the model's ids.
 
-    Tokens that were added to it may lie beyond the model's ids, as in many published models: a text that has one of
-    those is refused when it comes. A vocabulary that lies beyond is another model's, and its words would be, too.
+    Only added tokens may, as in many published models; texts with one are refused later.
     """
     if tokenizer is None:
         return

@@ -1,4 +1,4 @@
-"""Moments of a training that ship beside a model: which there are, what it could do at each, and loading one."""
+"""List and load the training checkpoints that ship beside a model."""
 
 import json
 import shutil
@@ -40,10 +40,7 @@ _FOLDER, _FIGURES = "snapshots", "snapshots.json"
 
 
 def moments(name: str) -> "pandas.DataFrame":
-    """What a model could do at each moment that was kept: a row a step, in order, with what was measured then.
-
-    The figures were measured when the model was trained, on many texts; the model's card says on which.
-    """
+    """Return the measurements at each shipped checkpoint, on texts named in the model card, one row per step."""
     import pandas
 
     path = _folder(name) / _FIGURES
@@ -59,12 +56,12 @@ def moments(name: str) -> "pandas.DataFrame":
 
 
 def revision_of(step: int) -> str:
-    """What `load` calls the moment after that many steps: "step-600"."""
+    """Return the revision that `load` takes for a step: "step-600"."""
     return f"step-{step}"
 
 
 def snapshot_name(model: str, step: int) -> str:
-    """What the app calls a model as it was after some steps of its training: no name that an address can ask for."""
+    """Return the app's name for a checkpoint; no URL can request it."""
     return f"{model}, step {step}"
 
 
@@ -76,7 +73,7 @@ def load_snapshot(
     dtype: str = "auto",
     cancelled: Callable[[], bool] = lambda: False,
 ) -> "AttentionModel":
-    """A model as it was after some steps of its training."""
+    """Load a model as it was after some training steps."""
     steps = {revision_of(step): step for step in SNAPSHOTS.get(name, {})}
     if revision not in steps:
         there = f"it has {', '.join(steps)}" if steps else "only a model on the hub has revisions to choose from"
@@ -113,7 +110,7 @@ def load_snapshot(
 
 
 def _folder(name: str) -> Path:
-    """Where the moments are."""
+    """Return the folder of the checkpoints."""
     if name not in SNAPSHOTS:
         raise UnsupportedModel(
             f"moments of the training of {name} were asked for; they were kept of {', '.join(SNAPSHOTS)}"

@@ -1,4 +1,4 @@
-"""Verdicts on folders that strangers wrote: each is tried in a bounded process before anything of it is loaded here."""
+"""Try untrusted folders in a bounded process before anything of them is loaded here."""
 
 import contextlib
 import json
@@ -29,16 +29,15 @@ _lock = threading.Lock()
 
 
 def prepare() -> None:
-    """Begin to start what verdicts come from, in the background: it takes some seconds once."""
+    """Start the verdicts' process image in the background; it takes some seconds once."""
     if process.isolates():
         process.prepare(_MODULE)
 
 
 def verdict_of(folder: CheckedFolder, check: Callable[[], None], limits: Limits = LIMITS) -> "Verdict":
-    """Return what a dry run of a folder finds, in a bounded process; one run as long as its files stay the same.
+    """Return a folder's dry-run verdict from a bounded process, cached while its files stay the same.
 
-    Args:
-        check: called again and again meanwhile; what it raises ends the process.
+    An exception in `check` ends the process.
     """
     key = folder.path.resolve(), folder.name, frozenset(state_of(folder.path).items())
     with _lock:
@@ -103,7 +102,7 @@ def _request(folder: CheckedFolder) -> Message:
 
 
 def _read(name: str, values: Mapping[str, object]) -> "Verdict":
-    """Read an answer as a verdict, each value checked."""
+    """Parse an answer as a verdict, and check each value."""
     from attention_viz.models.loading.dry_run import Verdict
     from attention_viz.sources.huggingface import PreTrainedModel, transformers
 

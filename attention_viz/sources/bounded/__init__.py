@@ -1,1 +1,1 @@
-"""Processes with bounds, in which whatever strangers wrote is parsed, built and run: see `process.Process`."""
+"""Parse, build and run untrusted files in bounded processes: see `process.Process`."""

@@ -11,35 +11,26 @@ from torch.utils._pytree import tree_leaves
 
 @dataclass(frozen=True)
 class Bounds:
-    """What one forward may make.
-
-    Attributes:
-        at_once: bytes of what one step makes.
-        together: bytes of what all steps make, whether it is kept or not.
-        steps: how many operations of torch it may take.
-    """
+    """Limits for one forward: bytes of one step, bytes of all steps (kept or not), and number of torch operations."""
 
     at_once: int = 1_000_000_000
     together: int = 8_000_000_000
     steps: int = 200_000
 
     def with_weights(self, size: int) -> "Bounds":
-        """Return the bounds of a model whose weights take so many bytes."""
+        """Return bounds for a model with weights of `size` bytes."""
         return Bounds(max(self.at_once, 2 * size), self.together + 10 * size, self.steps)
 
 
 class TooMuch(Exception):
-    """A forward makes more than it may. The message says what."""
+    """A forward exceeds its bounds; the message names the bound."""
 
 
 class Counting(TorchDispatchMode):
-    """While entered, counts each operation of torch in this thread and what it makes.
-
-    On torch's "meta" device nothing is taken for it.
-    """
+    """Counts this thread's torch operations and their bytes while entered; "meta" tensors take no memory."""
 
     def __init__(self, bounds: Bounds) -> None:
-        """Take what may be made before this ends it."""
+        """Keep the bounds."""
         super().__init__()
         self._bounds = bounds
         self._steps = self._made = 0
@@ -62,7 +53,7 @@ class Counting(TorchDispatchMode):
 
 
 def _size(func: Any, made: Any) -> int:
-    """Return how many bytes an operation makes; what only looks at others' memory makes none."""
+    """Return the bytes that an operation makes; views make none."""
     if any(one.alias_info is not None for one in func._schema.returns):
         return 0
     return sum(leaf.numel() * leaf.itemsize for leaf in tree_leaves(made) if isinstance(leaf, Tensor))

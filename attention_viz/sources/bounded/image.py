@@ -1,9 +1,9 @@
-"""A process with everything imported, from which bounded processes are forked in some milliseconds.
+"""Keep a process with everything imported, from which bounded processes are forked in milliseconds.
 
-It is run as a program, whose argument is the module to import. Each datagram on its standard input, a socket, has a
-process forked: it holds the module that answers there and the limits, and brings two sockets. Over the first the new
-process is talked to. The second stays here: once its other end is closed, the process is killed; once the process
-ends, its status is written to it. If the system refuses to fork, the reason is written to it instead.
+It runs as a program, whose argument is the module to import. Each datagram on its standard input, a socket, orders a
+fork: it holds the answering module and the limits, and brings two sockets. The first is the new process's channel. The
+second stays here: once its other end is closed, the process is killed; once the process ends, its status is written to
+it. If the system refuses to fork, the reason is written to it instead.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ LONGEST_ORDER = 4_000
 
 
 class _Forker:
-    """Forks processes by order, and watches them."""
+    """Forks ordered processes, and watches them."""
 
     def __init__(self, orders: socket.socket, name: str, module: Any) -> None:
         self._orders, self._name, self._module = orders, name, module
@@ -81,7 +81,7 @@ class _Forker:
         return True
 
     def _become(self, parent: int, channel: socket.socket, control: socket.socket, order: Mapping[str, Any]) -> None:
-        """Be the process that was ordered, to the end."""
+        """Run the ordered process to its end."""
         try:
             end_with_parent(parent)
             signal.set_wakeup_fd(-1)

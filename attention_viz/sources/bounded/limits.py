@@ -1,7 +1,6 @@
-"""What a bounded process may take, and how the operating system is made to hold it to that.
+"""Limit a bounded process by means of the operating system.
 
-Memory and processor time are limited where the system can do it, which is Linux; the time on the clock is limited by
-the process that waits, on every system.
+Memory and processor time are limited only on Linux; the waiting process limits the time on the clock everywhere.
 """
 
 import contextlib
@@ -28,12 +27,11 @@ _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
 
 @dataclass(frozen=True)
 class Limits:
-    """What a process may take.
+    """A process's limits; `memory` is in bytes beside its imports' share.
 
     Attributes:
-        memory: bytes, beside what its imports took.
-        seconds: on the clock, for one answer.
-        processor: seconds of processor time, of all its threads together, for one answer.
+        seconds: on the clock, per answer.
+        processor: seconds of processor time of all threads together, per answer.
     """
 
     memory: int = 600_000_000
@@ -42,12 +40,12 @@ class Limits:
     answer: int = 64_000_000
 
     def as_json(self) -> dict[str, float]:
-        """Return what the process itself needs to know."""
+        """Return the limits that the process itself needs."""
         return {"memory": self.memory, "seconds": self.seconds, "processor": self.processor, "answer": self.answer}
 
     @classmethod
     def of_json(cls, values: Mapping[str, Any]) -> "Limits":
-        """Read them back."""
+        """Return limits from `as_json`."""
         return cls(int(values["memory"]), float(values["seconds"]), float(values["processor"]), int(values["answer"]))
 
 
@@ -70,7 +68,7 @@ def impose(limits: Limits) -> None:
 
 
 def give_time(limits: Limits) -> None:
-    """Let this process use so much processor time from now on, and end it after that."""
+    """Allow this process the limits' processor time from now on, and end it after that."""
     if sys.platform == "win32":
         return
     import resource
@@ -83,7 +81,7 @@ def give_time(limits: Limits) -> None:
 
 
 def leave_network() -> bool:
-    """Take the network away from this process and those that it starts; return whether the system allows that."""
+    """Cut this process and its children off the network; return whether the system allows that."""
     if not sys.platform.startswith("linux"):
         return False
     libc = ctypes.CDLL(None, use_errno=True)
@@ -92,7 +90,7 @@ def leave_network() -> bool:
 
 
 def end_with_parent(parent: int) -> None:
-    """End this process as soon as the one that started it is gone, whatever it is doing then."""
+    """End this process as soon as its parent is gone, even if it is busy."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
     if os.getppid() != parent:  # it went meanwhile
         os._exit(1)
@@ -104,7 +102,7 @@ def _prctl(option: int, value: int) -> None:
 
 
 def _lower(which: int, most: int) -> None:
-    """Lower a limit; never raise one that is lower already."""
+    """Lower a limit; never raise it."""
     import resource
 
     soft, hard = resource.getrlimit(which)
@@ -120,34 +118,25 @@ _LONGEST_JSON = 16_000_000
 
 
 class TooLong(Exception):
-    """A message that announces more than is read."""
+    """A message longer than the limit."""
 
 
 @dataclass(frozen=True)
 class Message:
-    """What one process sends to the other.
-
-    Attributes:
-        values: what can be written as a JSON object.
-    """
+    """One message between processes; `values` must fit a JSON object."""
 
     values: Mapping[str, Any]
     content: bytes = b""
 
 
 def pack(message: Message) -> bytes:
-    """Write a message as bytes."""
+    """Return a message as bytes."""
     values = json.dumps(message.values).encode()
     return b"".join((_LENGTHS.pack(len(values), len(message.content)), values, message.content))
 
 
 def receive(read: Callable[[int], bytes], longest: int) -> Message:
-    """Read one message.
-
-    Args:
-        read: returns exactly as many bytes as it is called with.
-        longest: how many bytes the message may have.
-    """
+    """Read one message of at most `longest` bytes; `read` must return exactly the requested bytes."""
     values_length, content_length = _LENGTHS.unpack(read(_LENGTHS.size))
     if values_length > min(longest, _LONGEST_JSON) or values_length + content_length > longest:
         raise TooLong

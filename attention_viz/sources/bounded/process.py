@@ -1,6 +1,6 @@
-"""Ask a process with bounds: each answer comes in time, or the process is ended.
+"""Ask a bounded process: each answer comes in time, or the process is killed.
 
-A tokenizer, a template, a configuration from outside is a program in effect: it may run for ever, or take all memory.
+An untrusted tokenizer, template or configuration is a program in effect: it may run forever, or take all memory.
 """
 
 import os
@@ -29,7 +29,7 @@ _SWITCH = "ATTENTION_VIZ_ISOLATE"
 
 
 def isolates() -> bool:
-    """Return whether strangers' files are opened in processes of their own; ATTENTION_VIZ_ISOLATE=off says no."""
+    """Return whether untrusted files are opened in separate processes; ATTENTION_VIZ_ISOLATE=off disables it."""
     content = os.environ.get(_SWITCH, "on").strip().lower()
     if content not in ("on", "off", "1", "0", "true", "false", "yes", "no"):
         raise ValueError(f"{_SWITCH} was set to {content!r}; it has to be on or off")
@@ -37,22 +37,19 @@ def isolates() -> bool:
 
 
 class ProcessEnded(Exception):
-    """A process was ended, or ended by itself, before it answered.
-
-    The message is a verb with its object, such as "takes more than 600 MB of memory", for whoever knows the subject.
-    """
+    """A process ended before it answered; the message is a verb with its object, and the caller adds the subject."""
 
 
 class NotStarted(ProcessEnded):
-    """No process could be started, through no fault of what was to run in it."""
+    """No process could be started, through no fault of its task."""
 
 
 class Broken(Exception):
-    """What a process runs broke down over a request; the process goes on. The message says how."""
+    """A request failed inside the process, which goes on; the message gives the error."""
 
 
 class Process:
-    """A bounded process that answers requests one after the other; not for several threads at once."""
+    """A bounded process that answers requests one by one; not for several threads at once."""
 
     def __init__(
         self,
@@ -61,7 +58,7 @@ class Process:
         starting: Callable[[str, Limits, str | None], Started] = start,
         image: str | None = None,
     ) -> None:
-        """Start it. Its first answer takes as long as its imports do, unless `prepare` was called a while before."""
+        """Start it; the first answer waits for the imports unless `prepare` was called earlier."""
         self._limits = limits
         try:
             self._started = starting(module, limits, image)
@@ -73,7 +70,7 @@ class Process:
 
     @property
     def alive(self) -> bool:
-        """Whether it can be asked; a copy of this process has none of its processes."""
+        """Whether it can be asked; never in a fork of this process."""
         return self._end.alive and os.getpid() == self._owner
 
     def ask(
@@ -84,12 +81,7 @@ class Process:
         seconds: float | None = None,
         longest: int | None = None,
     ) -> Message:
-        """Return the answer to a request.
-
-        Args:
-            check: called again and again meanwhile; what it raises ends the process.
-            longest: how many bytes it may have, if that is less than the limit.
-        """
+        """Return the answer, of at most `longest` bytes; an exception in `check` kills the process."""
         try:
             answer = self._exchange(request, check, self._within(seconds, longest))
         except BaseException:  # half of an answer may have come: nothing that follows could be read
@@ -98,7 +90,7 @@ class Process:
         return _checked(answer.values, answer)
 
     def end(self) -> int | None:
-        """End it now, and return how it ended, if that is known."""
+        """Kill it now; return its exit status, if known."""
         return self._end() if self._end.alive else None
 
     def _within(self, seconds: float | None, longest: int | None) -> Limits:
@@ -156,7 +148,7 @@ class Process:
         return bytes(parts)
 
     def _stopped(self) -> ProcessEnded:
-        """Say why it ended by itself."""
+        """Return the error that says why it ended by itself."""
         status = self.end()
         if status is not None and status >= NOT_FORKED:
             return _not_started(status - NOT_FORKED)
@@ -178,7 +170,7 @@ def _not_started(number: int | None) -> NotStarted:
 
 
 def _checked(values: Any, answer: Message) -> Message:
-    """Return the answer, or raise the error that it holds."""
+    """Return the answer, or raise the error in it."""
     reason, kind = values.get("error"), values.get("kind")
     if reason is None:
         return answer

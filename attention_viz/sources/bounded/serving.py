@@ -1,4 +1,4 @@
-"""The inside of a bounded process: takes requests one after the other, and answers each."""
+"""Answer requests one by one inside a bounded process."""
 
 import contextlib
 import importlib
@@ -29,7 +29,7 @@ _LONGEST_REASON = 2_000
 
 
 def serve(channel: socket.socket, answering: Answering, limits: Limits) -> None:
-    """Answer what comes over a channel until the other end is closed."""
+    """Answer requests on a channel until the other end is closed."""
     impose(limits)
     channel.sendall(pack(Message({"ready": True})))
     with contextlib.suppress(EOFError, OSError, TooLong, ValueError):
@@ -51,7 +51,7 @@ def channel_of_standard_input() -> socket.socket:
 
 
 def import_for_answers(name: str) -> Any:
-    """Import a module whose function `start` returns what answers; its function `prepare`, if it has one, imports more.
+    """Import a module whose `start` returns the request handler; its optional `prepare` imports more.
 
     Such a module imports nothing heavy at its top, and changes nothing there: others may import it.
     """
@@ -62,7 +62,7 @@ def import_for_answers(name: str) -> Any:
 
 
 def main() -> None:
-    """Import the module of the first argument and answer by it: a process by itself, where nothing is forked."""
+    """Import the first argument's module and answer with it, in a process of its own without forks."""
     leave_network()
     channel, module = channel_of_standard_input(), import_for_answers(sys.argv[1])
     limits = Limits.of_json(receive(lambda count: _exactly(channel, count), _LONGEST_REQUEST).values)

@@ -1,4 +1,4 @@
-"""Starting bounded processes: forked from an image where the system can do that, by themselves elsewhere."""
+"""Start bounded processes: forked from an image if the system can do that, else alone."""
 
 import atexit
 import contextlib
@@ -42,42 +42,33 @@ _GONE = 5.0
 
 
 class Started(Protocol):
-    """A process that was started.
-
-    Attributes:
-        channel: where requests go and answers come from.
-    """
+    """A started process, whose `channel` carries requests and answers."""
 
     channel: socket.socket
 
     def end(self) -> int | None:
-        """Kill it where it still runs, and return how it ended: its exit code, or minus the signal that killed it."""
+        """Kill it if it still runs; return its exit code, or minus the signal that killed it."""
         ...
 
 
 def start(module: str, limits: Limits, image: str | None = None) -> Started:
-    """Start a process that answers by a module.
-
-    Args:
-        module: imported there; its function `start` returns what answers.
-        image: another module, after whose imports this one starts soon; several share its memory.
-    """
+    """Start a process that answers by a module; on Linux, fork it from one that imported `image` or the module."""
     return start_forked(module, limits, image) if sys.platform.startswith("linux") else start_alone(module, limits)
 
 
 def prepare(module: str) -> None:
-    """Begin to import a module in the background, so that the first process that answers by it starts soon."""
+    """Import a module in the background, so that its first process starts soon."""
     if sys.platform.startswith("linux"):
         _image_of(module)
 
 
 def start_alone(module: str, limits: Limits, _image: str | None = None) -> Started:
-    """Start a process by itself, which imports the module first; on every system."""
+    """Start a process that imports the module itself; works on every system."""
     return _Alone(module, limits)
 
 
 def start_forked(module: str, limits: Limits, image: str | None = None) -> Started:
-    """Fork a process from an image that imported the module, or another, already; on Linux."""
+    """Fork a process from an image that imported the module, or `image`; Linux only."""
     channel, theirs = socket.socketpair()
     control, watched = socket.socketpair()
     with theirs, watched, _closed_on_error(channel, control):
@@ -102,7 +93,7 @@ class _Forked:
         self._owner = os.getpid()
 
     def end(self) -> int | None:
-        """Kill it where it still runs, and return how it ended; None where nobody says."""
+        """Kill it if it still runs; return its exit status, None if unknown."""
         with self.channel, self._control:
             return self._ended() if os.getpid() == self._owner else None
 
@@ -132,7 +123,7 @@ class _Alone:
             self.channel.sendall(pack(Message(limits.as_json())))
 
     def end(self) -> int | None:
-        """Kill it where it still runs, and return how it ended; None where nobody says."""
+        """Kill it if it still runs; return its exit status, None if unknown."""
         self.channel.close()
         if os.getpid() != self._owner:
             return None
@@ -146,11 +137,11 @@ class _Alone:
 
 
 class _Image:
-    """Orders processes from an image, from which they are forked.
+    """An image process that forks processes on order.
 
     Attributes:
-        gone: whether a process that it forked ended without a status. A killed image closes its sockets before the
-            system reports its end, so this is known first.
+        gone: whether a forked process ended without a status. A killed image closes its sockets before the system
+            reports its end, so this is known first.
     """
 
     def __init__(self, module: str) -> None:
@@ -165,18 +156,18 @@ class _Image:
         return not self.gone and self._process.poll() is None
 
     def order(self, module: str, limits: Limits, *sockets: socket.socket) -> None:
-        """Have a process forked, which answers by a module and gets these sockets."""
+        """Order a process that answers by a module and gets these sockets."""
         order = json.dumps({"module": module, **limits.as_json()}).encode()
         socket.send_fds(self._orders, [order], [one.fileno() for one in sockets])
 
     def end(self) -> None:
-        """Kill it, and with it all that were forked from it."""
+        """Kill it, and with it all its forks."""
         self._orders.close()
         self._process.kill()
         self._process.wait()
 
     def forget(self) -> None:
-        """Let go of it in a copy of this process: it is the other's."""
+        """Drop it in a fork of this process, which doesn't own it."""
         self._orders.close()
         self._process.returncode = 0  # so that nobody waits for what isn't this process's child
 
@@ -196,7 +187,7 @@ def _image_of(module: str) -> _Image:
 
 
 def _run(program: str, module: str, channel: socket.socket) -> "subprocess.Popen[bytes]":
-    """Run a program of this folder with a channel as its standard input, and as little as possible of this process."""
+    """Run a program of this folder with a channel as standard input, sharing as little as possible."""
     command = [sys.executable, "-P", "-m", f"attention_viz.sources.bounded.{program}", module]
     passed = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     paths = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))
@@ -229,7 +220,7 @@ def _end_images() -> None:
 
 
 def _forget_images() -> None:
-    """In a copy of this process: locks may be held by threads that it doesn't have."""
+    """Reset in a fork, which lacks the threads that may hold locks."""
     global _lock
     _lock = threading.Lock()
     while _images:

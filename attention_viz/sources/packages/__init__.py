@@ -1,1 +1,1 @@
-"""Models that come inside packages of PyPI: which they are, what is made of their files, and where that is kept."""
+"""Convert and cache models that come inside PyPI packages."""

@@ -1,8 +1,7 @@
-"""A packaged model in another format is written as a folder of safetensors, once, into the user's cache.
+"""Write a packaged model in another format as a folder of safetensors, once, into the user's cache.
 
-The folder is written beside its place and renamed when it is complete, so that a half-written one is never taken for a
-model; a lock has a second process wait instead of writing the same. What goes in is compared by sha256, what comes out,
-too.
+The folder is written beside its final path and renamed when complete, so that a half-written one is never used; a lock
+makes a second process wait instead of writing the same. Source and result are checked by sha256.
 """
 
 import contextlib
@@ -25,7 +24,7 @@ VARIABLE = "ATTENTION_VIZ_CACHE"
 
 
 def cache_folder() -> Path:
-    """The folder that `VARIABLE` names; by default the one that this system has for caches of this user."""
+    """Return the folder that `VARIABLE` names; by default the system's cache folder of this user."""
     named = os.environ.get(VARIABLE, "").strip()
     return Path(named).expanduser().absolute() if named else platformdirs.user_cache_path("attention_viz")
 
@@ -34,7 +33,7 @@ _MANIFEST = "manifest.json"
 
 
 def write_manifest(folder: Path, source: str, sums: Mapping[str, str]) -> None:
-    """Note what the folder holds."""
+    """Record the folder's files."""
     files = {name: {"sha256": sha256, **_state(folder / name)} for name, sha256 in sums.items()}
     half = folder / f"{_MANIFEST}.{os.getpid()}"
     half.write_text(json.dumps({"source": source, "files": files}, indent=2) + "\n", encoding="utf-8")
@@ -42,10 +41,10 @@ def write_manifest(folder: Path, source: str, sums: Mapping[str, str]) -> None:
 
 
 def holds_all(folder: Path, source: str) -> bool:
-    """Whether all files that the manifest names are there as they were written, made of this source.
+    """Return whether all files in the manifest are unchanged and come from this source.
 
-    Sizes and times of change tell that at once. A file that has another time, as after copying, is compared whole, and
-    where it is the same, its new time is noted.
+    Sizes and change times show it quickly. A file with another time is compared whole; if equal, its new time is
+    recorded.
     """
     try:
         content = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
@@ -68,7 +67,7 @@ def _is_same(file: Path, metadata: Mapping[str, Any]) -> bool:
 
 
 def _state(file: Path) -> dict[str, int]:
-    """What tells in no time that a file is the one that was compared."""
+    """Return a file's state, which shows quickly that it hasn't changed."""
     found = file.stat()
     return {"bytes": found.st_size, "changed": found.st_mtime_ns}
 
@@ -84,9 +83,7 @@ class Conversion:
     """How a file of a package becomes a model's folder.
 
     Attributes:
-        model: the model's name in the catalogue.
-        revision: a number that grows when the converter writes something else from the same file.
-        converter: which of `CONVERTERS` writes the folder.
+        revision: increase it if the converter's output for the same file changes.
         beside: other files of the package that it reads, each with its sha256.
     """
 
@@ -100,12 +97,12 @@ class Conversion:
 
     @property
     def folder(self) -> Path:
-        """Where the model's folder is, once it is written."""
+        """The model's folder, once it is written."""
         return cache_folder() / "models" / f"{self.model}.{self.revision}"
 
     @property
     def is_complete(self) -> bool:
-        """Whether the folder is there with all its files, unchanged since they were written and compared."""
+        """Whether the folder is there with all its files, unchanged since they were written."""
         return holds_all(self.folder, self.sha256)
 
     def complete(
@@ -115,10 +112,9 @@ class Conversion:
         size: int,
         progress: Callable[[int, int], None] = lambda done, of: None,
     ) -> Path:
-        """The model's folder, written first where it is missing, half-written or changed.
+        """Return the model's folder; write it first if it is missing, half-written or changed.
 
-        Args:
-            package: the folder of the installed package; None where it isn't installed.
+        `package` is None if it isn't installed.
         """
         folder = self.folder
         if self.is_complete:
@@ -136,7 +132,7 @@ class Conversion:
         return folder
 
     def source(self, package: Path | None) -> Path:
-        """The file in the package, compared whole."""
+        """Return the file in the package, compared whole."""
         mend = f"attention-viz models --install {self.model}"
         if package is None:
             found = "half-written or damaged in the cache of" if self.folder.exists() else "not on"
@@ -177,12 +173,12 @@ class Conversion:
 
 
 def _part(folder: Path) -> str:
-    """How the name of a folder begins in which this one is being written."""
+    """Return the name prefix of the folder that is being written."""
     return f".{folder.name}-"
 
 
 def _remove_leftovers(folder: Path) -> None:
-    """Remove what is no whole folder, and what somebody left who was stopped; the lock says that nobody writes now."""
+    """Remove incomplete folders of stopped processes; the lock ensures that nobody writes now."""
     for left in folder, *folder.parent.glob(f"{_part(folder)}*"):
         shutil.rmtree(left, ignore_errors=True)
 

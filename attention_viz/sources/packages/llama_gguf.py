@@ -1,4 +1,4 @@
-"""A Llama-type decoder with a byte-level tokenizer, from a GGUF file to a folder as transformers reads it."""
+"""Convert a Llama-type decoder with a byte-level tokenizer from GGUF to a transformers folder."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -29,11 +29,7 @@ _BLOCKS: dict[int, tuple[int, np.dtype[Any]]] = {
 
 @dataclass(frozen=True)
 class GgufTensor:
-    """Where a tensor stands.
-
-    Attributes:
-        offset: of its first byte in the file.
-    """
+    """A tensor's place in the file; `offset` is of its first byte."""
 
     shape: tuple[int, ...]
     kind: int
@@ -42,12 +38,7 @@ class GgufTensor:
 
 @dataclass(frozen=True, eq=False)
 class Gguf:
-    """An open file.
-
-    Attributes:
-        metadata: what the file says of the model and its tokenizer, by the names of the format.
-        tensors: by name, in the file's order.
-    """
+    """An open file; `metadata` has the format's names, `tensors` the file's order."""
 
     path: Path
     metadata: dict[str, Any]
@@ -69,7 +60,7 @@ class Gguf:
         return cls(path, metadata, found)
 
     def read(self, name: str) -> NDArray[np.float32]:
-        """A tensor's numbers, in its shape."""
+        """Return a tensor's numbers, in its shape."""
         tensor = self.tensors[name]
         if tensor.kind not in _BLOCKS:
             raise UnsupportedModel(
@@ -83,7 +74,7 @@ class Gguf:
 
 
 def _numbers(kind: int, blocks: NDArray[Any]) -> NDArray[np.float32]:
-    """The numbers of some blocks, (block, number) or flat, in float32 as in the format's own code."""
+    """Return the numbers of some blocks, (block, number) or flat, in float32 as in the format's own code."""
     if kind == _F32:
         return blocks["value"].astype(np.float32)
     scale, steps = blocks["scale"].astype(np.float32)[:, None], blocks["steps"]
@@ -191,7 +182,7 @@ def _config(gguf: Gguf) -> dict[str, Any]:
 
 
 def _shortest(number: float) -> float:
-    """The shortest number that is the same in float32, which the file has: 1e-05 instead of 9.999999747378752e-06."""
+    """Return the shortest number equal in float32, which the file has: 1e-05 instead of 9.999999747378752e-06."""
     return float(str(np.float32(number)))
 
 
@@ -244,12 +235,12 @@ def _tokenizer(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _weights(gguf: Gguf) -> dict[str, tuple[tuple[int, ...], Callable[[], NDArray[np.float32]]]]:
-    """Of each tensor, by its name in transformers, the shape and what reads it."""
+    """Return each tensor's shape and reader, by its name in transformers."""
     return {_called(name): (tensor.shape, _reader(gguf, name)) for name, tensor in gguf.tensors.items()}
 
 
 def _called(name: str) -> str:
-    """What transformers calls a tensor of the file: of "blk.3.ffn_up.weight" "model.layers.3.mlp.up_proj.weight"."""
+    """Return a tensor's name in transformers: "model.layers.3.mlp.up_proj.weight" for "blk.3.ffn_up.weight"."""
     match name.split("."):
         case ["blk", layer, part, "weight"] if part in _IN_LAYER:
             return f"model.layers.{layer}.{_IN_LAYER[part]}.weight"
@@ -271,9 +262,9 @@ def _reader(gguf: Gguf, name: str) -> Callable[[], NDArray[np.float32]]:
 
 
 def _in_halves(matrix: NDArray[np.float32], heads: int) -> NDArray[np.float32]:
-    """The rows of a query's or key's matrix in the order of transformers.
+    """Return a query or key matrix's rows in the order of transformers.
 
-    Rotary positions turn pairs of rows: llama.cpp has the two of a pair side by side, transformers half a head apart.
+    Rotary positions turn pairs of rows: llama.cpp has a pair side by side, transformers half a head apart.
     """
     rows, width = matrix.shape
     return matrix.reshape(heads, rows // heads // 2, 2, width).swapaxes(1, 2).reshape(rows, width)

@@ -1,4 +1,4 @@
-"""How far a conversion is, in a terminal."""
+"""Show a conversion's progress in a terminal."""
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -6,10 +6,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def shown(words: str) -> Generator[Callable[[int, int], None]]:
-    """What takes the number of bytes that are written, and of those that will be, and draws a bar of them.
-
-    The bar goes to standard error, where that is a terminal, and begins with the first number.
-    """
+    """Yield a function of the bytes written and in all that draws a bar on standard error, if that is a terminal."""
     bars: list[Bar] = []
 
     def tell(done: int, of: int) -> None:
@@ -25,7 +22,7 @@ def shown(words: str) -> Generator[Callable[[int, int], None]]:
 
 
 class Bar:
-    """A bar of the library that draws those of downloads, which isn't imported before there is something to draw."""
+    """A tqdm bar, imported only if there is something to draw."""
 
     def __init__(self, words: str, of: int) -> None:
         """Draw an empty bar for `of` bytes."""
@@ -34,9 +31,9 @@ class Bar:
         self._drawn = tqdm(desc=words, total=of, unit="B", unit_scale=True, disable=None)
 
     def show(self, done: int) -> None:
-        """Draw it as far as that."""
+        """Draw it up to `done` bytes."""
         self._drawn.update(done - self._drawn.n)
 
     def close(self) -> None:
-        """End it."""
+        """Finish the bar."""
         self._drawn.close()

@@ -1,7 +1,7 @@
-"""A safetensors file written tensor by tensor, so that a model never has to be in memory whole.
+"""Write a safetensors file tensor by tensor, so that a model never has to be in memory whole.
 
 Source: https://github.com/huggingface/safetensors#format. The same tensors give the same bytes on every machine,
-whatever version of the library is there, so that the file can be known by its sha256.
+whatever the library's version, so the file can be known by its sha256.
 """
 
 import json
@@ -24,12 +24,7 @@ def write_weights(
     tensors: Mapping[str, tuple[tuple[int, ...], Callable[[], NDArray[np.float32]]]],
     progress: Progress = lambda done, of: None,
 ) -> None:
-    """Write float32 tensors in the order of their names.
-
-    Args:
-        tensors: by name, the shape and what gives the numbers.
-        progress: is told how many bytes are written and how many will be.
-    """
+    """Write float32 tensors in the order of their names; `progress` gets the bytes written and in all."""
     header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
     end = 0
     for name in sorted(tensors):

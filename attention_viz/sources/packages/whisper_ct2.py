@@ -1,4 +1,4 @@
-"""Whisper in a file of CTranslate2, with its tokenizer beside it, to a folder as transformers reads it."""
+"""Convert Whisper from CTranslate2, with its tokenizer beside it, to a transformers folder."""
 
 import json
 import shutil
@@ -23,7 +23,7 @@ _VERSION = 6
 
 @dataclass(frozen=True)
 class _TensorSpan:
-    """Where a tensor stands."""
+    """A tensor's place in the file."""
 
     shape: tuple[int, ...]
     kind: int
@@ -32,11 +32,7 @@ class _TensorSpan:
 
 @dataclass(frozen=True, eq=False)
 class CTranslate2File:
-    """An open file.
-
-    Attributes:
-        model: what the file calls its kind of model.
-    """
+    """An open file; `model` is its name for the kind of model."""
 
     path: Path
     model: str
@@ -44,7 +40,7 @@ class CTranslate2File:
 
     @classmethod
     def open(cls, path: Path) -> "CTranslate2File":
-        """Read where the tensors stand."""
+        """Read the tensors' places."""
         try:
             with path.open("rb") as file:
                 version, model, _revision, count = _whole(file), _text(file), _whole(file), _whole(file)
@@ -57,15 +53,15 @@ class CTranslate2File:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What its tensors are called."""
+        """The names of its tensors."""
         return tuple(self._places)
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """A tensor's shape."""
+        """Return a tensor's shape."""
         return self._places[name].shape
 
     def read(self, name: str) -> NDArray[np.float32]:
-        """A tensor's numbers, in its shape."""
+        """Return a tensor's numbers, in its shape."""
         place = self._places[name]
         if place.kind not in _KINDS:
             raise UnsupportedModel(f"{self.path.name}: {name} is of type {place.kind}; read are {sorted(_KINDS)}")
@@ -129,7 +125,7 @@ _NUMBERS = {"gamma": "weight", "beta": "bias", "encodings": "weight"}
 
 
 def convert(source: Path, folder: Path, progress: Progress) -> None:
-    """Write config.json, what generates, prepares sounds and writes tokens, and model.safetensors."""
+    """Write config.json, the generation, audio and tokenizer files, and model.safetensors."""
     file = CTranslate2File.open(source)
     if file.model != _KIND:
         raise UnsupportedModel(f"{source.name} holds {file.model!r}; converted is {_KIND}")
@@ -149,10 +145,7 @@ def _tensors(file: CTranslate2File) -> _Tensors:
 
 
 def _called(file: CTranslate2File, name: str) -> Iterator[tuple[str, tuple[tuple[int, ...], Callable[[], _Numbers]]]]:
-    """What a tensor of the file is in transformers: its name, its shape and what reads it; several where it is a stack.
-
-    What isn't listed above are single numbers, such as how many heads there are.
-    """
+    """Yield a tensor's name, shape and reader in transformers; several for a stack, none for single numbers."""
     step, _, part = name.rpartition("/")
     of = _NUMBERS.get(part, part)
     if step in _OUTSIDE:
