@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import hypothesis
@@ -334,3 +334,15 @@ def together() -> Callable[..., list[object]]:
         return results
 
     return run
+
+
+@pytest.fixture
+def unread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No weights are read while this test runs."""
+
+    from transformers import PreTrainedModel
+
+    def refuse(*_: Any, **__: Any) -> None:
+        pytest.fail("weights were read")
+
+    monkeypatch.setattr(PreTrainedModel, "from_pretrained", refuse)

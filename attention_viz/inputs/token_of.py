@@ -1,7 +1,7 @@
 """Find the token of a word."""
 
 import unicodedata
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, SupportsInt, cast
 
 import torch
 from jaxtyping import Int64
@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 
 
 def token_of(
-    name: str, tokenizer: "PreTrainedTokenizerBase | None", logits: Tensor, asked: int | str, like: int | None = None
+    name: str,
+    tokenizer: "PreTrainedTokenizerBase | None",
+    logits: Tensor,
+    asked: "SupportsInt | str",
+    like: int | None = None,
 ) -> int:
     """Return the id of a token named by id or text; without a tokenizer only by id.
 

@@ -17,7 +17,7 @@ from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 from attention_viz.serving import permissions
 from attention_viz.serving.settings import Settings
 from attention_viz.sources import CATALOGUE
-from attention_viz.ui.parts import exports
+from attention_viz.ui.parts import downloads, exports
 from attention_viz.views.export import browsers
 from tests.shipped import SMOLLM2
 from tests.ui.screens import PAGES, Screen
@@ -81,6 +81,7 @@ def files(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str
         return dict.fromkeys(forms, b"")
 
     monkeypatch.setattr(exports, "printed", keep)
+    monkeypatch.setattr(downloads, "printed", keep)
     for button in screen.all("download_button"):
         make = screen.files.get(button.proto.deferred_file_id)
         if make is None or not button.label.startswith(("Picture", "All heads")):

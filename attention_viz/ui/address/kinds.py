@@ -24,14 +24,23 @@ def notice(name: str, text: str, allowed: str, instead: str) -> str:
 
 
 def nearest(value: object, options: Collection[Any], otherwise: Any) -> Any:
-    """Return the nearest option to any value, or `otherwise` if that is one."""
+    """Return the nearest option to any value, or `otherwise` if that is one; a number beyond the last gives the last."""
+    row = _in_a_row(options)
     for one in (value, otherwise):
-        if isinstance(options, range):
-            if type(one) is int and one >= options[0]:
-                return min(one, options[-1])
+        if row:
+            if type(one) is int and one >= row[0]:
+                return min(one, row[-1])
         elif any(type(one) is type(option) and one == option for option in options):
             return one
     return next(iter(options))
+
+
+def _in_a_row(options: Collection[Any]) -> range:
+    """Return the options as a range if they are whole numbers that follow each other; else an empty one."""
+    if isinstance(options, range) or not options or any(type(one) is not int for one in options):
+        return options if isinstance(options, range) else range(0)
+    row = range(min(options), max(options) + 1)
+    return row if [*row] == [*options] else range(0)
 
 
 class ParameterKind:

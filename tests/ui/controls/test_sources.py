@@ -145,7 +145,7 @@ def test_a_download_that_ends_while_what_is_missing_is_counted_is_not_offered_ag
     monkeypatch.setattr(model, "check_room", lambda *_: None)
     monkeypatch.setattr(model, "load_in_place", lambda *_: None)
     monkeypatch.setattr(permissions, "SETTINGS", SimpleNamespace(hub=True, models=()))
-    monkeypatch.setattr("attention_viz.models.download", lambda *_, **__: None)
+    monkeypatch.setattr("attention_viz.sources.download", lambda *_, **__: None)
     ended = jobs.begin(name, early)
     while not ended.over:
         time.sleep(0.01)

@@ -1,10 +1,10 @@
 """How pages name what has a place and no word: patches of a picture and frames of a sound."""
 
-import json
 import re
 
 import pytest
 
+from attention_viz.explorer.packet import read_packet
 from tests.ui.screens import Screen
 
 # Patches 15, 4 and 3, 5 of sixteen a row, after the class token.
@@ -39,6 +39,6 @@ def test_a_patch_is_called_by_its_row_and_column_on_every_page(screen: Screen, a
 def test_why_calls_both_by_their_places(screen: Screen) -> None:
     screen.open(f"/why?model=dinov2-small&why=pair&{_PAIR}")
     (packed,) = [one.proto.bytes for one in screen.all("bidi_component") if one.proto.id.endswith("-why-board")]
-    header = json.loads(packed)
+    header, _ = read_packet(packed)
     assert header["more"] == "patch 15, 4 → patch 3, 5"
     assert header["queries"][245] == "patch 15, 4"

@@ -15,7 +15,7 @@ from attention_viz.ui.pages.cross import view as cross
 from attention_viz.ui.pages.explore import view as explore
 from attention_viz.ui.pages.explore.page import EXPLORE
 from attention_viz.ui.pages.heads import view as heads
-from attention_viz.ui.pages.heads.page import HEADS_CHOICES
+from attention_viz.ui.pages.heads.choice import HEADS_CHOICES
 from attention_viz.ui.pages.learn import view as learn
 from attention_viz.ui.pages.learn.page import LEARN_CHOICES
 from attention_viz.ui.pages.masks import page as masks_page

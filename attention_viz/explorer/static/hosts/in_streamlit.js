@@ -47,8 +47,9 @@ export default function explorerComponent(mounting) {
 async function start(entry, bytes) {
   const {explorer: old, before: waiting, pending, root, parentElement} = entry;
   const before = old ? {choice: old.choice(), settings: old.settings()} : (waiting ?? {settings: lastSettings()});
+  entry.pending = null; // the old explorer loses the focus as it goes, which would report it
   stop(entry);
-  Object.assign(entry, {before, explorer: null, pending: null, chosen: -Infinity});
+  Object.assign(entry, {before, explorer: null, chosen: -Infinity});
   if (!waiting && !latestFor(parentElement)) await new Promise((resolve) => setTimeout(resolve, WAIT_FOR_CHOICE));
   await pageStyled();
   if (entry.bytes !== bytes || entry.signal.aborted) return;

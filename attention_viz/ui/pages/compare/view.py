@@ -41,7 +41,7 @@ from attention_viz.ui.pages.compare.words import (
     side_words,
     token_words,
 )
-from attention_viz.ui.pages.heads.page import HEADS_CHOICES
+from attention_viz.ui.pages.heads.choice import HEADS_CHOICES
 from attention_viz.ui.parts.drawing import arrive
 from attention_viz.ui.parts.exports import show_figure_exports, show_link
 from attention_viz.ui.parts.layout import theme_name

@@ -18,7 +18,7 @@ from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.address.cells import Cells, from_code, to_code
 from attention_viz.ui.controls.reading import is_raw
-from attention_viz.ui.pages.heads.page import HEADS_CHOICES
+from attention_viz.ui.pages.heads.choice import HEADS_CHOICES
 from attention_viz.ui.parts.layout import theme_name
 from attention_viz.views.style.theme import palette
 

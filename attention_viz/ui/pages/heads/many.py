@@ -16,7 +16,7 @@ from attention_viz.serving.scans import Example, examples_of, known, offered, op
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
-from attention_viz.ui.pages.heads.page import HEADS_CHOICES, LONGEST_STORY, HeadsChoice
+from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, LONGEST_STORY, HeadsChoice
 from attention_viz.ui.pages.heads.search import Atlas
 from attention_viz.ui.pages.heads.words import here_words, over_words
 from attention_viz.ui.parts.markdown import as_sentence, plain

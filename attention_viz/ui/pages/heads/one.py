@@ -22,8 +22,8 @@ from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls import reading as readings
 from attention_viz.ui.controls.plot import add_targets, show_picture, show_to_click
 from attention_viz.ui.pages.heads.board import cannot_draw, mark_drawn, show_board_pen
+from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, PLOTS, HeadsChoice
 from attention_viz.ui.pages.heads.numbers import made_once
-from attention_viz.ui.pages.heads.page import HEADS_CHOICES, PLOTS, HeadsChoice
 from attention_viz.ui.pages.heads.search import Atlas, take_head
 from attention_viz.ui.pages.heads.silence import show_silence
 from attention_viz.ui.pages.heads.words import head_words, named, seen_words

@@ -17,8 +17,8 @@ from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.pages.heads.board import cannot_draw, drawn_cells, show_board_controls
+from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, SEARCHES, HeadsChoice
 from attention_viz.ui.pages.heads.numbers import made_once
-from attention_viz.ui.pages.heads.page import HEADS_CHOICES, SEARCHES, HeadsChoice
 from attention_viz.ui.pages.heads.words import detected_words, found_words, like_words, several_words
 from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.ui.selection import SHARED, Filled, Selection, update

@@ -18,8 +18,8 @@ from attention_viz.serving.runs import Run, ask, run_request
 from attention_viz.trace.trace import Trace
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
+from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, HeadsChoice
 from attention_viz.ui.pages.heads.numbers import heads_of, known_effects, offer_all
-from attention_viz.ui.pages.heads.page import HEADS_CHOICES, HeadsChoice
 from attention_viz.ui.pages.heads.search import Atlas
 from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.ui.parts.predictions import likelier_at, predicted, title_of

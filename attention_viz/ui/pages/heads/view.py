@@ -15,10 +15,11 @@ from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.edits import begin_edits
+from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, HeadsChoice
 from attention_viz.ui.pages.heads.many import show_many
 from attention_viz.ui.pages.heads.numbers import mean_numbers, measure_all, roles_of
 from attention_viz.ui.pages.heads.one import export_one, show_one
-from attention_viz.ui.pages.heads.page import HEADS_CHOICES, MOST_TEXTS, HeadsChoice, remember, split_texts
+from attention_viz.ui.pages.heads.page import MOST_TEXTS, remember, split_texts
 from attention_viz.ui.pages.heads.search import Atlas, follow_text, show_search, take_row
 from attention_viz.ui.pages.heads.silence import arrive_silent
 from attention_viz.ui.pages.heads.views import export_view, hold_cards, opened_in_explore, show_view

@@ -14,9 +14,9 @@ from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.plot import show_to_click
+from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, ROLE_NAMES, VIEWS, HeadsChoice
 from attention_viz.ui.pages.heads.numbers import distances, packed
 from attention_viz.ui.pages.heads.one import linking_heads
-from attention_viz.ui.pages.heads.page import HEADS_CHOICES, ROLE_NAMES, VIEWS, HeadsChoice
 from attention_viz.ui.pages.heads.search import Atlas, take_head
 from attention_viz.ui.pages.heads.silence import silenced_effects
 from attention_viz.ui.pages.heads.words import metric_words, missing_words

@@ -18,8 +18,8 @@ from attention_viz.ui.address import State
 from attention_viz.ui.controls.edits import made, show_edit_controls, show_edit_list
 from attention_viz.ui.controls.edits_choice import current_edits
 from attention_viz.ui.controls.plot import add_targets, show_picture, show_to_click
+from attention_viz.ui.pages.heads.choice import HEADS_CHOICES
 from attention_viz.ui.pages.heads.numbers import Head, effects_of, heads_of, known_effects, offer_all
-from attention_viz.ui.pages.heads.page import HEADS_CHOICES
 from attention_viz.ui.pages.heads.search import take_head
 from attention_viz.ui.parts.exports import show_figure_exports
 from attention_viz.ui.parts.layout import theme_name

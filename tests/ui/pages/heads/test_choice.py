@@ -4,7 +4,8 @@ from attention_viz.analysis.metrics import METRICS
 from attention_viz.analysis.roles import ROLES
 from attention_viz.analysis.search import DETECTORS
 from attention_viz.ui.address.codec import modernised, read, write
-from attention_viz.ui.pages.heads.page import ROLE_NAMES, HeadsChoice, split_texts
+from attention_viz.ui.pages.heads.choice import ROLE_NAMES, HeadsChoice
+from attention_viz.ui.pages.heads.page import split_texts
 from tests.ui.screens import Screen
 
 

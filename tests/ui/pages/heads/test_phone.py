@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Locator, Page, expect
 
-from attention_viz.ui.pages.heads.page import VIEWS
+from attention_viz.ui.pages.heads.choice import VIEWS
 from tests.conftest import OpenPage
 from tests.ui.pages.heads.test_page import plain_but
 

@@ -13,7 +13,7 @@ def script() -> None:
     from attention_viz.analysis.search import DETECTORS
     from attention_viz.ui import visit
     from attention_viz.ui.address import State
-    from attention_viz.ui.pages.heads.page import HEADS_CHOICES
+    from attention_viz.ui.pages.heads.choice import HEADS_CHOICES
     from attention_viz.ui.pages.heads.search import Atlas, follow_text, show_search
     from attention_viz.ui.selection import PageOpened
 
