@@ -26,9 +26,8 @@ def gradient(
 ) -> Float[Tensor, "*layer head query key"]:
     """Measure how far each attention weight A raised an output number y: relu(dy/dA ⊙ A).
 
-    The result is 0 if a weight lowered y or y doesn't depend on it; in a decoder's last layer, only y's row has nonzero
-    numbers. It holds for small changes of one weight, with the row's other weights fixed. Biases and paths around the
-    attention aren't counted.
+    The result is 0 if a weight lowered y or y doesn't depend on it. It holds for small changes of one weight, with the
+    row's other weights fixed. Biases and paths around the attention aren't counted.
 
     By default, y depends on the model. Padding never counts.
 
@@ -61,8 +60,7 @@ def gradient(
             for a token.
         TraceError: the stream or layer doesn't exist; the trace has no model or another one; the model has changed
             since; or all layers are needed and the trace keeps only some.
-        ShapeError: the position or token doesn't exist, the direction isn't as wide as the output, or layers differ in
-            heads.
+        ShapeError: the position or token doesn't exist, the direction has another width, or layers differ in heads.
     """
     trace = _traced(model, text, second_text, target)
     if not trace.differentiable:

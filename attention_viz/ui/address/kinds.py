@@ -24,7 +24,7 @@ def notice(name: str, text: str, allowed: str, instead: str) -> str:
 
 
 def nearest(value: object, options: Collection[Any], otherwise: Any) -> Any:
-    """Return the nearest option to any value, or `otherwise` if that is one; a number beyond the last gives the last."""
+    """Return the option nearest to a value, or `otherwise` if that is one; beyond the last number the last one."""
     row = _in_a_row(options)
     for one in (value, otherwise):
         if row:
