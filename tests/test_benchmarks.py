@@ -114,7 +114,7 @@ def test_what_heads_are_compared_with_gives_the_same():
 def test_a_sentence_is_followed_to_the_explorer_and_a_click_to_the_downloads():
     typed, clicked = ([file.removeprefix("attention_viz/") for file, _ in way.visits] for way in walk.follow())
     assert typed[-1].startswith("explorer/")
-    assert {"serving/runs.py", "models/model.py", "trace/trace.py", "explorer/payload.py"} < set(typed)
+    assert {"serving/runs.py", "models/model.py", "trace/trace_data.py", "explorer/payload.py"} < set(typed)
     assert "ui/parts/downloads.py" not in typed
     assert {"ui/parts/explorer.py", "ui/parts/selection.py", "ui/parts/downloads.py"} < set(clicked)
     assert "models/model.py" not in clicked
