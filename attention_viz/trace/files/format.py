@@ -1,4 +1,4 @@
-"""The conventions that writing and reading trace files share, their checksum among them."""
+"""The conventions of trace files for writing and reading, with their checksum."""
 
 import hashlib
 import re

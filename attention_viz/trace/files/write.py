@@ -1,4 +1,4 @@
-"""Write a trace as safetensors with a JSON header. Nothing executable."""
+"""Write a trace as safetensors with a JSON header; nothing is executable."""
 
 import json
 import math
@@ -88,7 +88,7 @@ def write_trace(
 
 
 def _check(trace: TraceData, kept: Mapping[str, KeptLayers], origin: Provenance, fidelity: Fidelity) -> None:
-    """Refuse what `read_trace` would."""
+    """Refuse facts that `read_trace` would."""
     queries, keys = ({stream: axis[stream] for stream in kept} for axis in (trace.queries, trace.keys))
     check_facts(queries, keys, origin, fidelity)
     check_layer_count(one.numbers for one in kept.values())
@@ -169,7 +169,7 @@ class _Shelf:
         self._held: list[Tensor] = []
 
     def put(self, tensor: Tensor, where: str) -> str:
-        """The name a tensor is stored under."""
+        """Store a tensor once and return its name."""
         if id(tensor) not in self._names:
             name = f"t{len(self.tensors):04d}"
             self._names[id(tensor)] = name
