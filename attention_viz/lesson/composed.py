@@ -1,4 +1,4 @@
-"""Heads of the induction toy: two at work together, and what one adds to logits."""
+"""Heads of the induction toy: two composed, and one's addition to logits."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ TOY_WORDS = tuple(dict.fromkeys(CATALOGUE[TOY].examples[0].split()))
 
 @dataclass(frozen=True, eq=False)
 class Composed:
-    """Words repeated to the toy after some steps, and its induction head; `at` is the repeated word's place."""
+    """The toy's run on repeated words after some training; `at` is the repeated word's place."""
 
     scene: Scene
     at: int
@@ -40,21 +40,21 @@ class Composed:
 
     @property
     def text(self) -> str:
-        """What the toy reads."""
+        """The toy's input."""
         return " ".join(self.words * 2)
 
     @once
     def trace(self) -> Trace:
-        """The run at this moment."""
+        """The run after `step` training steps."""
         return self.moment(self.step)
 
     def moment(self, step: int) -> Trace:
-        """The run after so many steps of training."""
+        """Run the toy after `step` training steps."""
         return self.scene.run(snapshot_name(TOY, step), self.text)
 
     @property
     def start(self) -> int:
-        """Return the first word's position, after the tokenizer's special tokens."""
+        """The first word's position, after special tokens."""
         return len(self.trace.query_tokens()) - 2 * len(self.words)
 
     @property
@@ -86,7 +86,7 @@ class Composed:
 
     @once
     def opened(self) -> Decomposition:
-        """The score of the two, opened."""
+        """The induction head's score, decomposed."""
         layer, head = self.reader
         return decompose_run(self.trace, Score(layer, head, self.query, self.key))
 
@@ -115,13 +115,13 @@ class Composed:
         return self.looks_at(self.trace)
 
     def looks_at(self, trace: Trace) -> tuple[float, float]:
-        """Both weights in a run at another moment."""
+        """Return a run's weights of the earlier head on the previous word and of the later on the key."""
         before = trace.weights(*self.writer)[self.key, self.key - 1]
         return float(before), float(trace.weights(*self.reader)[self.query, self.key])
 
     @once
     def over_training(self) -> Mapping[int, tuple[float, float]]:
-        """Both weights by step."""
+        """Both heads' weights by training step."""
         return {step: self.looks_at(self.moment(step)) for step in STEPS}
 
     @once
@@ -142,7 +142,7 @@ def _missing(number: object) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class WrittenBy:
-    """A head's logits at a repeated word; the induction head's by default."""
+    """A head's logits at a repeated word; by default the induction head's."""
 
     scene: Scene
     at: int
@@ -156,7 +156,7 @@ class WrittenBy:
 
     @property
     def trace(self) -> Trace:
-        """The run."""
+        """The toy's run."""
         return self.pair.trace
 
     @property
@@ -166,18 +166,18 @@ class WrittenBy:
 
     @property
     def place(self) -> tuple[int, int]:
-        """Layer and head."""
+        """The head (layer, head)."""
         return self.head or self.pair.reader
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """Of each word, its token."""
+        """Each word's token id."""
         start = self.pair.start
         return tuple(self.trace.query_tokens().numbers[start : start + len(self.words)])
 
     @once
     def row(self) -> Float[Tensor, " key"]:
-        """The head's weights at the word."""
+        """The head's weights at the repeated word."""
         return self.trace.weights(*self.place)[self.query]
 
     @once
@@ -191,12 +191,12 @@ class WrittenBy:
 
     @once
     def likely(self) -> Mapping[str, float]:
-        """Return the toy's probability of each word there."""
+        """The toy's probability of each word there."""
         return self._likely(self.trace)
 
     @once
     def likely_without(self) -> Mapping[str, float]:
-        """The same where the head is silenced."""
+        """Those probabilities with the head ablated."""
         edits = (Ablate(*self.place),)
         return self._likely(self.scene.run(snapshot_name(TOY, self.pair.step), self.pair.text, edits=edits))
 

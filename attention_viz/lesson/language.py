@@ -1,4 +1,4 @@
-"""Heads of a language model on a repeated text, found by measuring all."""
+"""A language model's heads on a repeated text, found by metrics."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,18 +45,18 @@ def _measured(trace: Trace) -> "pandas.DataFrame":
 
 @dataclass(frozen=True, eq=False)
 class Twice:
-    """A text, repeated, through a language model."""
+    """A repeated text's run through a language model."""
 
     scene: Scene
 
     @property
     def real(self) -> bool:
-        """Whether the real model is there."""
+        """Whether the real model is installed."""
         return CATALOGUE[LANGUAGE_MODEL].available
 
     @property
     def model(self) -> str:
-        """The name of the model."""
+        """The real model's name, or the toy's."""
         return LANGUAGE_MODEL if self.real else TOY
 
     @property
@@ -81,17 +81,17 @@ class Twice:
 
     @once
     def trace(self) -> Trace:
-        """The run."""
+        """The model's run."""
         return self.scene.run(self.model, self.text)
 
     @once
     def rows(self) -> QueryRows:
-        """What metrics know of the tokens."""
+        """The token facts that metrics need."""
         return QueryRows.of(self.trace.query_tokens(), self.trace.key_tokens(), alike=True)
 
     @once
     def table(self) -> "pandas.DataFrame":
-        """Every metric of every head."""
+        """Every head's metrics."""
         return _measured(self.trace)
 
     def heads(self, metric: str, count: int = 1) -> list[tuple[int, int, float]]:
@@ -150,9 +150,9 @@ class Twice:
 
     @property
     def quoted(self) -> str:
-        """The text as part of a sentence."""
+        """The text, shortened for a sentence."""
         return in_words(self.typed, _LONGEST)
 
     def name(self, position: int) -> str:
-        """A token as part of a sentence."""
+        """Shorten a token for a sentence."""
         return in_words(self.trace.query_tokens().written[position])

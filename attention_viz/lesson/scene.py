@@ -24,7 +24,7 @@ MOST_PRESSED = 96
 
 @runtime_checkable
 class RunText(Protocol):
-    """Runs a text through a catalogue model."""
+    """A function that runs a text through a catalogue model."""
 
     def __call__(self, model: str, text: str, *, edits: Sequence[Edit] = (), beside: str | None = None) -> Trace:
         """Run a text, or a sample by name; a longer batch-mate `beside` adds padding."""
@@ -33,7 +33,7 @@ class RunText(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A lesson's input; an empty choice is the control's default, no word the lesson's own."""
+    """A lesson's input; an empty choice or word means the default."""
 
     text: str
     run: RunText
@@ -59,7 +59,7 @@ class Scene:
         return self.model if self.model == REAL_MODEL else f"the toy {_TOY}, on a sentence of its own"
 
     def trained(self, edits: Sequence[Edit] = (), *, beside: str | None = None) -> Trace:
-        """What that model made of it."""
+        """Run the model."""
         return self.run(self.model, self.read, edits=edits, beside=beside)
 
     @property

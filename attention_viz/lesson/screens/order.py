@@ -1,4 +1,4 @@
-"""Order: attention needs positions to tell it, and recurrent networks read by it."""
+"""Order: attention needs positions, and recurrent networks read in order."""
 
 from dataclasses import replace
 

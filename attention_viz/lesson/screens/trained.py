@@ -1,4 +1,4 @@
-"""Trained heads: jobs found in every language model, and limits of weights."""
+"""Trained heads: roles in every language model, and limits of weights."""
 
 from typing import NamedTuple
 
