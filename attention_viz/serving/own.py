@@ -29,7 +29,7 @@ class OwnRun:
 
 
 def run_own(text: str, own: OwnModule, variant: str) -> OwnRun:
-    """Run a variant of our own module, once for all."""
+    """Run a variant of our own module, once."""
     return _runs.get((text, own, variant), lambda: _run(text, own, variant))
 
 
