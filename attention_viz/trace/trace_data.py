@@ -119,7 +119,7 @@ class TraceData:
         return rows, width
 
     def output_at(self, position: int) -> Float[Tensor, " width"]:
-        """Return the output's row at a position, of a long text without computing the others; negative counts from the end.
+        """Return the output's row at a position, counted from the end if negative, without computing all rows.
 
         Raises:
             IndexError: there is no such row.
