@@ -59,17 +59,17 @@ class Composed:
 
     @property
     def query(self) -> int:
-        """Return the repeated word's second position."""
+        """The repeated word's second position."""
         return self.start + len(self.words) + self.at
 
     @property
     def key(self) -> int:
-        """Return the position after its first occurrence."""
+        """The position after its first occurrence."""
         return self.start + self.at + 1
 
     @once
     def reader(self) -> tuple[int, int]:
-        """Return the trained toy's strongest induction head, over all repeated words."""
+        """The trained toy's strongest induction head, over all repeated words."""
         trained, count = self.moment(STEPS[-1]), len(self.words)
         keys = torch.arange(self.start + 1, self.start + count + 1)
         heads = [(layer, head) for layer in trained.layer_numbers()[1:] for head in range(trained.head_count(layer))]
@@ -77,7 +77,7 @@ class Composed:
 
     @once
     def writer(self) -> tuple[int, int]:
-        """Return the earlier head (layer, head) writing most of the key in the trained toy."""
+        """The earlier head (layer, head) writing most of the key in the trained toy."""
         found = self if self.step == STEPS[-1] else Composed(self.scene, self.at, words=self.words)
         parts = {(layer, head): number for (kind, layer, head), number in found.parts.items() if kind == "head"}
         layer, head = max(parts, key=parts.__getitem__)
@@ -92,7 +92,7 @@ class Composed:
 
     @once
     def parts(self) -> Mapping[tuple[str, int | None, int | None], float]:
-        """Return each part's contribution to the score; they sum to it."""
+        """Each part's contribution to the score; they sum to it."""
         found: dict[tuple[str, int | None, int | None], float] = {}
         for row in self._side(self.opened.table).to_dict("records"):
             layer, head = (None if _missing(row[name]) else int(row[name]) for name in ("layer", "head"))
@@ -102,7 +102,7 @@ class Composed:
 
     @once
     def by_word(self) -> Mapping[int, float]:
-        """Return the score's part from each position, without MLPs and biases."""
+        """The score's part from each position, without MLPs and biases."""
         found = dict.fromkeys(range(self.key + 1), 0.0)
         for row in self._side(self.opened.fetched()).to_dict("records"):
             found[int(row["source"])] += float(row["contribution"])
@@ -111,7 +111,7 @@ class Composed:
 
     @property
     def looks(self) -> tuple[float, float]:
-        """Return the earlier head's weight on the previous word, the later's on the key."""
+        """The earlier head's weight on the previous word, the later's on the key."""
         return self.looks_at(self.trace)
 
     def looks_at(self, trace: Trace) -> tuple[float, float]:
@@ -126,7 +126,7 @@ class Composed:
 
     @once
     def without_writer(self) -> float:
-        """Return the later head's weight with the earlier ablated."""
+        """The later head's weight with the earlier ablated."""
         trace = self.scene.run(snapshot_name(TOY, self.step), self.text, edits=(Ablate(*self.writer),))
         return self.looks_at(trace)[1]
 
@@ -151,7 +151,7 @@ class WrittenBy:
 
     @once
     def pair(self) -> Composed:
-        """Return the words with the induction head."""
+        """The words with the induction head."""
         return Composed(self.scene, self.at, words=self.words)
 
     @property
@@ -161,7 +161,7 @@ class WrittenBy:
 
     @property
     def query(self) -> int:
-        """Return the repeated word's second position."""
+        """The repeated word's second position."""
         return self.pair.query
 
     @property
@@ -182,7 +182,7 @@ class WrittenBy:
 
     @once
     def added(self) -> Mapping[str, float]:
-        """Return the head's logits of the words, minus the vocabulary's mean."""
+        """The head's logits of the words, minus the vocabulary's mean."""
         run, opened = open_alone(self.trace)
         (stream,) = self.trace.streams
         logits = written_logits(run, opened, self.trace, stream, *self.place, self.query)

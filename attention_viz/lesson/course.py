@@ -33,7 +33,7 @@ class ExerciseKind:
 
     @property
     def available(self) -> bool:
-        """Return whether the model it needs is installed."""
+        """Whether the model it needs is installed."""
         return not self.needs or CATALOGUE[self.needs].available
 
 

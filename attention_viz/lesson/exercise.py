@@ -199,7 +199,7 @@ class Exercise:
         working: the arithmetic, without its result after a wrong answer.
         slips: the first that fits is shown.
         desk: extra text for a reader, not for a class.
-        seen: a figure for a class, or None.
+        seen: a figure for a class.
     """
 
     kind: str
@@ -214,7 +214,7 @@ class Exercise:
 
     @property
     def solution(self) -> str:
-        """Return the right answer as text."""
+        """The right answer as text."""
         return self.answer.solution
 
     def explain(self, given: object) -> str:
@@ -227,7 +227,7 @@ class Exercise:
 
     @property
     def arithmetic(self) -> str:
-        """Return a number's working with a question mark as result."""
+        """A number's working with a question mark as result."""
         if not isinstance(self.answer, NumberAnswer):
             return ""
         return re.sub(rf"= {re.escape(self.solution)}(?![\d.,]*\d)", "= ?", self.working)

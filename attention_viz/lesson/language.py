@@ -61,7 +61,7 @@ class Twice:
 
     @property
     def typed(self) -> str:
-        """Return the reader's text, or the toy's, as it knows few words."""
+        """The reader's text, or the toy's, as it knows few words."""
         words = " ".join((self.scene.text if self.real else CATALOGUE[TOY].examples[0]).split())
         if self.real:
             return words
@@ -69,14 +69,14 @@ class Twice:
 
     @property
     def note(self) -> str:
-        """Return a note if the toy replaces the real model."""
+        """A note if the toy replaces the real model."""
         if self.real:
             return ""
         return f"{LANGUAGE_MODEL} isn't installed here, so this is the toy “{TOY}”, on words of its own. "
 
     @property
     def text(self) -> str:
-        """Return the input; a leading space gives the first word its repeat's token."""
+        """The input; a leading space gives the first word its repeat's token."""
         return f" {self.typed} {self.typed}" if self.real else f"{self.typed} {self.typed}"
 
     @once

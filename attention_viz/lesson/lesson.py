@@ -32,7 +32,7 @@ __all__ = [
     "written_spots",
 ]
 
-# Shorter than what a text may call a word: it stands beside a bar.
+# Shorter than in a text, since it labels a bar.
 _LABEL = 24
 
 
@@ -65,12 +65,12 @@ class Ask:
         finding: heading after.
         source: a model with layer and head, or our small head.
         shares: whether to guess every share of 1; else one option.
-        pressed: by option, the setting it presses after the answer; may be empty.
+        pressed: by option, the setting it presses after the answer.
         word: whether `pressed` is a word's place, not the control's.
         query: None if no option is the query.
         complete: whether the bars are the whole figure.
         whole: a full bar; None for 1 (shares) or the largest.
-        seen: a figure for a class, or None.
+        seen: for a class.
         place: None for our small head.
     """
 
@@ -109,7 +109,7 @@ class Ask:
 
     @property
     def lengths(self) -> tuple[float, ...]:
-        """Return each bar's length, from 0 to 1."""
+        """Each bar's length, from 0 to 1."""
         most = 1.0 if self.shares else self.whole or max(map(abs, self.values)) or 1.0
         return tuple(min(1.0, abs(value) / most) for value in self.values)
 
@@ -257,7 +257,6 @@ class Lesson:
     """One idea on one screen; its text is in `text`, by name.
 
     Attributes:
-        minutes: reading time.
         deeper: URLs of further pages, such as "steps".
         words: selectable by `Scene.word`, and the query; None if none or the bars are words.
         sample: name in `SAMPLES` of an image or audio that replaces the sentence.

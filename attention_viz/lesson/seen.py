@@ -65,7 +65,7 @@ class SoundRun:
 
     @cached_property
     def place(self) -> tuple[int, int]:
-        """Return the timing head (layer, head) with most weight in the words' own times."""
+        """The timing head (layer, head) with most weight in the words' own times."""
         return _place(self.trace)
 
     @cached_property
@@ -87,7 +87,7 @@ class SoundRun:
 
     @cached_property
     def rows(self) -> Float[np.ndarray, "word frame"]:
-        """Return each word's weights in that head, over all frames with the final silence."""
+        """Each word's weights in that head, over all frames with the final silence."""
         return _rows(self.trace, *self.place)
 
     @property
@@ -137,7 +137,7 @@ class PictureRun:
 
     @cached_property
     def place(self) -> tuple[int, int]:
-        """Return layer and head with the class token's strongest region."""
+        """The head (layer, head) with the class token's strongest region."""
         return _picture_place(self.trace)
 
     @property
@@ -147,7 +147,7 @@ class PictureRun:
 
     @cached_property
     def weights(self) -> Float[np.ndarray, "row column"]:
-        """Return the class token's weight on each patch in that head."""
+        """The class token's weight on each patch in that head."""
         return _given(self.trace, self.place)
 
     @cached_property

@@ -14,9 +14,9 @@ from types import TracebackType
 
 from attention_viz.serving.settings import SETTINGS
 
-# Seconds after which whoever waits hears how many are still before them.
+# Seconds between reports to waiting threads.
 PAUSE = 1.0
-# Of so many tokens a forward takes seconds on one core.
+# A forward of so many tokens takes seconds on one core.
 _LONG = 1024
 
 
@@ -157,7 +157,7 @@ def long_text(tokens: int) -> Generator[None]:
             give_back()
 
 
-# Every forward of every model passes here: `Runner` enters it, whoever asked for the run.
+# `Runner` enters this for every forward of every model.
 FORWARDS = Door(SETTINGS.forwards_at_once, share_cores)
 # What is worked out of recorded runs has a door of its own, always entered first: it may wait for a value that somebody
 # else's forward is bringing, and whoever waits so must not keep that forward from its place.

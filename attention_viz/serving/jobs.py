@@ -96,7 +96,7 @@ class Download:
 
     @property
     def share(self) -> float:
-        """Return the received share, from 0 to 1."""
+        """The received share, from 0 to 1."""
         return min(self.received / self.plan.missing, 1.0) if self.plan.missing else 1.0
 
     def cancel(self) -> None:

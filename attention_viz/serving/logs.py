@@ -46,7 +46,7 @@ def keep_messages_out() -> None:
     sys.excepthook = _unexpected
     threading.excepthook = lambda phrase: _unexpected(phrase.exc_type, phrase.exc_value, phrase.exc_traceback)
     sys.unraisablehook = lambda phrase: _unexpected(phrase.exc_type, phrase.exc_value, phrase.exc_traceback)
-    # What the library warns of is told on the page.
+    # Pages show the library's warnings.
     warnings.simplefilter("ignore", AttentionVizWarning)
 
 

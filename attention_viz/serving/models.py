@@ -45,7 +45,7 @@ _BYTES_A_NUMBER = 4
 
 
 _MOMENTS = {snapshot_name(model, step): (model, step) for model, steps in SNAPSHOTS.items() for step in steps}
-# Of every folder whose model was read, what its files were then.
+# Each read model folder's files at that time.
 _states = dict[str, Mapping[str, tuple[int, ...]]]()
 
 

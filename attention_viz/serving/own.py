@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from attention_viz.operation.modules import Projection
     from attention_viz.trace.trace import Trace
 
-# The widest module of our own that can be asked for.
+# The largest width of our own module.
 LARGEST_WIDTH = 512
 
 

@@ -111,7 +111,7 @@ class Run:
 
     @once
     def findings(self) -> "tuple[Finding, ...]":
-        """Return findings worth a look, best first."""
+        """The findings worth a look, best first."""
         from attention_viz.analysis.findings.findings import findings
 
         with long_text(self.tokens):

@@ -27,7 +27,7 @@ Head = tuple[int, int]
 # The words that a head's output promotes, and those that it suppresses: the strongest of either first.
 Words = tuple[tuple[str, ...], tuple[str, ...]]
 
-# So many words of either kind are told.
+# The number of words of either kind.
 _TOLD = 3
 # What all opened numbers may take together, in bytes.
 _ROOM = 60_000_000

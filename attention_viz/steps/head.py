@@ -67,12 +67,12 @@ class OpenHead:
 
     @once
     def d_model(self) -> int | None:
-        """Return the layer's input width, if known."""
+        """The layer's input width, if known."""
         return _d_model(self.entry, self.projections)
 
     @property
     def rotates(self) -> bool:
-        """Return whether RoPE applies and unrotated vectors are known."""
+        """Whether RoPE applies and unrotated vectors are known."""
         return self.entry.unrotated_query is not None and self.entry.unrotated_key is not None
 
     def unrotated(self, name: str) -> Tensor:
@@ -87,7 +87,7 @@ class OpenHead:
 
     @once
     def capped(self) -> Float[Tensor, "query key"]:
-        """Return scaled scores, soft-capped if the model does."""
+        """The scaled scores, soft-capped if the model does."""
         return replace(self.attention, bias=None, allowed=None).masked
 
     @once
@@ -97,7 +97,7 @@ class OpenHead:
 
     @once
     def bias_parts(self) -> Mapping[str, Float[Tensor, "query key"]]:
-        """Return the bias's summands by name; empty if unknown or inexact."""
+        """The bias's summands by name; empty if unknown or inexact."""
         call, parts = self.attention, self.entry.bias_parts
         if call.bias is None or not parts:
             return {}
@@ -114,7 +114,7 @@ class OpenHead:
 
     @once
     def weights(self) -> Float[Tensor, "query key"]:
-        """Return each query's weights on keys, computed once."""
+        """Each query's weights on keys, computed once."""
         return self.attention.weights
 
     @once

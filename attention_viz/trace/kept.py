@@ -9,7 +9,7 @@ from attention_viz.operation.shapes import is_whole
 
 # The model's own number of a layer. A hybrid's attention layers may be 3, 7 and 11.
 LayerNumber = NewType("LayerNumber", int)
-# Where a layer stands in a list of layers, from 0: among those that a trace keeps, or among all that attend.
+# A layer's index in a list of layers, from 0: a trace's kept layers, or all attention layers.
 LayerIndex = NewType("LayerIndex", int)
 
 
@@ -24,9 +24,9 @@ class KeptLayers:
     """The attention layers of one stream in a trace, numbered by `numbers_of`.
 
     Attributes:
-        numbers: model numbers of the kept layers, rising.
-        every: model numbers of all attention layers, rising.
-        without: numbers of layers without softmax attention, as in hybrids.
+        numbers: the kept layers, rising.
+        every: all attention layers, rising.
+        without: layers without softmax attention, as in hybrids.
         unknown: how many attention layers' numbers an old file lacks.
     """
 

@@ -63,7 +63,7 @@ def labels_of(layers: Iterable[Layer]) -> list[str]:
     return [layer.label for layer in layers]
 
 
-# The names of the tensors that stand around a call.
+# The names of the tensors around a call.
 AROUND = tuple(entry.name for entry in fields(Layer) if entry.name not in ("attention", "label", "bias_parts"))
 
 

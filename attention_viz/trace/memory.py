@@ -32,7 +32,7 @@ _EVERY = 4
 _PAGEOUT = 21
 # Where in memory the mapped tensors begin, as long as they are mapped.
 _places: set[int] = set()
-# How many bytes are copied at a time where a tensor doesn't lie in one piece.
+# Bytes copied at a time if a tensor isn't contiguous.
 BYTES_AT_A_TIME = 32_000_000
 
 
@@ -79,7 +79,7 @@ class RestingFile:
             _ = file.write(piece.contiguous().view(torch.uint8).numpy().data)
         file.flush()
         length = math.prod(shape) * dtype.itemsize
-        # A private mapping: whoever writes into the tensor changes a copy of the page, as in memory of its own.
+        # A private mapping: writing into the tensor changes a copy of the page, as in ordinary memory.
         mapped = mmap.mmap(file.fileno(), length, offset=start, access=mmap.ACCESS_COPY)
         rested = torch.from_numpy(numpy.frombuffer(mapped, numpy.uint8)).view(dtype).view(*shape)
         place = rested.data_ptr()
@@ -128,7 +128,7 @@ def _pieces(tensor: Tensor) -> list[Tensor]:
     return list(tensor.split(rows))
 
 
-# Rows that are made together, always the same ones, so that a row has the same last digits however it is asked for.
+# Rows are always made in these blocks, so that a row has the same last digits however it is read.
 ROWS_TOGETHER = 64
 # So many outputs keep the rows that they made last, which with a large vocabulary are 12 MB: a server has many traces.
 _MOST_HOLDING = 4

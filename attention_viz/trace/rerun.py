@@ -53,7 +53,7 @@ class Rerun:
         zero: returns each layer's output change without each key's value, by stream; None without a model.
         repeat: makes a `Trace` of random tokens twice; None if impossible or senseless.
         seconds: the recorded run's duration; 0 if not measured.
-        check: raises `TraceError` if the model has changed; the others do so too.
+        check: raises `TraceError` if the model has changed, as the others do.
         confirm: like `check`, with another run, which finds more.
     """
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from attention_viz.errors import TraceError
 from attention_viz.trace.kind import MEDIA, InputKind
 
-# How what is told of a sound in which nobody speaks ends.
+# The end of notes on audio without speech.
 NO_TIMES = "no word has a time in it."
 
 

@@ -41,7 +41,7 @@ _AROUND = re.compile(f"^([{SPACE}{CONTINUES}]*)(.*?)([{CONTINUES}\u2080-\u2089]*
 _JOINERS = ("\u200c", "\u200d")
 # Everything but the characters that XML 1.0 allows in a document (section 2.2).
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-# A long text has few pieces that differ, and what is said of one is asked for in many places.
+# A long text has few distinct pieces, and many callers need each.
 _remembered = functools.lru_cache(maxsize=1 << 14)
 _NAMED = {"\n": "↵", "\t": "⇥", "\r": "␍", "\x7f": "␡", " ": "␣"}
 

@@ -36,7 +36,7 @@ def check_places(places: Sequence[tuple[float, ...] | None]) -> None:
         )
 
 
-# What stands at a position that only fills up a row.
+# The label of a position that only fills up a row.
 PADDING = "[PAD]"
 
 # So many tokens are named in a message, and shown in a notebook.
