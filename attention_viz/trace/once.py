@@ -23,7 +23,7 @@ class once(Generic[_Value]):
         self.__doc__ = function.__doc__
 
     def __set_name__(self, owner: type, name: str) -> None:
-        """Store the value under the attribute's name."""
+        """Set the attribute name for the value."""
         self._name = name
 
     @overload

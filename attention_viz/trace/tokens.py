@@ -17,7 +17,7 @@ _EMPTIEST = 16
 
 
 def check_places(places: Sequence[tuple[float, ...] | None]) -> None:
-    """Refuse places in texts, patches off a grid, and a nearly empty grid."""
+    """Refuse mixed or unknown kinds of places, patches off a grid, and a nearly empty grid."""
     kinds = {len(place) for place in places if place is not None}
     if len(kinds) > 1 or not kinds <= {len(unit.axes) for unit in Unit if unit.axes}:
         raise TraceError(

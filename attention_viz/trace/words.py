@@ -54,7 +54,7 @@ class PieceText:
 
 
 def goes_on(labels: Sequence[str], spelling: Sequence[str]) -> list[bool]:
-    """Mark pieces that continue a word by their `##` or a missing `</w>`."""
+    """Mark pieces that continue a word, by `##` or a piece before without `</w>`; spellings with spaces have none."""
     found = list[bool]()
     for at, (label, how) in enumerate(zip(labels, spelling, strict=True)):
         if how.endswith("end-of-word"):
