@@ -78,7 +78,7 @@ Place = tuple[str, int, int]
 
 @dataclass(frozen=True)
 class Example:
-    """A query and the key with its largest weight; `tenth` ranks the text by mean metric, from 1; 0 for the strongest."""
+    """A query and the key with its largest weight; `tenth` ranks its text by mean metric, 1 to 10; else 0."""
 
     kind: str
     tenth: int

@@ -115,7 +115,7 @@ def tokens_of_words(tokens: Tokens, groups: Pieces) -> Tokens:
 def beginning(trace: Trace, count: int) -> Trace:
     """Return the trace of the first tokens; with causal attention no number changes.
 
-    Gradients come from a run of the whole text, and explain the token predicted after these by default.
+    Gradients come from a run of the whole text.
     """
     tokens = trace.query_tokens(trace.streams[0])
     if not 1 <= count <= len(tokens):

@@ -123,10 +123,9 @@ def head_tensors(trace: TraceData, layer: int, head: int, stream: str | None = N
     """Return one head's steps in order, each 2-D.
 
     Returns:
-        `query` and `key` (n, d_k), `value` (n, d_v), `scores` query·keyᵀ unscaled, `scaled` before any softcap,
-            `masked` with −∞ if blocked, `weights`, `output` (n, d_v); if known, `embeddings` (n, d_model), the layer's
-            input, `source` (n, d_model), cross-attention's key and value input, and `joined` (n, d_model), all heads
-            projected.
+        `query`, `key` (n, d_k), `value` (n, d_v), `scores` query·keyᵀ unscaled, `scaled` before any softcap, `masked`
+            with −∞ if blocked, `weights`, `output` (n, d_v); if known (n, d_model): `embeddings`, the layer's input,
+            `source`, cross-attention's key and value input, and `joined`, all heads projected.
     """
     entry = trace.layer(layer, stream)
     one = entry.attention.head(head)

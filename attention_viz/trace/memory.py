@@ -140,11 +140,7 @@ Make = Callable[[int, int], Float[Tensor, "position width"]]
 
 
 class LateOutput:
-    """An output, (position, width), whose rows are computed when read, by number or slice.
-
-    Attributes:
-        held: source tensors that are in memory only for it.
-    """
+    """An output, (position, width), computed when read by number or slice; `held` are tensors in memory only for it."""
 
     def __init__(
         self,

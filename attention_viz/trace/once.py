@@ -45,9 +45,9 @@ class once(Generic[_Value]):
 
 
 def once_for_each(function: Callable[[_Of], _Value]) -> Callable[[_Of], _Value]:
-    """Cache a function of one object for its lifetime.
+    """Cache a function of one object for its lifetime; the value must not reference the object.
 
-    Two threads may both compute it, but get one value. The value must not reference the object.
+    Two threads may both compute it, but get one value.
     """
     known = WeakKeyDictionary[_Of, _Value]()
 

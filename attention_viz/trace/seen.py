@@ -15,7 +15,7 @@ NO_TIMES = "no word has a time in it."
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """An image or audio as a model read it: cropped, rotated, resized or resampled.
+    """An image or audio after the model's cropping, rotating, resizing or resampling.
 
     Attributes:
         picture: RGB, 0 to 255; None for audio.

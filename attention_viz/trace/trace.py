@@ -289,7 +289,7 @@ class Trace(TraceData):
     def detached(self) -> "Trace":
         """Return the trace with fidelity and output computed, and without the model and input behind it.
 
-        It has the tensors around the attention calls only if they were computed before.
+        It has the tensors around the attention calls only if they were made before.
         """
         layers: LayersByStream = vars(self).get("whole_layers", self.layers)
         return Trace(layers, self.queries, self.keys, self.output, self.provenance, self.fidelity, self.kept, self.seen)
