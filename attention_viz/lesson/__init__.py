@@ -1,4 +1,4 @@
-"""The course: lessons and exercises, with every number computed from the reader's own sentence."""
+"""The course: lessons and exercises computed from the reader's sentence."""
 
 import lazy_loader
 

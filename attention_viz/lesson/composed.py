@@ -1,4 +1,4 @@
-"""Heads of the induction toy: two at work together, and what one adds to logits."""
+"""Heads of the induction toy: two composed, and one's addition to logits."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ TOY_WORDS = tuple(dict.fromkeys(CATALOGUE[TOY].examples[0].split()))
 
 @dataclass(frozen=True, eq=False)
 class Composed:
-    """Words repeated to the toy after some steps, and its induction head; `at` is the repeated word's place."""
+    """The toy's run on repeated words after some training; `at` is the repeated word's place."""
 
     scene: Scene
     at: int
@@ -40,36 +40,36 @@ class Composed:
 
     @property
     def text(self) -> str:
-        """What the toy reads."""
+        """The toy's input."""
         return " ".join(self.words * 2)
 
     @once
     def trace(self) -> Trace:
-        """The run at this moment."""
+        """The run after `step` training steps."""
         return self.moment(self.step)
 
     def moment(self, step: int) -> Trace:
-        """The run after so many steps of training."""
+        """Run the toy after `step` training steps."""
         return self.scene.run(snapshot_name(TOY, step), self.text)
 
     @property
     def start(self) -> int:
-        """Return the first word's position, after the tokenizer's special tokens."""
+        """The first word's position, after special tokens."""
         return len(self.trace.query_tokens()) - 2 * len(self.words)
 
     @property
     def query(self) -> int:
-        """Return the repeated word's second position."""
+        """The repeated word's second position."""
         return self.start + len(self.words) + self.at
 
     @property
     def key(self) -> int:
-        """Return the position after its first occurrence."""
+        """The position after its first occurrence."""
         return self.start + self.at + 1
 
     @once
     def reader(self) -> tuple[int, int]:
-        """Return the trained toy's strongest induction head, over all repeated words."""
+        """The trained toy's strongest induction head, over all repeated words."""
         trained, count = self.moment(STEPS[-1]), len(self.words)
         keys = torch.arange(self.start + 1, self.start + count + 1)
         heads = [(layer, head) for layer in trained.layer_numbers()[1:] for head in range(trained.head_count(layer))]
@@ -77,7 +77,7 @@ class Composed:
 
     @once
     def writer(self) -> tuple[int, int]:
-        """Return the earlier head (layer, head) writing most of the key in the trained toy."""
+        """The earlier head (layer, head) writing most of the key in the trained toy."""
         found = self if self.step == STEPS[-1] else Composed(self.scene, self.at, words=self.words)
         parts = {(layer, head): number for (kind, layer, head), number in found.parts.items() if kind == "head"}
         layer, head = max(parts, key=parts.__getitem__)
@@ -86,13 +86,13 @@ class Composed:
 
     @once
     def opened(self) -> Decomposition:
-        """The score of the two, opened."""
+        """The induction head's score, decomposed."""
         layer, head = self.reader
         return decompose_run(self.trace, Score(layer, head, self.query, self.key))
 
     @once
     def parts(self) -> Mapping[tuple[str, int | None, int | None], float]:
-        """Return each part's contribution to the score; they sum to it."""
+        """Each part's contribution to the score; they sum to it."""
         found: dict[tuple[str, int | None, int | None], float] = {}
         for row in self._side(self.opened.table).to_dict("records"):
             layer, head = (None if _missing(row[name]) else int(row[name]) for name in ("layer", "head"))
@@ -102,7 +102,7 @@ class Composed:
 
     @once
     def by_word(self) -> Mapping[int, float]:
-        """Return the score's part from each position, without MLPs and biases."""
+        """The score's part from each position, without MLPs and biases."""
         found = dict.fromkeys(range(self.key + 1), 0.0)
         for row in self._side(self.opened.fetched()).to_dict("records"):
             found[int(row["source"])] += float(row["contribution"])
@@ -111,22 +111,22 @@ class Composed:
 
     @property
     def looks(self) -> tuple[float, float]:
-        """Return the earlier head's weight on the previous word, the later's on the key."""
+        """The earlier head's weight on the previous word, the later's on the key."""
         return self.looks_at(self.trace)
 
     def looks_at(self, trace: Trace) -> tuple[float, float]:
-        """Both weights in a run at another moment."""
+        """Return a run's weights of the earlier head on the previous word and of the later on the key."""
         before = trace.weights(*self.writer)[self.key, self.key - 1]
         return float(before), float(trace.weights(*self.reader)[self.query, self.key])
 
     @once
     def over_training(self) -> Mapping[int, tuple[float, float]]:
-        """Both weights by step."""
+        """Both heads' weights by training step."""
         return {step: self.looks_at(self.moment(step)) for step in STEPS}
 
     @once
     def without_writer(self) -> float:
-        """Return the later head's weight with the earlier ablated."""
+        """The later head's weight with the earlier ablated."""
         trace = self.scene.run(snapshot_name(TOY, self.step), self.text, edits=(Ablate(*self.writer),))
         return self.looks_at(trace)[1]
 
@@ -142,7 +142,7 @@ def _missing(number: object) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class WrittenBy:
-    """A head's logits at a repeated word; the induction head's by default."""
+    """A head's logits at a repeated word; by default the induction head's."""
 
     scene: Scene
     at: int
@@ -151,38 +151,38 @@ class WrittenBy:
 
     @once
     def pair(self) -> Composed:
-        """Return the words with the induction head."""
+        """The words with the induction head."""
         return Composed(self.scene, self.at, words=self.words)
 
     @property
     def trace(self) -> Trace:
-        """The run."""
+        """The toy's run."""
         return self.pair.trace
 
     @property
     def query(self) -> int:
-        """Return the repeated word's second position."""
+        """The repeated word's second position."""
         return self.pair.query
 
     @property
     def place(self) -> tuple[int, int]:
-        """Layer and head."""
+        """The head (layer, head)."""
         return self.head or self.pair.reader
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """Of each word, its token."""
+        """Each word's token id."""
         start = self.pair.start
         return tuple(self.trace.query_tokens().numbers[start : start + len(self.words)])
 
     @once
     def row(self) -> Float[Tensor, " key"]:
-        """The head's weights at the word."""
+        """The head's weights at the repeated word."""
         return self.trace.weights(*self.place)[self.query]
 
     @once
     def added(self) -> Mapping[str, float]:
-        """Return the head's logits of the words, minus the vocabulary's mean."""
+        """The head's logits of the words, minus the vocabulary's mean."""
         run, opened = open_alone(self.trace)
         (stream,) = self.trace.streams
         logits = written_logits(run, opened, self.trace, stream, *self.place, self.query)
@@ -191,12 +191,12 @@ class WrittenBy:
 
     @once
     def likely(self) -> Mapping[str, float]:
-        """Return the toy's probability of each word there."""
+        """The toy's probability of each word there."""
         return self._likely(self.trace)
 
     @once
     def likely_without(self) -> Mapping[str, float]:
-        """The same where the head is silenced."""
+        """Those probabilities with the head ablated."""
         edits = (Ablate(*self.place),)
         return self._likely(self.scene.run(snapshot_name(TOY, self.pair.step), self.pair.text, edits=edits))
 

@@ -1,4 +1,4 @@
-"""The course's lessons and exercises in order; add a screen or a task, and a line here."""
+"""The course's lessons and exercises in order; add yours here."""
 
 import itertools
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ __all__ = ["EXERCISES", "LESSONS", "ExerciseKind", "Solved", "answer_sheet", "gi
 
 @dataclass(frozen=True)
 class ExerciseKind:
-    """One kind of exercise, the same for the same scene and seed, and the model it needs, if any."""
+    """A kind of exercise, deterministic by scene and seed, and the model it needs, if any."""
 
     label: str
     make: Callable[[Scene, int], Exercise]
@@ -33,12 +33,12 @@ class ExerciseKind:
 
     @property
     def available(self) -> bool:
-        """Return whether the model it needs is installed."""
+        """Whether the model it needs is installed."""
         return not self.needs or CATALOGUE[self.needs].available
 
 
 class Solved(NamedTuple):
-    """A line of the answer sheet: the exercise's kind, its question, what is given, the right answer, and the way."""
+    """A line of the answer sheet: the exercise's kind, question, data, right answer and working."""
 
     kind: str
     question: str

@@ -28,7 +28,7 @@ def _mark(number: float) -> str:
 
 @dataclass(frozen=True)
 class Table:
-    """Numbers of an exercise, rounded as shown and computed with; or marks, ✕ for 1 and · for 0."""
+    """An exercise's numbers, rounded as shown; or marks, ✕ for 1 and · for 0."""
 
     title: str
     rows: tuple[str, ...]
@@ -38,7 +38,7 @@ class Table:
 
     @property
     def cells(self) -> tuple[tuple[str, ...], ...]:
-        """(row, column), as they are written."""
+        """The formatted cells, (row, column)."""
         write = _mark if self.marks else written
         return tuple(tuple(map(write, row)) for row in self.numbers)
 
@@ -57,7 +57,7 @@ class NumberAnswer:
         return min(readings(text), key=lambda one: abs(one - self.value), default=None)
 
     def accepts(self, given: object) -> bool:
-        """Whether this is right, up to rounding."""
+        """Return whether an answer is right, up to rounding."""
         return isinstance(given, float | int) and abs(given - self.value) <= self.within + _DUST
 
     def resembles(self, given: object, other: object) -> bool:
@@ -67,12 +67,12 @@ class NumberAnswer:
         return abs(given - other) <= self.within + _DUST
 
     def quoted(self, given: object) -> str:
-        """An answer, in words."""
+        """Quote an answer."""
         return f"You said {written(given)}" if isinstance(given, float | int) else ""
 
     @property
     def solution(self) -> str:
-        """The right one, in words."""
+        """The right answer as text."""
         return written(self.value)
 
 
@@ -99,26 +99,26 @@ class OptionAnswer:
         return place if place < len(self.options) else None
 
     def accepts(self, given: object) -> bool:
-        """Whether this place is among the right ones."""
+        """Return whether an option is right."""
         return given in self.right
 
     def resembles(self, given: object, other: object) -> bool:
-        """Whether two answers are the same place."""
+        """Return whether two answers are equal."""
         return given == other
 
     def quoted(self, given: object) -> str:
-        """An answer, in words."""
+        """Quote an answer."""
         return f"You said “{self.options[given]}”" if isinstance(given, int) else ""
 
     @property
     def solution(self) -> str:
-        """The right one, in words."""
+        """The right options as text."""
         return " or ".join(self.options[at] for at in sorted(self.right))
 
 
 @dataclass(frozen=True)
 class Cells:
-    """A set of a matrix's cells as answer; `start` is marked at first."""
+    """An answer of matrix cells; `start` is marked at first."""
 
     rows: tuple[str, ...]
     columns: tuple[str, ...]
@@ -136,11 +136,11 @@ class Cells:
         return cells if all(found) and inside else None
 
     def accepts(self, given: object) -> bool:
-        """Whether these are exactly the right cells."""
+        """Return whether exactly the right cells are marked."""
         return given == self.right
 
     def resembles(self, given: object, other: object) -> bool:
-        """Whether two answers are the same cells."""
+        """Return whether two answers are equal."""
         return given == other
 
     def quoted(self, given: object) -> str:
@@ -153,12 +153,12 @@ class Cells:
 
     @property
     def wrong(self) -> frozenset[tuple[int, int]]:
-        """The cells that are to be changed."""
+        """The cells to change."""
         return self.start ^ self.right
 
     @property
     def solution(self) -> str:
-        """What is to be changed, in words."""
+        """The changes to make, as text."""
         return ", ".join(
             f"{'block' if cell in self.right else 'open'} {self._name(cell)}" for cell in sorted(self.wrong)
         )
@@ -169,7 +169,7 @@ class Cells:
 
 @dataclass(frozen=True)
 class Slip:
-    """A common mistake: the answer it leads to, and its likely cause, after “You said 5: …”."""
+    """A common mistake: its answer and likely cause, to follow “You said 5: …”."""
 
     answer: float | int | frozenset[tuple[int, int]]
     words: str
@@ -180,9 +180,9 @@ class Feedback:
     """The reply to an answer.
 
     Attributes:
-        right: whether it is.
-        words: the arithmetic, or where it went wrong.
-        understood: whether it could be read at all; what couldn't is no wrong answer, and `words` says how one looks.
+        right: whether the answer is right.
+        words: the arithmetic, or the mistake.
+        understood: whether the answer could be parsed; if not, it isn't wrong, and `words` says how to write one.
     """
 
     right: bool
@@ -192,14 +192,14 @@ class Feedback:
 
 @dataclass(frozen=True, eq=False)
 class Exercise:
-    """One task from a sentence and a seed, all in plain text.
+    """One task from a sentence and a seed, in plain text.
 
     Attributes:
-        hints: from a nudge to nearly the whole way.
+        hints: from a nudge to nearly the whole solution.
         working: the arithmetic, without its result after a wrong answer.
         slips: the first that fits is shown.
         desk: extra text for a reader, not for a class.
-        seen: picture for a class, or None.
+        seen: a figure for a class.
     """
 
     kind: str
@@ -214,7 +214,7 @@ class Exercise:
 
     @property
     def solution(self) -> str:
-        """Return the right answer as text."""
+        """The right answer as text."""
         return self.answer.solution
 
     def explain(self, given: object) -> str:
@@ -227,7 +227,7 @@ class Exercise:
 
     @property
     def arithmetic(self) -> str:
-        """Return a number's working with a question mark as result."""
+        """A number's working with a question mark as result."""
         if not isinstance(self.answer, NumberAnswer):
             return ""
         return re.sub(rf"= {re.escape(self.solution)}(?![\d.,]*\d)", "= ?", self.working)

@@ -1,4 +1,4 @@
-"""Heads of a language model on a repeated text, found by measuring all."""
+"""A language model's heads on a repeated text, found by metrics."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,23 +45,23 @@ def _measured(trace: Trace) -> "pandas.DataFrame":
 
 @dataclass(frozen=True, eq=False)
 class Twice:
-    """A text, repeated, through a language model."""
+    """A repeated text's run through a language model."""
 
     scene: Scene
 
     @property
     def real(self) -> bool:
-        """Whether the real model is there."""
+        """Whether the real model is installed."""
         return CATALOGUE[LANGUAGE_MODEL].available
 
     @property
     def model(self) -> str:
-        """The name of the model."""
+        """The real model's name, or the toy's."""
         return LANGUAGE_MODEL if self.real else TOY
 
     @property
     def typed(self) -> str:
-        """Return the reader's text, or the toy's, as it knows few words."""
+        """The reader's text, or the toy's, as it knows few words."""
         words = " ".join((self.scene.text if self.real else CATALOGUE[TOY].examples[0]).split())
         if self.real:
             return words
@@ -69,29 +69,29 @@ class Twice:
 
     @property
     def note(self) -> str:
-        """Return a note if the toy replaces the real model."""
+        """A note if the toy replaces the real model."""
         if self.real:
             return ""
         return f"{LANGUAGE_MODEL} isn't installed here, so this is the toy “{TOY}”, on words of its own. "
 
     @property
     def text(self) -> str:
-        """Return the input; a leading space gives the first word its repeat's token."""
+        """The input; a leading space gives the first word its repeat's token."""
         return f" {self.typed} {self.typed}" if self.real else f"{self.typed} {self.typed}"
 
     @once
     def trace(self) -> Trace:
-        """The run."""
+        """The model's run."""
         return self.scene.run(self.model, self.text)
 
     @once
     def rows(self) -> QueryRows:
-        """What metrics know of the tokens."""
+        """The token facts that metrics need."""
         return QueryRows.of(self.trace.query_tokens(), self.trace.key_tokens(), alike=True)
 
     @once
     def table(self) -> "pandas.DataFrame":
-        """Every metric of every head."""
+        """Every head's metrics."""
         return _measured(self.trace)
 
     def heads(self, metric: str, count: int = 1) -> list[tuple[int, int, float]]:
@@ -150,9 +150,9 @@ class Twice:
 
     @property
     def quoted(self) -> str:
-        """The text as part of a sentence."""
+        """The text, shortened for a sentence."""
         return in_words(self.typed, _LONGEST)
 
     def name(self, position: int) -> str:
-        """A token as part of a sentence."""
+        """Shorten a token for a sentence."""
         return in_words(self.trace.query_tokens().written[position])

@@ -1,4 +1,4 @@
-"""A lesson: a text, a live picture, one control, one exercise, and a question before the answer."""
+"""A lesson: a text, a live figure, a control, an exercise, and a question before the answer."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ __all__ = [
     "written_spots",
 ]
 
-# Shorter than what a text may call a word: it stands beside a bar.
+# Shorter than in a text, since it labels a bar.
 _LABEL = 24
 
 
@@ -65,12 +65,12 @@ class Ask:
         finding: heading after.
         source: a model with layer and head, or our small head.
         shares: whether to guess every share of 1; else one option.
-        pressed: by option, the setting it presses after the answer; may be empty.
+        pressed: by option, the setting it presses after the answer.
         word: whether `pressed` is a word's place, not the control's.
         query: None if no option is the query.
-        complete: whether the bars are the whole picture.
+        complete: whether the bars are the whole figure.
         whole: a full bar; None for 1 (shares) or the largest.
-        seen: picture for a class, or None.
+        seen: for a class.
         place: None for our small head.
     """
 
@@ -90,7 +90,7 @@ class Ask:
     place: CatalogueHead | None = None
 
     def __post_init__(self) -> None:
-        """Check that every option has its number and text."""
+        """Check that every option has a number and text."""
         count = len(self.options)
         others = (self.values, self.shown or self.values, self.pressed or self.values)
         if not count or any(len(one) != count for one in others):
@@ -104,12 +104,12 @@ class Ask:
 
     @property
     def written(self) -> tuple[str, ...]:
-        """Each number as it stands beside its bar."""
+        """The number shown at each bar."""
         return self.shown or tuple(signed(value) for value in self.values)
 
     @property
     def lengths(self) -> tuple[float, ...]:
-        """Return each bar's length, from 0 to 1."""
+        """Each bar's length, from 0 to 1."""
         most = 1.0 if self.shares else self.whole or max(map(abs, self.values)) or 1.0
         return tuple(min(1.0, abs(value) / most) for value in self.values)
 
@@ -127,7 +127,7 @@ class Ask:
 
 
 def short(label: str) -> str:
-    """An option as a sentence calls it."""
+    """Shorten an option for a sentence."""
     # One that is isolated already is so once more after it was cut.
     return f"“{in_words(label.translate({0x2068: None, 0x2069: None}), _LABEL)}”"
 
@@ -170,7 +170,7 @@ _ALONG = (0.03, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9)
 
 @dataclass(frozen=True)
 class Spot:
-    """A pressable place: y goes down, the axis is Plotly's pair, the name hover text."""
+    """A clickable place: y goes down, the axis is Plotly's pair, the name hover text."""
 
     x: float
     y: float
@@ -238,13 +238,13 @@ class Control:
     words: bool = False
 
     def value(self, scene: Scene) -> str:
-        """The option that the control is set to."""
+        """Return the control's current option."""
         return scene.chosen(tuple(self.options(scene)), self.default(scene))
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A lesson's figure of one scene, facts for {{name}}, and a sentence for those who can't see it."""
+    """A lesson's figure of one scene, its facts for {{name}}, and its alternative text."""
 
     facts: Mapping[str, str]
     figure: go.Figure
@@ -257,10 +257,9 @@ class Lesson:
     """One idea on one screen; its text is in `text`, by name.
 
     Attributes:
-        minutes: reading time.
-        deeper: addresses of further pages, such as "steps".
-        words: pressable by `Scene.word`, and the query; None if none or the bars are words.
-        sample: name in `SAMPLES` of a picture or sound replacing the sentence.
+        deeper: URLs of further pages, such as "steps".
+        words: selectable by `Scene.word`, and the query; None if none or the bars are words.
+        sample: name in `SAMPLES` of an image or audio that replaces the sentence.
     """
 
     title: str
@@ -274,7 +273,7 @@ class Lesson:
     sample: Callable[[Scene], str] | None = None
 
     def made_from(self, scene: Scene) -> str:
-        """Name the lesson's sentence, picture or sound, for paper."""
+        """Name the lesson's sentence, image or audio, for paper."""
         if self.sample is None:
             return f"Sentence: “{scene.text}”"
         one = SAMPLES[self.sample(scene)]

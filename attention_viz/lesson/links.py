@@ -22,7 +22,7 @@ _NEAR = 2
 
 @dataclass(frozen=True)
 class HeadLink:
-    """A head in which one token looks at another; positions start at 0."""
+    """A head's link from one token to another; positions start at 0."""
 
     layer: int
     head: int
@@ -86,7 +86,7 @@ def trained_words(scene: Scene) -> tuple[Mapping[str, str], str]:
 
 
 def strongest_link(trace: Trace, query: int) -> HeadLink:
-    """Return a token's strongest link to a distant word, in heads that don't look at fixed places if possible."""
+    """Return a token's strongest link to a distant word, preferably in heads without fixed offsets."""
     places = word_positions(trace)
     far = [key for key in places if abs(key - query) >= _NEAR] or [key for key in places if key != query] or [query]
     free = _free_heads(trace)

@@ -1,4 +1,4 @@
-"""Measurements on the reader's machine, done once, at most about a second each."""
+"""Measurements on the reader's machine, made once, about a second each at most."""
 
 import threading
 import time
@@ -24,7 +24,7 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True)
 class MeasuredPractice:
-    """A practice measured without and with it; `apart` is relative to the largest number."""
+    """A practice measured without and with it; `apart` is the relative difference."""
 
     before: float
     after: float
@@ -87,8 +87,8 @@ def _blockwise() -> MeasuredPractice:
 def blockwise(query: Tensor, key: Tensor, value: Tensor, block: int) -> tuple[Tensor, int]:
     """Return a head's output without all weights in memory, and the most held at once.
 
-    Each row's running sum rescales earlier blocks.
-    Source: Dao et al. 2022, "FlashAttention", algorithm 1 (after Milakov & Gimelshein 2018).
+    Each row's running sum rescales earlier blocks. Source: Dao et al. 2022, "FlashAttention", algorithm 1 (after
+    Milakov & Gimelshein 2018).
     """
     rows, most = [], 0
     for asking in query.split(block):

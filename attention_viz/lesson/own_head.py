@@ -1,4 +1,4 @@
-"""Our own head of any width, and a trained head with its values in a plane."""
+"""Our own head of any width, and a trained head's values in a plane."""
 
 import time
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ _STREAM = "encoder"
 
 
 def own_head(scene: Scene, d_k: int = D_K, d_v: int = D_K, edits: Sequence[Edit] = ()) -> Trace:
-    """Run one head of `Scratch`'s first d_k or d_v columns, without positions, nothing after it."""
+    """Run one head of `Scratch`'s first d_k or d_v columns, without positions or later layers."""
     if max(d_k, d_v) > D_MODEL:
         raise ShapeError(f"d_k {d_k} and d_v {d_v} were asked for; this head goes up to {D_MODEL}")
     scratch = Scratch(D_MODEL, 1, scene.seed, positions="none")

@@ -1,4 +1,4 @@
-"""Fill a lesson's text: facts, formulas in the chosen notation, and terms with their meaning."""
+"""Fill a lesson's text: facts, formulas in the chosen notation, and explained terms."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -67,7 +67,7 @@ def lesson_text(
     escape: Callable[[str], str] = str,
     term: Callable[[str, str], str] = lambda words, meaning: words,
 ) -> str:
-    """Fill a lesson's text; facts are by name, formula.* is LaTeX, never with a reader's words."""
+    """Fill a lesson's text; facts are by name, and formula.* is LaTeX without the reader's words."""
     if notation not in NOTATIONS:
         raise AttentionVizError(f"the notation {notation!r} was asked for; there are {', '.join(NOTATIONS)}")
 

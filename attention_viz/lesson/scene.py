@@ -24,7 +24,7 @@ MOST_PRESSED = 96
 
 @runtime_checkable
 class RunText(Protocol):
-    """Runs a text through a catalogue model."""
+    """A function that runs a text through a catalogue model."""
 
     def __call__(self, model: str, text: str, *, edits: Sequence[Edit] = (), beside: str | None = None) -> Trace:
         """Run a text, or a sample by name; a longer batch-mate `beside` adds padding."""
@@ -33,7 +33,7 @@ class RunText(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A lesson's input; an empty choice is the control's default, no word the lesson's own."""
+    """A lesson's input; an empty choice or word means the default."""
 
     text: str
     run: RunText
@@ -45,31 +45,31 @@ class Scene:
 
     @property
     def model(self) -> str:
-        """Return the real model, or a toy if it isn't installed."""
+        """The real model, or a toy if it isn't installed."""
         return REAL_MODEL if CATALOGUE[REAL_MODEL].available else _TOY
 
     @property
     def read(self) -> str:
-        """Return the model's text: the reader's, or a toy's own."""
+        """The model's text: the reader's, or a toy's own."""
         return self.text if self.model == REAL_MODEL else CATALOGUE[_TOY].examples[0]
 
     @property
     def called(self) -> str:
-        """Return the model's name, with a note if it is a toy."""
+        """The model's name, with a note if it is a toy."""
         return self.model if self.model == REAL_MODEL else f"the toy {_TOY}, on a sentence of its own"
 
     def trained(self, edits: Sequence[Edit] = (), *, beside: str | None = None) -> Trace:
-        """What that model made of it."""
+        """Run the model."""
         return self.run(self.model, self.read, edits=edits, beside=beside)
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Return the sentence's words as our module splits them."""
+        """The sentence's words as our module splits them."""
         return split_words(self.text)
 
     @property
     def asking(self) -> int:
-        """Return the place of the pressed or first meaningful word."""
+        """The place of the pressed or first meaningful word."""
         words = self.words
         return self.word if self.word is not None and self.word < len(words) else int(telling(words))
 

@@ -1,4 +1,4 @@
-"""The samples that lessons show: a sound with its words and times, and a picture with its class token's head."""
+"""The lessons' samples: audio with word times, and an image with its class token's head."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -55,44 +55,44 @@ def _times(trace: Trace) -> tuple[tuple[float, float], ...]:
 
 
 class SoundRun:
-    """The run of the sample."""
+    """The audio sample's run."""
 
     name = SOUND_MODEL
 
     def __init__(self, scene: Scene) -> None:
-        """RunText it."""
+        """Run the sample."""
         self.trace: Trace = scene.run(SOUND_MODEL, SAMPLE)
 
     @cached_property
     def place(self) -> tuple[int, int]:
-        """Return the timing head (layer, head) with most weight in the words' own times."""
+        """The timing head (layer, head) with most weight in the words' own times."""
         return _place(self.trace)
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """What is said, word by word."""
+        """The transcript, word by word."""
         return tuple(word for word, _ in said_words(self.trace))
 
     @cached_property
     def times(self) -> tuple[tuple[float, float], ...]:
-        """When each word begins and ends."""
+        """Each word's start and end."""
         return _times(self.trace)
 
     @cached_property
     def seconds(self) -> float:
-        """How long the sound is."""
+        """The audio's duration."""
         sound = self.trace.seen.sound
         assert sound is not None, "the sample is a sound"
         return len(sound) / self.trace.seen.rate
 
     @cached_property
     def rows(self) -> Float[np.ndarray, "word frame"]:
-        """Return each word's weights in that head, over all frames with the final silence."""
+        """Each word's weights in that head, over all frames with the final silence."""
         return _rows(self.trace, *self.place)
 
     @property
     def begins(self) -> Float[np.ndarray, " frame"]:
-        """When each frame begins."""
+        """Each frame's start."""
         return _begins(self.trace)
 
     def during(self, word: int) -> Float[np.ndarray, " word"]:
@@ -129,15 +129,15 @@ def _given(trace: Trace, place: tuple[int, int]) -> Float[np.ndarray, "row colum
 
 
 class PictureRun:
-    """One sample and its head."""
+    """The image sample's run and a head."""
 
     def __init__(self, scene: Scene, sample: str) -> None:
-        """RunText it."""
+        """Run the sample."""
         self.sample, self.trace = sample, scene.run(PICTURE_MODEL, sample)
 
     @cached_property
     def place(self) -> tuple[int, int]:
-        """Return layer and head with the class token's strongest region."""
+        """The head (layer, head) with the class token's strongest region."""
         return _picture_place(self.trace)
 
     @property
@@ -147,31 +147,31 @@ class PictureRun:
 
     @cached_property
     def weights(self) -> Float[np.ndarray, "row column"]:
-        """Return the class token's weight on each patch in that head."""
+        """The class token's weight on each patch in that head."""
         return _given(self.trace, self.place)
 
     @cached_property
     def itself(self) -> float:
-        """What the class token keeps for itself."""
+        """The class token's weight on itself."""
         return float(self.trace.weights(*self.place)[_CLASS, _CLASS])
 
     @cached_property
     def region(self) -> Bool[np.ndarray, "row column"]:
-        """The patches that it looks at together."""
+        """The connected patches that it attends to."""
         return touching(self.weights)
 
     @property
     def share(self) -> float:
-        """What they are given."""
+        """The region's total weight."""
         return float(self.weights[self.region].sum())
 
     @property
     def part(self) -> float:
-        """Which part of the picture they are."""
+        """The region's share of the image."""
         return float(self.region.mean())
 
     def shown(self, boxes: Sequence[tuple[int, int]], count: int) -> ShownPicture | None:
-        """Return the picture for a class, with weights and framed boxes (row, column from 0)."""
+        """Return the figure for a class, with weights and framed boxes (row, column from 0)."""
         row = self.trace.weights(*self.place)[_CLASS].detach().double().cpu()
         shown = picture_shown(self.trace, self.tokens, row, None, None)
         down, across = (size // count for size in self.weights.shape)

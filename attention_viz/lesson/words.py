@@ -54,7 +54,7 @@ def in_words(word: str, longest: int = _LONGEST) -> str:
 
 
 def signed(number: float, digits: int = 3) -> str:
-    """A number as a page writes it."""
+    """Format a number as pages do."""
     written = f"{number:.{digits}f}"
     return with_minus(written.removeprefix("-") if float(written) == 0 else written)
 

@@ -1,1 +1,1 @@
-"""What serves a room full of people: models, traces and runs made once for all, with limits. No streamlit."""
+"""Serve many people: models, traces and runs, each made once and limited. No streamlit."""

@@ -1,4 +1,4 @@
-"""Shared values, each made once for all and limited by memory."""
+"""Shared values, each made once and limited by memory."""
 
 import threading
 import weakref
@@ -25,16 +25,16 @@ def discard_everywhere(which: Callable[[Any], bool]) -> None:
 
 
 class _Interrupted(Exception):
-    """The maker was stopped, as by a leaving visitor; the next may well succeed."""
+    """The maker was stopped, as by a leaving visitor; the next may succeed."""
 
 
 class SharedCache(Generic[_Key, _Value]):
-    """Thread-safe values by key, limited in bytes: least recently used go."""
+    """Thread-safe values by key, limited in bytes; least recently used go first."""
 
     def __init__(
         self, capacity: int, size_of: Callable[[_Value], int], on_evict: Callable[[_Key], None] = lambda _: None
     ) -> None:
-        """Begin empty, with `capacity` bytes; the value used last always stays."""
+        """Begin empty, with `capacity` bytes; the last used value always stays."""
         self._capacity, self._size_of, self._on_evict = capacity, size_of, on_evict
         # A value larger than everything counts as everything, so that it is kept, alone.
         self._values: LRUCache[_Key, _Value] = LRUCache(capacity, lambda value: min(size_of(value), capacity))
@@ -44,26 +44,26 @@ class SharedCache(Generic[_Key, _Value]):
             _all.add(self)
 
     def __contains__(self, key: _Key) -> bool:
-        """Whether it is there already."""
+        """Return whether a key has a value."""
         with self._lock:
             return key in self._values
 
     @property
     def nbytes(self) -> int:
-        """How many bytes the values take together."""
+        """The values' total bytes."""
         with self._lock:
             return int(self._values.currsize)
 
     def peek(self, key: _Key) -> _Value | None:
-        """Return a key's value if it is there already."""
+        """Return a key's existing value."""
         with self._lock:
             return self._values.get(key)
 
     def get(self, key: _Key, make: Callable[[], _Value]) -> _Value:
         """Return a key's value: cached, from another thread's making, or made now.
 
-        Errors reach all who wait; the next call retries. If only the maker is stopped, as by its visitor leaving,
-        one of the waiting makes it.
+        Errors reach all who wait; the next call retries. If only the maker is stopped, as by its visitor leaving, one
+        of the waiting makes it.
         """
         while True:
             with self._lock:
@@ -79,7 +79,7 @@ class SharedCache(Generic[_Key, _Value]):
                 continue
 
     def make_room(self, size: int) -> None:
-        """Evict before making a value: both wouldn't fit."""
+        """Evict before making a value, since both wouldn't fit."""
         with self._lock:
             evicted = self._shrink(size)
         self._report(evicted)

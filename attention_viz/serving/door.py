@@ -1,7 +1,7 @@
-"""The door before the machine's cores: a few enter, others wait their turn.
+"""Limit how many threads compute at once; others wait their turn.
 
-A page enters several times. If each entry went to the end of the line, a crowd's runs would all be under way, late
-and in memory at once; so arrival counts, see `keep_turn`.
+A page enters several times. If each entry went to the end of the line, a crowd's runs would all be under way, late and
+in memory at once; so arrival counts, see `keep_turn`.
 """
 
 import contextlib
@@ -14,9 +14,9 @@ from types import TracebackType
 
 from attention_viz.serving.settings import SETTINGS
 
-# Seconds after which whoever waits hears how many are still before them.
+# Seconds between reports to waiting threads.
 PAUSE = 1.0
-# Of so many tokens a forward takes seconds on one core.
+# A forward of so many tokens takes seconds on one core.
 _LONG = 1024
 
 
@@ -25,25 +25,25 @@ _thread = threading.local()
 
 
 def new_turn() -> int:
-    """Return a turn; earlier visitors' are less."""
+    """Return a turn, higher than earlier visitors'."""
     return next(_numbers)
 
 
 def turn() -> int | None:
-    """Return this thread's turn; None for new ones."""
+    """Return this thread's turn; None if each entry takes a new one."""
     return getattr(_thread, "turn", None)
 
 
 def keep_turn(kept: int | None) -> None:
-    """Have this thread keep one turn from `new_turn`; None for new ones."""
+    """Set this thread's turn, from `new_turn`; None for a new one per entry."""
     _thread.turn = kept
 
 
 class Door:
-    """Places entered by `with`, by turn; whoever is inside may re-enter."""
+    """A limited number of places, entered by `with` in order of turns; re-entrant."""
 
     def __init__(self, places: int, entered: Callable[[int], object] = lambda inside: None) -> None:
-        """Begin with all of them free."""
+        """Begin with all places free."""
         self._inside, self._entered = threading.local(), entered
         self._places, self._taken = places, 0
         # Whoever waits, in the order of turns; of two entries by one turn, the earlier one first.
@@ -51,18 +51,18 @@ class Door:
 
     @property
     def computing(self) -> int:
-        """Return how many compute with the caller included."""
+        """The number of computing threads, the caller included."""
         return self._taken + (self._depth() == 0)
 
     @property
     def ahead(self) -> int:
-        """Return how many precede a newcomer; 0 if a place is free."""
+        """The number of threads before a newcomer; 0 if a place is free."""
         with self._moved:
             return self._taken + len(self._line) if self._taken >= self._places else 0
 
     @contextlib.contextmanager
     def telling(self, tell: Callable[[int], object]) -> Generator[None]:
-        """Report how many are ahead, in this waiting thread; `tell` stops it by raising."""
+        """Report how many are ahead while this thread waits; `tell` stops the wait by raising."""
         before, self._inside.tell = getattr(self._inside, "tell", None), tell
         try:
             yield
@@ -70,7 +70,7 @@ class Door:
             self._inside.tell = before
 
     def __enter__(self) -> None:
-        """Take a place; wait if there is none."""
+        """Wait for a place and take it."""
         depth = self._depth()
         if depth == 0:
             number = next(_numbers)
@@ -106,7 +106,7 @@ class Door:
             raise
 
     def _enter(self, ticket: tuple[int, int], seconds: float | None) -> bool:
-        """Wait at most this long for the ticket's place; return whether it was taken."""
+        """Wait for the ticket's place, `seconds` at most; return whether it was taken."""
         with self._moved:
             if not self._moved.wait_for(lambda: self._taken + self._line.index(ticket) < self._places, seconds):
                 return False
@@ -131,7 +131,7 @@ def cores() -> int:
 
 
 def share_cores(inside: int = 0) -> None:
-    """Limit this thread to its share of cores; only a long text that computes alone takes all."""
+    """Limit this thread to its share of cores; a long text that computes alone gets all."""
     import torch
 
     among = max(1, inside) if getattr(_thread, "long", False) else SETTINGS.forwards_at_once
@@ -140,7 +140,7 @@ def share_cores(inside: int = 0) -> None:
 
 @contextlib.contextmanager
 def long_text(tokens: int) -> Generator[None]:
-    """Have this thread use idle cores if a text is long enough, and give memory back afterwards."""
+    """Let this thread use idle cores for a long text, then return memory."""
     if tokens < _LONG:
         yield
         return
@@ -157,7 +157,7 @@ def long_text(tokens: int) -> Generator[None]:
             give_back()
 
 
-# Every forward of every model passes here: `Runner` enters it, whoever asked for the run.
+# `Runner` enters this for every forward of every model.
 FORWARDS = Door(SETTINGS.forwards_at_once, share_cores)
 # What is worked out of recorded runs has a door of its own, always entered first: it may wait for a value that somebody
 # else's forward is bringing, and whoever waits so must not keep that forward from its place.

@@ -1,4 +1,4 @@
-"""One thread at a time imports heavy modules, which load on first use and fail if two threads begin."""
+"""Import heavy modules in one thread at a time: they load on first use and fail if two threads begin."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""Work under way in threads, one per model for all: loads, which end when nobody waits, and downloads."""
+"""Threads per model, shared by all: loads, which end if nobody waits, and downloads."""
 
 import threading
 import time
@@ -21,7 +21,7 @@ _LOOK, GRACE = 0.25, 2.0
 
 @dataclass(eq=False)
 class _Load(Generic[_Model]):
-    """One load under way; `left` is when the last waiting left, if none is left."""
+    """A running load; `left` is when the last waiting thread left, if none is left."""
 
     future: Future[_Model] = field(default_factory=Future[_Model])
     waiting: int = 0
@@ -33,7 +33,7 @@ class _Load(Generic[_Model]):
 
 
 class Loads(Generic[_Model]):
-    """Loads by name, each in a thread, so that those waiting can leave."""
+    """Loads by name, each in a thread, so that waiting threads can leave."""
 
     def __init__(self, load: Callable[[str, Callable[[], bool]], _Model]) -> None:
         """Begin empty; `load` takes the name and a give-up check."""
@@ -86,7 +86,7 @@ def _result(future: Future[_Model], still_wanted: Callable[[], object]) -> _Mode
 
 @dataclass(eq=False)
 class Download:
-    """One download; `over` if ended, with a `problem` if early."""
+    """A download; `over` once ended, with a `problem` if it failed."""
 
     plan: "Plan"
     received: int = 0
@@ -96,7 +96,7 @@ class Download:
 
     @property
     def share(self) -> float:
-        """Return the received share, from 0 to 1."""
+        """The received share, from 0 to 1."""
         return min(self.received / self.plan.missing, 1.0) if self.plan.missing else 1.0
 
     def cancel(self) -> None:
@@ -104,7 +104,7 @@ class Download:
         self._stop.set()
 
     def run(self) -> None:
-        """Fetch everything, in a thread of its own."""
+        """Fetch all files, in a separate thread."""
         from attention_viz.sources import download
 
         try:

@@ -1,6 +1,6 @@
-"""A log holds an error's kind and place, never a visitor's text.
+"""Log an error's kind and place, never a visitor's text.
 
-Messages often quote their subject, so are left out.
+Error messages often quote it, so they are left out.
 """
 
 import logging
@@ -46,7 +46,7 @@ def keep_messages_out() -> None:
     sys.excepthook = _unexpected
     threading.excepthook = lambda phrase: _unexpected(phrase.exc_type, phrase.exc_value, phrase.exc_traceback)
     sys.unraisablehook = lambda phrase: _unexpected(phrase.exc_type, phrase.exc_value, phrase.exc_traceback)
-    # What the library warns of is told on the page.
+    # Pages show the library's warnings.
     warnings.simplefilter("ignore", AttentionVizWarning)
 
 
@@ -61,7 +61,7 @@ def _causes(error: BaseException) -> list[BaseException]:
 
 
 def _unexpected(kind: type[BaseException], error: BaseException | None, _where: TracebackType | None) -> None:
-    """Log what nobody caught."""
+    """Log uncaught errors."""
     if issubclass(kind, KeyboardInterrupt | SystemExit):
         return
     _log.error("Uncaught %s", kind.__qualname__, exc_info=error)

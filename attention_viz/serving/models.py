@@ -1,4 +1,4 @@
-"""Where a requested model is loaded from, whether it fits, and what it turned out to be."""
+"""The source of a requested model, whether it fits, and its facts."""
 
 import gc
 from collections.abc import Callable, Mapping
@@ -25,12 +25,12 @@ _known = {name: entry.facts for name, entry in CATALOGUE.items()}
 
 
 def facts_of(name: str) -> ModelFacts:
-    """Return a model's facts; before its first load next to nothing."""
+    """Return a model's facts; few before its first load."""
     return _known.get(name, ModelFacts({}))
 
 
 def remember(name: str, facts: ModelFacts) -> None:
-    """Note what a model turned out to be."""
+    """Store a model's facts."""
     _known[name] = facts
 
 
@@ -45,13 +45,13 @@ _BYTES_A_NUMBER = 4
 
 
 _MOMENTS = {snapshot_name(model, step): (model, step) for model, steps in SNAPSHOTS.items() for step in steps}
-# Of every folder whose model was read, what its files were then.
+# Each read model folder's files at that time.
 _states = dict[str, Mapping[str, tuple[int, ...]]]()
 
 
 @dataclass(frozen=True)
 class ModelFiles:
-    """A model's files here: no folder for the catalogue, about how many bytes, and the files' state before reading."""
+    """A model's files: its folder (none for the catalogue), rough bytes, and the files' state before reading."""
 
     name: str
     folder: Path | None
@@ -89,7 +89,7 @@ def note(name: str, source: ModelFiles) -> None:
 
 
 def refresh(name: str) -> None:
-    """Forget a folder's model and results if its files changed; a page checks once, first."""
+    """Forget a folder's model and results if its files changed; pages call this once, first."""
     if (seen := _states.get(name)) is None:
         return
     from attention_viz.sources.folders import state_of
@@ -102,7 +102,7 @@ def refresh(name: str) -> None:
 
 
 def sweep() -> None:
-    """Collect unused objects, even those set aside at model loads."""
+    """Collect unused objects, even those frozen at model loads."""
     gc.unfreeze()
     gc.collect()
     gc.freeze()
@@ -114,14 +114,14 @@ def _is_of(name: str, key: object) -> bool:
 
 
 def plan_of(name: str) -> "Plan":
-    """Return a hub model's contents, by its name in an address."""
+    """Return a hub model's contents by its name in a URL."""
     from attention_viz.sources import plan
 
     return plan(*allowed.split(name))
 
 
 def open_source(source: ModelFiles, cancelled: "Callable[[], bool]" = lambda: False) -> "Model":
-    """Load it."""
+    """Load a source."""
     if source.folder is None:
         return load(source.name, revision=source.revision, cancelled=cancelled).behind(FORWARDS)
     from attention_viz.models.loading.load_folder import load_folder

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from attention_viz.operation.modules import Projection
     from attention_viz.trace.trace import Trace
 
-# The widest module of our own that can be asked for.
+# The largest width of our own module.
 LARGEST_WIDTH = 512
 
 
@@ -29,7 +29,7 @@ class OwnRun:
 
 
 def run_own(text: str, own: OwnModule, variant: str) -> OwnRun:
-    """Run a variant of our own module, once for all."""
+    """Run a variant of our own module, once."""
     return _runs.get((text, own, variant), lambda: _run(text, own, variant))
 
 

@@ -1,7 +1,7 @@
-"""Which models beyond the catalogue visitors may open: the operator decides.
+"""The operator's rules on which models outside the catalogue visitors may open.
 
-Folders must lie, links followed, inside allowed ones with all contents. No message reveals anything outside, not
-even existence.
+Folders must be, links followed, inside allowed ones with all contents. No message reveals anything outside, not even
+existence.
 """
 
 import os
@@ -58,7 +58,7 @@ def refusal(name: str) -> str | None:
 
 
 def folder(name: str) -> Path:
-    """The folder of that name, its links followed."""
+    """Return the folder of that name, links followed."""
     inside = [path for path in _candidates(name) if _allowed(path)]
     if not inside:
         leads_out = any(True for _ in _candidates(name))
@@ -93,7 +93,7 @@ def display_name(name: str) -> str:
 
 
 def canonical_name(name: str) -> str:
-    """Return a model's one name: a whole path, no main branch."""
+    """Return a model's single name: a whole path, no main branch."""
     if kind(name) == "folder":
         return str(next((path for path in _candidates(name) if _allowed(path)), name))
     return name if name in CATALOGUE else hub_name(*split(name))
@@ -106,12 +106,12 @@ def split(name: str) -> tuple[str, str]:
 
 
 def hub_name(identity: str, revision: str) -> str:
-    """Return a hub model's name from an address."""
+    """Return a hub model's name from a URL."""
     return f"{identity}@{revision}" if revision not in ("", "main") else identity
 
 
 def _candidates(name: str) -> Iterator[Path]:
-    """Folders below an allowed one as the name is written, wherever links lead."""
+    """Yield folders with this name below allowed ones, wherever links lead."""
     for root in SETTINGS.models:
         try:
             path = Path(os.path.normpath(root / name))
@@ -123,7 +123,7 @@ def _candidates(name: str) -> Iterator[Path]:
 
 
 def _allowed(path: Path) -> bool:
-    """Whether a path lies inside an allowed folder once every link is followed."""
+    """Return whether a path is in an allowed folder once all links are followed."""
     try:
         resolved = path.resolve(strict=True)
     except (OSError, RuntimeError):  # a link to nowhere, or in a circle
@@ -132,14 +132,14 @@ def _allowed(path: Path) -> bool:
 
 
 def _within(path: Path) -> Iterator[Path]:
-    """Links to folders are not entered, but count themselves."""
+    """Yield a folder's contents; don't enter linked folders, but yield them."""
     for place, inner, files in os.walk(path):
         for name in (*inner, *files):
             yield Path(place) / name
 
 
 def _model_folders(root: Path) -> Iterator[Path]:
-    """Folders with a config.json; few and not deep, because disks may be huge."""
+    """Yield folders with a config.json; few and not deep, because disks may be huge."""
     for count, (place, inner, files) in enumerate(os.walk(root)):
         if "config.json" in files:
             yield Path(place)

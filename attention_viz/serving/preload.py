@@ -1,4 +1,4 @@
-"""The opening model, loaded at server start so that no visitor waits, and how far that is."""
+"""Load the opening model at server start, so that no visitor waits, and report its state."""
 
 import gc
 import importlib
@@ -21,20 +21,20 @@ _log = logging.getLogger(__name__)
 
 
 class Preloading(threading.Thread):
-    """A catalogue model's load and a text's run, in a thread."""
+    """A thread that loads a catalogue model and runs a text."""
 
     def __init__(self, request: Request, warm: Callable[[Run], object], modules: Sequence[str]) -> None:
-        """Begin with nothing done."""
+        """Prepare the thread."""
         super().__init__(name=f"preloading of {request.model}", daemon=True)
         self.request, self._warm, self._modules, self._done = request, warm, tuple(modules), False
 
     @property
     def state(self) -> str:
-        """How far it is: "loading", "ready", or "failed"."""
+        """The state: "loading", "ready" or "failed"."""
         return "ready" if self._done else "loading" if self.is_alive() else "failed"
 
     def run(self) -> None:
-        """Load and run; what goes wrong is logged."""
+        """Load and run; log errors."""
         try:
             _load(self.request, self._warm, self._modules)
             self._done = True
@@ -47,7 +47,7 @@ class Preloading(threading.Thread):
 
 @dataclass(frozen=True)
 class Readiness:
-    """A server's state, "ready", "loading" or "failed", and which shipped models are in memory."""
+    """A server's state, "ready", "loading" or "failed", and the shipped models in memory."""
 
     state: str
     opens_on: str
@@ -55,7 +55,7 @@ class Readiness:
 
 
 def readiness(preloading: Preloading) -> Readiness:
-    """Return how far a server's preloading is."""
+    """Return the state of a server's preloading."""
     loaded = {name: is_loaded(name) for name in CATALOGUE}
     return Readiness(preloading.state, preloading.request.model, loaded)
 
@@ -81,7 +81,7 @@ def _load(request: Request, warm: Callable[[Run], object], modules: Sequence[str
 
 @contextmanager
 def _without_collecting() -> Generator[None]:
-    """Garbage collection among a million imported objects takes a sixth of the time."""
+    """Pause garbage collection, which takes a sixth of the time among a million imported objects."""
     before = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""Shipped runs, to draw the opening page before torch is imported; `make recorded` rewrites them."""
+"""Shipped runs that draw the opening page before torch is imported; `make recorded` rewrites them."""
 
 import functools
 import json
@@ -13,7 +13,7 @@ FOLDER = Path(__file__).with_name("recordings")
 
 
 def recorded_payload(request: Request) -> bytes | None:
-    """Return a recorded run's payload by these weights, else None."""
+    """Return a recorded run's payload if the model's weights are the same, else None."""
     entry = CATALOGUE.get(request.model)
     if entry is None or not entry.available:
         return None
@@ -22,7 +22,7 @@ def recorded_payload(request: Request) -> bytes | None:
 
 
 def write_recorded(request: Request, payload: bytes, folder: Path = FOLDER) -> None:
-    """Record a run."""
+    """Write a run's request and payload."""
     facts = {"request": asdict(request), "sha256": CATALOGUE[request.model].sha256}
     folder.mkdir(exist_ok=True)
     (folder / f"{request.model}.json").write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n", "utf-8")

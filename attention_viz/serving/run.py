@@ -1,4 +1,4 @@
-"""A visitor's request, and the text that went through a model for it."""
+"""A visitor's request, and the run that it led to."""
 
 import contextlib
 from dataclasses import dataclass, field
@@ -34,10 +34,10 @@ class Request:
         model: a catalogue name, a folder's path or "owner/name@revision".
         second: an encoder's other sentence; empty for none.
         target: an encoder-decoder's output; empty for its own.
-        more: tokens a decoder adds.
+        more: tokens a decoder generates.
         evict: how many first and last keys it caches; None for all.
         own: our own module's settings; None for defaults.
-        shown: a picture or sound for a text: a name in `SAMPLES` or an upload's.
+        shown: an image or audio replacing the text: a name in `SAMPLES` or an upload's.
     """
 
     model: str
@@ -58,7 +58,7 @@ _MOST_BEGINNINGS = 4
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A text that went through a model; `fit` is the part read and cut, None for a trace file."""
+    """A text's run through a model; `fit` is the part read and cut, None for a trace file."""
 
     trace: "Trace"
     fit: "Fit | None" = None
@@ -71,7 +71,7 @@ class Run:
     )
 
     def beginning(self, count: int) -> "Run":
-        """Return a decoder's first tokens; the last requests are kept."""
+        """Return a run of a decoder's first tokens; the last ones are cached."""
         from attention_viz.trace.derived import beginning
 
         found = self._beginnings.get(count) or Run(beginning(self.trace, count), self.fit, self.second)
@@ -83,7 +83,7 @@ class Run:
 
     @property
     def tokens(self) -> int:
-        """How many tokens look, in its first stream."""
+        """The first stream's query count."""
         return len(self.trace.query_tokens(self.trace.streams[0]))
 
     def stream(self, name: str | None) -> str:
@@ -103,7 +103,7 @@ class Run:
         return self if self.trace.streams == (stream,) else Run(self.trace.only(stream), self.fit, self.second)
 
     def part(self, stream: str | None) -> "Run":
-        """Return a sound's stream alone, else the whole trace."""
+        """Return an audio's stream alone, else the whole trace."""
         if self.trace.seen.sound is None:
             return self
         stream = self.stream(stream)
@@ -111,7 +111,7 @@ class Run:
 
     @once
     def findings(self) -> "tuple[Finding, ...]":
-        """Return findings worth a look, best first."""
+        """The findings worth a look, best first."""
         from attention_viz.analysis.findings.findings import findings
 
         with long_text(self.tokens):

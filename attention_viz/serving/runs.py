@@ -1,4 +1,4 @@
-"""Models and traces for many visitors: made once, a few at a time."""
+"""Models and traces for many visitors: each made once, a few at a time."""
 
 import gc
 import weakref
@@ -62,7 +62,7 @@ def has_run(request: Request, longest: int | None = None) -> bool:
 
 
 def load_model(name: str, still_wanted: "Callable[[], object]" = lambda: None) -> None:
-    """Load a model once for all while somebody waits; `still_wanted` stops the wait by raising."""
+    """Load a model once for all waiting threads; `still_wanted` stops a wait by raising."""
     _ = MODELS.get(name, lambda: LOADS.wait(name, still_wanted))
 
 
@@ -74,7 +74,7 @@ def run_request(
     cached: bool = True,
     longest: int = SETTINGS.longest_study,
 ) -> Run:
-    """Run at most `longest` tokens, or take an equal request's trace; a longer batch-mate `beside` pads."""
+    """Run at most `longest` tokens, or return an equal request's trace; a longer batch-mate `beside` pads."""
     edits = tuple(edits)
     if longest < SETTINGS.longest_text and not _is_cut(request, beside, longest):
         longest = SETTINGS.longest_text  # the same run as on a page that reads more
@@ -88,7 +88,7 @@ def run_request(
 
 
 def ask(request: Request, do: "Callable[[Model], _Answer]") -> _Answer:
-    """Compute from the model in turn; errors as of `draw`."""
+    """Compute from the model in turn."""
     model = _chosen(request)
     with ANALYSES:
         return do(model)
@@ -140,13 +140,13 @@ def _run_padded(model: "Model", request: Request, beside: str, limit: int | None
 
 
 def _wording(model: "Model", request: Request) -> tuple[bool, bool]:
-    """The supported special tokens and chat template; the model may have changed."""
+    """Return the special tokens and chat template settings that this model supports; the request's may be another's."""
     facts = model.facts
     return not facts.adds_special_tokens or request.special_tokens, facts.has_chat_template and request.chat
 
 
 def _read(model: "Model", request: Request, limit: int | None, edits: "tuple[Edit, ...]") -> Run:
-    """Another model may have been chosen meanwhile."""
+    """Run the request by the model's kind of input; the request may have been made for another model."""
     special, chat = _wording(model, request)
     if model.facts.reads in MEDIA:
         return _show(model, request, edits)
@@ -242,7 +242,7 @@ def _open(name: str, cancelled: "Callable[[], bool]") -> "Model":
 
 
 def _forget(name: str) -> None:
-    """Drop an evicted model's traces and set-aside objects, which would keep it."""
+    """Drop an evicted model's traces and frozen objects, which would keep it in memory."""
     TRACES.discard(lambda key: key[0].model == name)
     forget_runs(name)
     sweep()

@@ -1,6 +1,6 @@
-"""Scans of a model's weights, their examples and stories, each made once for all.
+"""Scans of a model's weights, their examples and tested hypotheses, each made once.
 
-A scan is named by its folder alone, so no address reveals paths.
+A scan is named by its folder alone, so no URL reveals paths.
 """
 
 import json
@@ -40,7 +40,7 @@ def offered(sha256: str | None) -> Mapping[str, Path]:
 
 
 def opened(path: Path) -> "Scan":
-    """What a scan says."""
+    """Load a scan."""
     from attention_viz.corpus.scan import Scan
 
     # Scanned anew, it is another.
@@ -49,7 +49,7 @@ def opened(path: Path) -> "Scan":
 
 
 def _folders() -> Iterator[Path]:
-    """Scan folders in the operator's, by name; links that lead out don't count."""
+    """Yield scan folders in the operator's, by name, without links."""
     seen = 0
     for root in SETTINGS.scans:
         if not root.is_dir():
@@ -78,7 +78,7 @@ Place = tuple[str, int, int]
 
 @dataclass(frozen=True)
 class Example:
-    """A query and the key with its largest weight, of a tenth of texts by lot; 0 of the strongest."""
+    """A query and the key with its largest weight; `tenth` ranks its text by mean metric, 1 to 10; else 0."""
 
     kind: str
     tenth: int
@@ -90,7 +90,7 @@ class Example:
 
 
 def examples_of(request: Request, path: Path, place: Place, metric: str) -> tuple[Example, ...]:
-    """Return a head's examples: strongest, then some by lot."""
+    """Return a head's examples: the strongest, then some at random."""
     return _examples.get((path, place, metric), lambda: _made(request, path, place, metric))
 
 
@@ -122,14 +122,14 @@ _TEXTS = 80
 
 
 def known(path: Path, stream: str, story: str) -> "Tested | None":
-    """Return a story's result, if it has been tested."""
+    """Return a hypothesis's result, if it was tested."""
     return _tested.peek((path, stream, story))
 
 
 def test_story(
     request: Request, path: Path, stream: str, story: str, report: Callable[[int, int], object] | None = None
 ) -> "Tested":
-    """Test a story on a scan's texts."""
+    """Test a hypothesis on a scan's texts."""
     scan = opened(path)
     return _tested.get(
         (path, stream, story),

@@ -1,4 +1,4 @@
-"""Everything an operator may want to change."""
+"""An operator's settings."""
 
 import os
 import re
@@ -55,7 +55,7 @@ class Settings:
 
     @classmethod
     def from_environment(cls) -> "Settings":
-        """The defaults, and what the operator set instead."""
+        """Read the operator's settings; defaults for the rest."""
         content = {field.name: os.environ.get(_PREFIX + field.name.upper()) for field in fields(cls)}
         read = {name: _READERS.get(name, _whole) for name in content}
         return cls(

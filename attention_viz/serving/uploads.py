@@ -1,6 +1,6 @@
-"""A visitor's pictures and sounds, gone with their holder.
+"""Visitors' images and audio, which end with their holder.
 
-Nothing here writes to disk or log. Requests use an unguessable name; runs are kept on the upload, to go with it.
+Nothing here writes to disk or log. Requests use an unguessable name; runs are cached on the upload, to end with it.
 """
 
 import secrets
@@ -31,14 +31,14 @@ _ANSWERS = 200
 
 
 class Upload:
-    """A visitor's picture or sound under an unguessable name, with its runs and answers."""
+    """A visitor's image or audio under an unguessable name, with its runs and answers."""
 
     def __init__(self, kind: InputKind, content: bytes, title: str) -> None:
-        """Open it."""
+        """Decode the content."""
         self._hold(kind, content, _opened(kind, content), title)
 
     def beginning_at(self, start: float) -> "Upload":
-        """Return the sound from a second on, as its own upload."""
+        """Return the audio from a second on, as a new upload."""
         from attention_viz.inputs.media.sound import Sound
 
         found = object.__new__(Upload)
@@ -56,7 +56,7 @@ class Upload:
 
 
 def runs_of(name: str, everybodys: "SharedCache[Any, Run]") -> "SharedCache[Any, Run]":
-    """Return a request's cache of runs: everybody's, or the upload's; of uploads, least recently used go first."""
+    """Return a request's cache of runs, shared or the upload's; evict the least recently used uploads' runs."""
 
     def own(upload: Upload) -> "SharedCache[Any, Run]":
         _make_way(upload)
@@ -72,7 +72,7 @@ def forget_runs(model: str) -> None:
 
 
 def room_of(run: "Run") -> int:
-    """Return a run's bytes in memory, plus an equal share of its file's."""
+    """Return a run's bytes in memory, plus a proportional share of its file's."""
     trace = run.trace
     return trace.nbytes + trace.resting_bytes * SETTINGS.trace_memory // SETTINGS.trace_disk
 
@@ -98,7 +98,7 @@ def beside(name: str, cache: "SharedCache[_Key, _Value]") -> "SharedCache[_Key, 
 def _kept_with(
     name: str, own: Callable[[Upload], "SharedCache[_Key, _Value]"], everybodys: "SharedCache[_Key, _Value]"
 ) -> "SharedCache[_Key, _Value]":
-    """An upload's own cache; a gone upload's keeps nothing; else everybody's."""
+    """Return an upload's cache, an empty one if the upload is gone, else the shared one."""
     upload = upload_of(name)
     if upload is not None:
         return own(upload)
@@ -116,7 +116,7 @@ def upload_of(name: str) -> Upload | None:
 
 
 def title_of(name: str) -> str:
-    """Return a picture's or sound's file name."""
+    """Return an image's or audio's file name."""
     if name in SAMPLES:
         return SAMPLES[name].file
     upload = upload_of(name)
@@ -124,7 +124,7 @@ def title_of(name: str) -> str:
 
 
 def thing_of(kind: InputKind, name: str) -> "Medium":
-    """Return the picture or sound of a request."""
+    """Return a request's image or audio."""
     if name in SAMPLES and SAMPLES[name].kind == kind:
         return _opened(kind, SAMPLES[name].path)
     upload = upload_of(name)

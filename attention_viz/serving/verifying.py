@@ -1,4 +1,4 @@
-"""Comparisons behind the badges, each made once beside its waiting visitors."""
+"""Comparisons for the badges, each made once, in visitors' threads."""
 
 import contextlib
 import threading
@@ -17,7 +17,7 @@ _MOMENT = 0.2
 
 
 def verify(run: Run, still_wanted: "Callable[[], object]" = lambda: None) -> None:
-    """Compare for the trace's fidelity in the first visitor's turn, to the end; `still_wanted` stops only the wait."""
+    """Measure the trace's fidelity in the first visitor's turn; `still_wanted` stops the wait, not the measurement."""
     trace = run.trace
     with _comparing:
         if trace not in _comparisons:

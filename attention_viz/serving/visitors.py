@@ -1,4 +1,4 @@
-"""A limited number of visitors at once, and a line for the others."""
+"""A limited number of visitors at once; others wait in line."""
 
 import threading
 import time
@@ -14,17 +14,17 @@ AGAIN = 5.0
 
 @dataclass
 class _Visitor:
-    """One visitor, when last seen, and in which browser; empty if unknown."""
+    """One visitor, when last seen, and the browser; empty if unknown."""
 
     seen: float
     browser: str
 
 
 class Visitors:
-    """A server's visitors by arrival; the first have places."""
+    """A server's visitors by arrival; the first ones have places."""
 
     def __init__(self, places: int, is_here: Callable[[str], bool], grace: float = _GRACE) -> None:
-        """Begin empty; absent visitors keep places `grace` seconds."""
+        """Begin empty; absent visitors keep their places for `grace` seconds."""
         self._places, self._is_here, self._grace = places, is_here, grace
         # In the order in which they came.
         self._known, self._lock = dict[str, _Visitor](), threading.Lock()

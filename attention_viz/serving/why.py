@@ -1,4 +1,4 @@
-"""Opened numbers, their values without a head or with another text's, and heads by their weights."""
+"""Decomposed numbers, their values with heads ablated or patched, and heads by their weights."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,7 +27,7 @@ Head = tuple[int, int]
 # The words that a head's output promotes, and those that it suppresses: the strongest of either first.
 Words = tuple[tuple[str, ...], tuple[str, ...]]
 
-# So many words of either kind are told.
+# The number of words of either kind.
 _TOLD = 3
 # What all opened numbers may take together, in bytes.
 _ROOM = 60_000_000
@@ -35,7 +35,7 @@ _ROOM = 60_000_000
 
 @dataclass(frozen=True, eq=False)
 class WrittenNumber:
-    """A number as its rows and `remainder`, without the run."""
+    """A decomposed number as its rows and `remainder`, without the run."""
 
     of: Score | Logit
     total: float
@@ -45,12 +45,12 @@ class WrittenNumber:
 
     @property
     def nbytes(self) -> int:
-        """What it takes in memory."""
+        """The bytes of its tables."""
         return int(self.table.memory_usage(deep=True).sum() + self.fetched.memory_usage(deep=True).sum())
 
 
 def written(run: Run, request: Request, of: Score | Logit) -> WrittenNumber:
-    """Open a number of a run."""
+    """Decompose a number of a run."""
     return beside(request.shown, _written).get(
         (request, of), lambda: ask(request, lambda model: _open(model, run.trace, of))
     )
@@ -90,7 +90,7 @@ def without_heads(
     stream: str | None,
     report: Callable[[int], object] = lambda _: None,
 ) -> Mapping[Head, float]:
-    """Return the number with each head silenced to 0; each batch is kept."""
+    """Return the number with each head ablated; cache each batch."""
     from attention_viz.recording.batches.batched_edits import rows_at_once
 
     known = known_silenced(request, of, heads, stream)
@@ -107,13 +107,13 @@ def without_heads(
 
 
 def known_silenced(request: Request, of: Score | Logit, heads: Sequence[Head], stream: str | None) -> dict[Head, float]:
-    """Return numbers of heads silenced already; see `without_heads`."""
+    """Return the cached numbers of `without_heads`."""
     found = ((head, beside(request.shown, _silenced).peek((request, of, stream, head))) for head in heads)
     return {head: number for head, number in found if number is not None}
 
 
 def words_written(run: Run, request: Request, stream: str, place: Head, position: int) -> Words:
-    """Return a head's promoted words; none if it can't be opened."""
+    """Return a head's promoted words; none if it can't be decomposed."""
     return beside(request.shown, _words).get(
         (request, stream, place, position), lambda: _read_words(run.trace, request, stream, place, position)
     )
@@ -167,7 +167,7 @@ def _scores(
     stream: str | None,
     tries: "Sequence[Sequence[Edit]]",
 ) -> list[float]:
-    """One batch, or run by run if that isn't trusted."""
+    """Compute in one batch, or run by run if batching isn't reliable."""
     from attention_viz.circuits.patching.silencing import score_in, silenced_scores
 
     whose = stream or trace.streams[0]
@@ -192,7 +192,7 @@ def _open(model: "Model", trace: "Trace", of: Score | Logit) -> WrittenNumber:
 
 
 def pretrained(model: "Model") -> "AttentionModel":
-    """The model, as one that has learnt something."""
+    """Return the model, or refuse our own untrained module."""
     from attention_viz.models.model import AttentionModel
 
     if not isinstance(model, AttentionModel):
@@ -255,7 +255,7 @@ _found: "SharedCache[tuple[str, str, Head], ByWeights]" = SharedCache(
 
 @dataclass(frozen=True, eq=False)
 class Patched:
-    """A number, in the other text too, and its value with each head of that text, by first order or runs so far."""
+    """A number here and in the other text, and its value with each head of that text: first-order or run so far."""
 
     number: float
     other_number: float | None
@@ -265,7 +265,7 @@ class Patched:
 
     @property
     def known(self) -> dict[Head, float]:
-        """Of each head what is known best."""
+        """Each head's run value, else its estimate."""
         return {**self.estimates, **self.runs}
 
 

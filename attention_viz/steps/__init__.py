@@ -1,4 +1,1 @@
-"""One head opened: its steps in order, and each cell of a step as its arithmetic.
-
-Uses `analysis`, `edits`, `trace`, `operation` and what stands below them.
-"""
+"""One head's steps in order, each cell as its arithmetic; uses `analysis`, `edits`, `trace`, `operation` and below."""

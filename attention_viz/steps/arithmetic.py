@@ -1,4 +1,4 @@
-"""Any step's cell as arithmetic to check by hand."""
+"""Show any step's cell as arithmetic to check by hand."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -44,19 +44,19 @@ class Arithmetic:
 
     @property
     def sum(self) -> float:
-        """Return all products' sum, a share's divisor."""
+        """The sum of all products, a share's divisor."""
         return math.fsum(term.product for term in self.terms)
 
     @property
     def computed(self) -> float:
-        """Return the terms' result, up to the precision's last digits."""
+        """The terms' result, up to the precision's last digits."""
         if self.rule == "given":
             return self.total
         return self.terms[self.chosen].product / self.sum if self.rule == "share" else self.sum
 
 
 def open_cell(opened: OpenHead, step: str, row: int, column: int) -> Arithmetic:
-    """Open one cell of a step."""
+    """Return one cell's arithmetic."""
     if step not in _OPENERS:
         raise ShapeError(f"the step {step!r} was asked for; there are {', '.join(_OPENERS)}")
     return _OPENERS[step](opened, row, column)
@@ -70,7 +70,7 @@ def _at(tensor: Tensor, row: int, column: int) -> float:
 
 
 def _products(labels: Sequence[str], names: tuple[str, str], left: Tensor, right: Tensor) -> tuple[ProductTerm, ...]:
-    """In double precision, exact for products of narrower numbers."""
+    """Multiply in double precision, exact for narrower numbers."""
     pairs = zip(labels, left.double().tolist(), right.double().tolist(), strict=True)
     return tuple(ProductTerm(label, ((names[0], a), (names[1], b)), a * b) for label, a, b in pairs)
 

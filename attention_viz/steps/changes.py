@@ -1,4 +1,4 @@
-"""Each step's change in one sentence with computed numbers."""
+"""State each step's change in one sentence with computed numbers."""
 
 import torch
 from torch import Tensor
@@ -23,7 +23,7 @@ def projected(opened: OpenHead, name: str) -> str:
 
 
 def rotated(opened: OpenHead) -> str:
-    """How far positions turned the vectors."""
+    """State the vectors' rotation by positions."""
     turn = rotation(opened.unrotated("query"), opened.attention.query)
     if turn is None:
         return "The vectors changed, but not by turning pairs of numbers."
@@ -32,14 +32,14 @@ def rotated(opened: OpenHead) -> str:
 
 
 def scored(opened: OpenHead) -> str:
-    """From vectors to one number a pair."""
+    """State the scores' number and range."""
     scores = opened.attention.scores
     queries, keys = scores.shape
     return f"{queries} queries and {keys} keys gave {queries * keys:,} numbers, one a pair, {_range(scores)}."
 
 
 def scaled(opened: OpenHead) -> str:
-    """The factor, and the range before and after."""
+    """State the factor, and the scores' range before and after."""
     call = opened.attention
     if opened.factor == 1:
         return f"Nothing: this head is computed without a scale, so the scores stay {_range(call.scores)}."
@@ -47,7 +47,7 @@ def scaled(opened: OpenHead) -> str:
 
 
 def capped(opened: OpenHead) -> str:
-    """How far the cap reached."""
+    """State the soft cap and its largest effect."""
     moved = float((opened.capped - opened.attention.scaled).abs().max())
     return f"Squashed into ±{opened.attention.softcap:g}: no number moved by more than {moved:.3g}."
 
@@ -61,7 +61,7 @@ def biased(opened: OpenHead) -> str:
 
 
 def allowed(opened: OpenHead) -> str:
-    """How many cells were blocked."""
+    """State the number of blocked cells."""
     masked = opened.attention.masked
     blocked, cells = int(torch.isneginf(masked).sum()), masked.numel()
     if blocked == 0:
@@ -94,14 +94,14 @@ def _silent(empty: Tensor) -> str:
 
 
 def mixed(opened: OpenHead) -> str:
-    """The output lies within the values."""
+    """State the ranges of the output and the values."""
     output, value = opened.attention.output, opened.attention.value
     mixture = f"Each query's row is now a mixture of {len(value)} values"
     return f"{mixture}: {_range(output)}, where the values are {_range(value)}."
 
 
 def joined(opened: OpenHead) -> str:
-    """All heads side by side, projected."""
+    """State the joined heads' width before and after the projection."""
     rows, width = opened.entry.joined, opened.attention.value.shape[-1]
     if rows is None:
         return ""

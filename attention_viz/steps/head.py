@@ -46,33 +46,33 @@ class OpenHead:
 
     @once
     def entry(self) -> Layer:
-        """The layer, all heads."""
+        """The layer, with all heads."""
         return self.trace.layer(self.layer, self.stream)
 
     @once
     def attention(self) -> Attention:
-        """The call of this head alone."""
+        """This head's call."""
         call = self.entry.attention.head(self.head)
         return call if self.queries is None else call.rows(self.queries)
 
     @property
     def heads(self) -> int:
-        """How many heads the layer has."""
+        """The layer's head count."""
         return self.entry.attention.shape[0]
 
     @property
     def d_k(self) -> int:
-        """Width of a query and of a key."""
+        """The width of a query or key."""
         return self.attention.query.shape[-1]
 
     @once
     def d_model(self) -> int | None:
-        """Return the layer's input width, if known."""
+        """The layer's input width, if known."""
         return _d_model(self.entry, self.projections)
 
     @property
     def rotates(self) -> bool:
-        """Return whether RoPE applies and unrotated vectors are known."""
+        """Whether RoPE applies and unrotated vectors are known."""
         return self.entry.unrotated_query is not None and self.entry.unrotated_key is not None
 
     def unrotated(self, name: str) -> Tensor:
@@ -82,22 +82,22 @@ class OpenHead:
 
     @property
     def factor(self) -> float:
-        """What this head's scores are multiplied by."""
+        """The scores' scale."""
         return self.attention.scale
 
     @once
     def capped(self) -> Float[Tensor, "query key"]:
-        """Return scaled scores, soft-capped if the model does."""
+        """The scaled scores, soft-capped if the model does."""
         return replace(self.attention, bias=None, allowed=None).masked
 
     @once
     def biased(self) -> Float[Tensor, "query key"]:
-        """Return what enters the softmax where nothing is blocked: scaled, soft-capped scores plus any bias."""
+        """The softmax's input without a mask: scaled, soft-capped scores plus any bias."""
         return replace(self.attention, allowed=None).masked
 
     @once
     def bias_parts(self) -> Mapping[str, Float[Tensor, "query key"]]:
-        """Return the bias's summands by name; empty if unknown or inexact."""
+        """The bias's summands by name; empty if unknown or inexact."""
         call, parts = self.attention, self.entry.bias_parts
         if call.bias is None or not parts:
             return {}
@@ -114,12 +114,12 @@ class OpenHead:
 
     @once
     def weights(self) -> Float[Tensor, "query key"]:
-        """Return each query's weights on keys, computed once."""
+        """Each query's weights on keys, computed once."""
         return self.attention.weights
 
     @once
     def adds(self) -> Float[Tensor, "query d_model"] | None:
-        """Return this head's part of the joined vector, output · W_O without bias, if known.
+        """This head's part of the joined vector, output · W_O without bias, if known.
 
         All heads' sum plus W_O's bias is the recorded vector.
         """
@@ -243,7 +243,7 @@ def _d_model(entry: Layer, projections: Mapping[str, Projection]) -> int | None:
 
 
 def _explains(entry: Layer, name: str, matrix: Projection) -> bool:
-    """Models may norm, gate or rotate in between."""
+    """Return whether a projection reproduces the recorded numbers; models may norm, gate or rotate in between."""
     call = entry.attention
     before = {"query": entry.unrotated_query, "key": entry.unrotated_key}.get(name)
     source = side_by_side(call.output) if name == "output" else _entering(entry, name)

@@ -1,4 +1,4 @@
-"""Slides of one opened head: a question and numbers per step."""
+"""Slides of one opened head: a question with numbers per step."""
 
 import math
 from dataclasses import replace
@@ -36,7 +36,7 @@ def step_slides(opened: OpenHead, query: int, key: int) -> tuple[Slide, ...]:
 
 
 class _SlideRow:
-    """A head's query, and its key."""
+    """A head's query and a key."""
 
     def __init__(self, opened: OpenHead, query: int, key: int) -> None:
         self.opened, self.place, self.key = opened, query, key
@@ -48,14 +48,14 @@ class _SlideRow:
         self.scores = _first(opened.attention.scores)
 
     def slide(self, ask: tuple[Part, ...], tell: tuple[Part, ...], picture: SlidePicture) -> Slide:
-        """With where it is from."""
+        """Make a slide with its source."""
         where = f"layer {self.opened.layer}, head {self.opened.head}"
         slide = Slide(begun(ask), begun(tell), picture, source_of(self.opened.trace, where, picture))
         weights = _first(self.opened.weights)
         return with_picture(slide, self.opened.trace, self.opened.stream, weights, self.place, self.key)
 
     def bars(self, values: Tensor, unit: str, before: Tensor | None = None, key: int | None = None) -> SlidePicture:
-        """Numbers over the keys."""
+        """Draw numbers over the keys as bars."""
         return picture_of("bars", self.keys, values, None, self.key if key is None else key, before=before, unit=unit)
 
     def terms(self) -> Slide:
@@ -84,7 +84,7 @@ class _SlideRow:
         return replace(self.slide(ask, tell, picture), given=(factors,))
 
     def scaled(self) -> Slide | None:
-        """What the scores are multiplied by."""
+        """Show the scores' scale; None if it is 1."""
         scale, width = self.opened.attention.scale, self.opened.d_k
         if scale == 1:
             return None
@@ -116,7 +116,7 @@ class _SlideRow:
         return self.slide(ask, tell, self.bars(after, "score", before))
 
     def weights(self) -> Slide:
-        """The row's shares."""
+        """Show the row's weights."""
         row = _first(self.opened.weights)
         ask = (("The softmax makes shares of the scores. How much does ", ""), *self.looking, (" give to ", ""))
         tell = (*self.looking, (" gives to ", ""), *self.seen, (": ", ""), _number(row[self.key]))
@@ -164,7 +164,7 @@ class _SlideRow:
 
 
 def _parts(opened: OpenHead) -> Float[Tensor, " head"] | None:
-    """With W_O's bias they sum to 1."""
+    """Return each head's share of the joined vector's squared length; with W_O's bias they sum to 1."""
     matrix, joined, rows = opened.projections.get("output"), opened.entry.joined, opened.queries
     if matrix is None or joined is None or rows is None:
         return None

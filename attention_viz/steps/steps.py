@@ -45,18 +45,18 @@ AXES = {
 
 @dataclass(frozen=True)
 class Step:
-    """One step.
+    """One step of attention.
 
     Attributes:
-        label: what it is called.
-        explanation: what happens, in a sentence or two for somebody who knows matrices.
-        rows: the formula with tokens as rows, in LaTeX.
-        columns: the formula with tokens as columns.
-        keys_down: the formula with scores as K Qᵀ, where it differs from that with tokens as rows.
-        axes: what stands down and across in rows notation, names in `AXES`.
-        function: gives the matrix; None where it isn't known for this trace.
-        change: says what changed since the step before.
-        applies: whether the model has this step at all.
+        label: its name on pages.
+        explanation: one or two sentences for readers who know matrices.
+        rows: the LaTeX formula with tokens as rows.
+        columns: the LaTeX formula with tokens as columns.
+        keys_down: the LaTeX formula with scores as K Qᵀ, if it differs from `rows`.
+        axes: the axes down and across with tokens as rows, names in `AXES`.
+        function: returns the matrix; None if this trace lacks it.
+        change: states the change since the step before.
+        applies: returns whether the model has this step.
     """
 
     label: str
@@ -70,7 +70,7 @@ class Step:
     applies: Callable[[OpenHead], bool] = lambda opened: True
 
     def formula(self, notation: str) -> str:
-        """The formula in one of `NOTATIONS`."""
+        """Return the formula in one of `NOTATIONS`."""
         written = {"rows": self.rows, "columns": self.columns, "keys down": self.keys_down or self.rows}
         return written[notation]
 
@@ -319,13 +319,13 @@ def _with_biases(formula: str, opened: OpenHead) -> str:
 
 
 def _of_rotated(formula: str) -> str:
-    """With q' and k'; braced if transposed, because LaTeX takes one power a letter."""
+    """Write q' and k'; braced if transposed, because LaTeX takes one superscript per letter."""
     primed = re.sub(r"(?<![A-Za-z\\])([QKqk])(?![A-Za-z])", r"\1'", formula)
     return re.sub(r"([qk]'_[ij])\^", r"{\1}^", primed)
 
 
 def _after_other_steps(formula: str, opened: OpenHead, name: str) -> str:
-    """A prime per step, so that letters stay unique."""
+    """Add a prime per step, so that letters stay unique."""
     call = opened.attention
     steps = {"biased": (call.softcap,), "allowed": (call.softcap, call.bias), "weights": (call.softcap, call.bias)}
     more = sum(term is not None for term in steps.get(name, ()))

@@ -1,4 +1,1 @@
-"""The immutable record of one run: layers, tokens, provenance, files and tables, and traces made from traces.
-
-Uses `operation` and what stands below it.
-"""
+"""The immutable record of one run, with its files, tables and derived traces; imports `operation` and below."""

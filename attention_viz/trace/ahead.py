@@ -22,7 +22,7 @@ _unsaid: ContextVar[bool] = ContextVar("unsaid", default=False)
 
 @contextmanager
 def unsaid() -> Generator[None]:
-    """Silence announcements within it, for pages with their own; progress is still reported."""
+    """Silence announcements, for pages with their own; progress is still reported."""
     token = _unsaid.set(True)
     try:
         yield
@@ -38,14 +38,11 @@ def ahead(
     unit: str = "rows",
     less: str = "layers=[…] takes some layers only",
 ) -> Progress:
-    """Announce long work before it begins and return its progress callback.
+    """Announce work of over ten seconds by an `AttentionVizWarning`, and return its progress callback.
 
     Args:
-        progress: takes the share done, 0 to 1; None for lines on standard error.
+        progress: takes the share done, 0 to 1; None prints lines on standard error.
         unit: "rows" or "bytes".
-
-    Warns:
-        AttentionVizWarning: it takes more than ten seconds.
     """
     if seconds <= _LONG or _unsaid.get():
         return (lambda _share: None) if progress is None else progress

@@ -1,4 +1,4 @@
-"""Traces made of a trace: its words merged, or its first tokens alone."""
+"""Make traces of a trace: of whole words, or of its first tokens."""
 
 from dataclasses import fields, replace
 
@@ -25,21 +25,19 @@ Pieces = tuple[tuple[int, ...], ...]
 
 
 def merge_words(trace: Trace) -> Trace:
-    """A trace with the pieces of each word put together.
+    """Merge the subword tokens of each word.
 
-    What a word looks at is the mean over its pieces as queries; what is looked at of a word is the sum over its pieces
-    as keys: M_ab = (1 / |a|) Σ_{i in a} Σ_{j in b} A_ij. Rows that summed to 1 still do. Pieces that belong to no word,
-    such as [CLS] or a punctuation mark that the tokenizer counts by itself, stay as they are. The output of a word is
-    the mean over its pieces', where there is one a piece.
+    A word's attention is the mean over its pieces as queries and the sum over its pieces as keys: M_ab = (1 / |a|) Σ_{i
+    in a} Σ_{j in b} A_ij. Rows that summed to 1 still do. Pieces of no word, such as [CLS] or a punctuation mark that
+    the tokenizer counts separately, stay as they are. If the output has one row per piece, a word's output is the mean
+    of its pieces' rows.
 
-    The weights are no call's: no query and key of these words ever met (see `attention_of`). `ids` count the words as
-    they first occur.
+    No attention call computed these weights (see `attention_of`). `ids` number the distinct words by first occurrence.
 
     Source: Clark et al. 2019, "What Does BERT Look At?", section 4.1.
 
     Raises:
-        TraceError: a head whose rows sum to less than 1, since an attention sink takes a share: weights that sum to 1
-            can't tell that.
+        TraceError: the head has an attention sink, so its rows sum to less than 1.
     """
     groups = {name: tokens.pieces for name, tokens in _axes(trace).items()}
     layers = {
@@ -115,9 +113,9 @@ def tokens_of_words(tokens: Tokens, groups: Pieces) -> Tokens:
 
 
 def beginning(trace: Trace, count: int) -> Trace:
-    """Return the trace of the first tokens alone; without looking ahead, no number changes or is recomputed.
+    """Return the trace of the first tokens; with causal attention no number changes.
 
-    Gradients are of the token likeliest after them, from a run of the whole text.
+    Gradients come from a run of the whole text.
     """
     tokens = trace.query_tokens(trace.streams[0])
     if not 1 <= count <= len(tokens):

@@ -1,4 +1,4 @@
-"""A trace as a table and in a notebook, and one head's tensors as safetensors."""
+"""Export a trace as a table and HTML, and one head's tensors as safetensors."""
 
 import csv
 import functools
@@ -47,7 +47,7 @@ def weights_table(
     layers: Sequence[int] | None = None,
     progress: Progress | None = None,
 ) -> pandas.DataFrame:
-    """Return one row per weight; None stands for all; see `Trace.table`."""
+    """Return one row per weight; None selects all; see `Trace.table`."""
     if layer is not None and layers is not None:
         raise ShapeError(f"layer={layer!r} and layers={layers!r} were both given; one of them says which layers")
     kept = some_layers(trace, layers)
@@ -68,14 +68,14 @@ def weights_table(
 
 
 def to_csv(table: pandas.DataFrame) -> str:
-    """Write CSV that no spreadsheet executes, without the index; 9 digits keep float32 exact."""
+    """Write CSV without formulas or an index; 9 digits keep float32 exact."""
     safe = {name: _safe(column) for name, column in table.items()}
     body = pandas.DataFrame(safe).to_csv(index=False, header=False, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
     return ",".join(map(str, table.columns)) + "\n" + body
 
 
 def _safe(column: pandas.Series) -> "pandas.Series | list[Any]":
-    """Write text that is no formula, and numbers with 9 digits."""
+    """Defuse formulas in text and write numbers with 9 digits."""
     if column.dtype.kind == "f":
         return [float(f"{number:.9g}") for number in column]
     if column.dtype.kind in "iub":
@@ -85,7 +85,7 @@ def _safe(column: pandas.Series) -> "pandas.Series | list[Any]":
 
 @functools.lru_cache(maxsize=4096)  # a sentence's labels come back in every row
 def inert(text: str) -> str:
-    """Defuse formulas, also behind blank or invisible characters."""
+    """Defuse formulas, also after blank or invisible characters."""
     visible = "".join(c for c in text if c.isprintable() and not c.isspace())
     return "'" + text if text.startswith(_FORMULA_STARTS) or visible.startswith(_FORMULA_STARTS) else text
 
@@ -123,10 +123,9 @@ def head_tensors(trace: TraceData, layer: int, head: int, stream: str | None = N
     """Return one head's steps in order, each 2-D.
 
     Returns:
-        `query` and `key` (n, d_k), `value` (n, d_v), `scores` query·keyᵀ unscaled, `scaled` before any softcap,
-        `masked` with −∞ if blocked, `weights`, `output` (n, d_v); if known, `embeddings` (n, d_model), the layer's
-        input, `source` (n, d_model), cross-attention's key and value input, and `joined` (n, d_model), all heads
-        projected.
+        `query`, `key` (n, d_k), `value` (n, d_v), `scores` query·keyᵀ unscaled, `scaled` before any softcap, `masked`
+            with −∞ if blocked, `weights`, `output` (n, d_v); if known (n, d_model): `embeddings`, the layer's input,
+            `source`, cross-attention's key and value input, and `joined`, all heads projected.
     """
     entry = trace.layer(layer, stream)
     one = entry.attention.head(head)
@@ -142,7 +141,7 @@ def to_safetensors(
     stream: str | None = None,
     tensors: Callable[[], Mapping[str, Tensor]] | None = None,
 ) -> bytes:
-    """Write one head's steps, `head_tensors` by default, with provenance and tokens as JSON header."""
+    """Serialize one head's steps, by default `head_tensors`, with provenance and tokens in the JSON header."""
     stream = trace.stream(stream)
     steps = head_tensors(trace, layer, head, stream) if tensors is None else tensors()
     written = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in steps.items()}
@@ -162,7 +161,7 @@ _LONGEST = 300
 
 
 def trace_in_html(trace: TraceData) -> str:
-    """Show a trace's provenance and each stream's layer, head and token counts."""
+    """List a trace's provenance and each stream's layer, head and token counts."""
     origin = trace.provenance
     rows: list[tuple[str, str]] = [("model", origin.model)]
     texts = (

@@ -1,4 +1,4 @@
-"""Fit a text into a token limit, in whole words."""
+"""Fit a text into a token limit, by whole words."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -9,13 +9,13 @@ __all__ = ["Fit", "fit_text"]
 
 @dataclass(frozen=True)
 class Fit:
-    """Which part of a text can be read at once: `kept` followed by `cut` is the text exactly as it was typed.
+    """The part of a text that fits a token limit: `kept` followed by `cut` is the exact text.
 
     Attributes:
-        kept: what fits.
-        cut: what does not; empty where all of it fits.
-        count: how many tokens the whole text has, special ones included.
-        limit: how many can be read at once; None where nothing limits it.
+        kept: the part that fits.
+        cut: the rest; empty if the whole text fits.
+        count: the whole text's tokens, special tokens included.
+        limit: the most tokens that the model reads; None for no limit.
     """
 
     kept: str
@@ -25,7 +25,7 @@ class Fit:
 
 
 def fit_text(text: str, count: Callable[[str], int], limit: int | None) -> Fit:
-    """Keep as many whole first words as fit; of one endless word, characters."""
+    """Keep the first whole words that fit; if the first word alone is too long, its first characters."""
     total = count(text)
     if limit is None or total <= limit:
         return Fit(text, "", total, limit)
@@ -39,7 +39,7 @@ def fit_text(text: str, count: Callable[[str], int], limit: int | None) -> Fit:
 
 
 def _last_fitting(ends: Sequence[int], fits: Callable[[int], bool]) -> int | None:
-    """Bisect for the last end that fits; None if none does."""
+    """Bisect for the last end that fits; None for none."""
     low, high = 0, len(ends)
     while low < high:
         middle = (low + high) // 2

@@ -40,7 +40,7 @@ def heads_first(
     named: Named,
     mask: Any,
 ) -> tuple[Any, Any, Any]:
-    """Move the head axis first; without a layout, refuse tensors that fit the other one better."""
+    """Move the head axis first; without a layout, refuse tensors that fit the other layout better."""
     if layout not in (None, *LAYOUTS):
         raise ShapeError(f"unknown layout {layout!r}; choose {' or '.join(LAYOUTS)}")
     if layout == "bshd":
@@ -125,7 +125,7 @@ def calls_of_qkv(
     batch: int | None,
     **numbers: float | None,
 ) -> list[Attention]:
-    """Make each layer's call, with copies of its numbers; `scale` and `softcap` are those of all layers."""
+    """Make each layer's call from copies of its tensors; `scale` and `softcap` apply to all layers."""
     calls: list[Attention] = []
     for place in range(_count_layers(query, key, value)):
         made = attend(
@@ -145,7 +145,7 @@ def calls_of_qkv(
 def calls_of_weights(
     weights: Any, allowed: Any, named: Named, batch: int | None
 ) -> tuple[list[Attention], list[Tensor]]:
-    """Make each layer's call of weights alone; return the weights, too, as they came."""
+    """Make each layer's call from weights alone; also return the original weights."""
     several = list(cast("Sequence[Any]", weights)) if isinstance(weights, list | tuple) else [weights]
     if not several:
         raise ShapeError("no weights were given; needed: (head, query, key), or a list of these, one a layer")
@@ -239,7 +239,7 @@ def _causal_by_weights(layers: Sequence[Tensor]) -> Tensor | None:
 
 
 def _call_of_weights(weights: Tensor, allowed: Tensor | None, name: str) -> Attention:
-    """Make a call of weights, each row divided by its sum."""
+    """Make a call from weights after dividing each row by its sum."""
     half = weights.dtype in (torch.float16, torch.bfloat16)
     wide = weights.double()
     if not bool(wide.isfinite().all()) or bool((wide < 0).any()):
@@ -274,7 +274,7 @@ _WHOLE, _ROWS = 2**20, 128
 
 
 def tokens_of(labels: Labels, count: int, which: str) -> Tokens:
-    """Return the tokens along an axis; without labels, positions."""
+    """Return the tokens along an axis; positions if there are no labels."""
     if labels is None:
         labels = [str(place) for place in range(count)]
     tokens = labels if isinstance(labels, Tokens) else Tokens.of_labels(labels)
@@ -291,7 +291,7 @@ def origin_of(name: str, call: Attention) -> Provenance:
 
 
 def sampled(shape: Sequence[int]) -> Tensor | None:
-    """Choose evenly spread rows of (…, query, key) to compare; None for all."""
+    """Choose evenly spaced query rows to compare; None for all."""
     queries, keys = shape[-2:]
     return None if queries * keys <= _WHOLE else torch.linspace(0, queries - 1, min(_ROWS, queries)).long()
 
@@ -314,7 +314,7 @@ def trace_of_calls(
     name: str,
     measure: Callable[[], Fidelity],
 ) -> _Made:
-    """Make a trace of calls, one per layer, of named queries, keys and stream."""
+    """Make a trace of one call per layer, with its queries' labels, keys' labels and stream."""
     labels, key_labels, stream = named
     shapes = {call.shape[-2:] for call in calls}
     if len(shapes) > 1:
@@ -340,13 +340,13 @@ def trace_of_calls(
 
 
 def _of_all_heads(call: Attention) -> Tensor | None:
-    """Return a mask that all heads share as a matrix, else None."""
+    """Return the mask if all heads share it, else None."""
     allowed = call.allowed
     return None if allowed is None or allowed[..., 0, 0].numel() > 1 else allowed
 
 
 def compared(calls: Sequence[Attention]) -> Fidelity:
-    """Compare with torch's attention, or the float64 formula if torch lacks a term."""
+    """Compare with torch's attention, or with the float64 formula if torch lacks a term."""
     started, output, weight, rows = time.perf_counter(), 0.0, 0.0, None
     known = all(map(fusible, calls))
     for call in calls:
@@ -378,6 +378,6 @@ def _kernel_heads(call: Attention) -> Any:
 
 
 def compared_with_weights(calls: Sequence[Attention], rows: Sequence[Tensor]) -> Fidelity:
-    """Compare the drawn weights with the original ones; the output is unknown."""
+    """Compare the recomputed weights with the original ones; the output is unknown."""
     far = max(differing(call.weights, one) for call, one in zip(calls, rows, strict=True))
     return Fidelity(None, far, BOUNDS[torch.float32], "the weights that were given, which no model ran for")

@@ -11,9 +11,9 @@ from attention_viz.operation.attention import Attention, attend
 def attention_of(
     weights: Float[Tensor, "head query key"], allowed: Bool[Tensor, "... _query _key"] | None = None
 ) -> Attention:
-    """Make a call with these weights, whose rows sum to 1 or are all 0, for pictures and tables.
+    """Make a call for figures and tables from weights whose rows sum to 1 or are all 0.
 
-    Their logarithm is each head's bias; queries and keys are 0, without values. An allowed 0 stays open, with bias −∞.
+    Each head's bias is their logarithm; queries and keys are 0, and values have no width. An allowed 0 has bias −∞.
     """
     heads, queries, keys = weights.shape
     looking = torch.zeros(heads, queries, 1, device=weights.device)
@@ -22,7 +22,7 @@ def attention_of(
 
 
 def check_computed(call: Attention, what: str) -> None:
-    """Refuse a call made of weights if queries, keys and values are needed."""
+    """Refuse a call made from weights alone."""
     if call.value.shape[-1] == 0:
         raise TraceError(
             f"{what} can't be had of weights alone, as of Trace.from_weights, a file of weights, a reading or words "

@@ -1,4 +1,4 @@
-"""The model's layer numbers, which a trace keeps, and their wording."""
+"""The model's layer numbers in a trace, and their wording."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ from attention_viz.operation.shapes import is_whole
 
 # The model's own number of a layer. A hybrid's attention layers may be 3, 7 and 11.
 LayerNumber = NewType("LayerNumber", int)
-# Where a layer stands in a list of layers, from 0: among those that a trace keeps, or among all that attend.
+# A layer's index in a list of layers, from 0: a trace's kept layers, or all attention layers.
 LayerIndex = NewType("LayerIndex", int)
 
 
@@ -21,14 +21,12 @@ _LONGEST = 6
 
 @dataclass(frozen=True)
 class KeptLayers:
-    """The attention layers that a trace keeps of a stream.
-
-    Without unique, rising module numbers, layers count from 0: see `numbers_of`.
+    """The attention layers of one stream in a trace, numbered by `numbers_of`.
 
     Attributes:
-        numbers: model numbers of the kept layers, rising.
-        every: model numbers of all attention layers, rising.
-        without: numbers of layers that mix tokens without a softmax, as in hybrids.
+        numbers: the kept layers, rising.
+        every: all attention layers, rising.
+        without: layers without softmax attention, as in hybrids.
         unknown: how many attention layers' numbers an old file lacks.
     """
 
@@ -54,16 +52,16 @@ class KeptLayers:
         return cls.all_of(numbers_of(labels))
 
     def relabelled(self, labels: Sequence[str]) -> "KeptLayers":
-        """Renumber other layers: as here for equal counts; by labels if none is missing."""
+        """Renumber by labels if no layer is missing and the count changed."""
         return KeptLayers.by_labels(labels) if self.whole and len(labels) != len(self.numbers) else self
 
     def index(self, number: LayerNumber) -> LayerIndex:
-        """Where a kept layer stands among those that are kept."""
+        """Return a kept layer's index among the kept layers."""
         return LayerIndex(self.numbers.index(number))
 
     @property
     def of(self) -> int:
-        """Count the stream's attention layers in the model."""
+        """The stream's attention layer count in the model."""
         return len(self.every) + self.unknown
 
     @property
@@ -73,22 +71,22 @@ class KeptLayers:
 
     @property
     def listed(self) -> str:
-        """List the numbers, shortened to fit a message."""
+        """The numbers, shortened to fit a message."""
         return ", ".join(map(str, self.numbers[:_MOST_LISTED])) + " …" * (len(self.numbers) > _MOST_LISTED)
 
     @property
     def counts(self) -> bool:
-        """Return whether the layers count from 0 without a gap."""
+        """Whether the layers count from 0 without a gap."""
         return not self.unknown and self.every == tuple(range(len(self.every)))
 
     @property
     def note(self) -> str:
-        """Name layers without softmax attention as a clause; "" for none."""
+        """Layers without softmax attention, as a clause; "" for none."""
         return without_words(self.without)
 
     @property
     def counted(self) -> str:
-        """State the layer count, numbers unless 0, 1, 2 …, and layers without attention."""
+        """The layer count, with numbers unless 0, 1, 2 …, and layers without attention."""
         listed = "" if self.whole and self.counts else self.listed
         count = f"{self.of}" if self.whole else f"{len(self.numbers)} of {self.of}"
         parts = "; ".join(one for one in (listed, self.note) if one)
@@ -96,13 +94,13 @@ class KeptLayers:
 
     @property
     def there(self) -> str:
-        """Name the stream's layers, to end a sentence."""
+        """The stream's layers, to end a sentence."""
         if self.counts:
             return "has only layer 0" if self.of == 1 else f"has layers 0 to {self.of - 1}"
         return f"attends in {layers_in_words(self.every)}"
 
     def __str__(self) -> str:
-        """Which ones, in words."""
+        """Name the kept layers."""
         every = f"0 to {self.of - 1}" if self.counts else f"{self.of} layers" if self.unknown else _and(self.every)
         if self.whole:
             return f"layers {every}" if self.counts else layers_in_words(self.every)
@@ -110,7 +108,7 @@ class KeptLayers:
 
 
 def numbers_of(labels: Sequence[str]) -> tuple[LayerNumber, ...]:
-    """Return the labels' layer numbers, or 0, 1, 2 … unless unique, rising integers.
+    """Return the labels' layer numbers, or 0, 1, 2 … unless they are unique, rising integers.
 
     They aren't if a module is called several times, has stages or attends over windows.
     """
@@ -160,7 +158,7 @@ def check_kept(kept: Mapping[str, KeptLayers], layers: Mapping[str, Sequence[obj
 
 
 def chosen_layers(layers: Sequence[int], streams: Mapping[str, KeptLayers]) -> Mapping[str, KeptLayers]:
-    """Keep each stream's layers of some numbers; leave out streams without any."""
+    """Keep the given layers of each stream; leave out streams without any."""
     if not isinstance(layers, Sequence) or isinstance(layers, str | bytes):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
         raise ShapeError(f"layers to keep are several, in a list or tuple; got {type(layers).__name__}")
     if not layers:

@@ -1,4 +1,4 @@
-"""What a model reads, and the words that depend on it."""
+"""The kinds of input and of tokens, with their wording."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -9,14 +9,14 @@ __all__ = ["MEDIA", "InputKind", "Unit"]
 
 
 class InputKind(StrEnum):
-    """What a model reads; equal to its name as text, by which URLs, files and tables know it.
+    """A kind of model input; equals its name, which URLs, files and tables use.
 
     Attributes:
-        one: with its article.
-        plural: several of them.
-        does: what a model does that reads such.
-        handed: how code hands one over.
-        error: what is raised for one that can't be read.
+        one: the name with its article.
+        plural: the name in the plural.
+        does: a verb phrase for a model that reads it.
+        handed: the code that passes one.
+        error: the error for an unreadable one.
     """
 
     TEXT = "text", "a text", "texts", "reads text", "a str", UnusableText
@@ -41,7 +41,7 @@ class InputKind(StrEnum):
     def __new__(
         cls, name: str, one: str, plural: str, does: str, handed: str, error: type[AttentionVizError]
     ) -> "InputKind":
-        """One row of the table."""
+        """Set one table row's attributes."""
         kind = str.__new__(cls, name)
         kind._value_ = name
         kind.one, kind.plural, kind.does, kind.handed, kind.error = one, plural, does, handed, error
@@ -54,14 +54,13 @@ MEDIA = (InputKind.PICTURE, InputKind.SOUND)
 
 
 class Unit(StrEnum):
-    """What a token stands for: a word or a piece of one, a picture's patch, or a sound's frame.
+    """A token's unit: a word or piece of one, an image patch or an audio frame.
 
     Attributes:
-        plural: several of them.
-        token: what one is called where a word may be in several pieces.
-        tokens: several of these.
-        whole: what they are parts of.
-        axes: the numbers of its place; a word has none.
+        token: the name of one if a word may have several pieces.
+        tokens: its plural.
+        whole: the kind of input they are parts of.
+        axes: the names of its position's numbers; empty for words.
     """
 
     WORD = "word", "words", "token", "tokens", InputKind.TEXT, ()
@@ -77,7 +76,7 @@ class Unit(StrEnum):
     def __new__(
         cls, name: str, plural: str, token: str, tokens: str, whole: InputKind, axes: tuple[str, ...]
     ) -> "Unit":
-        """One row of the table."""
+        """Set one table row's attributes."""
         unit = str.__new__(cls, name)
         unit._value_ = name
         unit.plural, unit.token, unit.tokens, unit.whole, unit.axes = plural, token, tokens, whole, axes
@@ -85,9 +84,9 @@ class Unit(StrEnum):
 
     @classmethod
     def of(cls, place: Sequence[float] | None) -> "Unit":
-        """Return what has such a place."""
+        """Return the unit that has such a place."""
         return cls.WORD if place is None else next(unit for unit in cls if len(unit.axes) == len(place))
 
     def named(self, place: Sequence[float]) -> str:
-        """Name one by its place: "patch 3, 5", row and column from 0, or "1.20 s". The explorer names it alike."""
+        """Name one by its place: "patch 3, 5", row and column from 0, or "1.20 s", as the explorer does."""
         return f"{place[0]:.2f} s" if self is Unit.FRAME else f"{self} {', '.join(f'{one:g}' for one in place)}"

@@ -1,4 +1,4 @@
-"""A run's attention layers by stream, with their surroundings, checked."""
+"""A run's attention layers by stream, with the tensors around them, checked."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, field, fields
@@ -22,16 +22,15 @@ class Layer(ShortRepr):
     """One attention layer of one stream.
 
     Attributes:
-        attention: the call that ran, head first: query is (head, query, d_k).
+        attention: the recorded call, head first: query is (head, query, d_k).
         label: the model's own number for the layer, as text.
-        embeddings: what enters the layer, where known.
-        joined: the heads joined and projected, after W_O, where known.
-        unrotated_query: the query before positions were turned into it (RoPE), where the model does that.
-        unrotated_key: the key likewise.
-        source: what keys and values are made of, where those are another text's: in cross-attention, what the encoder
-            hands over. None where they are made of the embeddings, too.
-        bias_parts: what the call's bias is the sum of, by name, where known: "ALiBi", "relative positions", "content to
-            position" (a query meets a distance), "position to content" (a key does), or "given" for a rest that no
+        embeddings: the layer's input, if known.
+        joined: all heads joined and projected by W_O, if known.
+        unrotated_query: the query before rotary position embeddings (RoPE), if the model uses them.
+        unrotated_key: the key before rotary position embeddings.
+        source: the input of keys and values in cross-attention, the encoder's output. None if they use the embeddings.
+        bias_parts: the summands of the call's bias by name, if known: "ALiBi", "relative positions", "content to
+            position" (query times distance), "position to content" (key times distance), or "given" for a rest that no
             product made. Blocked cells are 0.
     """
 
@@ -46,13 +45,13 @@ class Layer(ShortRepr):
 
     @property
     def around(self) -> Mapping[str, Tensor]:
-        """The tensors around the call by name, as far as they are known."""
+        """The known tensors around the call, by name."""
         found = {name: getattr(self, name) for name in AROUND}
         return {name: tensor for name, tensor in found.items() if tensor is not None}
 
     @property
     def tensors(self) -> Iterator[Tensor]:
-        """Every tensor that the layer holds: the terms of its call, and those around it."""
+        """All tensors of the layer: its call's terms and those around it."""
         terms = (getattr(self.attention, entry.name) for entry in fields(self.attention))
         yield from (term for term in terms if isinstance(term, Tensor))
         yield from self.around.values()
@@ -64,12 +63,12 @@ def labels_of(layers: Iterable[Layer]) -> list[str]:
     return [layer.label for layer in layers]
 
 
-# The names of the tensors that stand around a call.
+# The names of the tensors around a call.
 AROUND = tuple(entry.name for entry in fields(Layer) if entry.name not in ("attention", "label", "bias_parts"))
 
 
 def check_output(output: Tensor | LateOutput) -> None:
-    """Refuse what no model hands out."""
+    """Refuse an output that isn't a floating-point matrix."""
     if len(output.shape) != 2 or output.dtype not in FLOATING:
         got = f"{tuple(output.shape)} of {output.dtype}"
         raise TraceError(f"the output has to be (position, width) of floating numbers; got {got}")

@@ -1,4 +1,4 @@
-"""Save memory: map a long trace's tensors from a file, and make its output's rows only when read."""
+"""Save memory: map a long trace's tensors from a file, and compute its output's rows on demand."""
 
 import contextlib
 import ctypes
@@ -32,18 +32,15 @@ _EVERY = 4
 _PAGEOUT = 21
 # Where in memory the mapped tensors begin, as long as they are mapped.
 _places: set[int] = set()
-# How many bytes are copied at a time where a tensor doesn't lie in one piece.
+# Bytes copied at a time if a tensor isn't contiguous.
 BYTES_AT_A_TIME = 32_000_000
 
 
 class RestingFile:
-    """A nameless file of tensors, deleted with the last of them.
-
-    It lies in the system's temporary folder (TMPDIR).
-    """
+    """A nameless file of tensors in the temporary folder (TMPDIR), deleted with its last tensor."""
 
     def __init__(self) -> None:
-        """Begin with an empty file."""
+        """Create an empty file."""
         self._file: IO[bytes] = tempfile.TemporaryFile(prefix="attention_viz-")
         _ = weakref.finalize(self, self._file.close)
         self._taken = 0
@@ -56,7 +53,7 @@ class RestingFile:
         return map_terms(call, lambda term, value: self.put(value) if term.name in _OWN else value)
 
     def put(self, tensor: Tensor) -> Tensor:
-        """Write a tensor and return it mapped; it stays if it needs a gradient, is elsewhere, empty or without room."""
+        """Write a tensor and return it mapped; keep it if empty, elsewhere, without room, or if it needs a gradient."""
         if tensor.requires_grad or tensor.device.type != "cpu" or not tensor.numel():
             return tensor
         try:
@@ -65,7 +62,7 @@ class RestingFile:
             return tensor
 
     def collect(self, shape: tuple[int, ...], dtype: torch.dtype, pieces: Callable[[], Iterable[Tensor]]) -> Tensor:
-        """Write a tensor by pieces along its first axis and return it mapped; without room it is made in memory."""
+        """Write pieces along the first axis and return the tensor mapped; without room, build it in memory."""
         try:
             return self._write(shape, dtype, pieces())
         except OSError:
@@ -82,7 +79,7 @@ class RestingFile:
             _ = file.write(piece.contiguous().view(torch.uint8).numpy().data)
         file.flush()
         length = math.prod(shape) * dtype.itemsize
-        # A private mapping: whoever writes into the tensor changes a copy of the page, as in memory of its own.
+        # A private mapping: writing into the tensor changes a copy of the page, as in ordinary memory.
         mapped = mmap.mmap(file.fileno(), length, offset=start, access=mmap.ACCESS_COPY)
         rested = torch.from_numpy(numpy.frombuffer(mapped, numpy.uint8)).view(dtype).view(*shape)
         place = rested.data_ptr()
@@ -92,12 +89,12 @@ class RestingFile:
 
 
 def is_resting(tensor: Tensor) -> bool:
-    """Return whether a tensor's numbers lie in a mapped file."""
+    """Return whether a tensor is in a mapped file."""
     return tensor.untyped_storage().data_ptr() in _places
 
 
 def bytes_of(tensors: Iterable[Tensor], *, resting: bool) -> int:
-    """Count tensors' bytes, in memory or mapped; shared storage once, views as a whole."""
+    """Count tensors' bytes, in memory or mapped; shared storage once, a view's storage whole."""
     storages = [one.untyped_storage() for one in tensors if is_resting(one) == resting]
     return sum({storage.data_ptr(): storage.nbytes() for storage in storages}.values())
 
@@ -110,7 +107,7 @@ def set_aside(tensor: Tensor) -> None:
 
 
 def give_back() -> None:
-    """Have the C library return freed memory, which it keeps per thread, to the system, if it can."""
+    """Have the C library return freed memory, which it keeps per thread, to the system."""
     with contextlib.suppress(OSError, AttributeError, TypeError):
         _ = ctypes.CDLL(None).malloc_trim(0)
 
@@ -131,7 +128,7 @@ def _pieces(tensor: Tensor) -> list[Tensor]:
     return list(tensor.split(rows))
 
 
-# Rows that are made together, always the same ones, so that a row has the same last digits however it is asked for.
+# Rows are always made in these blocks, so that a row has the same last digits however it is read.
 ROWS_TOGETHER = 64
 # So many outputs keep the rows that they made last, which with a large vocabulary are 12 MB: a server has many traces.
 _MOST_HOLDING = 4
@@ -143,11 +140,7 @@ Make = Callable[[int, int], Float[Tensor, "position width"]]
 
 
 class LateOutput:
-    """An output, (position, width), whose rows are made when read, by number or slice.
-
-    Attributes:
-        held: its sources, if kept for it alone.
-    """
+    """An output, (position, width), computed when read by number or slice; `held` are tensors in memory only for it."""
 
     def __init__(
         self,
@@ -159,11 +152,11 @@ class LateOutput:
         held: Sequence[Tensor] = (),
         rest: RestingFile | None = None,
     ) -> None:
-        """Set how rows are made.
+        """Set how rows are computed.
 
         Args:
-            check: called before rows are made; raises if they would be another run's.
-            rest: where to write the whole; None for memory.
+            check: called before rows are computed; raises if they would be another run's.
+            rest: the file for the whole output; None for memory.
         """
         self.shape, self.dtype, self.held = shape, dtype, tuple(held)
         self._make, self._check, self._rest = make, check, rest
@@ -172,11 +165,11 @@ class LateOutput:
         self._making = threading.Lock()
 
     def __len__(self) -> int:
-        """How many rows it has."""
+        """Count the rows."""
         return self.shape[0]
 
     def numel(self) -> int:
-        """How many numbers it has."""
+        """Count the numbers."""
         return self.shape[0] * self.shape[1]
 
     def __getitem__(self, rows: int | slice) -> Tensor:
@@ -188,12 +181,12 @@ class LateOutput:
         return self._rows(place, place + 1)[0]
 
     def first(self, count: int) -> "LateOutput":
-        """The same of the first rows alone."""
+        """Return an output of the first rows."""
         shape = (count, self.shape[1])
         return LateOutput(shape, self.dtype, lambda start, stop: self[start:stop], held=self.held)
 
     def whole(self) -> Float[Tensor, "position width"]:
-        """All rows, made now."""
+        """Compute all rows."""
         self._check()
 
         def blocks() -> Iterator[Tensor]:
@@ -230,5 +223,5 @@ class LateOutput:
 
 
 def first_rows(output: Tensor | LateOutput, count: int) -> Tensor | LateOutput:
-    """Return an output's first rows, equally late."""
+    """Return an output's first rows, still computed on demand."""
     return output[:count] if isinstance(output, Tensor) else output.first(count)

@@ -13,18 +13,17 @@ _Value = TypeVar("_Value")
 class once(Generic[_Value]):
     """A `functools.cached_property` with a lock per object and property.
 
-    Python 3.11's has one lock per class, so a slow object blocks all others. Errors aren't cached. The lock goes once
-    the value is there.
+    Python 3.11's has one lock per class, so a slow object blocks all others. Errors aren't cached.
     """
 
     def __init__(self, function: Callable[[Any], _Value]) -> None:
-        """Take the method that works the value out."""
+        """Set the method that computes the value."""
         self._function = function
         self._name = function.__name__
         self.__doc__ = function.__doc__
 
     def __set_name__(self, owner: type, name: str) -> None:
-        """Store the attribute name for the value."""
+        """Set the attribute name for the value."""
         self._name = name
 
     @overload
@@ -46,9 +45,9 @@ class once(Generic[_Value]):
 
 
 def once_for_each(function: Callable[[_Of], _Value]) -> Callable[[_Of], _Value]:
-    """Cache a function of one object for its lifetime, as `once` does.
+    """Cache a function of one object for its lifetime; the value must not reference the object.
 
-    Two threads may both compute it, and get one value. The value may not hold the object.
+    Two threads may both compute it, but get one value.
     """
     known = WeakKeyDictionary[_Of, _Value]()
 

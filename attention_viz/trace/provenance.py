@@ -32,37 +32,35 @@ _LEFT_OUT = "Left out: "
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where a trace comes from: enough to make it again.
+    """A trace's origin: enough to compute it again.
 
     Attributes:
-        model: the name it was loaded by, or the class of a model that was wrapped in memory.
-        text: what the person typed; None where only ids were given.
-        second_text: the second sentence, where there was one.
-        target: what an encoder–decoder says, where its tokens could be written as text.
-        picture: what picture was read, by the name of its file, and its size; None where there was none.
-        sound: likewise of a sound, and how long it is.
-        notes: a sentence each: what to know of the model that ran and of what was read, what it was taken out of,
-            what was done to it before, special tokens that are there twice, and which attention isn't in the trace;
-            see `left_out`.
-        generated: how many tokens at the end of what was read or said the model chose by itself, before
-            any edits.
-        special_tokens: whether the tokenizer added those that belong around a text.
-        chat: whether the text stands in the tokenizer's chat template, as a user's message.
-        revision: which version of the model, where one is known.
-        sha256: of the weights file, where there is one.
+        model: the name it was loaded by, or the class of a wrapped model.
+        text: the input text; None if there were only ids.
+        second_text: the second sentence, if there was one.
+        target: an encoder–decoder's decoder text, if its tokens can be written as text.
+        picture: the image's file name and size; None without an image.
+        sound: the audio's file name and length; None without audio.
+        notes: a sentence each on the model and its input: what it was taken out of, changes made before, duplicate
+            special tokens, and attention that isn't in the trace (see `left_out`).
+        generated: how many tokens at the end the model itself generated, before any edits.
+        special_tokens: whether the tokenizer added its special tokens.
+        chat: whether the text is a user's message in the tokenizer's chat template.
+        revision: the model's version, if known.
+        sha256: of the weights file, if there is one.
         dtype: of the model's numbers, such as "float32".
         versions: of the packages that computed it, by name.
-        edits: what was changed inside the model, in words, in order.
-        reading: how the weights are read, a name of `READINGS`; "raw" where they are those that ran.
-        route: how our attention came into the model: "interface" where transformers' attention interface calls it, or
-            "interception" where it stands in for products and softmaxes that the model's own code asks torch for.
-        output: which of the things that the model returns `Trace.output` is, by its name there: "logits",
-            "last_hidden_state", "text_embeds" …; empty where that isn't known.
-        stored: what a file kept of the run, where that was less than all: "terms" or "weights", "float16", or both, as
-            `Trace.save` was told; empty where nothing was lost.
-        stored_weight_error: the largest absolute difference between a weight of the run and that which the file gives.
-        stored_output_error: likewise of the output's numbers.
-        added: masks of ones, by name, that the model was given though nobody passed them: every position is read.
+        edits: the changes made inside the model, in words, in order.
+        reading: how the weights are read, a name of `READINGS`; "raw" for the recorded weights.
+        route: how our attention got into the model: "interface" if transformers' attention interface calls it, or
+            "interception" if it replaces products and softmaxes in the model's own calls to torch.
+        output: the name of the model's output that `Trace.output` is: "logits", "last_hidden_state", "text_embeds" …;
+            empty if unknown.
+        stored: what a file kept of the run, if not all: "terms" or "weights", "float16", or both, as passed to
+            `Trace.save`; empty if nothing was lost.
+        stored_weight_error: the largest absolute difference between a weight of the run and of the file.
+        stored_output_error: the largest absolute difference between a number of the run's output and of the file's.
+        added: masks of ones, by name, that were added for the model, so that it reads every position.
     """
 
     model: str
@@ -89,27 +87,27 @@ class Provenance:
     stored_output_error: float = 0.0
 
     def __post_init__(self) -> None:
-        """Close it to changes."""
+        """Make `versions` read-only."""
         object.__setattr__(self, "versions", MappingProxyType(dict(self.versions)))
 
     @property
     def media(self) -> dict[InputKind, str]:
-        """What was read that is no text, in words: the picture or the sound."""
+        """The descriptions of the image or audio, by kind."""
         return {kind: words for kind in MEDIA if (words := getattr(self, kind)) is not None}
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """The modules whose attention runs beside the streams and isn't in the trace, and by what means."""
+        """The modules whose attention isn't in the trace, and how they attend."""
         return tuple(one.removeprefix(_LEFT_OUT) for one in self.notes if one.startswith(_LEFT_OUT))
 
     def leaving_out(self, parts: Iterable[str]) -> "Provenance":
-        """The same with notes that some parts of the model attend, too, and aren't in the trace."""
+        """Return a copy with notes on parts of the model whose attention isn't in the trace."""
         more = (f"{_LEFT_OUT}{part}" for part in parts)
         return replace(self, notes=tuple(dict.fromkeys((*self.notes, *more))))
 
     @property
     def stored_in_words(self) -> str:
-        """What became of the run's numbers in a file, as a part of a sentence; empty where they are the run's."""
+        """What a file lost of the run's numbers, as a part of a sentence; empty if nothing."""
         *_, last = self.stored.split(", ")
         if last in ("", "terms"):
             return ""
@@ -120,7 +118,7 @@ class Provenance:
         return f"{'; '.join(said)}: {far}{more}"
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it as plain values, for a file's header."""
+        """Return plain values, for a file's header."""
         values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         values["told"] = values.pop("notes")  # its name in every file so far
         return {**values, "versions": dict(self.versions)}
@@ -130,23 +128,23 @@ class Provenance:
 
 @dataclass(frozen=True)
 class Fidelity:
-    """How far the run with our attention is from the same run without it. Numbers that nobody measured are None.
+    """The distance of the run with our attention from the same run without it; None if not measured.
 
     Attributes:
-        output_error: largest difference from the output of the model's own run, relative to its largest number.
+        output_error: largest difference from the model's own output, relative to its largest number.
         weight_error: largest difference in any attention weight, relative to the largest weight of its layer.
-        bound: what either may reach in this precision.
-        reference: what ours was compared with, in words; names the attention implementation that the model runs.
-        seconds: what the comparison took, apart from the recorded run.
-        rows: of how many queries in each layer the weights were compared, in all heads; None where of all. The output
-            is always compared whole.
-        output_from_exact: how far our output is from that of a more exact run, in float64, or in float32 for half
-            precision, relative to its largest number. Such a run is made only if an error is beyond the bound.
-        weight_from_exact: likewise of the weights.
-        eager_output_from_exact: how far the output of the model's own run is from it.
-        eager_weight_from_exact: how far the weights are that ours were compared with.
-        eager_from_own: how far transformers' eager attention is from the model's own output; measured if that runs
-            another implementation and an error is beyond the bound.
+        bound: the largest allowed error in this precision.
+        reference: what the run was compared with, in words, with the model's own attention implementation.
+        seconds: the comparison's duration, without the recorded run.
+        rows: how many queries per layer had their weights compared, in all heads; None for all. The whole output is
+            always compared.
+        output_from_exact: distance of our output from a more exact run, in float64, or in float32 for half precision,
+            relative to its largest number. That run is made only if an error exceeds the bound.
+        weight_from_exact: distance of our weights from it.
+        eager_output_from_exact: distance of the model's own output from it.
+        eager_weight_from_exact: distance of the reference weights from it.
+        eager_from_own: distance of transformers' eager attention from the model's own output; measured if the model
+            runs another implementation and an error exceeds the bound.
     """
 
     output_error: float | None
@@ -169,16 +167,16 @@ class Fidelity:
 
     @property
     def ok(self) -> bool:
-        """Whether one of the two rules holds, of the output and of the weights; what nobody measured breaks both.
+        """Whether output and weights pass one of two rules; unmeasured errors fail both.
 
-        Either they are within the bound; or they are no further from a more exact run than twice the model's own are,
-        so that what is between the two is rounding, of which both have their share.
+        Either both errors are within the bound, or each error beyond it is rounding: our distance from a more exact run
+        is at most twice the model's own.
         """
         return self.within_bound or self.as_exact_as_eager
 
     @property
     def largest_error(self) -> float | None:
-        """The larger of the two errors, of those that were measured."""
+        """The larger measured error; None if neither was measured."""
         return max((one for one in (self.output_error, self.weight_error) if one is not None), default=None)
 
     @property
@@ -188,7 +186,7 @@ class Fidelity:
 
     @property
     def as_exact_as_eager(self) -> bool:
-        """Whether both are no further from a more exact run than twice the model's own, if there was such a run."""
+        """Whether each error is within the bound, or at most twice as far from a more exact run as the model's own."""
         return all(
             error is not None and (error <= self.bound or self._is_rounding(ours, theirs))
             for error, ours, theirs in self._pairs
@@ -196,9 +194,9 @@ class Fidelity:
 
     @property
     def rule(self) -> str:
-        """Which rule holds or is broken, as a part of a sentence, and beyond the bound, whether it is a fault.
+        """The rule that holds or fails, as a part of a sentence, with whether an error beyond the bound is a fault.
 
-        Nothing tells the two apart if no more exact run was made, or if the model's own run is far from it.
+        That is unknown if no more exact run was made, or if the model's own run is far from it.
         """
         if self.within_bound:
             return f"within {self.bound:.0e}"
@@ -223,7 +221,7 @@ class Fidelity:
 
     @property
     def is_fault(self) -> bool:
-        """Whether an error beyond the bound is no rounding, as far as a more exact run tells."""
+        """Whether a more exact run shows that an error beyond the bound isn't rounding."""
         return any(
             error is not None and error > self.bound and ours is not None and theirs is not None and ours > 2 * theirs
             for error, ours, theirs in self._pairs
@@ -235,7 +233,7 @@ class Fidelity:
 
     @property
     def _pairs(self) -> tuple[tuple[float | None, float | None, float | None], ...]:
-        """Return output and weights: error, our distance from a more exact run, the model's."""
+        """Output and weights: error, our distance from a more exact run, the model's."""
         return (
             (self.output_error, self.output_from_exact, self.eager_output_from_exact),
             (self.weight_error, self.weight_from_exact, self.eager_weight_from_exact),
@@ -246,11 +244,11 @@ class Fidelity:
 
     @property
     def _rounded(self) -> float:
-        """Bound this precision's distance from a more exact run."""
+        """The limit on twice the model's own distance from a more exact run, for an error to count as rounding."""
         return ROUNDED_BOUNDS * self.bound if self.bound > _HALF else _ROUNDED
 
     def at_least(self, output_error: float, weight_error: float = 0.0) -> "Fidelity":
-        """A fidelity with these errors if they are larger; beyond the bound no more exact run excuses them."""
+        """Return a copy with at least these errors; beyond the bound, no more exact run excuses them."""
         output, weights = max(self.output_error or 0.0, output_error), max(self.weight_error or 0.0, weight_error)
         found = replace(self, output_error=output, weight_error=weights)
         if output_error > self.bound:
@@ -260,5 +258,5 @@ class Fidelity:
         return found
 
     def before(self, change: str) -> "Fidelity":
-        """A fidelity with these errors whose reference says that they are those of the run before a change."""
+        """Return a copy whose reference says that its errors are those before a change."""
         return replace(self, reference=f"{self.reference}, before {change}") if change else self

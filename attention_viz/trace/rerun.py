@@ -17,11 +17,11 @@ __all__ = ["Along", "Relevance", "Rerun"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Relevance(ShortRepr):
-    """How far each weight of a run raised one number of its output.
+    """The amount by which each weight of a run raised one number of its output.
 
     Attributes:
-        layers: by stream, of each layer the part of weight times gradient that is above 0, (head, query, key).
-        of: the number that was raised, in words.
+        layers: by stream, each layer's positive part of weight times gradient, (head, query, key).
+        of: the raised number, in words.
     """
 
     layers: Mapping[str, tuple[Float[Tensor, "head query key"], ...]]
@@ -42,17 +42,18 @@ class Along(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Rerun:
-    """The run behind a recorded trace: each answer costs a pass, made on demand.
+    """The run behind a recorded trace; each answer costs a pass.
 
     Attributes:
         measure: compares runs for the fidelity.
-        complete: finds the calls' surroundings, by stream; None if the layers have all. Late, since it slows runs.
-        differentiate: finds gradients of an output number at (position, token id), of a direction or, for None, of the
-            model's answer; None without a model.
-        zero: finds each layer's output turn without each key's value, by stream; None without a model.
+        complete: returns layers with the tensors around their calls, by stream; None if the trace has all. Late, since
+            it slows runs.
+        differentiate: returns gradients of an output number at (position, token id), of a direction or, for None, of
+            the model's prediction; None without a model.
+        zero: returns each layer's output change without each key's value, by stream; None without a model.
         repeat: makes a `Trace` of random tokens twice; None if impossible or senseless.
         seconds: the recorded run's duration; 0 if not measured.
-        check: raises `TraceError` if the model has changed; the others do so too.
+        check: raises `TraceError` if the model has changed, as the others do.
         confirm: like `check`, with another run, which finds more.
     """
 
@@ -67,7 +68,7 @@ class Rerun:
     confirm: Callable[[], object] = lambda: None
 
     def relevance(self, of: tuple[int, int] | Along | None) -> Relevance:
-        """What `differentiate` finds."""
+        """Call `differentiate`, or raise `TraceError` without one."""
         if self.differentiate is None:
             raise TraceError(
                 "gradients were asked for of a trace without a trained model behind it: it comes from a file, was made "
@@ -76,7 +77,7 @@ class Rerun:
         return self.differentiate(of)
 
     def repeated_random(self) -> Any:
-        """The trace that `repeat` makes."""
+        """Call `check` and `repeat`, or raise `TraceError` without one."""
         if self.repeat is None:
             raise TraceError(
                 "random tokens were to be said twice to the model behind a trace that has none: it comes from a file, "
@@ -87,7 +88,7 @@ class Rerun:
         return self.repeat()
 
     def without_values(self, stream: str) -> tuple[Float[Tensor, "query key"], ...]:
-        """What `zero` finds."""
+        """Call `zero`, or raise `TraceError` without one."""
         if self.zero is None:
             raise TraceError(
                 "value zeroing was asked for of a trace without a pretrained model behind it, and it runs the model's "

@@ -1,4 +1,4 @@
-"""The picture or sound as the model read it."""
+"""The image or audio as the model read it."""
 
 from dataclasses import dataclass
 
@@ -9,17 +9,17 @@ from torch import Tensor
 from attention_viz.errors import TraceError
 from attention_viz.trace.kind import MEDIA, InputKind
 
-# How what is told of a sound in which nobody speaks ends.
+# The end of notes on audio without speech.
 NO_TIMES = "no word has a time in it."
 
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """A picture or sound as a model read it: cropped, rotated, resized or resampled.
+    """An image or audio after the model's cropping, rotating, resizing or resampling.
 
     Attributes:
-        picture: red, green and blue, 0 to 255; None for a sound.
-        sound: samples, -1 to 1; None for a picture.
+        picture: RGB, 0 to 255; None for audio.
+        sound: samples, -1 to 1; None for an image.
     """
 
     picture: UInt8[Tensor, "row column 3"] | None = None
@@ -27,7 +27,7 @@ class Seen:
     rate: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse neither, as in a broken file."""
+        """Refuse wrong shapes or dtypes, as in a broken file."""
         picture, sound = self.picture, self.sound
         if picture is not None and (picture.ndim != 3 or picture.shape[-1] != 3 or picture.dtype != torch.uint8):
             got = f"{tuple(picture.shape)} of {picture.dtype}"
@@ -38,7 +38,7 @@ class Seen:
 
     @property
     def tensors(self) -> dict[InputKind, Tensor]:
-        """What there is, by name."""
+        """The existing tensors, by kind."""
         return {kind: tensor for kind in MEDIA if (tensor := getattr(self, kind)) is not None}
 
 

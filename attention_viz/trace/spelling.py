@@ -41,7 +41,7 @@ _AROUND = re.compile(f"^([{SPACE}{CONTINUES}]*)(.*?)([{CONTINUES}\u2080-\u2089]*
 _JOINERS = ("\u200c", "\u200d")
 # Everything but the characters that XML 1.0 allows in a document (section 2.2).
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-# A long text has few pieces that differ, and what is said of one is asked for in many places.
+# A long text has few distinct pieces, and many callers need each.
 _remembered = functools.lru_cache(maxsize=1 << 14)
 _NAMED = {"\n": "↵", "\t": "⇥", "\r": "␍", "\x7f": "␡", " ": "␣"}
 
@@ -86,13 +86,13 @@ def carries(label: str, spelling: str = "unknown") -> bool:
 
 @_remembered
 def without_marks(label: str, spelling: str = "unknown") -> str:
-    """Drop a piece's leading space, or any tokenizer's marks; a piece of marks alone stays."""
+    """Drop a piece's leading space or marks; keep a piece of marks alone."""
     text = _without_any(label) if spelling == "unknown" else decode(label, spelling)
     return text.strip(" ") or text or label
 
 
 def join(labels: Sequence[str], spelling: str = "unknown") -> str:
-    """Join a word's pieces into one of their spelling."""
+    """Join a word's pieces into one piece of the same spelling."""
     if spelling in ("wordpiece", "unknown"):
         return labels[0] + "".join(without_marks(label, spelling) for label in labels[1:])
     if spelling.endswith("end-of-word"):
@@ -116,12 +116,12 @@ def _is_part(sign: str) -> bool:
 
 
 def xml_text(text: str) -> str:
-    """Spell out characters that XML forbids, as in ⟨U+FFFE⟩; markup isn't escaped here."""
+    """Spell out characters that XML forbids, as in ⟨U+FFFE⟩; don't escape markup."""
     return _NOT_XML.sub(lambda found: _code_point(found[0]), text)
 
 
 def table_in_html(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Build a table of texts, none of them markup; each row's first is its heading."""
+    """Build an HTML table of escaped texts; each row's first cell is its heading."""
     above = f"<tr>{''.join(f'<th>{escape(name)}</th>' for name in head)}</tr>" if head else ""
     below = "".join(
         f'<tr><th style="text-align:left">{escape(first)}</th>'

@@ -19,7 +19,7 @@ _remembered = functools.lru_cache(maxsize=1 << 14)
 
 
 def split_words(text: str) -> tuple[str, ...]:
-    """Split by `word_numbers`; drop blanks."""
+    """Split text by `word_numbers` and drop blanks."""
     signs = tuple(signs_of(text))
     words: dict[int, str] = {}
     for sign, number in zip(signs, _numbers(signs), strict=True):
@@ -29,11 +29,11 @@ def split_words(text: str) -> tuple[str, ...]:
 
 
 def word_numbers(text: str) -> list[int | None]:
-    """Return each character's word number, from 0; None for blanks.
+    """Return each character's word number, from 0; None for blanks, controls and invisible characters.
 
     A word is a run of letters and digits with their marks and inner signs: an apostrophe before a letter ("don't"), a
-    hyphen unless between two digits ("e-mail"), a point or comma between two digits ("3.14"). Other signs, flags, emoji
-    and each Han or kana sign stand alone. Spaces, controls and invisible characters are blanks.
+    hyphen unless between two digits ("e-mail"), a point or comma between two digits ("3.14"). Any other sign, emoji,
+    flag, Han or kana sign is a word.
     """
     signs = tuple(signs_of(text))
     found = list[int | None]()

@@ -17,7 +17,7 @@ _EMPTIEST = 16
 
 
 def check_places(places: Sequence[tuple[float, ...] | None]) -> None:
-    """Refuse places in nothing, and patches without a grid or with a nearly empty one."""
+    """Refuse mixed or unknown kinds of places, patches off a grid, and a nearly empty grid."""
     kinds = {len(place) for place in places if place is not None}
     if len(kinds) > 1 or not kinds <= {len(unit.axes) for unit in Unit if unit.axes}:
         raise TraceError(
@@ -36,7 +36,7 @@ def check_places(places: Sequence[tuple[float, ...] | None]) -> None:
         )
 
 
-# What stands at a position that only fills up a row.
+# The label of a position that only fills up a row.
 PADDING = "[PAD]"
 
 # So many tokens are named in a message, and shown in a notebook.
@@ -47,18 +47,19 @@ _UNKNOWN, _TEXT = SPELLINGS[:2]
 
 @dataclass(frozen=True, repr=False)
 class Tokens:
-    """A row of tokens as the tokenizer made them, one entry a position in every field.
+    """A row of tokens from a tokenizer; every field has one entry per position.
 
     Attributes:
-        labels: the tokenizer's own pieces, such as "##ing" or "Ġbank"; the ids as text where there is no tokenizer.
-        ids: the numbers the model reads; None of what has none, such as the patches of a picture.
-        words: which word of the text each piece belongs to, from 0; None for what belongs to none.
-        special: True for pieces the tokenizer added by itself, such as [CLS].
+        labels: the tokenizer's own pieces, such as "##ing" or "Ġbank"; the ids as text if there is no tokenizer.
+        ids: the numbers the model reads; None if there are none, as for an image's patches.
+        words: each piece's word in the text, from 0; None if it belongs to none.
+        special: True for pieces the tokenizer added, such as [CLS].
         padding: True for positions that only fill up the row.
-        sentence: which sentence of the text each piece belongs to, 0 or 1; None for what belongs to none.
-        spelling: how the tokenizer writes each piece, one of `spelling.SPELLINGS`: "byte-level" of one such as "Ġbank".
-        place: where each stands in what was read: (row, column) of a picture's patch, from 0, and (seconds,) at which
-            a sound's frame begins; None for what has no place, as the words of a text.
+        sentence: each piece's sentence, 0 or 1; None if it belongs to none.
+        spelling: how the tokenizer writes each piece, one of `spelling.SPELLINGS`: "byte-level" for one such as
+            "Ġbank".
+        place: each token's place in the input: (row, column) of an image patch, from 0, or (seconds,) at the start of
+            an audio frame; None for a text's words and other tokens without a place.
     """
 
     labels: tuple[str, ...]
@@ -91,7 +92,7 @@ class Tokens:
         check_places(self.place)
 
     def __len__(self) -> int:
-        """How many positions there are."""
+        """Count the positions."""
         return len(self.labels)
 
     def __repr__(self) -> str:
@@ -108,10 +109,10 @@ class Tokens:
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """The ids, of tokens that have some.
+        """The ids.
 
         Raises:
-            TraceError: they have none.
+            TraceError: the tokens have none.
         """
         if self.ids is None:
             raise TraceError(
@@ -122,58 +123,55 @@ class Tokens:
 
     @once
     def placed(self) -> bool:
-        """Whether any of them has a place, in a picture or in a sound."""
+        """Whether any token has a place in an image or audio."""
         return any(one is not None for one in self.place)
 
     @once
     def units(self) -> tuple[Unit, ...]:
-        """What each stands for; a class token and the like count as words."""
+        """Each token's unit; special tokens count as words."""
         return tuple(map(Unit.of, self.place))
 
     @once
     def unit(self) -> Unit:
-        """What most of them stand for: patches or frames if any does, else words."""
+        """Patches or frames if there are any, else words."""
         return Unit.of(next((one for one in self.place if one is not None), None))
 
     @once
     def patches(self) -> Mapping[int, tuple[int, int]]:
-        """Row and column, from 0, of each position that is a picture's patch."""
+        """Row and column of each image patch, from 0, by position."""
         placed = enumerate(self.place)
         return {at: (int(one[0]), int(one[1])) for at, one in placed if one is not None and Unit.of(one) is Unit.PATCH}
 
     @once
     def frames(self) -> Mapping[int, float]:
-        """The second at which it begins, of each position that is a sound's frame."""
+        """The start of each audio frame in seconds, by position."""
         placed = enumerate(self.place)
         return {at: one[0] for at, one in placed if one is not None and Unit.of(one) is Unit.FRAME}
 
     def placed_at(self, position: int) -> str | None:
-        """What stands in a picture or a sound, in a sentence: "patch 3, 5" by row and column from 0, or "1.20 s".
-
-        None for a word, a class token and the like.
-        """
+        """Name a token by its place: "patch 3, 5", row and column from 0, or "1.20 s"; None if it has none."""
         place = self.place[position]
         return None if place is None else self.units[position].named(place)
 
     @once
     def said(self) -> tuple[str, ...]:
-        """Each token as a sentence or a list says it: by its place where it has one, else as `written`."""
+        """Each token in a sentence or list: its place if it has one, else as `written`."""
         return tuple(self.placed_at(at) or written for at, written in enumerate(self.written))
 
     def require(self, position: int) -> None:
-        """Make sure that a position, from 0, is one of these.
+        """Refuse a position outside the row, counted from 0.
 
         Raises:
-            ShapeError: it isn't.
+            ShapeError: there is no such position.
         """
         if not 0 <= position < len(self):
             raise ShapeError(f"position {position} was asked for; the text has positions 0 to {len(self) - 1}")
 
     def resolve(self, position: int) -> int:
-        """A position from 0, of one that is given so or, below 0, counted from the end.
+        """Return a position from 0; a negative one counts from the end.
 
         Raises:
-            ShapeError: it is none of these.
+            ShapeError: there is no such position.
         """
         count = len(self)
         self.require(position + count if -count <= position < 0 else position)
@@ -181,15 +179,15 @@ class Tokens:
 
     @once
     def counted(self) -> tuple[int, ...]:
-        """The positions that stand for something in the text: neither special nor padding."""
+        """The positions of the text: neither special nor padding."""
         marks = zip(self.special, self.padding, strict=True)
         return tuple(position for position, (special, padding) in enumerate(marks) if not (special or padding))
 
     @once
     def pieces(self) -> tuple[tuple[int, ...], ...]:
-        """The positions of each word's pieces, in order; what belongs to no word is alone.
+        """The positions of each word's pieces, in order; a token of no word is alone.
 
-        No word goes over a space, whatever `words` says: files of earlier versions have a tokenizer's own words.
+        No word crosses a space, whatever `words` says: files of earlier versions have the tokenizer's own words.
         """
         groups: list[list[int]] = []
         last: tuple[int | None, int | None] = (None, None)
@@ -203,7 +201,7 @@ class Tokens:
         return tuple(map(tuple, groups))
 
     def padded_after(self, real: int) -> "Tokens":
-        """These tokens, with all after the first `real` ones marked as padding."""
+        """Return these tokens with all after the first `real` marked as padding."""
         filling = len(self) - real
         return Tokens(
             (*self.labels[:real], *[PADDING] * filling),
@@ -217,31 +215,31 @@ class Tokens:
 
     @once
     def written(self) -> tuple[str, ...]:
-        """Each token as people read it, such as "·bank" for "Ġbank" and "‿ing" for "##ing"; nothing is invisible.
+        """Each token in readable form, such as "·bank" for "Ġbank" and "‿ing" for "##ing"; nothing is invisible.
 
-        A patch and a time are no tokenizer's: the space in "0.74 s" is a space.
+        Labels of patches and frames stay as they are: the space in "0.74 s" is a space.
         """
         every = zip(self.labels, self.spelling, self.place, strict=True)
         return tuple(label if place else "".join(spell(label, how)) for label, how, place in every)
 
     @once
     def texts(self) -> tuple[str, ...]:
-        """The text of each token, without the space before it: what a search looks for."""
+        """Each token's text without the space before it, for searching."""
         return tuple(without_marks(label, how) for label, how in zip(self.labels, self.spelling, strict=True))
 
     def text_of(self, positions: Sequence[int]) -> str:
-        """The text of a word, without the space before it.
+        """Return a word's text without the space before it.
 
         Args:
-            positions: of its pieces, as in `pieces`.
+            positions: its pieces', as in `pieces`.
         """
         return without_marks(*self.joined(positions))
 
     def joined(self, positions: Sequence[int]) -> tuple[str, str]:
-        """Return the pieces of a word as one piece, and how that is written.
+        """Return a word's pieces as one piece, and its spelling.
 
         Args:
-            positions: of its pieces, as in `pieces`.
+            positions: its pieces', as in `pieces`.
         """
         labels, kinds = [self.labels[one] for one in positions], [self.spelling[one] for one in positions]
         if len(set(kinds)) == 1:
@@ -249,19 +247,19 @@ class Tokens:
         return "".join(decode(label, how) for label, how in zip(labels, kinds, strict=True)), _TEXT
 
     def write(self, label: str) -> str:
-        """Another piece of the same tokenizer, such as one that comes next, as people read it."""
+        """Return another piece of the same tokenizer, such as a predicted one, in readable form."""
         found = next((how for how in self.spelling if how != _TEXT), _UNKNOWN)
         return "".join(spell(label, found))
 
     def places(self, word: str) -> list[tuple[int, ...]]:
-        """The positions of each occurrence of a word, in order: one each, or as many as it has pieces.
+        """Return the positions of each occurrence of a word, in order, one per piece.
 
-        A word is found as it stands in the text, however the tokenizer cuts it: "don't", "3.14", "e-mail", an emoji of
-        several bytes. So are several words, as in "New York".
+        It finds a word as it is in the text, however the tokenizer splits it: "don't", "3.14", "e-mail", an emoji of
+        several bytes. It also finds several words, as in "New York".
 
         Args:
-            word: as the tokenizer writes it ("Ġbank"), as pictures show it ("·bank"), or as text ("bank"); capitals
-                make no difference. Accents do, but for a tokenizer that drops them.
+            word: as the tokenizer writes it ("Ġbank"), as figures show it ("·bank"), or as text ("bank"). Case is
+                ignored; accents aren't, unless the tokenizer drops them.
 
         Raises:
             TraceError: the word isn't there.
@@ -291,13 +289,13 @@ class Tokens:
         return [] if kept or bare == word else self._finder.find(bare)
 
     def index(self, word: str) -> int:
-        """The position of a word that stands in the text once; of one made of several pieces, its first.
+        """Return the position of a word that occurs once; its first piece's if it has several.
 
         Args:
             word: as in `places`.
 
         Raises:
-            TraceError: the word isn't there, or is there more than once; the message has its positions.
+            TraceError: the word isn't there, or occurs more than once; the message lists its positions.
             UnusableText: it isn't text.
         """
         found = [pieces[0] for pieces in self.places(word)]
@@ -308,7 +306,7 @@ class Tokens:
 
     @classmethod
     def of_labels(cls, labels: Sequence[str]) -> "Tokens":
-        """Tokens of which only the labels are known: each is a word as it is written, and equal ones have one id."""
+        """Make tokens from labels alone: each is a word spelled as it is, and equal ones share an id."""
         said = tuple(labels)
         wrong = next((label for label in said if not isinstance(label, str)), None)  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
         if isinstance(labels, str) or wrong is not None:
@@ -320,11 +318,11 @@ class Tokens:
 
     @classmethod
     def of_ids(cls, ids: Sequence[int], padding: Sequence[bool] = ()) -> "Tokens":
-        """Tokens with nothing known of them but their ids."""
+        """Make tokens from ids alone."""
         return cls(tuple(str(i) for i in ids), tuple(ids), padding=tuple(padding))
 
 
 def check_text(text: object, what: str = "a text") -> None:
-    """Refuse what is no text."""
+    """Refuse anything but a str."""
     if not isinstance(text, str):
         raise UnusableText(f"{what} has to be a str; got {type(text).__name__}")

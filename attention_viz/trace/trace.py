@@ -35,21 +35,21 @@ __all__ = ["STREAMS", "Fidelity", "Layer", "Provenance", "Relevance", "Trace"]
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class Trace(TraceData):
-    """What one pass through a model computed, layer by layer.
+    """The record of one pass through a model, layer by layer.
 
-    Keeps query, key, value and the other terms of each attention call; weights are computed when somebody asks.
+    It keeps each attention call's query, key, value and other terms, and computes weights when you read them.
 
     Attributes:
-        layers: by stream ("encoder", "decoder", "cross", "picture" or "sound"), its attention layers in the order they
-            ran; those that are kept.
-        queries: by stream, the tokens down the rows.
-        keys: by stream, the tokens across the columns.
-        output: logits (position, vocabulary) where the model has a head, else the last hidden state
-            (position, d_model) or an embedding (position, width); `provenance.output` names it. Of a long text logits
-            are made when they are asked for, and take gigabytes; `output_at` makes a few of them.
-        provenance: where it comes from.
-        kept: by stream, which of the model's attention layers are kept. A layer is asked for by the model's own number.
-        seen: the picture or the sound that was read, as the model was given it; nothing of a text.
+        layers: by stream ("encoder", "decoder", "cross", "picture" or "sound"), its kept attention layers in running
+            order.
+        queries: by stream, the tokens of the rows.
+        keys: by stream, the tokens of the columns.
+        output: logits (position, vocabulary) if the model has a language-model head, else the last hidden state
+            (position, d_model) or an embedding (position, width); `provenance.output` names it. A long text's logits
+            are computed on demand and take gigabytes; `output_at` computes a few rows.
+        provenance: the trace's origin.
+        kept: by stream, which of the model's attention layers are kept. Name a layer by the model's own number.
+        seen: the image or audio as the model read it; empty for text.
     """
 
     @classmethod
@@ -71,32 +71,32 @@ class Trace(TraceData):
         layout: str | None = None,
         name: str = "queries, keys and values of one's own",
     ) -> "Trace":
-        """Make a trace of queries, keys and values from code of your own; our attention computes what follows.
+        """Make a trace from the queries, keys and values of your own code; our attention computes the rest.
 
-        Its fidelity compares with torch's attention on the same numbers; with a soft cap or sinks, which torch's
+        Its fidelity compares with torch's attention on the same numbers, or, with a soft cap or sinks, which torch's
         attention lacks, with the same formula in float64.
 
         Args:
             query: (head, query, d_k), (query, d_k) or (batch, head, query, d_k); or a list with one per layer.
             key: (head, key, d_k) and so on; key and value may have fewer heads than query.
             value: (head, key, d_v) and so on.
-            allowed: True where a query may look at a key, as in `attend`; one for all layers, or a list of them.
+            allowed: True if a query may attend to a key, as in `attend`; one for all layers, or a list.
             scale: multiplies the scores; 1/√d_k by default.
             bias: added to the scaled scores; one for all layers, or a list.
             softcap: bounds the scaled scores to ±softcap, smoothly.
             sinks: one extra logit per head; one tensor for all layers, or a list.
-            labels: of the queries, one text for each; their positions by default.
-            key_labels: of the keys, where those are other tokens than the queries.
-            stream: "encoder", "decoder" or "cross"; by default "cross" where keys are other tokens, "decoder" where no
-                query may look ahead, else "encoder".
-            batch: which row of a batch, from 0; needed where there are several.
-            layout: "bhsd" for (batch, head, position, width), "bshd" for (batch, position, head, width), each with
-                or without its batch axis. By default "bhsd"; shapes that fit the other as well are refused.
-            name: what pictures and files call it.
+            labels: one text per query; positions by default.
+            key_labels: one text per key, if the keys are other tokens than the queries.
+            stream: "encoder", "decoder" or "cross"; by default "cross" if the keys are other tokens, "decoder" if no
+                query may attend to later tokens, else "encoder".
+            batch: the row of a batch, from 0; required if there are several.
+            layout: "bhsd" for (batch, head, position, width), "bshd" for (batch, position, head, width), each with or
+                without its batch axis. By default "bhsd"; ambiguous shapes are refused.
+            name: the name in figures and files.
 
         Raises:
-            ShapeError: shapes or dtypes that don't fit together; a layout or a batch row that has to be named.
-            TraceError: too few or many labels, or no such stream.
+            ShapeError: shapes or dtypes don't fit together, or the layout or batch row is missing.
+            TraceError: wrong number of labels, or no such stream.
         """
         query, key, value = heads_first(query, key, value, layout, (labels, key_labels, stream), allowed)
         calls = calls_of_qkv(query, key, value, allowed, bias, sinks, batch, scale=scale, softcap=softcap)
@@ -114,26 +114,26 @@ class Trace(TraceData):
         batch: int | None = None,
         name: str = "weights of one's own",
     ) -> "Trace":
-        """A trace of attention weights alone, such as another library hands out: pictures, tables and metrics of them.
+        """Make a trace from attention weights alone, such as another library's, for figures, tables and metrics.
 
-        What rests on queries, keys and values (steps, norms, single heads' tensors, the long texts' terms) refuses such
-        a trace by name. Nobody knows how the weights came to be, so the trace is never "verified".
+        Anything that needs queries, keys and values (steps, norms, single heads' tensors, long texts' terms) raises an
+        error. The origin of the weights is unknown, so the trace is never "verified".
 
         Args:
-            weights: (head, query, key), of one head (query, key), of a batch (batch, head, query, key); or a list of
-                these, one a layer, as transformers' `attentions` are. Tensors or what torch makes tensors of.
-            labels: of the queries, one text for each; their positions by default.
-            key_labels: of the keys, where those are other tokens than the queries.
-            allowed: True where a query may look. By default everywhere, since a weight of 0 needn't be a blocked one;
-                but if no weight of any layer is on a later token, nobody may look ahead.
+            weights: (head, query, key), one head's (query, key), or a batch's (batch, head, query, key); or a list with
+                one per layer, such as transformers' `attentions`. Tensors, or anything torch converts to tensors.
+            labels: one text per query; positions by default.
+            key_labels: one text per key, if the keys are other tokens than the queries.
+            allowed: True if a query may attend to a key. By default everywhere, since a weight of 0 isn't always
+                blocked; but causal if no layer has a weight on a later token.
             stream: as in `from_qkv`.
-            batch: which row of a batch, from 0; needed where there are several.
-            name: what pictures and files call it.
+            batch: the row of a batch, from 0; required if there are several.
+            name: the name in figures and files.
 
         Raises:
-            ShapeError: another shape, or a batch of which no row was named.
-            TraceError: numbers below 0 or that are no numbers, rows that sum neither to 1 nor to 0, a weight above 0
-                where nobody may look, labels of another number than the tokens, or no such stream.
+            ShapeError: wrong shape, or the batch row is missing.
+            TraceError: negative or non-finite weights, rows that sum neither to 1 nor to 0, a weight above 0 that isn't
+                allowed, wrong number of labels, or no such stream.
         """
         calls, rows = calls_of_weights(weights, allowed, (labels, key_labels, stream), batch)
         return trace_of_calls(
@@ -149,25 +149,25 @@ class Trace(TraceData):
         layers: Sequence[int] | None = None,
         progress: Progress | None = None,
     ) -> pandas.DataFrame:
-        """Every weight as a row.
+        """Return one row per weight.
 
-        Columns stream, layer, head, query, query_token, key, key_token, weight, query_written, key_written.
-        A token is the tokenizer's own piece, such as "Ġbank"; written is how people read it, "·bank".
+        The columns are stream, layer, head, query, query_token, key, key_token, weight, query_written, key_written. A
+        token is the tokenizer's own piece, such as "Ġbank"; written is its readable form, "·bank".
 
-        What takes more than ten seconds says first how many rows it has and how long it may take, and then on standard
-        error how far it is.
+        Work of more than ten seconds warns of its row count and duration first, then prints its progress to standard
+        error.
 
         Args:
             layer: only this layer; all by default.
             head: only this head; all by default.
             stream: only this stream; all by default.
             layers: only these layers; all by default.
-            progress: told after each head which share is done, from 0 to 1, in place of lines on standard error; what
-                it raises stops the work.
+            progress: called after each head with the share done, from 0 to 1, instead of printing; an exception from it
+                stops the work.
 
         Raises:
             TraceError: there is no such layer or stream.
-            ShapeError: there is no such head; or layer and layers were both given.
+            ShapeError: there is no such head, or you passed both layer and layers.
         """
         return weights_table(self, layer, head, stream, layers, progress)
 
@@ -180,41 +180,39 @@ class Trace(TraceData):
         dtype: Literal["float16", "float32"] | None = None,
         progress: Progress | None = None,
     ) -> None:
-        """Write the trace to one file at exactly that path: safetensors, with JSON in its header.
+        """Write the trace to one file at exactly that path: safetensors with a JSON header.
 
-        A file of less says so: the trace that `load` makes of it has in its provenance what was stored and the largest
-        absolute difference between a weight of the run and the file's, which is measured over all weights here. What
-        takes more than ten seconds says first how large it is and how long it may take, and then on standard error how
-        far it is.
+        A file with only a part, or with rounded numbers, says so: after `load`, the provenance has the stored part and
+        the largest absolute difference between a weight of the run and of the file, measured here over all weights.
+        Work of more than ten seconds warns of its size and duration first, then prints its progress to standard error.
 
         Args:
-            path: where to; what is there already stays until the new file is whole.
+            path: an existing file stays until the new one is complete.
             layers: only these layers, which keep their numbers; all by default.
-            what: "all"; "terms", the calls' queries, keys, values, masks and biases without what stands around them
-                (embeddings, heads joined); or "weights" alone: what needs queries and keys refuses such a trace, as it
-                does one of `from_weights`. The output is kept in each.
-            dtype: numbers of wider kinds are rounded to this one, and widened again when the file is read; None keeps
-                all as they are. "float16" halves the file, and a weight is then some 1e-4 to 1e-3 off where scores are
-                large.
-            progress: told now and then which share is done, from 0 to 1, in place of lines on standard error; what it
-                raises stops the work, and nothing is written.
+            what: "all"; "terms", the calls' queries, keys, values, masks and biases without the tensors around them
+                (embeddings, joined heads); or "weights" alone, with the limits of `from_weights`. Each keeps the
+                output.
+            dtype: rounds wider numbers to this type, and `load` widens them again; None keeps all. "float16" halves the
+                file, and changes weights by 1e-4 to 1e-3 if scores are large.
+            progress: called now and then with the share done, from 0 to 1, instead of printing; an exception from it
+                stops the work, and nothing is written.
 
         Raises:
-            TraceError: nothing can be written there, a layer isn't kept, or numbers are too large for the dtype; or
-                weights alone of a layer with attention sinks.
-            ShapeError: another word than these, or no such layers.
+            TraceError: the path can't be written, a layer isn't kept, numbers are too large for the dtype, or only
+                weights were to be saved of a layer with attention sinks.
+            ShapeError: unknown `what` or `dtype`, or no such layers.
         """
         write_trace(self, path, layers=layers, what=what, dtype=dtype, progress=progress)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Trace":
-        """Read a trace back from a file that `save` wrote.
+        """Read a trace from a file that `save` wrote.
 
         Raises:
-            TraceError: the file is missing, broken, or not a trace of ours.
+            TraceError: the file is missing, broken, or not a trace.
 
         Warns:
-            AttentionVizWarning: it holds rounded numbers or weights alone, with the error that this brings.
+            AttentionVizWarning: the file has rounded numbers or weights alone; the warning states the error.
         """
         return read_trace(cls, path)
 
@@ -222,7 +220,7 @@ class Trace(TraceData):
         return trace_in_html(self)
 
     def only(self, stream: str | None = None) -> "Trace":
-        """The run with one stream alone; this trace itself where it has no other.
+        """Return the run with one stream alone; this trace itself if it has no other.
 
         Raises:
             TraceError: there is no such stream.
@@ -251,22 +249,22 @@ class Trace(TraceData):
         provenance: Provenance | None = None,
         before: str = "",
     ) -> "Trace":
-        """A trace made of this one: what isn't given stays as it is, its fidelity too.
+        """Return a trace with some parts replaced; the rest stays as it is, fidelity included.
 
         Args:
-            layers: other layers, with all that is known to stand around them, of fewer streams, or of all. As many
-                take the numbers of those before; where no layer is missing there may be more or fewer.
-            queries: other tokens down the rows, of the same streams.
-            keys: other tokens across the columns, of the same streams.
-            output: another output, (position, width).
-            provenance: where it comes from now; says what was done.
-            before: what was done, in words that end a sentence: the fidelity is that of the run before it, and says so.
+            layers: with all known tensors around their calls, of some or all streams. As many as before keep their
+                numbers; if no layer is missing, there may be more or fewer.
+            queries: the tokens of the rows, for the same streams.
+            keys: the tokens of the columns, for the same streams.
+            output: (position, width).
+            provenance: the new origin, with the change.
+            before: the change, in words that end a sentence; the fidelity says that it is the one before the change.
 
         Returns:
-            A trace that can't be asked for gradients any more, unless only its provenance is another.
+            A trace without gradients, unless only its provenance changed.
 
         Raises:
-            TraceError: layers and tokens that don't fit together.
+            TraceError: layers and tokens don't fit together.
         """
         same = (layers, queries, keys, output) == (None, None, None, None)
         rerun = Rerun(
@@ -289,9 +287,9 @@ class Trace(TraceData):
         return attach(made, rerun)
 
     def detached(self) -> "Trace":
-        """A trace of the run, fidelity and output made now, with no model behind it: it keeps no model or input alive.
+        """Return the trace with fidelity and output computed, and without the model and input behind it.
 
-        What stands around the attention calls is kept where somebody asked for it before.
+        It has the tensors around the attention calls only if they were made before.
         """
         layers: LayersByStream = vars(self).get("whole_layers", self.layers)
         return Trace(layers, self.queries, self.keys, self.output, self.provenance, self.fidelity, self.kept, self.seen)

@@ -1,4 +1,4 @@
-"""The fields of a trace, asked for by stream and layer number, and the run behind it."""
+"""A trace's fields, by stream and layer number, and the run behind it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ _LATE, _RUN = "_late output", "_run behind"
 
 
 def _whole_output(trace: "TraceData") -> Float[Tensor, "position width"]:
-    """All rows of the output; those of a long text are made when they are first needed."""
+    """Return all rows of the output; a long text's are made on first use."""
     return vars(trace)[_LATE].whole()
 
 
@@ -40,7 +40,7 @@ _OUTPUT: Any = once(_whole_output)
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class TraceData:
-    """What a trace holds: see `Trace`, which adds what can be made of it."""
+    """The data of a trace; `Trace` adds derivations."""
 
     layers: LayersByStream
     queries: Mapping[str, Tokens]
@@ -63,7 +63,7 @@ class TraceData:
     ) -> None:
         """Build an immutable trace.
 
-        Without `fidelity`, it can't be measured. Without `kept`, the layers are all, numbered by their labels.
+        Without `fidelity`, it can't be measured. Without `kept`, these are all layers, numbered by their labels.
         """
         kept = (
             {stream: KeptLayers.by_labels(labels_of(found)) for stream, found in layers.items()}
@@ -96,12 +96,12 @@ class TraceData:
 
     @property
     def nbytes(self) -> int:
-        """How many bytes its tensors hold in memory, those of `whole_layers` once it was asked for; see `bytes_of`."""
+        """The bytes of its tensors in memory, with those of `whole_layers` once they are made; see `bytes_of`."""
         return bytes_of(self._tensors, resting=False)
 
     @property
     def resting_bytes(self) -> int:
-        """How many bytes of it rest in a mapped file, as most of a long trace does."""
+        """The bytes of its tensors in a mapped file, most of a long trace."""
         return bytes_of(self._tensors, resting=True)
 
     @property
@@ -114,31 +114,31 @@ class TraceData:
 
     @property
     def output_shape(self) -> tuple[int, int]:
-        """How many rows the output has, and how wide they are."""
+        """The output's row count and width."""
         rows, width = by_row(self).shape
         return rows, width
 
     def output_at(self, position: int) -> Float[Tensor, " width"]:
-        """The output's row at a position, counted from the end where negative; of a long text no others are made.
+        """Return the output's row at a position, counted from the end if negative, without computing all rows.
 
         Raises:
             IndexError: there is no such row.
-            TraceError: it isn't made yet, and the model has changed since it ran.
+            TraceError: the row isn't made yet, and the model has changed since it ran.
         """
         return by_row(self)[position]
 
     @once
     def fidelity(self) -> Fidelity:
-        """How far the model's output with our attention is from its output without; one plain pass, made once.
+        """The distance of the model's output with our attention from its output without; one pass, made once.
 
         Raises:
-            TraceError: the trace was put together without one, or the model has changed since.
+            TraceError: the trace was built without one, or the model has changed since.
         """
         return behind(self).measure()
 
     @once
     def whole_layers(self) -> LayersByStream:
-        """The layers with what stands around their attention calls, as far as it is known; made once.
+        """The layers with the known tensors around their attention calls, made once.
 
         Raises:
             TraceError: the model has changed since the trace was made.
@@ -151,51 +151,51 @@ class TraceData:
 
     @property
     def differentiable(self) -> bool:
-        """Whether a model stands behind the trace that can be asked for gradients."""
+        """Whether the trace has a model behind it that gives gradients."""
         return behind(self).differentiate is not None
 
     def relevance(self, of: tuple[int, int] | Along | None = None) -> Relevance:
-        """How far each weight raised one number of the output, by a run of the same once more.
+        """Return how far each weight raised one number of the output, by another run of the same input.
 
         Args:
-            of: the number's (position, token id), or a direction of the output; by default what the model says, as
-                `gradient` tells.
+            of: the number's (position, token id), or a direction of the output; by default the model's prediction, as
+                in `gradient`.
 
         Raises:
-            TraceError: no model stands behind the trace, or it has changed since.
-            UnsupportedModel: no gradient goes through the model.
+            TraceError: the trace has no model behind it, or it has changed since.
+            UnsupportedModel: the model passes no gradient.
             ShapeError: there is no such position or token.
         """
         return behind(self).relevance(of)
 
     def value_zeroing(self, stream: str | None = None) -> tuple[Float[Tensor, "query key"], ...]:
-        """How far each layer's output turns for each query where the value of a key is zero in all of its heads.
+        """Return how far each layer's output turns at each query if one key's value is zero in all heads.
 
-        Each layer runs once more, whole, for each key. Source: Mohebbi et al. 2023, "Quantifying Context Mixing in
+        Each whole layer runs again for each key. Source: Mohebbi et al. 2023, "Quantifying Context Mixing in
         Transformers", section 3.
 
         Args:
-            stream: whose layers; None for the only one there is.
+            stream: None for the only one.
 
         Returns:
-            1 - cos of the outputs with and without, (query, key) of each layer that is kept; 0 where it doesn't turn.
+            1 - cos of the outputs with and without, (query, key) per kept layer; 0 if the output doesn't turn.
 
         Raises:
-            TraceError: no pretrained model stands behind the trace, it has changed since, or there is no such stream.
-            UnsupportedModel: the model's layers can't be run by themselves.
+            TraceError: the trace has no pretrained model behind it, it has changed since, or there is no such stream.
+            UnsupportedModel: the model's layers can't run by themselves.
         """
         return behind(self).without_values(self.stream(stream))
 
     @property
     def streams(self) -> tuple[str, ...]:
-        """The kinds of attention recorded: ("encoder",), ("decoder",) or ("encoder", "decoder", "cross")."""
+        """The recorded kinds of attention, such as ("decoder",) or ("encoder", "decoder", "cross")."""
         return tuple(self.layers)
 
     def stream(self, name: str | None = None) -> str:
-        """The stream of that name; None stands for the only one there is.
+        """Check a stream's name and return it; None stands for the only stream.
 
         Raises:
-            TraceError: no such stream, or several to choose from and none chosen.
+            TraceError: there is no such stream, or there are several and none was named.
         """
         if name is None and len(self.layers) == 1:
             return self.streams[0]
@@ -205,22 +205,22 @@ class TraceData:
         return name
 
     def layer_count(self, stream: str | None = None) -> int:
-        """How many attention layers are kept; all of the model's, unless only some were asked for."""
+        """Count the kept attention layers; all of the model's by default."""
         return len(self.layers[self.stream(stream)])
 
     def layer_numbers(self, stream: str | None = None) -> tuple[int, ...]:
-        """The model's own numbers of the attention layers that are kept, rising.
+        """Return the model's own numbers of the kept attention layers, rising.
 
-        0, 1, 2 …, unless only some layers were asked for, or the model has layers without softmax attention.
+        They are 0, 1, 2 …, unless you kept only some layers, or the model has layers without softmax attention.
         """
         return self.kept[self.stream(stream)].numbers
 
     def check_every_layer(self, what: str, stream: str | None = None) -> None:
-        """Refuse what can't be had of some layers alone.
+        """Refuse a computation that needs every layer if one is missing.
 
         Args:
-            what: was asked for.
-            stream: of which stream; of every one by default.
+            what: the computation's name, for the message.
+            stream: None for every one.
 
         Raises:
             TraceError: a layer is missing.
@@ -233,11 +233,11 @@ class TraceData:
                 )
 
     def head_count(self, layer: int, stream: str | None = None) -> int:
-        """How many heads a layer has."""
+        """Count a layer's heads."""
         return self.attention(layer, stream).shape[0]
 
     def attention(self, layer: int, stream: str | None = None) -> Attention:
-        """The attention call of one layer, head first: query is (head, query, d_k).
+        """Return one layer's attention call, head first: query is (head, query, d_k).
 
         Raises:
             TraceError: there is no such layer or stream, or the layer isn't kept.
@@ -246,7 +246,7 @@ class TraceData:
         return self.layers[stream][index].attention
 
     def label(self, layer: int, stream: str | None = None) -> str:
-        """The model's own number for a layer, as text.
+        """Return the model's own number for a layer, as text.
 
         Raises:
             TraceError: there is no such layer or stream, or the layer isn't kept.
@@ -255,19 +255,19 @@ class TraceData:
         return self.layers[stream][index].label
 
     def weights(self, layer: int, head: int, stream: str | None = None) -> Float[Tensor, "query key"]:
-        """How much each query takes from each key, in one head; errors as of `attention` and its `head`."""
+        """Return one head's attention weights; raises the errors of `attention` and its `head`."""
         return self.attention(layer, stream).head(head).weights
 
     def query_tokens(self, stream: str | None = None) -> Tokens:
-        """The tokens down the rows."""
+        """Return the tokens of the rows."""
         return self.queries[self.stream(stream)]
 
     def key_tokens(self, stream: str | None = None) -> Tokens:
-        """The tokens across the columns."""
+        """Return the tokens of the columns."""
         return self.keys[self.stream(stream)]
 
     def layer(self, layer: int, stream: str | None = None) -> Layer:
-        """Everything known of one layer, what stands around its attention call included.
+        """Return one layer with the tensors around its attention call.
 
         Raises:
             TraceError: there is no such layer or stream, or the layer isn't kept.
@@ -286,24 +286,24 @@ class TraceData:
 
 
 def attach(trace: _Traced, rerun: Rerun) -> _Traced:
-    """Attach a run to a new trace before anybody else has it; return the trace."""
+    """Attach a run to a new trace before it is shared; return the trace."""
     vars(trace)[_RUN] = rerun
     return trace
 
 
 def behind(trace: TraceData) -> Rerun:
-    """Return a trace's run; an empty one for traces made by hand."""
+    """Return a trace's run; an empty one if it was made by hand."""
     return vars(trace).get(_RUN, _NOTHING_BEHIND)
 
 
 def by_row(trace: TraceData) -> Tensor | LateOutput:
-    """Return a trace's output, made only row by row."""
+    """Return a trace's output without computing all of its rows."""
     found = vars(trace)
     return found["output"] if "output" in found else found[_LATE]
 
 
 def some_layers(trace: TraceData, layers: Sequence[int] | None) -> dict[str, KeptLayers]:
-    """Choose a trace's layers by stream; all kept ones by default."""
+    """Choose a trace's layers by stream; by default all kept ones."""
     if layers is None:
         return dict(trace.kept)
     found = dict(chosen_layers(layers, trace.kept))

@@ -1,4 +1,4 @@
-"""The words of a row of pieces: their text, their groups, and where a word is."""
+"""The words of a row of pieces: their text, pieces and positions."""
 
 import re
 import unicodedata
@@ -40,7 +40,7 @@ class PieceText:
         goes_on: Sequence[bool],
         between: Callable[[int, str, str], str],
     ) -> "PieceText":
-        """Put pieces together."""
+        """Join pieces."""
         parts = [_bytes(label, how) for label, how in zip(labels, spelling, strict=True)]
         starts = [at for at, on in enumerate(goes_on) if not on or at == 0]
         text, spans = "", list[tuple[int, int] | None]()
@@ -54,7 +54,7 @@ class PieceText:
 
 
 def goes_on(labels: Sequence[str], spelling: Sequence[str]) -> list[bool]:
-    """Mark pieces that continue a word, if they don't mark spaces."""
+    """Mark pieces that continue a word, by `##` or a piece before without `</w>`; spellings with spaces have none."""
     found = list[bool]()
     for at, (label, how) in enumerate(zip(labels, spelling, strict=True)):
         if how.endswith("end-of-word"):
@@ -228,8 +228,8 @@ class WordFinder:
     """A finder of words' pieces by the text.
 
     Attributes:
-        folded: the text's signs, lowercase, in Unicode's composed form.
-        places: each character's sign.
+        folded: the signs in lowercase and Unicode's composed form.
+        places: the sign of each character of `folded`.
         pieces: each sign's first and last piece; None between pieces.
         spaced: pieces that follow one with their word's space.
     """
@@ -242,7 +242,7 @@ class WordFinder:
 
     @classmethod
     def of(cls, labels: Sequence[str], spelling: Sequence[str], words: Sequence[int | None]) -> "WordFinder":
-        """Read a row of pieces."""
+        """Make a finder for a row of pieces."""
         spaced = bool(keeps_spaces(labels, spelling))
         on = [True] * len(labels) if spaced else goes_on(labels, spelling)
 
@@ -272,7 +272,7 @@ class WordFinder:
         return cls(folded, tuple(places), tuple(signs), tuple(pieces), spaces)
 
     def find(self, word: str) -> list[tuple[int, ...]]:
-        """Return each occurrence's whole pieces, for one or several spaced words; no letter continues it."""
+        """Return the whole pieces of each occurrence of a word or of several spaced words."""
         wanted = "".join(map(_folded, signs_of(word.strip())))
         if not wanted:
             return []
@@ -290,7 +290,7 @@ class WordFinder:
         return character in (0, len(places)) or places[character] != places[character - 1]
 
     def _pieces(self, begin: int, end: int) -> tuple[int, ...] | None:
-        """Return some signs' pieces; None for partial pieces or part of a letter run."""
+        """Return some signs' pieces; None if they end inside a piece or a run of letters."""
         first, last = self.pieces[begin], self.pieces[end]
         if first is None or last is None:
             return None
@@ -307,7 +307,7 @@ class WordFinder:
 
 
 def without_marks_above(text: str) -> str:
-    """Drop marks that are no letters, as BERT's tokenizers do."""
+    """Drop nonspacing marks, such as accents, as BERT's tokenizers do."""
     kept = (sign for sign in unicodedata.normalize("NFD", text) if unicodedata.category(sign) != "Mn")
     return unicodedata.normalize("NFC", "".join(kept))
 

@@ -1,1 +1,1 @@
-"""One file a lesson: what its text tells of the reader's sentence, its picture, and the one thing to change."""
+"""One file per lesson: its facts on the reader's sentence, its figure and its control."""

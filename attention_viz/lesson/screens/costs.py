@@ -1,4 +1,4 @@
-"""Cost: twice the words, four times the weights; and four ways to save work, each measured before and after."""
+"""Cost: twice the words, four times the weights; and four measured ways to save work."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Outputs: a head's weighted sum stays among the values; many heads look with narrower queries."""
+"""Outputs: weighted sums stay among the values; many heads have narrower queries."""
 
 from collections.abc import Sequence
 

@@ -114,7 +114,7 @@ def scored(x: Tensor, w: Tensor, u: Tensor, v: Tensor, kind: str) -> Attention:
     al. 2017, eq. 1 (scaled).
     """
     if kind == "additive":
-        # No product of two vectors: the scores are written where a bias would stand.
+        # No product of two vectors: the scores are passed as a bias.
         added = torch.tanh((x @ w.mT)[:, None] + (x @ u.mT)[None])
         return attend(torch.zeros_like(x)[None], x[None], x[None], bias=(added @ v)[None])
     designs: dict[str, Callable[[], Attention]] = {

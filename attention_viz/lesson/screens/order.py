@@ -1,4 +1,4 @@
-"""Order: attention needs positions to tell it, and recurrent networks read by it."""
+"""Order: attention needs positions, and recurrent networks read in order."""
 
 from dataclasses import replace
 
@@ -125,7 +125,7 @@ _CONTROL_POSITIONS = Control("Vectors", _options, lambda scene: next(iter(_optio
 
 _D_MODEL_RECURRENT = 8
 _LEAST = 0.001
-# How high the two lines of words stand in the picture.
+# The heights of the two lines of words in the figure.
 _RECURRENT, _DIRECT = 1.0, 0.0
 
 

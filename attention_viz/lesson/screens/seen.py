@@ -1,4 +1,4 @@
-"""Pictures and sounds: patches look at each other as words do; words get their times from where heads look."""
+"""Images and audio: patches attend like words; heads give words their times."""
 
 from attention_viz.lesson.lesson import Ask, Control, Lesson, Shown, short
 from attention_viz.lesson.scene import Scene

@@ -1,4 +1,4 @@
-"""Softmax: numbers become shares that sum to 1; large scores leave it nothing to learn from."""
+"""Softmax: numbers become shares that sum to 1; large scores saturate it."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Heads of the toy: one writes the key that another finds, and adds to the logits of words."""
+"""Heads of the toy: one writes another's key, and one adds to words' logits."""
 
 from attention_viz.lesson.composed import STEPS, TOY_WORDS, Composed, WrittenBy
 from attention_viz.lesson.language import TOY

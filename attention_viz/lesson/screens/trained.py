@@ -1,4 +1,4 @@
-"""Trained heads: jobs found in every language model, and limits of weights."""
+"""Trained heads: roles in every language model, and limits of weights."""
 
 from typing import NamedTuple
 
@@ -34,7 +34,7 @@ def _ask_jobs(scene: Scene) -> Ask:
     layer, head, _ = twice.heads(metric)[0]
     query, _, _ = twice.asked(metric, layer, head)
     row, labels = twice.trace.weights(layer, head)[query], twice.trace.query_tokens().written
-    # Of a causal row, only what it may look at: a blocked token has no weight to compare.
+    # Only the allowed keys of a causal row: a blocked token has no weight to compare.
     keys = sorted(row[: query + 1].argsort(descending=True, stable=True)[:_BARS].tolist())
     values = [float(row[key]) for key in keys]
     best = keys[values.index(max(values))]

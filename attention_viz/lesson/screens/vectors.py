@@ -1,4 +1,4 @@
-"""Words: why others decide a word's meaning, their vectors, and attention without parameters."""
+"""Words: why meaning depends on others, word vectors, and attention without parameters."""
 
 import torch
 

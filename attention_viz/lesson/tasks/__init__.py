@@ -1,1 +1,1 @@
-"""How exercises are made, by theme: each function takes a scene and a seed and gives one `Exercise`."""
+"""Exercises by theme: each function makes one `Exercise` of a scene and seed."""

@@ -142,7 +142,7 @@ def _projected(x: list[int], learned: list[list[int]]) -> Tensor:
 
 
 def score(scene: Scene, seed: int) -> Exercise:
-    """How well a query matches a key."""
+    """Ask for the dot product of a query and a key."""
     draw = Draw("score", seed, scene.text)
     words, note = hand_words(scene, draw, most=3)
     queries, keys = [draw.vector(3) for _ in words], [draw.vector(3) for _ in words]
@@ -180,7 +180,7 @@ def _dot(left: list[int], right: list[int]) -> float:
 
 
 def scaled(scene: Scene, seed: int) -> Exercise:
-    """A score divided by √d_k."""
+    """Ask for a score divided by √d_k."""
     draw = Draw("scaled", seed, scene.text)
     words, note = hand_words(scene, draw, most=2)
     width, raw = draw.pick(_WIDTHS), draw.whole(3, 40) * draw.pick((1, 1, -1))

@@ -1,4 +1,4 @@
-"""Tools of all tasks: hashed numbers, the sentence's words, arithmetic as text."""
+"""Tools for all tasks: hashed numbers, the sentence's words, arithmetic as text."""
 
 import hashlib
 from collections import Counter
@@ -42,11 +42,11 @@ class Draw:
         return low + self.below(high - low + 1)
 
     def pick(self, things: Sequence[_Thing]) -> _Thing:
-        """One of several, drawn with equal chances."""
+        """Draw one of several, with equal chances."""
         return things[self.below(len(things))]
 
     def order(self, things: Sequence[_Thing]) -> list[_Thing]:
-        """All of them, shuffled (Fisher and Yates)."""
+        """Return a shuffled list (Fisher and Yates)."""
         left = list(things)
         return [left.pop(self.below(len(left))) for _ in range(len(left))]
 
@@ -130,5 +130,5 @@ def factor(number: float) -> str:
 
 
 def products(left: Sequence[float], right: Sequence[float]) -> str:
-    """A dot product, written out: 2·1 + (−1)·3."""
+    """Write out a dot product: 2·1 + (−1)·3."""
     return " + ".join(f"{factor(a)}·{factor(b)}" for a, b in zip(left, right, strict=True))

@@ -51,7 +51,7 @@ def strongest(scene: Scene, seed: int) -> Exercise:
     draw = Draw("strongest", seed, scene.text)
     trace, note = _reading(scene, 3)
     places, names = word_positions(trace), _names(trace)
-    # Not the word that the lesson opens on, whose row stands on the page already.
+    # Not the word that the lesson opens on, whose row is on the page already.
     telling = telling_positions(trace, places)
     query = draw.pick([at for at in telling if note or at != opening_position(trace)] or telling)
     link = strongest_link(trace, query)
@@ -240,7 +240,7 @@ def _moved(scene: Scene, before: Trace, layer: int, one: int) -> float:
 
 
 _DIGITS_JOBS = 3
-# A row whose best option is ahead by that much can be told without a doubt.
+# The lead of a best option that makes it clear.
 _MARGIN_JOBS = 0.02
 
 

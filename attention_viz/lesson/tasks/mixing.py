@@ -67,7 +67,7 @@ def plain(scene: Scene, seed: int) -> Exercise:
 
 
 def temperature(scene: Scene, seed: int) -> Exercise:
-    """Which temperature gives an entropy."""
+    """Ask for the temperature that gives an entropy."""
     draw = Draw("temperature", seed, scene.text)
     words, note = hand_words(scene, draw, most=4, least=2)
     bound = math.log(len(words))

@@ -1,4 +1,4 @@
-"""Tasks with a sound and a picture: when a word begins, the class token's weight on a part."""
+"""Tasks with audio and an image: a word's start, the class token's weight on a region."""
 
 import itertools
 

@@ -1,1 +1,1 @@
-"""A trace as a file: written whole or made smaller, and read back with everything checked."""
+"""Trace files: write a trace whole or in part, and read it back checked."""

@@ -21,7 +21,7 @@ _Kind = TypeVar("_Kind")
 
 
 def unpack_provenance(entry: Mapping[str, Any]) -> Provenance:
-    """Read where the run comes from."""
+    """Read a run's provenance."""
     return Provenance(
         model=as_kind(str, entry["model"]),
         text=_as_text_or_none(entry["text"]),
@@ -48,7 +48,7 @@ def unpack_provenance(entry: Mapping[str, Any]) -> Provenance:
 
 
 def _as_stored(value: object) -> str:
-    """Read the kept part; accept only values that can have been written."""
+    """Read the kept part; refuse values that no version writes."""
     stored = as_kind(str, value)
     if wrong := [part for part in stored.split(", ") if stored and part not in ("terms", WEIGHTS, *DTYPES)]:
         raise TraceError(f"of the run it keeps {wrong[0]!r}; a file keeps terms or {WEIGHTS}, in {' or '.join(DTYPES)}")
@@ -123,7 +123,7 @@ def _as_text_or_none(value: object) -> str | None:
 
 
 def pack_kept(kept: KeptLayers, labels: Sequence[str]) -> dict[str, Any]:
-    """Return the entry, or nothing if the layers' labels suffice.
+    """Return the entry; empty if the layers' labels suffice.
 
     "numbers" are indices among the attention layers, as in version 1.0.0; "every" and "without" are model numbers.
     """
@@ -136,7 +136,7 @@ def pack_kept(kept: KeptLayers, labels: Sequence[str]) -> dict[str, Any]:
 
 
 def unpack_kept(entry: Mapping[str, Any], labels: Sequence[str]) -> KeptLayers:
-    """Read a stream's entry; without one it has all layers."""
+    """Read a stream's kept layers; without an entry, all."""
     if "kept" not in entry:
         return KeptLayers.by_labels(labels)
     kept = entry["kept"]

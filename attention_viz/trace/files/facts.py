@@ -75,8 +75,8 @@ def check_heads(heads: Iterable[int]) -> None:
 def check_output_rows(rows: int, width: int, queries: Mapping[str, Tokens], provenance: Provenance) -> None:
     """Refuse an output whose row count doesn't fit its tokens.
 
-    Towers of pictures and sounds pool positions, and merged words keep one row per piece: their count is unknown. A
-    text's output has one row per token, or a single one.
+    A text's has one row per token, or one. Image and audio towers pool positions, and merged words keep one row per
+    piece: their count is unknown.
     """
     if not rows:
         raise TraceError(f"the output is {rows} × {width}; needed: at least one row")

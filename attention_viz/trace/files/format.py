@@ -1,4 +1,4 @@
-"""The conventions that writing and reading trace files share, their checksum among them."""
+"""The conventions of trace files for writing and reading, with their checksum."""
 
 import hashlib
 import re
@@ -16,7 +16,7 @@ WEIGHTS = "weights"
 WHAT = ("all", "terms", WEIGHTS)
 
 
-# The entry of our header, and what stands there while the checksum is computed.
+# Our header's entry, and its placeholder while the checksum is computed.
 CHECKSUM, BLANK = "checksum", "0" * 64
 # As our header lies in the file: JSON, as a text of safetensors' own JSON. In what a person typed quotes are escaped
 # once more, so there it can't be found.

@@ -31,7 +31,7 @@ from attention_viz.trace.trace_data import TraceData
 
 _Read = TypeVar("_Read", bound=TraceData)
 
-# Bytes: what is larger stays where the file lies in memory.
+# Bytes: larger tensors stay mapped from the file.
 _SMALL = 1_000_000
 _TERMS = terms_of(Attention)
 _KINDS = {str(kind).removeprefix("torch."): kind for kind in FLOATING}

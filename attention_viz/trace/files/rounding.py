@@ -28,7 +28,7 @@ class Rounding:
     """The kept part of a run, its number type and the measured error.
 
     Attributes:
-        dtype: wider numbers are rounded to it; None for their own.
+        dtype: the type that wider numbers are rounded to; None keeps each number's own.
         weight_error: the largest absolute weight difference so far.
     """
 
@@ -38,12 +38,12 @@ class Rounding:
 
     @property
     def measures(self) -> bool:
-        """Return whether the file's weights may differ from the run's."""
+        """Whether the file's weights may differ from the run's."""
         return self.what == WEIGHTS or self.dtype is not None
 
     @property
     def change(self) -> str:
-        """Describe the rounding, to follow "before"; empty for none."""
+        """The rounding, to follow "before"; empty for none."""
         return "" if self.dtype is None else f"the numbers were rounded to {self._named}"
 
     @property
@@ -55,7 +55,7 @@ class Rounding:
         return own.itemsize if self.dtype is None else min(own.itemsize, self.dtype.itemsize)
 
     def of(self, tensor: Tensor, where: str) -> Tensor:
-        """A tensor as the file keeps it."""
+        """Round a tensor for the file."""
         if self.dtype is None or not tensor.is_floating_point() or tensor.dtype.itemsize <= self.dtype.itemsize:
             return tensor
         rounded = tensor.to(self.dtype)
@@ -92,7 +92,7 @@ class Rounding:
         return map_terms(call, there_and_back)
 
     def described(self, trace: TraceData) -> Provenance:
-        """Add to the provenance which part the file keeps, and an earlier file's."""
+        """Add the kept part and errors, and an earlier file's, to the provenance."""
         origin, output = trace.provenance, trace.output.detach()
         off = (output.double() - self.of(output, "the output").double()).abs()
         added = [*([] if self.what == "all" else [self.what]), *([] if self.dtype is None else [self._named])]
@@ -106,7 +106,7 @@ class Rounding:
 
 
 def weights_of(call: Attention) -> Float[Tensor, "head query key"]:
-    """Compute all weights of a call, some rows at a time."""
+    """Compute a call's weights, some rows at a time."""
     return torch.cat([some.weights.detach() for some in _some_rows(call)], dim=-2)
 
 

@@ -1,4 +1,4 @@
-"""Write files atomically: beside, then moved into place."""
+"""Write files atomically: to a neighbour, then moved into place."""
 
 import os
 import secrets

@@ -1,4 +1,4 @@
-"""Write a trace as safetensors with a JSON header. Nothing executable."""
+"""Write a trace as safetensors with a JSON header; nothing is executable."""
 
 import json
 import math
@@ -67,7 +67,7 @@ def write_trace(
     report = ahead("Trace.save", size, running + packing, progress, "bytes")
     chosen, fidelity = trace.whole_layers if what == "all" else trace.layers, trace.fidelity
     _check(trace, kept, trace.provenance, fidelity)
-    # Of what is done after the model ran again, writing the file is a fifth or less.
+    # After the model ran again, writing the file is at most a fifth of the work.
     ran = running / (running + packing)
     report(ran)
     shelf, packed, done = _Shelf(rounding), dict[str, list[dict[str, object]]](), 0
@@ -88,7 +88,7 @@ def write_trace(
 
 
 def _check(trace: TraceData, kept: Mapping[str, KeptLayers], origin: Provenance, fidelity: Fidelity) -> None:
-    """Refuse what `read_trace` would."""
+    """Refuse facts that `read_trace` would."""
     queries, keys = ({stream: axis[stream] for stream in kept} for axis in (trace.queries, trace.keys))
     check_facts(queries, keys, origin, fidelity)
     check_layer_count(one.numbers for one in kept.values())
@@ -145,7 +145,7 @@ def _size(trace: TraceData, kept: dict[str, KeptLayers], rounding: Rounding) -> 
     weights = sum(math.prod(layer.attention.shape) for layer in chosen)
     numbers = sum(tensor.numel() for layer in chosen for tensor in layer.tensors)
     surrounded = "whole_layers" not in vars(trace) and behind(trace).complete is not None and rounding.what == "all"
-    # What stands around the calls isn't known yet, and has as many numbers again.
+    # The tensors around the calls aren't known yet, and have as many numbers again.
     numbers = weights if rounding.what == WEIGHTS else numbers * (2 if surrounded else 1)
     size = (numbers + math.prod(trace.output_shape)) * rounding.item_size(by_row(trace).dtype)
     passes = surrounded + ("fidelity" not in vars(trace))
@@ -169,7 +169,7 @@ class _Shelf:
         self._held: list[Tensor] = []
 
     def put(self, tensor: Tensor, where: str) -> str:
-        """The name a tensor is stored under."""
+        """Store a tensor once and return its name."""
         if id(tensor) not in self._names:
             name = f"t{len(self.tensors):04d}"
             self._names[id(tensor)] = name
@@ -197,5 +197,5 @@ def _pack_layer(layer: Layer, shelf: _Shelf, where: str) -> dict[str, object]:
     def put(named: Mapping[str, Tensor]) -> dict[str, str]:
         return {name: shelf.put(tensor, f"{name} of {where}") for name, tensor in named.items()}
 
-    # Parts stand beside the others, since versions that know nothing of them refuse tensors of names they don't know.
+    # Parts have an entry of their own, since older versions refuse tensors with unknown names.
     return {"label": layer.label, **numbers, "tensors": put(tensors), **({"bias_parts": put(parts)} if parts else {})}
