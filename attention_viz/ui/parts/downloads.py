@@ -158,10 +158,7 @@ def _place(trace: Trace, layer: int, head: int) -> str:
 
 
 def show_read_downloads(drawn: Run, shown: Run, state: State, longest: int = SETTINGS.longest_study) -> None:
-    """Draw the menu of a reading's head.
-
-    The tensors are the recorded head's: a reading has no query and key.
-    """
+    """Draw the export menu of a reading's head; its tensors are the recorded head's, since a reading has none."""
     stream, head = drawn.stream(state.stream), readings.head(state)
     if readings.is_raw(state):
         page = _page_of_part(drawn, stream, state.layer, head)

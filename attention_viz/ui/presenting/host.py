@@ -80,13 +80,7 @@ def _as_file(seen: Seen) -> str:
 
 
 def present_findings(run: Run, state: State, *, shown: Run | None = None) -> None:
-    """Present the chosen link and findings, a slide each.
-
-    A long text's link is slow to find, so only on request.
-
-    Args:
-        shown: such as a reading; by default the run.
-    """
+    """Present the run's, or a reading's, chosen link and findings; a long text's on request only: its link is slow."""
     run = run if shown is None else shown
     if long_id_of(run) is None or wanted():
         present(_slides(run, state))

@@ -35,12 +35,7 @@ class Slots:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a page.
-
-    Attributes:
-        slot: the name of its slot; "picture" for the main one.
-        draw: draws it there. It may return a function, which the runner calls last, after the badge.
-    """
+    """A part, and its slot's name; `draw` may return a function that the runner calls last, after the badge."""
 
     slot: str
     draw: Callable[[], object]
