@@ -34,7 +34,7 @@ class _Packed:
 
     @once
     def payload(self) -> bytes:
-        """Pack the trace as the explorer reads it."""
+        """Pack the trace for the explorer."""
         from attention_viz.explorer import is_long, pack
 
         run = self._run()
@@ -146,7 +146,7 @@ class HeadsAhead:
         self._busy = 0.0  # when somebody was last seen to compute
 
     def begin(self, looked: _HeadInSight) -> None:
-        """Go on with the heads beside this one."""
+        """Continue beside this head."""
         with self._lock:
             self._looked = looked
             if not self._running:

@@ -77,7 +77,7 @@ def show_edit_controls(run: Run, state: State, *, pattern: str) -> None:
 
 
 def begin_with_change(run: Run, state: State) -> None:
-    """Cut the chosen pair, once in a visit without changes."""
+    """Cut the chosen pair, once per visit without changes."""
     if current_edits() or visit.memory(_History).begun or visit.notices(CHANGES):
         return
     named = run.stream(state.stream) if len(run.trace.streams) > 1 or len(state.facts.heads) > 1 else None
@@ -195,7 +195,7 @@ def _undo() -> None:
 
 
 def show_edit_list(run: Run) -> None:
-    """List the changes in order, with reasons for the impossible ones."""
+    """List the changes, with reasons for the impossible ones."""
     changes = read_changes(current_edits())[0]
     if not changes:
         return

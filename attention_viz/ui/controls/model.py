@@ -127,12 +127,12 @@ def pick_model() -> None:
 
 
 def name_in_file(trace: "Trace", longest: int) -> str:
-    """Name a file's model, cut to a number of letters."""
+    """Name a file's model, cut to `longest` letters."""
     return f"{one_line(trace.provenance.model, longest)} (a file)"
 
 
 def show_source() -> None:
-    """Draw the source's fields, and how to install a missing opening model."""
+    """Draw the source's fields, and how to install a missing default model."""
     chosen = visit.memory(_Source)
     source, model = chosen.name, visit.shared().model
     if source == DEFAULT.model and (missing := how_to_install()):
@@ -148,7 +148,7 @@ def show_source() -> None:
 
 
 def described(state: State) -> str:
-    """Describe the model in one line, with its layers and heads."""
+    """Describe the model in one line."""
     if (run := opening.opened()) is not None:
         stream = run.stream(state.stream)
         known = CATALOGUE.get(run.trace.provenance.model)
@@ -259,7 +259,7 @@ def _take(name: str | None, kind: str) -> None:
 
 
 def _load(state: State) -> bool:
-    """Load a model, downloading on request; False until it is there."""
+    """Load a model, downloading on request; False until loaded."""
     place = st.empty()
     try:
         if allowed.kind(state.model) == "hub":
@@ -278,7 +278,7 @@ def _load(state: State) -> bool:
 
 
 def _within(state: State, *, asked: bool) -> State:
-    """Return the nearest layer and head, noting the URL's."""
+    """Return the nearest layer and head; warn about the URL's."""
     within = state.within()
     if within != state:
         own = asked and not visit.here().selection.part(SHARED).touched

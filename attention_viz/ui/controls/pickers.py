@@ -1,4 +1,4 @@
-"""The row of sentence, model, layer and head, kept in the URL."""
+"""The row of sentence, model, layer and head."""
 
 import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -33,8 +33,8 @@ class ControlRow:
     Attributes:
         bar: the slot for exports and badge.
         options: the end of "Options".
-        fold: a phone line's slot, if the page draws it.
-        own: the slot in the page's control, if any.
+        fold: a phone line's slot, if any.
+        own: the page's own slot, if any.
     """
 
     state: State
@@ -61,10 +61,9 @@ def choose(
     other_text: Callable[[], None] | None = None,
     folded: str = "Sentence, model, layer and head",
 ) -> ControlRow:
-    """Draw sentence, model, layer, head and "Options".
+    """Draw sentence, model, layer, head and "Options"; end a page unfit for the model's input.
 
     Args:
-        page: ends if it shows nothing that the model reads.
         stream: the page's only one; by default picked.
     """
     asked, kind = wording_controls.asks_target(visit.shared()), reads(visit.shared())
@@ -147,7 +146,7 @@ def sentence() -> ControlRow:
 
 
 def switch(label: str, options: Mapping[str, str], of: Group[Any], name: str) -> None:
-    """Draw a row of buttons, one of them pressed."""
+    """Draw a row of exclusive buttons."""
     widgets.show(
         st.segmented_control, label, of=of, name=name, options=options, required=True, label_visibility="collapsed"
     )

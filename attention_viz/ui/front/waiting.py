@@ -1,4 +1,4 @@
-"""Headers of each answer, and the page for whoever waits until there is room."""
+"""Each answer's headers, and the waiting page."""
 
 import secrets
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ class Headers:
     """An application that adds these headers to each answer."""
 
     def __init__(self, app: ASGIApp, added: Mapping[str, str]) -> None:
-        """Stand before an application."""
+        """Wrap an application."""
         self._app = app
         self._added = [(name.lower().encode(), value.encode()) for name, value in added.items()]
 

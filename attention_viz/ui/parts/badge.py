@@ -18,7 +18,7 @@ class Badge:
     """The run's fidelity; pressed, the badge explains the comparison."""
 
     def __init__(self, key: str = "badge") -> None:
-        """Take the place."""
+        """Reserve the slot."""
         self._key = key
         self._place = st.empty()
         self.wait()
@@ -68,7 +68,7 @@ def _unedited(trace: "Trace") -> bool:
 
 
 def comparison_words(trace: "Trace") -> str:
-    """What the badge means, in words."""
+    """Explain the badge."""
     fidelity = trace.fidelity
     if fidelity.largest_error is None:
         return f"This run was compared with {fidelity.reference}."

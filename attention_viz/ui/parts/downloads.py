@@ -98,7 +98,7 @@ def show_downloads(
     first: Callable[[], None] = lambda: None,
     later: Callable[[], Trace] | None = None,
 ) -> None:
-    """Draw the menu "Export": files and the link as chosen so far."""
+    """Draw the menu "Export": files and the current link."""
     # What is handed to buttons lives as long as the page does.
     later = later or (lambda: trace)
     whole = later if run is None else lambda: run

@@ -63,7 +63,7 @@ class HeadPlace:
                     _beginning(key=f"{_KEY}-beginning", data=maps_in(packed))
 
     def fill(self, run: Run, stream: str, layer: int, head: int) -> None:
-        """Hand over a head."""
+        """Send a head."""
         visit.memory(_Handed).serial = (chosen() or {}).get("serial")
         packed = head_of(run, stream, layer, head)
         if packed is not None:
@@ -85,10 +85,9 @@ def show_explorer(
     *,
     pair: tuple[int | None, int | None] = (None, None),
 ) -> None:
-    """Show a packed trace at one head.
+    """Show a packed trace, sent only when it changes.
 
     Args:
-        shown: sent only when it changes.
         on_choice: called before the page runs again; see `chosen`.
         pair: query and key positions; by default the head's own.
     """

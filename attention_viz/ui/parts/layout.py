@@ -16,7 +16,7 @@ _follower = widgets.component("theme", js=script("page/themes.js"))
 
 
 def theme_name() -> "ThemeName":
-    """Which theme the reader has."""
+    """Return the reader's theme."""
     return "dark" if st.context.theme.type == "dark" else "light"
 
 

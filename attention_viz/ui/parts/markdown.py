@@ -1,4 +1,4 @@
-"""People's and tokenizers' text inside Streamlit's Markdown."""
+"""Untrusted text inside Streamlit's Markdown."""
 
 import re
 
@@ -23,10 +23,7 @@ def plain(text: str) -> str:
 
 
 def as_sentence(message: str) -> str:
-    """Make a message a harmless sentence, escaped by `plain`.
-
-    It gets a capital, except names such as d_model, and a missing full stop.
-    """
+    """Escape a message, and add a capital (except for names such as d_model) and a missing full stop."""
     first, *_ = message.split(maxsplit=1) or [""]
     named = not _WORD.fullmatch(first) or any(re.match(rf"{re.escape(name)}(?!\w)", message) for name in _models())
     begun = message if named else message[:1].upper() + message[1:]

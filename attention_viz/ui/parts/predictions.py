@@ -23,7 +23,7 @@ _MOST_PLACES = 3
 def predicted(before: Run, after: Run, state: State) -> list[int]:
     """Return the predictions' positions: last token or masks; none without predictions.
 
-    Of an encoder–decoder, the step whose output moved most, else the chosen pair's.
+    For an encoder–decoder: the step whose output moved most, else the chosen pair's.
     """
     if state.facts.is_encoder_decoder and state.facts.predicts:
         moved = moved_output(before.trace, after.trace)
@@ -40,7 +40,7 @@ def show_likelier(before: Run, after: Run, state: State, places: Sequence[int]) 
 
 
 def title_of(trace: Trace, place: int) -> str:
-    """What is predicted at a position, in words."""
+    """Describe a position's prediction."""
     label = _tokens(trace).written[place]
     label = set_apart(label.strip("· ") or label)
     if trace.streams == ("encoder",):

@@ -105,7 +105,7 @@ class _Matrices:
     stream: str
 
     def projections(self, layer: int, stream: str | None = None) -> Mapping[str, Projection]:
-        """A layer's learned matrices, by name."""
+        """Return a layer's learned matrices, by name."""
         return projections(self.state.request, layer, stream or self.stream)
 
 

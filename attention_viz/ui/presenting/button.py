@@ -48,7 +48,7 @@ def _slide(_name: str, text: str, _instead: object) -> tuple[str, list[str]]:
 
 @dataclass(frozen=True)
 class PresentChoice:
-    """Which slide is shown."""
+    """The shown slide."""
 
     slide: str = parameter(
         "", AnyText(longest=5, reader=_slide), "the slide that is shown", brief=True, older=Older("present")

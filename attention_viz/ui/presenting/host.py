@@ -99,7 +99,7 @@ def present_change(before: Run, after: Run, state: State, change: str) -> None:
 
 
 def present_steps(opened: "OpenHead", query: int, key: int) -> None:
-    """Present a score's way to the head's output, a slide a step."""
+    """Present a score's way to the head's output, a slide per step."""
     from attention_viz.steps.slides import step_slides
 
     present(step_slides(opened, query, key))

@@ -140,7 +140,7 @@ SECOND = ("other_model", "other_layer", "other_head")
 
 
 def _follow(choice: CompareChoice, before: State, after: State) -> Mapping[str, Any]:
-    """Have the second side that nobody chose follow from the first: its sentence, and its model."""
+    """Derive the unchosen second sentence and model from the first."""
     found = dict[str, Any]()
     if (before.model, before.text) != (after.model, after.text) and choice.other == contrast(before):
         found["other"] = contrast(after)
@@ -186,7 +186,7 @@ def kinds(choice: CompareChoice, state: State, opened: Run | None = None) -> lis
 
 
 def beside(state: State) -> dict[str, Any]:
-    """Return the default second model, layer and head; empty if none is at hand."""
+    """Return the default second model, layer and head; empty if none is available."""
     other, layer, head = _BESIDE.get(state.model, ("", 0, 0))
     if other not in CATALOGUE or CATALOGUE[other].installed is None:
         return {}

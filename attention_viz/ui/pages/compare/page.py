@@ -1,4 +1,4 @@
-"""The Compare page: its pickers and its slots."""
+"""The Compare page's pickers and slots."""
 
 import contextlib
 import functools
@@ -77,7 +77,7 @@ def other_text() -> None:
 
 
 def show_pickers(state: State) -> DeltaGenerator:
-    """Draw the comparison's button and pickers; return the place behind the button."""
+    """Draw the comparison's button and pickers; return the slot behind the button."""
     choice = visit.chosen(COMPARE_CHOICES)
     pictures = opening.opened() is None and state.facts.reads == InputKind.PICTURE
     called = {**KINDS, "sentences": "two pictures"} if pictures else KINDS
@@ -151,7 +151,7 @@ def take_head(choice: CompareChoice, cell: tuple[int, int]) -> None:
 
 
 def _take_trained() -> None:
-    """Open the model with kept training on a fitting text."""
+    """Open the model with training checkpoints on a fitting text."""
     names = ("model", "text", "layer", "head", "stream")
     visit.pick(SHARED, **{name: getattr(TRAINED, name) for name in names})
 

@@ -26,7 +26,7 @@ from attention_viz.ui.parts.readings import read
 
 @dataclass(frozen=True, eq=False)
 class ShownSide:
-    """One side: its run, and that run read as the state asks."""
+    """One side: its run, as recorded and as read."""
 
     state: State
     run: Run
@@ -34,12 +34,12 @@ class ShownSide:
 
     @property
     def stream(self) -> str:
-        """The attention that is shown."""
+        """Return the shown stream."""
         return self.run.stream(self.state.stream)
 
     @property
     def from_file(self) -> bool:
-        """Whether it ran elsewhere."""
+        """Return whether a file was opened instead of a run."""
         return self.run.fit is None
 
 
@@ -151,7 +151,7 @@ def _in_words(first: ShownSide, second: ShownSide) -> tuple[Trace, Trace]:
 
 
 def places_of_pair(comparison: Comparison, first: ShownSide) -> tuple[int, int] | None:
-    """Return the chosen pair's place on the common axes, from the first text's positions."""
+    """Return the chosen pair on the common axes, from the first text's positions."""
     found: list[int] = []
     for position, axis, (own, shown) in zip(
         (first.state.query, first.state.key),
@@ -168,7 +168,7 @@ def places_of_pair(comparison: Comparison, first: ShownSide) -> tuple[int, int] 
 
 
 def _in_first(comparison: Comparison, cell: tuple[int, int]) -> tuple[int, int] | None:
-    """Return the cell's place in the first head; None if missing."""
+    """Return the cell in the first head; None if missing."""
     found: list[int] = []
     for place, axis in zip(cell, (comparison.queries, comparison.keys), strict=True):
         there = axis.partner(place) if axis.one[place] is None else place

@@ -43,7 +43,7 @@ def _show_target(trace: Trace) -> None:
 
 
 def _show_alignment(trace: Trace, layer: int, head: int) -> None:
-    """Show each step's output word, strongest source word and weight."""
+    """Show each output word, its strongest source word and the weight."""
     rows = "".join(
         f'<tr><th scope="row" class="cross-query">{html.escape(word)}</th>'
         f'<td class="cross-key">{html.escape(source)}</td><td class="cross-weight">{weight:.3f}</td></tr>'

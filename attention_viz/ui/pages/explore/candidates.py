@@ -1,4 +1,4 @@
-"""Likeliest tokens after a decoder's text or at an encoder's mask, and the decoder's cache."""
+"""Likeliest next or masked tokens, and the decoder's KV cache."""
 
 from collections.abc import Mapping
 
@@ -79,7 +79,7 @@ def _position(run: Run, back: int) -> int:
 
 
 def _show_cache(trace: Trace, state: State, position: int) -> None:
-    """Show the cache at a position, once the model generates from it."""
+    """Show the KV cache at a position, once the model generates from it."""
     if not trace.provenance.generated:
         return
     figure = views.cache(trace, state.layer, state.head, position, theme=theme_name())
@@ -104,7 +104,7 @@ def _cache_words(trace: Trace, position: int) -> str:
 
 
 def _show_eviction(state: State) -> None:
-    """Draw the eviction switch and, if on, how many keys stay."""
+    """Draw the eviction switch and, if on, the number of keys to keep."""
     widgets.show_switch(
         "Throw old keys away",
         SHARED,
@@ -140,7 +140,7 @@ def find_candidates(run: Run, state: State, back: int) -> Mapping[int, pandas.Da
 def show_candidates(
     run: Run, found: Mapping[int, pandas.DataFrame], state: State, uncut: str = ""
 ) -> DeltaGenerator | None:
-    """Draw the predictions; return the written words' place, see `hold_writes`."""
+    """Draw the predictions; return the written words' slot, see `hold_writes`."""
     trace, writes = run.trace, None
     if not found:
         st.empty()

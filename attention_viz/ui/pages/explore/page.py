@@ -1,4 +1,4 @@
-"""The Explore page: its choices in the URL, its controls and slots, and a recording until its run is there."""
+"""The Explore page's URL choices, controls and slots, and a recording until its run is there."""
 
 import contextlib
 import functools
@@ -39,7 +39,7 @@ def _picture(choice: object, state: State) -> bool:
 
 @dataclass(frozen=True)
 class ExploreChoice:
-    """The Explore page's own choices in the URL."""
+    """The Explore page's URL choices."""
 
     back: int = parameter(
         0, WholeNumber(_steps), "how many tokens before the last one what comes next is shown", brief=True

@@ -134,7 +134,7 @@ def mark_drawn(figure: go.Figure, code: str, count: int) -> None:
 
 
 def show_board_pen(chart: str, tokens: Tokens) -> None:
-    """What draws on the chart of that key."""
+    """Draw the pen on the chart of that key."""
     take = functools.partial(_take_strokes, len(tokens))
     _show_pen(chart, tokens.written, palette(theme_name()).ink, take, "marks or clears")
 

@@ -34,7 +34,7 @@ _results: WeakKeyDictionary[Trace, dict[Hashable, Any]] = WeakKeyDictionary()
 
 
 def made_once(trace: Trace, what: Hashable, make: Callable[[], _Made]) -> _Made:
-    """Return a cached result of a trace, or make it (if full, the oldest goes); errors are not cached."""
+    """Return a trace's cached result, or make it (if full, the oldest goes); errors aren't cached."""
     of_trace = _results.setdefault(trace, {})
     if what not in of_trace:
         made = make()
@@ -71,7 +71,7 @@ def mean_numbers(traces: Sequence[Trace], stream: str) -> pandas.DataFrame:
 
 
 def distances(trace: Trace, stream: str) -> Float[Tensor, "one other"]:
-    """How far every head is from every other."""
+    """Return the distance between every two heads."""
     return made_once(trace, ("distances", stream), lambda: head_distances(trace, stream))
 
 
@@ -98,7 +98,7 @@ class _Effects:
 
 
 def heads_of(run: Run, stream: str, layer: int | None = None) -> list[Head]:
-    """Return layer and head for a stream's, or one layer's, heads."""
+    """Return a stream's, or one layer's, heads."""
     layers = run.trace.layer_numbers(stream) if layer is None else [layer]
     return [(one, head) for one in layers for head in range(run.trace.head_count(one, stream))]
 

@@ -1,4 +1,4 @@
-"""The Heads page's chosen head: role, matrix, sink, similar and linking heads, silencing."""
+"""The chosen head: role, matrix, sink, similar and linking heads, silencing."""
 
 from collections.abc import Mapping
 from weakref import WeakKeyDictionary
@@ -44,7 +44,7 @@ _NAMED_UP_TO, _CLICKED_UP_TO = 128, 48
 
 
 def show_one(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> DeltaGenerator | None:
-    """Show the head or board; return the written words' place, see `hold_writes`."""
+    """Show the head or board; return the written words' slot, see `hold_writes`."""
     with st.container(key="heads-one-head", gap="small"):
         _show_title(atlas, run, state)
         words = head_words(atlas.table, (state.layer, state.head))

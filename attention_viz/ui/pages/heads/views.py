@@ -1,4 +1,4 @@
-"""The Heads page's pictures of all heads: the atlas, and figures."""
+"""The Heads page's pictures of all heads."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ _atlas = widgets.component("atlas", *atlas_source(_HEIGHT))
 
 
 def hold_cards() -> None:
-    """Reserve the role cards' place, behind the chosen head on phones."""
+    """Reserve the role cards' slot, behind the chosen head on phones."""
     _behind(key="heads-behind", height="content")
 
 

@@ -1,4 +1,4 @@
-"""The Heads page's sentences on metrics, heads, linked words and scans."""
+"""The Heads page's sentences."""
 
 from collections.abc import Mapping, Sequence
 from math import isnan
@@ -49,7 +49,7 @@ def seen_words(trace: Trace, stream: str, head: tuple[int, int], query: int, key
 
 
 def named(tokens: Tokens, position: int) -> str:
-    """Format a token for a sentence; patches and frames by place."""
+    """Format a token for a sentence; patches and frames by position."""
     written = tokens.written[position]
     return tokens.placed_at(position) or f"“{set_apart(shortened(written.strip('· ') or written, 40))}”"
 

@@ -1,4 +1,4 @@
-"""A lesson's opening question and its exercise: numbers, answer field and feedback."""
+"""A lesson's opening question and its exercise."""
 
 import html
 import re
@@ -25,7 +25,7 @@ def answer_key(kind: str, text: str, seed: int) -> str:
 
 
 def show_exercise(exercise: Exercise, label: str, key: str, on_solved: Callable[[], None]) -> None:
-    """Everything of one exercise."""
+    """Draw an exercise."""
     st.markdown(f"**3** Exercise: {plain(label[:1].lower() + label[1:])}")
     st.markdown(plain(f"{exercise.question} {exercise.desk}".strip()))
     show_tables(exercise.given)
@@ -45,7 +45,7 @@ def show_tables(tables: Sequence[Table]) -> None:
 
 
 def table_html(table: Table) -> str:
-    """One of these tables, everything in it harmless."""
+    """Return a table as escaped HTML."""
 
     def cells(tag: str, texts: Sequence[str], scope: str = "") -> str:
         return "".join(f"<{tag}{scope}>{html.escape(text)}</{tag}>" for text in texts)
@@ -189,7 +189,7 @@ def read_guess(ask: Ask, text: str) -> tuple[float, ...] | None:
 
 
 def named(guess: tuple[float, ...]) -> int:
-    """The option that a guess gives most."""
+    """Return the guess's largest option."""
     return max(range(len(guess)), key=guess.__getitem__)
 
 

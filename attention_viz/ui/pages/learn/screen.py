@@ -157,7 +157,7 @@ def show_picture_of(name: str, shown: Shown, *, few: bool) -> None:
 
 
 def _add_spots(figure: Figure, spots: Sequence[Spot]) -> None:
-    """Add invisible numbered points, on which Plotly hears presses."""
+    """Add invisible numbered points, which Plotly reports clicks on."""
     unseen = {"marker": {"opacity": 0}}
     # A word that is drawn where a spot stands would be found in its stead.
     axes = {spot.axis for spot in spots}

@@ -1,4 +1,4 @@
-"""The Learn page's parts: lessons, slides, and the teacher's link, progress file and answer sheet."""
+"""The Learn page's parts: lessons, slides, and the teacher's exports."""
 
 import functools
 import json
@@ -188,7 +188,7 @@ study = study_as_it_is
 
 
 def view(course: Course, selection: Selection) -> Parts:
-    """Return the page's parts for the chosen lesson."""
+    """Return the chosen lesson's parts."""
     choice = selection.of(LEARN_CHOICES)
     scene = Scene(course.text, _run, choice.choice, choice.notation, theme_name(), word=choice.word)
     lesson = _show_answers if choice.answers == "on" else _show_lesson
@@ -235,7 +235,7 @@ def _show_chip(choice: LearnChoice) -> None:
 
 
 def _run(model: str, text: str, *, edits: Sequence[Edit] = (), beside: str | None = None) -> Trace:
-    """Limit concurrent runs; don't cache a lesson's dozens (one a head) for everybody."""
+    """Limit concurrent runs; don't cache a lesson's dozens (one per head) for everybody."""
     asked = Request(model, shown=text) if facts_of(model).reads in MEDIA else Request(model, text)
     return run_request(asked, beside=beside, edits=edits, cached=not edits).trace
 

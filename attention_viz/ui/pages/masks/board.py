@@ -99,7 +99,7 @@ def take_choice() -> None:
 
 
 def _cells(text: object, count: int) -> Cells | None:
-    """Decode a square matrix's blocked cells, eight a byte; None if invalid."""
+    """Decode a square matrix's blocked cells, eight per byte; None if invalid."""
     if not isinstance(text, str) or not 1 <= count <= LONGEST_DRAWN:
         return None
     try:
@@ -117,7 +117,7 @@ _HEIGHT, _TARGET = 272, 16
 
 
 def show_masked_picture(before: Run, after: Run, state: State, choice: MaskChoice) -> DeltaGenerator:
-    """Draw the weights on the picture, blocked patches hatched; return the matrix's place."""
+    """Draw the weights on the picture, blocked patches hatched; return the matrix's slot."""
     tokens = before.trace.key_tokens(before.stream(state.stream))
     if before.trace.seen.picture is None or not tokens.patches or len(before.trace.streams) > 1:
         return st.container()

@@ -1,4 +1,4 @@
-"""The Masks page's parts: the mask and its effect."""
+"""The Masks page's parts."""
 
 import functools
 import threading

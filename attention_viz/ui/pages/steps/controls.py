@@ -181,7 +181,7 @@ def _show_cell_picker(axis: str, trace: Trace, stream: str, count: int) -> None:
 
 
 def take_cell(axes: tuple[str, str], cell: tuple[int, int]) -> None:
-    """Open another cell, as after a click."""
+    """Open the clicked cell."""
     for axis, place in zip(axes, cell, strict=True):
         visit.pick(STEP_CHOICES, **{_NAMES.get(axis, "dimension"): place})
     _share_pair()

@@ -144,7 +144,7 @@ _OF_PAIRS = ("scores", "scaled", "softcapped", "biased", "allowed", "weights")
 
 
 def show_step(opened: OpenHead, as_run: OpenHead, chosen: StepChoice, state: State, *, own: bool) -> None:
-    """The chosen step alone, in full."""
+    """Draw the chosen step in full."""
     name, step, colours = chosen.step, STEPS[chosen.step], palette(theme_name())
     matrix = step.function(opened)
     if matrix is None:

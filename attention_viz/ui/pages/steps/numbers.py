@@ -22,7 +22,7 @@ _WHOLE = 17
 
 
 def label_of(opened: OpenHead, axis: str, place: int) -> str:
-    """Return an axis place's token or dimension number."""
+    """Return an axis position's token or dimension number."""
     if axis not in ("token", "query", "key"):
         return str(place)
     tokens = opened.trace.key_tokens if axis == "key" else opened.trace.query_tokens
@@ -61,7 +61,7 @@ def show_window(opened: OpenHead, step: Step, matrix: Tensor, cell: tuple[int, i
 
 
 def show_arithmetic(opened: OpenHead, step: Step, cell: tuple[int, int], found: Arithmetic, notation: str) -> None:
-    """One cell as the products that make it."""
+    """Show the products that make a cell."""
     where = ", ".join(label_of(opened, axis, place) for axis, place in zip(step.axes, cell, strict=True))
     total = f'<b data-testid="total">{_rounded(found.total)}</b>'
     st.html(

@@ -135,7 +135,7 @@ study = study_as_it_is
 
 
 def view(study: StepsStudy, selection: Selection) -> Parts:
-    """Return the page's parts: the pipeline or a step's matrix."""
+    """Return the pipeline or a step's matrix."""
     state, choice = selection.shared, selection.of(STEP_CHOICES)
     notes = Part("notes", functools.partial(show_notes, study.run.alone(state.stream), state))
     if isinstance(study.opens, AttentionVizError):

@@ -165,7 +165,7 @@ def _line(name: str) -> DeltaGenerator:
 
 
 def _in_quotes(tokens: Tokens, position: int) -> str:
-    """Quote a token; name a patch or frame by place, unquoted."""
+    """Quote a token; name a patch or frame by position, unquoted."""
     written = tokens.written[position]
     return tokens.placed_at(position) or quoted(shortened(_plain(written) or written))
 
