@@ -92,7 +92,7 @@ def _check_less(arguments: SimpleNamespace, ending: str) -> None:
 
 
 def part_of(arguments: SimpleNamespace) -> TracePart:
-    """What of a trace the arguments ask for."""
+    """Return the requested part of a trace."""
     less = {name: getattr(arguments, name) for name in _LESS if getattr(arguments, name) is not None}
     places = (arguments.layer, arguments.head, arguments.stream)
     return TracePart(*places, arguments.layers, layout_of(arguments), less)
