@@ -82,7 +82,7 @@ def trace_of(
     model: "AttentionModel | Scratch | None",
     option: str,
 ) -> "tuple[Trace, AttentionModel | Scratch | None]":
-    """Return an option's trace, and the model if loaded; `option` is the text's, such as "--other" beside "--other-trace"."""
+    """Return an option's trace, and the model if loaded; `option` is the text's: "--other", with "--other-trace"."""
     if (text is None) == (file is None):
         raise click.UsageError(f"needed: {option} TEXT or {option}-trace FILE")
     if file is not None:

@@ -113,7 +113,7 @@ def _bias(call: "Attention", packet: Packet) -> dict[str, Any] | str | None:
 def _numbers_along(
     along: str, bias: Float[np.ndarray, "query key"], allowed: Bool[np.ndarray, "query key"] | None
 ) -> Float[np.ndarray, " n"] | None:
-    """Return numbers by key, or by distance from the furthest behind; None if open cells differ; blocked ones don't count."""
+    """Return numbers by key, or by distance from the furthest behind; None if open (not blocked) cells differ."""
     queries, keys = bias.shape
     count = keys if along == "key" else queries + keys - 1
     numbers, known = np.zeros(count, np.float32), np.zeros(count, bool)
