@@ -1,7 +1,7 @@
 """The interactive picture of a trace: one browser component for notebooks, single HTML files and the app.
 
-Use `explore(trace)` in a notebook. Hosts use `pack`, `component_source` and the like, which
-`attention_viz.explorer.source` explains. Names load on first use, so that a page can be drawn without waiting for torch.
+Use `explore(trace)` in a notebook; hosts see `attention_viz.explorer.source`. Names load on first use, so that a page
+can be drawn without waiting for torch.
 """
 
 import lazy_loader

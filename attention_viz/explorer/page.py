@@ -93,9 +93,10 @@ def explore(
 ) -> Explorer:
     """Show a trace: arcs over its tokens, the grid of all heads, and one head as a matrix.
 
-    A long text, with more than some sixty million weights, includes the numbers of some layers only: their heads' queries
-    and keys, and one normaliser per row. The browser computes every weight from these, exact to 1e-5. The other heads
-    have a small picture. Work of more than ten seconds reports its size, expected time and progress on standard error.
+    A long text, with more than some sixty million weights, includes the numbers of some layers only: their heads'
+    queries and keys, and one normaliser per row. The browser computes every weight from these, exact to 1e-5. The other
+    heads have a small picture. Work of more than ten seconds reports its size, expected time and progress on standard
+    error.
 
     Args:
         trace: the trace, with all its streams, layers and heads.

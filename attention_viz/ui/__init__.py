@@ -1,1 +1,1 @@
-"""The app's shared page code; imports torch, transformers and plotly lazily, so that the first paint doesn't wait."""
+"""The app's shared page code; loads torch, transformers and plotly late, so that the first paint doesn't wait."""

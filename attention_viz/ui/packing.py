@@ -1,4 +1,4 @@
-"""Runs and long texts' heads as bytes for the browser, and rankings for a pair."""
+"""Runs, heads and rankings as bytes for the browser."""
 
 import contextlib
 import threading
@@ -34,7 +34,6 @@ class _Packed:
 
     @once
     def payload(self) -> bytes:
-        """Pack the trace for the explorer."""
         from attention_viz.explorer import is_long, pack
 
         run = self._run()
@@ -44,7 +43,6 @@ class _Packed:
 
     @once
     def long_id(self) -> str | None:
-        """Read a long text's id from its bytes."""
         from attention_viz.explorer import id_of
 
         return id_of(self.payload)

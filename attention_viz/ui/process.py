@@ -1,4 +1,4 @@
-"""The server's process: Streamlit behind our headers, with the default model loading beside.
+"""The server's process, which also loads the default model.
 
 Usage: python -m attention_viz.ui.process run app.py [options of `streamlit run`].
 """

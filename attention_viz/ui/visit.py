@@ -25,10 +25,8 @@ class Visit:
     """A person's state in one tab, as long as it is open.
 
     Attributes:
-        file: the last opened trace.
         asked: parameters that one page sets on the next, until that is shown.
         brought: the uploads, by kind; nothing else keeps them alive.
-        memories: the app parts' memories, by class.
     """
 
     selection: Selection = field(default_factory=Selection)

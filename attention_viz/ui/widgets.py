@@ -30,12 +30,7 @@ def show(
     then: Callable[[], object] | None = None,
     **look: Any,
 ) -> None:
-    """Draw a widget for a parameter.
-
-    Args:
-        key: by default the group's prefix and the parameter's name.
-        options: a mapping has their labels.
-    """
+    """Draw a widget for a parameter; `key` is by default the group's prefix and its name."""
     key = key or of.key(name)
     kind = of.parameters()[name].kind
     preset(key, kind.to_widget(getattr(chosen(of), name)))

@@ -1,4 +1,4 @@
-"""One codec for all pages' URL parameters, which a page declares as fields with `parameter`."""
+"""One codec for all pages' URL parameters."""
 
 from attention_viz.ui.address.state import (
     DEFAULT,

@@ -1,4 +1,4 @@
-"""URL parameters, declared once as fields, read and written for all pages."""
+"""URL parameters as declared dataclass fields."""
 
 import functools
 from collections.abc import Callable, Collection, Mapping
@@ -31,7 +31,6 @@ class Parameter:
     """A value that a page keeps in the URL.
 
     Attributes:
-        means: its meaning, for the documents.
         applies: whether anything depends on it; if not, links leave it out.
         brief: whether links leave its default out, too.
         older: its name in older links.
@@ -89,8 +88,7 @@ def read(
     """Return a URL's values, and a sentence for each impossible part.
 
     Args:
-        only: by default all.
-        last: replacements for invalid values; by default the defaults.
+        last: replacements for invalid values.
     """
     choice, notices = default, dict[str, list[str]]()
     for one in _in_turn(type(default)):
@@ -107,7 +105,6 @@ def read(
 
 @functools.cache
 def _in_turn(choice: type[Any]) -> tuple[Parameter, ...]:
-    """Return parameters for reading, dependencies first."""
     return tuple(sorted(parameters(choice), key=lambda one: callable(one.kind.options)))
 
 

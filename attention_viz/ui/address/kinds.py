@@ -1,4 +1,4 @@
-"""Kinds of URL parameters: how each is written, read and limited."""
+"""Kinds of URL parameters."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ def _in_a_row(options: Collection[Any]) -> range:
 
 
 class ParameterKind:
-    """The base of all kinds: any value, written as text; `options` is None for anything."""
+    """Any value, written as text; `options` is None for anything."""
 
     options: Any = None
     holds: type[Any] = str
@@ -88,7 +88,7 @@ class AnyText(ParameterKind):
     """Any text, cut after `longest` characters.
 
     Attributes:
-        carried: whether a link has room for it.
+        carried: whether links carry it.
         reader: parses the parameter's name, the URL's text and the value instead.
     """
 
@@ -111,7 +111,6 @@ class OneOf(ParameterKind):
 
     Attributes:
         nothing: None's name, if allowed.
-        synonyms: other URL names, by known facts.
         others: the name of values beyond the options, which links leave out; "" if there are none.
     """
 

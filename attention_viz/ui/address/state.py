@@ -1,4 +1,4 @@
-"""The values that all pages share."""
+"""The pages' shared values."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -74,7 +74,7 @@ def _readings(choice: object, known: object) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class State:
-    """Everything that decides which head is shown; see `means`."""
+    """The pages' shared values."""
 
     model: str = parameter(_FIRST_MODEL, AnyText(carried=lambda _: True, reader=_model), "the model")
     text: str = parameter(CATALOGUE[_FIRST_MODEL].examples[0], AnyText(), "the sentence", applies=_reads_text)

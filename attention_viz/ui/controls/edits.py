@@ -45,7 +45,7 @@ def begin_edits() -> None:
 
 
 def made(text: str, run: Run, state: State) -> "tuple[Edit, ...]":
-    """Return fitting changes as edits, in order."""
+    """Return fitting changes as edits."""
     fitting = [change for change in read_changes(text)[0] if not misfit(change, run.trace)]
     return tuple(edit for change in fitting for edit in to_edits(change, run.trace))
 
@@ -183,7 +183,6 @@ def _step(text: str) -> None:
 
 
 def _remember(before: str) -> None:
-    """Record the previous changes if they differ."""
     if before != current_edits():
         history = visit.memory(_History)
         history.steps = [*history.steps, before][-_LONGEST_HISTORY:]

@@ -1,4 +1,4 @@
-"""The model picker: catalogue, folder, or hub with sizes and downloads."""
+"""The model picker: catalogue, folder, or hub."""
 
 import shlex
 from dataclasses import dataclass
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 
 def _offer_download(model: str, plan: "Plan", place: DeltaGenerator) -> None:
-    """Show the model's size and a download button, then progress."""
     check_room(plan.name, plan.bytes)
     download = jobs.download_of(model)
     with place:
@@ -96,7 +95,6 @@ class _Source:
         of: the model and file then shown.
         refused: the reason, or "".
         folder: the refused folder, or "".
-        identity: the typed hub id.
     """
 
     of: tuple[object, ...] = ()
@@ -108,7 +106,7 @@ class _Source:
 
 
 def pick_model() -> None:
-    """Draw the picker: catalogue, allowed sources and a file's model."""
+    """Draw the model picker."""
     model, run = visit.shared().model, opening.opened()
     file = [] if run is None else [name_in_file(run.trace, _LONGEST)]
     source, of = visit.memory(_Source), (model, *file, opening.count())

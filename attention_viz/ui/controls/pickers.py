@@ -28,13 +28,13 @@ _ROW = 48
 
 @dataclass(frozen=True)
 class ControlRow:
-    """The shared row.
+    """The shared row's slots.
 
     Attributes:
-        bar: the slot for exports and badge.
+        bar: for exports and badge.
         options: the end of "Options".
-        fold: a phone line's slot, if any.
-        own: the page's own slot, if any.
+        fold: a phone line's, if any.
+        own: the page's own, if any.
     """
 
     state: State

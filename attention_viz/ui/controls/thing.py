@@ -1,4 +1,4 @@
-"""The field for pictures or sounds: samples, uploads, camera, microphone."""
+"""The field for pictures or sounds."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

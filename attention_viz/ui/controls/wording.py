@@ -1,4 +1,4 @@
-"""A text's options: box, target, stream, second sentence, special tokens, chat template, generation."""
+"""A text's options."""
 
 import re
 import unicodedata

@@ -31,7 +31,7 @@ _NO_TEXT, _BROKEN = 1003, 1007
 
 
 class Gate:
-    """An application that receives only readable frames: Streamlit would log a traceback for each broken one."""
+    """An application without unreadable frames: Streamlit would log a traceback for each."""
 
     def __init__(self, app: ASGIApp, *, metrics: bool) -> None:
         """Wrap an application."""
@@ -55,7 +55,6 @@ class _Frames:
         self._closed = False
 
     async def receive(self) -> Message:
-        """Return the next frame, or the end."""
         message = await self._receive()
         found = _fault(message)
         if found is None:
@@ -67,13 +66,12 @@ class _Frames:
         return {"type": "websocket.disconnect", "code": code}
 
     async def send(self, message: Message) -> None:
-        """Send an open connection's messages."""
         if not self._closed:
             await self._send(message)
 
 
 def _fault(message: Message) -> tuple[str, int] | None:
-    """Return a frame's fault and close code, or None."""
+    """Return a frame's fault and close code."""
     if message["type"] != "websocket.receive":
         return None
     if (data := message.get("bytes")) is None:

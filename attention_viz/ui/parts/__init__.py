@@ -1,1 +1,1 @@
-"""The pages' shared parts: badge, downloads, notices, menu, explorer."""
+"""The pages' shared parts."""

@@ -125,7 +125,6 @@ def _edit(trace: "Trace") -> str:
 
 
 def _power(error: float) -> str:
-    """Write 6.1e-07 as 6×10⁻⁷."""
     if error == 0 or not math.isfinite(error):
         return f"{error:g}"
     digit, exponent = f"{error:.0e}".split("e")

@@ -1,4 +1,4 @@
-"""The menu "Export" of a head: files made from the trace, never from the screen."""
+"""The menu "Export", with files from the trace, never from the screen."""
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
@@ -98,7 +98,7 @@ def show_downloads(
     first: Callable[[], None] = lambda: None,
     later: Callable[[], Trace] | None = None,
 ) -> None:
-    """Draw the menu "Export": files and the current link."""
+    """Draw the menu "Export"."""
     # What is handed to buttons lives as long as the page does.
     later = later or (lambda: trace)
     whole = later if run is None else lambda: run

@@ -1,4 +1,4 @@
-"""Run a page's sentence, showing progress, cuts, replaced words and problems."""
+"""Run a page's sentence, with progress and problems."""
 
 import html
 import re

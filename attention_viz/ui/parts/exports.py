@@ -1,4 +1,4 @@
-"""More export formats: pictures, tables, the link."""
+"""More export formats."""
 
 import contextlib
 import functools
@@ -106,7 +106,6 @@ def show_figure_exports(
 
     Args:
         figure_maker: light theme; called outside the page's run.
-        table_maker: None for no table.
         title: heads the buttons inside an open menu.
     """
 

@@ -18,7 +18,7 @@ _WORD = re.compile(r"[^\W\d_A-Z]+(['’-][^\W\d_A-Z]+)*[,:;]?")
 
 
 def plain(text: str) -> str:
-    """Escape all signs of Markdown, formulas, colours, links, emoji and icons."""
+    """Escape all Streamlit Markdown."""
     return _SIGNS.sub(r"\\\1", _FOUND_LATER.sub(rf"\g<0>{_JOINER}", text))
 
 

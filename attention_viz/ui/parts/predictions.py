@@ -1,4 +1,4 @@
-"""Words before and after a change, and words promoted and suppressed by the head's output."""
+"""Words before and after a change, and words that the head promotes or suppresses."""
 
 from collections.abc import Iterable, Sequence
 
@@ -56,7 +56,6 @@ def likelier_at(before: Run, after: Run, state: State, place: int) -> list[tuple
 
 
 def _tokens(trace: Trace) -> Tokens:
-    """Return the decoder's tokens."""
     return trace.query_tokens("decoder" if "cross" in trace.streams else None)
 
 

@@ -1,4 +1,4 @@
-"""Weights read as chosen, made once for everybody, with their limits."""
+"""Readings of weights, made once for everybody."""
 
 import itertools
 import threading
@@ -71,7 +71,7 @@ def heatmap(trace: Trace, state: State, stream: str, theme: ThemeName) -> go.Fig
 
 
 def show_reading(shown: Run | None, state: State) -> None:
-    """Explain a reading's meaning, origin and limits, if there is a reading."""
+    """Explain a reading's meaning, origin and limits."""
     if shown is None:
         return
     one = READINGS[state.reading]
@@ -105,7 +105,6 @@ class _Matrices:
     stream: str
 
     def projections(self, layer: int, stream: str | None = None) -> Mapping[str, Projection]:
-        """Return a layer's learned matrices, by name."""
         return projections(self.state.request, layer, stream or self.stream)
 
 

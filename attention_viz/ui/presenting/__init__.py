@@ -1,1 +1,1 @@
-"""Slides on every page: the button, the URL and the component."""
+"""Slides on every page."""

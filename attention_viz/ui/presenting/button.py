@@ -1,4 +1,4 @@
-"""The button "Present", and the URL's slide, written by the browser and kept by the page."""
+"""The button "Present", and the URL's slide, which the browser writes."""
 
 import re
 from collections.abc import Mapping

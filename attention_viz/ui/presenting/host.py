@@ -80,14 +80,14 @@ def _as_file(seen: Seen) -> str:
 
 
 def present_findings(run: Run, state: State, *, shown: Run | None = None) -> None:
-    """Present the run's, or a reading's, chosen link and findings; a long text's on request only: its link is slow."""
+    """Present the chosen link and findings; a long text's on request only: its link is slow."""
     run = run if shown is None else shown
     if long_id_of(run) is None or wanted():
         present(_slides(run, state))
 
 
 def present_change(before: Run, after: Run, state: State, change: str) -> None:
-    """Present a mask's effect on the chosen link, and findings; without a mask, the findings."""
+    """Present a mask's effect and findings; without a mask, the findings."""
     if after is before:
         present_findings(before, state)
         return

@@ -20,7 +20,7 @@ class Slots:
 
     Attributes:
         picture: shows progress until the main picture is there.
-        apart: whether the picture has a slot of its own beside, so that this one stays empty for a cached run.
+        apart: whether the picture has another slot, so that this one stays empty for a cached run.
     """
 
     picture: PicturePlace
@@ -46,8 +46,6 @@ class Parts:
     """A page's parts in drawing order.
 
     Attributes:
-        exports: None if there is nothing to export.
-        slides: sends the slides to the browser; None for no slides.
         runs: the verified runs, each with its badge's label; a single one needs none.
         switched: whether the page recomputed something otherwise, which the badge says.
     """
@@ -106,17 +104,14 @@ class Page:
 
     Attributes:
         name: its folder in `attention_viz/ui/pages`, and its name in the URL.
-        layout: reserves the slots, top to bottom.
-        groups: its own URL parameters.
         example: its default if the URL names no other model.
         controls: draws the page's controls, and answers the URL before anything has run.
-        written: the state and groups in the URL, if not all; see `carried`.
+        written: the state and groups in the URL, if not all.
         unfit: returns a function that explains why nothing can be shown; None if something can.
         recorded: shows a recorded run, and returns what makes the real one; None if it shows none.
         address_follows_run: whether the URL is written after the run, because its options depend on that.
-        first: answers what the URL requests and the header depends on.
-        badges: whether it has a badge, or several, each with a label.
-        heads_first: whether a long text's chosen head reaches the browser before all else.
+        first: answers the URL's part that the header depends on.
+        heads_first: whether a long text's chosen head is sent before all else.
     """
 
     label: str

@@ -1,4 +1,4 @@
-"""The runner: URL, controls, slots, imports, run, parts, exports, slides, badge."""
+"""The runner."""
 
 import importlib
 from collections.abc import Callable, Generator, Sequence
@@ -108,13 +108,7 @@ def _show_notices(page: Page) -> None:
 
 @dataclass(frozen=True)
 class _Tools:
-    """The row's end.
-
-    Attributes:
-        line: emptied if there is nothing to show.
-        badge: for one run.
-        several: for compared runs.
-    """
+    """The row's end; `line` is emptied if there is nothing to show."""
 
     line: DeltaGenerator
     exports: DeltaGenerator

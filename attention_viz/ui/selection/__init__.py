@@ -1,4 +1,4 @@
-"""Everything a person chose, as one immutable value, with its events and a run's consequences."""
+"""Everything a person chose, its events and a run's consequences."""
 
 from attention_viz.ui.selection.events import (
     SHARED,

@@ -14,7 +14,6 @@ class Group(Generic[ChoiceT]):
     """URL parameters of one page, or of all.
 
     Attributes:
-        prefix: the prefix of their widgets' keys.
         name: the name in `Selection.parts`, if the prefix is empty.
         follow: returns consequences of changed shared values, from the group's own before, and the shared ones before
             and after.
@@ -58,8 +57,7 @@ class GroupValues:
         pending: URL texts whose options aren't known yet, by name.
         unread: names not read from the URL yet.
         again: whether the URL was read after Back or Forward.
-        known: the options' last dependency.
-        notices: a sentence for each impossible part of the URL, until a person chooses something.
+        notices: a sentence for each impossible part of the URL, until a choice.
         touched: whether a person chose something since the URL was read.
     """
 
@@ -142,8 +140,6 @@ class PageOpened:
     """A page opened: at a first visit, after a reload, Back or Forward, or from another page.
 
     Attributes:
-        groups: its own URL parameters.
-        example: the page's default if the URL names no other model.
         again: whether Back or Forward led here.
         asked: parameters that another page just set, whatever was chosen here before.
     """

@@ -35,7 +35,6 @@ def answer(
 
     Args:
         known: the options' dependency, such as a `State` or a trace.
-        default: by default the group's own.
         only: the names that can be answered; by default all.
     """
     part, names = selection.part(group), group.parameters().keys() if only is None else {*only}

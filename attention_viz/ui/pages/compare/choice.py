@@ -1,4 +1,4 @@
-"""The Compare page's choices in the URL, and its default second sentence."""
+"""The Compare page's URL choices, and its default second sentence."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -113,7 +113,7 @@ def _heads(choice: "CompareChoice", state: State) -> Sequence[int]:
 
 @dataclass(frozen=True)
 class CompareChoice:
-    """The Compare page's choices in the URL, known by the first side's `State`."""
+    """The Compare page's URL choices."""
 
     what: str = parameter("sentences", OneOf(tuple(KINDS)), "what is compared")
     other: str = parameter(own_contrast(State.model), AnyText(), "the second sentence", applies=_two_texts)

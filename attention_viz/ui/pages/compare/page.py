@@ -77,7 +77,7 @@ def other_text() -> None:
 
 
 def show_pickers(state: State) -> DeltaGenerator:
-    """Draw the comparison's button and pickers; return the slot behind the button."""
+    """Draw the comparison's pickers; return the slot behind its button."""
     choice = visit.chosen(COMPARE_CHOICES)
     pictures = opening.opened() is None and state.facts.reads == InputKind.PICTURE
     called = {**KINDS, "sentences": "two pictures"} if pictures else KINDS
@@ -114,13 +114,11 @@ def _second_picture(choice: CompareChoice) -> None:
 
 
 def _show_moments() -> None:
-    """Draw the pickers of two training moments."""
     widgets.show(st.select_slider, "Training step", of=COMPARE_CHOICES, name="moment", options=STEPS)
     _select("Compared with step", "other_moment", list(STEPS), str)
 
 
 def _show_other_limit() -> None:
-    """Warn if a link can't carry the second sentence."""
     # Of the first sentence it is said already, where that is as long.
     if visit.chosen(COMPARE_CHOICES).what == "sentences" and fits_link(visit.shared().text):
         show_link_limit(visit.chosen(COMPARE_CHOICES).other)
@@ -151,7 +149,6 @@ def take_head(choice: CompareChoice, cell: tuple[int, int]) -> None:
 
 
 def _take_trained() -> None:
-    """Open the model with training checkpoints on a fitting text."""
     names = ("model", "text", "layer", "head", "stream")
     visit.pick(SHARED, **{name: getattr(TRAINED, name) for name in names})
 

@@ -1,4 +1,4 @@
-"""The Compare page's two runs, and the chosen pair on their common axes."""
+"""The Compare page's two runs and their common axes."""
 
 import contextlib
 from dataclasses import dataclass, replace

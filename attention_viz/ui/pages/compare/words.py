@@ -147,7 +147,7 @@ def heads_words(apart: Float[Tensor, "layer head"], chosen: tuple[int, int], lay
 
 
 def _said(axis: AlignedAxis, place: int, *, second: bool = False) -> str:
-    """Format a token, by default the first text's, for a sentence; patches and frames by position."""
+    """Format a token, by default the first text's; patches and frames by position."""
     placed = (axis.other_placed if second else axis.placed)[place]
     written = (axis.other_written if second else axis.written)[place]
     return placed or f"“{set_apart(shortened(written.removeprefix('·') or written))}”"

@@ -1,1 +1,1 @@
-"""The Explore page: a sentence, a model, and all heads at once."""
+"""The Explore page."""

@@ -24,7 +24,6 @@ from attention_viz.ui.selection import SHARED
 
 
 def _show_steps(trace: Trace, back: int) -> None:
-    """Draw two buttons through the generated tokens, if any."""
     made = trace.provenance.generated
     if not made:
         return
@@ -35,7 +34,6 @@ def _show_steps(trace: Trace, back: int) -> None:
 
 
 def _step_words(trace: Trace, position: int) -> str:
-    """Name the token chosen after a position, if any."""
     tokens = trace.query_tokens()
     if position + 1 >= len(tokens):
         return ""
@@ -89,7 +87,7 @@ def _show_cache(trace: Trace, state: State, position: int) -> None:
 
 
 def _cache_words(trace: Trace, position: int) -> str:
-    """Count the cached keys and values, their memory, and evictions."""
+    """Count cached keys and values, their memory, and evictions."""
     calls = [layer.attention for layer in trace.layers["decoder"]]
     kept = calls[0].shape[-1] if calls[0].allowed is None else int(calls[0].allowed[0, position].sum())
     each = sum(
@@ -104,7 +102,6 @@ def _cache_words(trace: Trace, position: int) -> str:
 
 
 def _show_eviction(state: State) -> None:
-    """Draw the eviction switch and, if on, the number of keys to keep."""
     widgets.show_switch(
         "Throw old keys away",
         SHARED,

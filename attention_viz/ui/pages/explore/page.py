@@ -1,4 +1,4 @@
-"""The Explore page's URL choices, controls and slots, and a recording until its run is there."""
+"""The Explore page's URL choices, controls, slots and recording."""
 
 import contextlib
 import functools
@@ -93,7 +93,7 @@ def _run_meanwhile(state: State) -> None:
 
 
 def show_picture_of(shown: bytes | Run, stream: str, state: State, pair: tuple[int, int] | None = None) -> None:
-    """Draw the explorer of a run or recording's bytes, with the pair described."""
+    """Draw the explorer, with the pair described."""
     shown_pair = pair or (state.query, state.key)
     part = shown.part(stream) if isinstance(shown, Run) else shown
     show_explorer(part, stream, state.layer, reading.head(state), take_choice, pair=shown_pair)

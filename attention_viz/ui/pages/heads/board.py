@@ -1,4 +1,4 @@
-"""A pattern drawn on the head's matrix with a pen, to find similar heads."""
+"""A pattern drawn on a head's matrix, to find similar heads."""
 
 import functools
 from collections.abc import Callable, Sequence

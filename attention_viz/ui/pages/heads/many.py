@@ -1,4 +1,4 @@
-"""A scan of the chosen head over many texts, and stories to test on it."""
+"""The chosen head's scan over many texts, and stories to test."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -145,7 +145,6 @@ _TOLD = 5
 
 
 def _show_story(state: State, choice: HeadsChoice, path: Path, stream: str) -> None:
-    """Draw the story's box and test result."""
     widgets.show(
         st.text_input,
         "Your guess: at which keys does a head look?",

@@ -1,4 +1,4 @@
-"""Numbers of all heads, computed once for all visitors: metrics, and one change's effects."""
+"""Numbers of all heads, computed once for all visitors."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

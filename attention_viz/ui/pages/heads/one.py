@@ -1,4 +1,4 @@
-"""The chosen head: role, matrix, sink, similar and linking heads, silencing."""
+"""The chosen head's parts."""
 
 from collections.abc import Mapping
 from weakref import WeakKeyDictionary

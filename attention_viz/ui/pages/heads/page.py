@@ -48,7 +48,6 @@ def split_texts(typed: str) -> list[str]:
 
 
 def _pick_texts() -> None:
-    """Draw the box for further texts."""
     # Its widget comes before the page knows what its other parameters may be.
     visit.settle(HEADS_CHOICES, only={"texts"})
     widgets.show(

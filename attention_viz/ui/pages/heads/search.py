@@ -1,4 +1,4 @@
-"""The Heads page's search by two words, pattern or detector."""
+"""The Heads page's search."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

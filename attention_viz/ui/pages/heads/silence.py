@@ -1,4 +1,4 @@
-"""Silencing one head, or each in turn, and its effect on the output."""
+"""Silencing heads, and its effect on the output."""
 
 import html
 import threading

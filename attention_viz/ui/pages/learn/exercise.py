@@ -1,4 +1,4 @@
-"""A lesson's opening question and its exercise."""
+"""A lesson's question and exercise."""
 
 import html
 import re

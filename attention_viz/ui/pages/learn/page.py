@@ -44,7 +44,7 @@ def _of_an_exercise(address: Mapping[str, str]) -> bool:
 
 @dataclass(frozen=True)
 class LearnChoice:
-    """The Learn page's URL choices, known by the lessons' names."""
+    """The Learn page's URL choices."""
 
     lesson: str = parameter("", OneOf(_lessons), "the lesson")
     choice: str = parameter("", AnyText(longest=40), "its setting", brief=True)

@@ -1,4 +1,4 @@
-"""One lesson: heading, text, picture and control."""
+"""One lesson."""
 
 import copy
 import functools
@@ -43,7 +43,7 @@ class Screen:
 
 
 def show_heading(screen: Screen, lesson: Lesson, *, ask: Ask | None = None, seen: bool = False) -> None:
-    """Show the question, or then the finding, with title and navigation."""
+    """Show the question, or then the finding."""
     before = screen.names[max(0, screen.place - 1)]
     after = screen.names[min(screen.count - 1, screen.place + 1)]
     with st.container(horizontal=True, vertical_alignment="center", key="learn-heading"):

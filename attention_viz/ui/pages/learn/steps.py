@@ -33,12 +33,10 @@ def term(words: str, meaning: str) -> str:
 
 
 def _show_text(name: str, shown: Shown, notation: str) -> None:
-    """Show a lesson's text with its numbers."""
     st.markdown(lesson_text(name, shown.facts, notation, escape=plain, term=term), unsafe_allow_html=True)
 
 
 def _show_glossary() -> None:
-    """Show the course's terms and meanings."""
     with st.expander("Glossary: every term of the course in a sentence", key="learn-glossary"):
         st.markdown("\n".join(f"- **{plain(name)}**: {plain(meaning)}" for name, meaning in TERMS.items()))
 

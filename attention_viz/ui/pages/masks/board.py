@@ -1,4 +1,4 @@
-"""The painted mask's browser component, and the mask hatched on the input picture."""
+"""The painted mask's component, and the mask on the input picture."""
 
 import base64
 import binascii
@@ -48,7 +48,7 @@ def show_board(
     Args:
         packed: from `pack_board`; sent only when it changes.
         added: open cells, (query, key); None for everything.
-        run: from `run_of`; None if there is none.
+        run: from `run_of`.
         locked: the reason; empty if paintable.
     """
     board, data = packed

@@ -58,7 +58,7 @@ def _is_any(choice: "MaskChoice", _: object) -> bool:
 
 @dataclass(frozen=True)
 class MaskChoice:
-    """The Masks page's URL choices, known by the `State`."""
+    """The Masks page's URL choices."""
 
     mask: str = parameter("causal", OneOf(tuple(MASKS)), "the mask")
     window: int = parameter(2, WholeNumber(range(10_000)), "how wide", applies=_is("window"))
@@ -144,7 +144,6 @@ def _pick_mask(state: State) -> None:
 
 
 def _pick_numbers(state: State) -> None:
-    """Draw the pickers of the mask's number and place."""
     choice = visit.chosen(MASK_CHOICES)
     if choice.mask == "window":
         widgets.show(st.number_input, "Window", of=MASK_CHOICES, name="window", step=1)
@@ -158,7 +157,6 @@ def _pick_numbers(state: State) -> None:
 
 
 def _show_batch() -> None:
-    """Draw the batch's other sentence and row picker, on their own line."""
     with st.container(key="mask-batch", horizontal=True, vertical_alignment="top"):
         widgets.show(
             st.text_area,

@@ -1,4 +1,4 @@
-"""The Step by step page's pickers of step, cell and switches."""
+"""The Step by step page's pickers."""
 
 from typing import Any
 
@@ -99,7 +99,7 @@ def _show_walk(names: list[str]) -> None:
 
 
 def show_switches(options: dict[str, Any], as_run: OpenHead, state: State, *, own: bool) -> None:
-    """Draw scale, notation, precision and term count; our own module's variant and d_k."""
+    """Draw the switches; our own module has variant and d_k, too."""
     labels: dict[str, dict[str, str]] = {
         "scale": _SCALE_LABELS | {"model": "√d_k" if _usual(as_run) else "the model's"},
         "notation": _NOTATION_LABELS,

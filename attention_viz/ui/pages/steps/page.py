@@ -29,7 +29,6 @@ class Possible:
     Attributes:
         options: the model's own way first.
         as_the_model: the meaning of "model", by switch name.
-        own: whether it is our own module, which has variants.
     """
 
     options: Mapping[str, Any]
@@ -64,7 +63,7 @@ class _PositionKind(WholeNumber):
 
 @dataclass(frozen=True)
 class StepChoice:
-    """The Step by step page's URL choices, known by `Possible`."""
+    """The Step by step page's URL choices."""
 
     step: str = parameter(PIPELINE, OneOf(_there("step")), "the step whose matrix is open")
     query: int = parameter(0, _PositionKind(_there("query")), "the position that looks, of the chosen pair")

@@ -1,4 +1,4 @@
-"""The Step by step page's parts: its run, the pipeline, matrices and arithmetic."""
+"""The Step by step page's parts."""
 
 import functools
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The opened number: its pickers, and its writers as a browser component."""
+"""The opened number's pickers and component."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -171,7 +171,6 @@ def _in_quotes(tokens: Tokens, position: int) -> str:
 
 
 def _plain(written: str) -> str:
-    """Strip a token's space and continuation marks."""
     return written.strip(f"{SPACE}{CONTINUES} ")
 
 

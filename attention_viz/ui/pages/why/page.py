@@ -121,7 +121,6 @@ _STORIES = (
 
 
 def _offer_stories() -> None:
-    """Draw a menu of stories whose models are available."""
     # A new key closes the menu once a story is taken.
     with st.popover("Stories", key=widgets.fresh("why-stories")):
         for number, story in enumerate(_STORIES):

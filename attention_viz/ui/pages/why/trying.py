@@ -1,4 +1,4 @@
-"""The number with heads silenced or patched from another text, estimated, then run, and its exports."""
+"""The number with heads silenced or patched."""
 
 import functools
 import json
@@ -35,7 +35,6 @@ def offer_rows(trace: Trace, found: WrittenNumber) -> None:
 
 
 def _offer_puts(trace: Trace, of: Logit, other: str, found: Patched) -> None:
-    """Offer the patched heads as CSV."""
     holds = "How each head's output from the other text changes the number: as estimated, and as run where it was run"
     make, name = functools.partial(_puts, trace, of, other, found), f"attention_{model_part(trace)}_put"
     file_button("These heads (CSV)", name, "csv", make, "why-put", holds=holds)

@@ -1,4 +1,4 @@
-"""The Why page's parts: a number, its writers and silencing."""
+"""The Why page's parts."""
 
 import functools
 from dataclasses import dataclass, replace
