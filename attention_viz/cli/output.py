@@ -43,7 +43,7 @@ def report(message: str) -> None:
 
 
 def one_line(text: str) -> str:
-    """Remove line ends and terminal control characters."""
+    """Join lines, and escape unprintable characters."""
     return "".join(map(_visible, " ".join(text.split())))
 
 

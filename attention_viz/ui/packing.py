@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def payload_of(run: "Run") -> bytes:
-    """Return the run's explorer bytes, packed once; for a long text, small pictures of all heads."""
+    """Return the run's explorer bytes, packed once; a long text's have small pictures."""
     return _packed(run).payload
 
 

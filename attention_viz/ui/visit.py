@@ -74,7 +74,7 @@ def shared() -> "State":
 def settle(
     group: Group[ChoiceT], known: object = None, *, default: ChoiceT | None = None, only: Collection[str] | None = None
 ) -> ChoiceT:
-    """Answer the URL, limit all values to their options, and return them; see `answer`."""
+    """Answer the URL, and return the values within their options; see `answer`."""
     now = here()
     now.selection = answer(now.selection, group, known, default=default, only=only)
     return now.selection.of(group)
@@ -91,7 +91,7 @@ def pending(group: Group[Any], name: str) -> str | None:
 
 
 def notices(group: Group[Any]) -> tuple[str, ...]:
-    """Return a sentence for each impossible part of the URL, until another choice."""
+    """Return a sentence for each impossible part of the URL, until a choice."""
     return here().selection.part(group).notices
 
 

@@ -30,7 +30,7 @@ def show(
     then: Callable[[], object] | None = None,
     **look: Any,
 ) -> None:
-    """Draw a widget for a parameter; `key` is by default the group's prefix and its name."""
+    """Draw a widget for a parameter."""
     key = key or of.key(name)
     kind = of.parameters()[name].kind
     preset(key, kind.to_widget(getattr(chosen(of), name)))
@@ -77,7 +77,7 @@ def _take(
 
 @dataclass
 class Drafts:
-    """Widgets' values that are no choice yet, such as a change before it is added."""
+    """Widgets' values before they are a choice, such as an unadded change."""
 
     values: dict[str, Any] = field(default_factory=dict[str, Any])
 
@@ -126,7 +126,7 @@ def content(key: str, default: Any = None) -> Any:
 
 
 def sent(key: str, name: str) -> Any:
-    """Return a browser component's value of that name, unchecked; None for nothing."""
+    """Return a component's value, unchecked; None for nothing."""
     return getattr(st.session_state.get(key), name, None)
 
 
@@ -141,14 +141,14 @@ def serial(key: str) -> int:
 
 
 def sent_pair(key: str, name: str, parts: tuple[str, str] = ("layer", "head")) -> tuple[int, int] | None:
-    """Return two whole numbers from a component; None for none, or invalid browser data."""
+    """Return two whole numbers from a component; None if invalid."""
     message = sent(key, name)
     first, second = (whole(message, part) for part in parts)
     return None if first is None or second is None else (first, second)
 
 
 def whole(message: Any, name: str) -> int | None:
-    """Return a component's whole number, 0 or more; None for anything else."""
+    """Return a component's whole number, 0 or more, else None."""
     number = message.get(name) if isinstance(message, Mapping) else None
     return number if type(number) is int and 0 <= number < _LARGEST else None
 
@@ -173,7 +173,7 @@ class _Renewed:
 
 
 def fresh(name: str) -> str:
-    """Return a key that is new after each `renew`: a new popover is closed, a new upload field is empty."""
+    """Return a key that is new after each `renew`, which closes a popover and empties an upload field."""
     return f"{name}-{memory(_Renewed).counts.get(name, 0)}"
 
 

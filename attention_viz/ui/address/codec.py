@@ -33,7 +33,6 @@ class Parameter:
     Attributes:
         applies: whether anything depends on it; if not, links leave it out.
         brief: whether links leave its default out, too.
-        older: its name in older links.
     """
 
     name: str

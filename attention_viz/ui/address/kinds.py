@@ -24,7 +24,7 @@ def notice(name: str, text: str, allowed: str, instead: str) -> str:
 
 
 def nearest(value: object, options: Collection[Any], otherwise: Any) -> Any:
-    """Return the value if it is an option, the last number if it is larger, else `otherwise` or the first option."""
+    """Return the value or `otherwise`, whichever is an option or beyond the last number; else the first option."""
     row = _in_a_row(options)
     for one in (value, otherwise):
         if row:
@@ -153,7 +153,7 @@ class OneOf(ParameterKind):
 
 @dataclass(frozen=True)
 class WholeNumber(OneOf):
-    """A whole number in plain digits; `options` is a range, or ascending numbers."""
+    """A whole number in plain digits."""
 
     options: Sequence[int] | Callable[[Any, Any], Sequence[int]] = range(1)
     holds = int

@@ -89,13 +89,7 @@ _LONGEST = 40
 
 @dataclass
 class _Source:
-    """The source chosen before its model.
-
-    Attributes:
-        of: the model and file then shown.
-        refused: the reason, or "".
-        folder: the refused folder, or "".
-    """
+    """The source chosen before its model; `of` is the model and file then shown."""
 
     of: tuple[object, ...] = ()
     name: str = ""

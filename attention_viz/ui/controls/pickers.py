@@ -61,11 +61,7 @@ def choose(
     other_text: Callable[[], None] | None = None,
     folded: str = "Sentence, model, layer and head",
 ) -> ControlRow:
-    """Draw sentence, model, layer, head and "Options"; end a page unfit for the model's input.
-
-    Args:
-        stream: the page's only one; by default picked.
-    """
+    """Draw sentence, model, layer, head and "Options"; end a page unfit for the model's input."""
     asked, kind = wording_controls.asks_target(visit.shared()), reads(visit.shared())
     # The height holds until the page's style has arrived.
     with st.container(key="frame", height=_ROW, border=False):

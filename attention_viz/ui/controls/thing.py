@@ -154,7 +154,7 @@ def choose_sample(kind: InputKind, name: str, *, model: str | None = None) -> No
 
 
 def ask_another(label: str, kind: InputKind, chosen: str, on_brought: Callable[[str], None]) -> None:
-    """Draw a field for a second upload, freed once `chosen` is another."""
+    """Draw a field for a second upload; free the last one if `chosen` isn't an upload."""
     if not is_upload(chosen):
         visit.here().brought.pop(_another(kind), None)
 

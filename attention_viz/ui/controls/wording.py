@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def text_box(label: str, name: str, placeholder: str | None = None, *, labelled: bool = True) -> None:
-    """Draw the box; typing closes an open trace. `labelled=False` labels it for screen readers only."""
+    """Draw the box; typing closes an open trace."""
     widgets.show(
         st.text_area,
         label,
@@ -201,7 +201,7 @@ def _around(tokens: "Tokens", end: int) -> list[str]:
 
 
 def _place(tokens: "Tokens", end: int) -> str:
-    """Describe the position of the generated tokens."""
+    """Describe where the added tokens are: around both texts, or around, before or after the text."""
     if 1 in tokens.sentence:
         return " around both"
     real = [at for at in range(end) if not tokens.special[at]]

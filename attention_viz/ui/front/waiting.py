@@ -20,7 +20,7 @@ _ASKED_FIRST = "/_stcore/health"
 
 
 def headers(frames: str) -> dict[str, str]:
-    """Return each answer's headers; `frames` are sites allowed to frame the app."""
+    """Return each answer's headers; `frames` may frame the app."""
     return {
         # A file is what it is called: no browser guesses that one is a script.
         "X-Content-Type-Options": "nosniff",

@@ -41,7 +41,7 @@ _MOST_WEIGHTS = 4_000_000
 
 @dataclass(frozen=True)
 class _Export:
-    """A file of one head; `every` if it holds every number of it."""
+    """A file of one head; `every` if it has all numbers."""
 
     ending: str
     holds: str

@@ -23,7 +23,7 @@ def plain(text: str) -> str:
 
 
 def as_sentence(message: str) -> str:
-    """Escape a message, and add a capital (except for names such as d_model) and a missing full stop."""
+    """Escape a message; add a capital (except for names such as d_model) and full stop."""
     first, *_ = message.split(maxsplit=1) or [""]
     named = not _WORD.fullmatch(first) or any(re.match(rf"{re.escape(name)}(?!\w)", message) for name in _models())
     begun = message if named else message[:1].upper() + message[1:]

@@ -34,7 +34,7 @@ _FIELD = "upload"
 
 @dataclass
 class _Opening:
-    """The last file's error, or "", and the number of files opened."""
+    """The last file's error, or "", and the number of opened files."""
 
     refused: str = ""
     count: int = 0

@@ -46,7 +46,7 @@ def read(run: Run, state: State) -> Run:
 
 
 def read_in_place(run: Run, state: State, place: DeltaGenerator, height: int) -> Run | None:
-    """Read with the slot filled, at this height in pixels; None after a problem. A cached reading keeps its content."""
+    """Read with the slot filled, at this height in pixels; None after a problem."""
     if is_raw(state):
         return run
     made = _identity(run, state) in _cache

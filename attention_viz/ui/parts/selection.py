@@ -64,7 +64,7 @@ def show_asked_page() -> None:
 
 
 def show_why(token: str = "", against: str = "") -> NoReturn:
-    """Open the page explaining a next word, against another, or the chosen pair's score."""
+    """Open the page explaining a next word, or the chosen pair's score."""
     if token:
         _turn_to("Why", why="word", token=token, against=against)
     _turn_to("Why", why="pair")

@@ -111,12 +111,12 @@ def present_roles(run: Run, state: State, jobs: "pandas.DataFrame") -> None:
 
 
 def present_comparison(comparison: "Comparison", pair: tuple[int, int] | None, called: str) -> None:
-    """Present the chosen pair in both heads, and their largest differences; `called` names the second."""
+    """Present the chosen pair and the largest differences; `called` names the second head."""
     present(compared_slides(comparison, pair, called=called))
 
 
 def present_written(run: Run, state: State, wrote: Wrote | None, put: PutIn | None = None) -> None:
-    """Present a number's main writer, strongest patched head, if any, and findings."""
+    """Present a number's main writer, strongest patched head and findings."""
     first = () if wrote is None else written_slides(run.trace, wrote)
     second = () if put is None else put_slides(run.trace, put)
     present((*first, *second, *_slides(run, state)))

@@ -66,7 +66,7 @@ class View(Protocol):
     """A page's module `view`, imported after the page's controls are drawn, because it imports torch."""
 
     def load(self, state: State, slots: Slots) -> Any:
-        """Return the run, computed if not cached; None after a problem, which is on the page."""
+        """Return the run; None after a problem, which is on the page."""
         ...
 
     def settle(self, selection: Selection, run: Any) -> Selection:
@@ -74,7 +74,7 @@ class View(Protocol):
         ...
 
     def study(self, run: Any, selection: Selection, slots: Slots) -> Any:
-        """Return the run's results for this selection, with the picture's slot filled meanwhile."""
+        """Return the run's results, with the picture's slot filled meanwhile."""
         ...
 
     def view(self, run: Any, selection: Selection) -> Parts:

@@ -31,7 +31,7 @@ READY: set[str] = set()
 
 @contextmanager
 def importing(page: str, state: State | None, place: DeltaGenerator | None, height: int) -> Generator[None]:
-    """Import a page's body, one thread at a time, with its slot filled, if any."""
+    """Import a page's body, one thread at a time, with its slot filled."""
     if page not in READY and place is not None:
         hold(state, place, height)
     with one_importer:

@@ -194,7 +194,7 @@ class Clicked:
 
 @dataclass(frozen=True)
 class FileOpened:
-    """An opened trace file, with the texts that ran, by box name."""
+    """An opened trace file, with its texts by box name."""
 
     number: int
     texts: Mapping[str, str]

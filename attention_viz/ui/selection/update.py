@@ -1,4 +1,4 @@
-"""Pure functions from a selection to the one after an event, a URL or a run."""
+"""The selection after an event, a URL or a run."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace

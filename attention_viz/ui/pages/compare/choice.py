@@ -42,7 +42,7 @@ def contrast(state: State) -> str:
 
 
 def exchanged(text: str) -> str:
-    """Swap two words: names, nouns after articles, content words, then any; unchanged if none differ."""
+    """Swap two words, best names, nouns or content words; unchanged if none differ."""
     words = list(_WORD.finditer(text))
     telling = [word for word in words if word[0].lower() not in _HOLD_TOGETHER]
     names = [word for word in telling if word[0][0].isupper() and not _begins(text, word.start())]
@@ -186,7 +186,7 @@ def kinds(choice: CompareChoice, state: State, opened: Run | None = None) -> lis
 
 
 def beside(state: State) -> dict[str, Any]:
-    """Return the default second model, layer and head; empty if none is available."""
+    """Return the default second model, layer and head, if any."""
     other, layer, head = _BESIDE.get(state.model, ("", 0, 0))
     if other not in CATALOGUE or CATALOGUE[other].installed is None:
         return {}
@@ -209,6 +209,6 @@ def numbers(choice: CompareChoice, state: State, opened: Run | None = None) -> t
 
 
 def _of_second_model(choice: CompareChoice, state: State) -> State:
-    """Use the second model's first kind of attention if the chosen one is missing."""
+    """Use the second model's first stream if the chosen one is missing."""
     stream = state.stream if state.stream in facts_of(choice.other_model).heads else None
     return replace(state, model=choice.other_model, stream=stream)

@@ -62,7 +62,7 @@ def _title(choice: CompareChoice, fixed: tuple[int, int] | None) -> str:
 
 
 def _apart_of(comparison: Comparison, fixed: tuple[int, int] | None = None) -> Float[Tensor, "layer head"]:
-    """Return each second-run head's distance from its counterpart, in bits; NaN if none."""
+    """Return each second-run head's distance, in bits; NaN if none."""
     one, other = comparison.one, comparison.other
     asked = (one.stream, other.stream, fixed, comparison.align)
     known = _known.get(other.trace)
@@ -79,7 +79,7 @@ _LONGEST = 128
 
 
 def follow_difference(selection: Selection, choice: CompareChoice, first: ShownSide, second: ShownSide) -> Selection:
-    """Select the head that differs most between two sentences, unless one was chosen."""
+    """Select the head that differs most, unless one was chosen."""
     # A text that another page has opened keeps the head that it has there.
     if not _is_open(selection, first) or selection.found_for == selection.text:
         return selection

@@ -59,7 +59,7 @@ def choose_kind() -> None:
 
 
 def _settle_second(state: State) -> None:
-    """Fit the second side to the settled model; its box is drawn by then."""
+    """Fit the second side to the settled model, except the sentence, whose box is drawn by then."""
     visit.settle(COMPARE_CHOICES, state, only=[one.name for one in parameters(CompareChoice) if one.name != "other"])
 
 
@@ -125,7 +125,7 @@ def _show_other_limit() -> None:
 
 
 def load_second(state: State) -> None:
-    """Load a second model of unknown head count, then rerun the page."""
+    """Load a second model of unknown head count, then rerun."""
     model = _second_model(state)
     if facts_of(model).heads:
         return

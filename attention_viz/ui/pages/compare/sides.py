@@ -44,7 +44,7 @@ class ShownSide:
 
 
 def run_first(choice: CompareChoice, state: State, place: DeltaGenerator, height: int) -> ShownSide | None:
-    """Run the first side, or use the open trace; None after a shown problem."""
+    """Return the first side; None after a shown problem."""
     first, _ = sides(choice, state)
     if (open_trace := opening.opened()) is not None:
         return _read(state, open_trace, place)
@@ -54,7 +54,7 @@ def run_first(choice: CompareChoice, state: State, place: DeltaGenerator, height
 def run_second(
     choice: CompareChoice, state: State, first: ShownSide | None, place: DeltaGenerator, height: int
 ) -> ShownSide | None:
-    """Run the second side; None after a problem, or if it is the first run changed."""
+    """Return the second side; None after a problem, or if it is the first run changed."""
     _, second = sides(choice, state)
     if choice.what == "heads":
         # The same run, whether from a file or made here.

@@ -178,7 +178,7 @@ _PLACES = {
 
 
 def _claimed(comparison: Comparison) -> tuple[int, int] | None:
-    """Find the words whose weight differs most (0 for a missing word); None if none."""
+    """Find the words whose weight differs most (0 for a missing word)."""
     change = comparison.difference.nan_to_num().abs()
     for axis, name in ((0, comparison.queries), (1, comparison.keys)):
         for place, written in enumerate(name.written):
@@ -211,7 +211,7 @@ def _cell_phrase(weights: Float[Tensor, "query key"], query: int, key: int) -> t
 
 
 def claim(choice: CompareChoice, comparison: Comparison, pair: tuple[int, int] | None = None) -> list[tuple[str, str]]:
-    """Describe the largest difference in pieces with roles "query", "key", "number" or ""."""
+    """Describe the largest difference; roles are "query", "key", "number" or ""."""
     places = _claimed(comparison) if pair is None else pair
     if places is None:
         return [(_none_words(choice, comparison), "")]

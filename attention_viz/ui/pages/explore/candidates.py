@@ -77,7 +77,7 @@ def _position(run: Run, back: int) -> int:
 
 
 def _show_cache(trace: Trace, state: State, position: int) -> None:
-    """Show the KV cache at a position, once the model generates from it."""
+    """Show the KV cache once the model generates from it."""
     if not trace.provenance.generated:
         return
     figure = views.cache(trace, state.layer, state.head, position, theme=theme_name())
@@ -130,7 +130,7 @@ _MOST_MASKS = 3
 
 
 def find_candidates(run: Run, state: State, back: int) -> Mapping[int, pandas.DataFrame]:
-    """Return likeliest tokens by position; empty if nothing is predicted, or for file traces."""
+    """Return likeliest tokens by position; empty for file traces."""
     return {} if run.fit is None else candidates(state.request, run.trace, _COUNT, back)
 
 

@@ -50,7 +50,7 @@ class ExploreChoice:
 
 
 def _follow(_choice: ExploreChoice, before: State, after: State) -> Mapping[str, Any]:
-    """Go back to the last token when their number changes; block nothing in another picture."""
+    """Go to the last token if their number changes; block nothing in another picture."""
     return ({"back": 0} if before.more != after.more else {}) | ({"blocked": ""} if before.shown != after.shown else {})
 
 
@@ -73,7 +73,7 @@ class _Meanwhile:
 
 
 def _show_recorded(state: State, slots: Slots) -> Callable[[], None] | None:
-    """Show the labelled recording; return its model run, None if none is needed."""
+    """Show the recording; return its model run, None if none is needed."""
     if visit.memory(_Meanwhile).tried or opening.opened() is not None or not reading.is_raw(state):
         return None
     payload = None if has_run(state.request) else recorded_payload(state.request)

@@ -33,7 +33,7 @@ def to_runs(patches: list[int]) -> str:
 
 
 def patches_of(code: str, count: int) -> list[int] | None:
-    """Parse `to_runs` numbers, in order; None if invalid, or outside this picture."""
+    """Parse `to_runs` numbers; None if invalid for this picture."""
     if not _RUNS.fullmatch(code):
         return None
     ends = [[int(one) for one in run.split("-")] for run in code.split(".")]

@@ -74,7 +74,7 @@ _LONGEST = 128
 
 
 def cannot_draw(trace: Trace, stream: str, state: State) -> str:
-    """Explain why this text's matrices can't be drawn on; empty if they can."""
+    """Explain why these matrices can't be drawn on; empty if they can."""
     if not is_raw(state):
         return "A pattern is drawn on raw weights, token by token: choose that reading behind Options."
     if stream == "cross":

@@ -64,7 +64,7 @@ def measure_all(trace: Trace, stream: str, progress: Callable[[float], object]) 
 
 
 def mean_numbers(traces: Sequence[Trace], stream: str) -> pandas.DataFrame:
-    """Average the heads' table over texts, with spread; one text stays unchanged."""
+    """Average the heads' table over texts, with spread."""
     if len(traces) == 1:
         return _numbers(traces[0], stream)
     return mean_table([_numbers(trace, stream) for trace in traces])
@@ -76,7 +76,7 @@ def distances(trace: Trace, stream: str) -> Float[Tensor, "one other"]:
 
 
 def roles_of(traces: Sequence[Trace], stream: str, texts: Hashable) -> pandas.DataFrame:
-    """Return each head's main role; `texts` names texts beyond the first trace's."""
+    """Return each head's main role; `texts` names the other traces' texts."""
     return made_once(traces[0], ("roles", stream, texts), lambda: roles(traces, stream))
 
 
@@ -104,7 +104,7 @@ def heads_of(run: Run, stream: str, layer: int | None = None) -> list[Head]:
 
 
 def known_effects(run: Run, change: Change, stream: str) -> dict[Head, float]:
-    """Return this text's and change's cached effects; writes survive a click that stops the page."""
+    """Return cached effects; writes survive a click that stops the page."""
     asked = (run.trace.provenance, replace(change, layer=None, head=None, stream=stream))
     stored = visit.memory(_Effects).of
     if asked not in stored:

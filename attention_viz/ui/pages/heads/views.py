@@ -69,7 +69,7 @@ def _pick_metric(name: str, label: str, atlas: Atlas) -> None:
 
 
 def export_view(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
-    """Export the picture of all heads, except patterns, which have no figure."""
+    """Export the picture of all heads; patterns have no figure."""
     if choice.view not in ("colours", "scatter", "map"):
         return
     makers = {"colours": _grid, "scatter": _scatter, "map": _map}

@@ -80,7 +80,7 @@ def missing_words(table: pandas.DataFrame, asked: Sequence[str] = tuple(METRICS)
 
 
 def head_words(table: pandas.DataFrame, head: tuple[int, int]) -> str:
-    """Name metrics in which this head ranks among the highest; empty if none."""
+    """Name metrics that rank this head high; empty if none."""
     if head not in table.index:
         return ""
     ranks = table.rank(ascending=False, method="min").loc[head]
@@ -140,7 +140,7 @@ def _where(row: Any) -> str:
 
 
 def safe_csv(table: pandas.DataFrame) -> bytes:
-    """Export numbers and our own names only, with a leading UTF-8 mark for spreadsheets."""
+    """Export numbers and our own names only, with a UTF-8 mark for spreadsheets."""
     return b"\xef\xbb\xbf" + table.reset_index().to_csv(index=False, float_format="%.9g", lineterminator="\n").encode()
 
 

@@ -176,7 +176,7 @@ _prediction = widgets.component("prediction", *prediction_source())
 
 
 def read_guess(ask: Ask, text: str) -> tuple[float, ...] | None:
-    """Read a guess: shares, or 1 for a named option; None if missing or invalid."""
+    """Read a guess: shares, or 1 for a named option."""
     parts, count = text.split("."), len(ask.options)
     if not all(re.fullmatch(r"\d{1,3}", part) for part in parts):
         return None

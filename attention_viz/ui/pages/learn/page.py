@@ -1,4 +1,4 @@
-"""The Learn page's choices in the URL and in files, its row and its slots."""
+"""The Learn page's choices, row and slots."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -192,7 +192,7 @@ def _press_spot(name: str, spots: Sequence[Spot], point: tuple[int, int]) -> Non
 
 
 def show_deeper(lesson: Lesson, place: CatalogueHead | None) -> None:
-    """Link pages that go deeper, at the shown head or the reader's own."""
+    """Link pages that go deeper."""
     address = pickers.address() if place is None else write_address(State(**asdict(place)))
     files = {"" if page == "app.py" else page[6:-3]: (label, page) for label, page in PAGES.items()}
     found = [files[name] for name in lesson.deeper if name in files]

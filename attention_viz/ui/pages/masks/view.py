@@ -90,7 +90,7 @@ class MasksStudy:
 
 
 def load(state: State, slots: Slots) -> MasksStudy | None:
-    """Run the sentence with and without the mask; None after a problem."""
+    """Run the sentence with and without the mask."""
     choice, place = mask_of(visit.here().selection), slots.picture.place
     locked = unfit_words(state, choice)
     if locked:

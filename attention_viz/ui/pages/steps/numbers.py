@@ -102,7 +102,7 @@ def _share(found: Arithmetic) -> None:
 
 
 def show_statistics(opened: OpenHead, as_run: OpenHead, step: Step, row: int, notation: str) -> None:
-    """Show the softmax's sharpness for the query and on average, beside the model's."""
+    """Show the softmax's sharpness, beside the model's."""
     sides = {"": opened} if not opened.switched else {", now": opened, ", as the model did": as_run}
     names = {"entropy": "entropy (nats)", "largest": "largest", "gradient": "gradient"}
     head, lines = [_cell(name, "th") for name in ("weights of", *names.values())], list[list[str]]()

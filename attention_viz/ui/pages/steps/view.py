@@ -85,7 +85,7 @@ _DOWNLOADS = ("Weights (CSV)", "Tensors (safetensors)", "Picture (SVG)")
 
 @dataclass(frozen=True, eq=False)
 class StepsStudy:
-    """A run and its open part, or an error if that is impossible."""
+    """A run and its open part, or an error."""
 
     run: Run
     opens: OpenRun | AttentionVizError

@@ -219,7 +219,7 @@ def asked_number() -> dict[str, Any]:
 def show_why(
     packed: bytes, place: tuple[int, int], by: str, on_choice: Callable[[], None], on_open: Callable[[], None]
 ) -> None:
-    """Show a number's writers, packed by `pack_why`, and receive choices before the rerun."""
+    """Show a number's writers, packed by `pack_why`, and receive choices."""
     _board(key=_KEY, data=packed, height="content", on_choice_change=on_choice, on_open_change=on_open)
     show_channel(_KEY, layer=place[0], head=place[1], seen=widgets.serial(_KEY), by=by)
 

@@ -180,7 +180,7 @@ def ask_other() -> None:
 
 
 def put_all(one: Silenced, slots: Slots) -> Patched | None:
-    """Patch every head if that orders them; return known numbers, None if none is patched."""
+    """Patch every head if that orders them; return known numbers."""
     choice = visit.chosen(WHY_CHOICES)
     if choice.ranked != "put":
         return None

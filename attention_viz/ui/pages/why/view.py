@@ -94,7 +94,7 @@ def _asks_word(run: Run, state: State, choice: WhyChoice) -> bool:
 
 
 def settle(selection: Selection, run: Run) -> Selection:
-    """Select a showable head and stream: a next word's strongest writer, a score's best finding."""
+    """Select a head: a next word's strongest writer, a score's best finding."""
     state = selection.shared
     word = not why_not(run, state) and _asks_word(run, state, selection.of(WHY_CHOICES))
     selection = resolve(selection, ran(run, own_head=word))
@@ -233,7 +233,7 @@ def _show_pickers(study: WhyStudy, state: State) -> None:
 
 
 def _wrote(number: ShownNumber, stream: str) -> Wrote | None:
-    """Return the head that wrote most; None if no head wrote it."""
+    """Return the head that wrote most, if any."""
     if not number.largest:
         return None
     asked, (layer, head, contribution) = number.asked, number.largest[0]
