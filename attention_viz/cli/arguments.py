@@ -1,4 +1,4 @@
-"""How commands are made, and the options they share."""
+"""The commands' maker and shared options."""
 
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -26,7 +26,7 @@ _PATHS = {"FILE": "file", "CORPUS": "file", "DIR": "dir", "MODEL": "dir"}
 def command(
     purpose: str, example: str, *parameters: click.Parameter, note: str = ""
 ) -> Callable[[Callable[[SimpleNamespace], int]], click.Command]:
-    """Make a command of the decorated function, which gets the parsed words and returns the exit code."""
+    """Make a command of the decorated function, which returns the exit code."""
 
     def made(run: Callable[[SimpleNamespace], int]) -> click.Command:
         def call(**parsed: object) -> int:

@@ -1,4 +1,4 @@
-"""Commands about several runs, or about a number's causes."""
+"""Commands on several runs or a number's causes."""
 
 import math
 from types import SimpleNamespace

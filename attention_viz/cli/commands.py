@@ -1,4 +1,4 @@
-"""Commands that call the library and print the result."""
+"""Commands that print a library result."""
 
 from types import SimpleNamespace
 from typing import TYPE_CHECKING

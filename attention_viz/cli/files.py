@@ -53,7 +53,7 @@ class FileKind:
 
 
 def check_target(arguments: SimpleNamespace) -> Path:
-    """Refuse an unwritable target before loading anything."""
+    """Refuse an unwritable target early."""
     path, ending = Path(arguments.out), Path(arguments.out).suffix.lower()
     places = [f"--{name}" for name in ("layer", "head", "stream") if getattr(arguments, name) is not None]
     if ending not in ENDINGS:

@@ -1,4 +1,4 @@
-"""The atlas's roles: their thresholds, their heads, and why none has one."""
+"""The atlas's roles."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +36,7 @@ def pack_roles(trace: "Trace", stream: str, table: "pandas.DataFrame") -> dict[s
     """Pack the atlas header's roles.
 
     Returns:
-        `roles`: possible ones; `role`: each head's index into them; `score`: the share behind it, None if none.
+        `role`: each head's index into `roles`; `score`: the share behind it, None if none.
     """
     unit, resting = trace.query_tokens(stream).unit, resting_words(trace, stream)
     names = roles_for(unit)

@@ -50,7 +50,7 @@ class Explorer:
         return f"<Explorer of {self.title!r}, {len(self.payload):,} bytes>"
 
     def html(self) -> str:
-        """Return an offline HTML page with script, styles and weights; it allows no other host."""
+        """Return an offline HTML page, which allows no other host."""
         style, script = _element_text(_PAGE_STYLE + style_sheet()), _element_text(page_source())
         policy = f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; media-src blob:"
         return _PAGE.format(

@@ -77,7 +77,7 @@ def pack(
     Args:
         choice: the opening head; omit with the channel (`attention_viz.explorer.source`), to keep bytes equal.
         terms: None for all weights; else pictures, with terms of these (stream, layer).
-        progress: gets the share after each layer, 0 to 1; stops the work by raising.
+        progress: gets the share after each layer, 0 to 1.
     """
     if terms is None:
         refuse_large(trace)
@@ -228,7 +228,7 @@ def _layer(layer: "Layer", name: str, packet: Packet, masks: "Masks") -> dict[st
 
 
 def _refuse_broken(weights: Float[np.ndarray, "head query key"], name: str) -> None:
-    """Refuse non-finite weights: drawn as zeros they would picture something never computed."""
+    """Refuse non-finite weights, which would be drawn as zeros."""
     broken = np.flatnonzero(~np.isfinite(weights).all(axis=(1, 2)))
     if broken.size:
         raise TraceError(f"head {broken[0]} of {name} has weights that are not numbers; it can't be drawn")

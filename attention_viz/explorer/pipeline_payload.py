@@ -80,7 +80,7 @@ def _header(opened: OpenHead) -> dict[str, Any]:
 
 
 def _arrays(opened: OpenHead, queries: list[int], keys: list[int]) -> dict[str, Tensor | None]:
-    """Return arrays by name; rows are `queries` or `keys`; None if unknown or the model lacks the step."""
+    """Return arrays by name; None if unknown or the model lacks the step."""
     call, entry = opened.attention, opened.entry
     steps = steps_of(opened)
     all_heads = entry.attention if len(queries) == entry.attention.shape[-2] else entry.attention.rows(queries)

@@ -133,7 +133,6 @@ def script(name: str) -> str:
 
 
 def _with_imports(name: str) -> list[str]:
-    """Return each module once, imports first."""
     found: list[str] = []
     for imported in _IMPORT.findall(_read(name)):
         inner = _with_imports(posixpath.normpath(posixpath.join(posixpath.dirname(name), imported)))

@@ -1,4 +1,4 @@
-"""A number's writers for the page: the sum, heads' map, and their sources."""
+"""A number's writers for the page."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,6 @@ class Question:
 
     Attributes:
         more: a positive number's meaning, such as "“Mary”".
-        less: a negative one's.
         remainder: the rows' miss.
         at: the heads' writing position.
         side: of a score, else "output".
@@ -102,7 +101,6 @@ def _rows(table: "pandas.DataFrame") -> list[dict[str, Any]]:
 
 
 def _known(cell: Any) -> Any:
-    """Return the cell's value; None if empty."""
     return cell if isinstance(cell, (str, int, float)) else None
 
 
@@ -197,5 +195,5 @@ def _words(tokens: "Tokens") -> list[str]:
 
 
 def _rounded(number: float | None) -> float | None:
-    """Round to six places, more than shown anywhere; a head that wrote nothing has 0."""
+    """Round to six places, more than shown anywhere."""
     return 0.0 if number is None else round(number, 6)

@@ -24,7 +24,7 @@ def notice(name: str, text: str, allowed: str, instead: str) -> str:
 
 
 def nearest(value: object, options: Collection[Any], otherwise: Any) -> Any:
-    """Return the value or `otherwise`, whichever is an option or beyond the last number; else the first option."""
+    """Return the first of both that is an option, or the last number if it is larger; else the first option."""
     row = _in_a_row(options)
     for one in (value, otherwise):
         if row:
