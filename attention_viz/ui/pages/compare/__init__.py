@@ -1,1 +1,1 @@
-"""The Compare page."""
+"""The Compare page: what its address keeps, its controls, and what stands on it."""

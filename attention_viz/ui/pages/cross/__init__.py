@@ -1,1 +1,1 @@
-"""The Cross-attention page."""
+"""The Cross-attention page: what its address keeps, its controls, and what stands on it."""

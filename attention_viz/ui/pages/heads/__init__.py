@@ -1,1 +1,1 @@
-"""The Heads page."""
+"""The Heads page: what its address keeps, its controls, and what stands on it."""

@@ -1,1 +1,1 @@
-"""The Learn page."""
+"""The Learn page: what its address keeps, its controls, and what stands on it."""

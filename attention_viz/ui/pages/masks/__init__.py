@@ -1,1 +1,1 @@
-"""The Masks page."""
+"""The Masks page: what its address keeps, its controls, and what stands on it."""

@@ -1,1 +1,1 @@
-"""The Why page."""
+"""The Why page: what its address keeps, its controls, and what stands on it."""
